@@ -1,0 +1,73 @@
+# `make serve` and `make test` do all the set-up themselves, in a fresh clone as well as in an old one.
+PYTHON ?= python3
+HOST ?= 127.0.0.1
+PORT ?= 8000
+DATA ?= data
+WORKERS ?= 1
+
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv pip
+RUN_READY := $(VENV)/.run-ready
+DEV_READY := $(VENV)/.dev-ready
+
+.DEFAULT_GOAL := help
+.PHONY: help install serve test lint bench lock clean
+
+help:  ## say what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(RUN_READY)  ## virtual environment with the locked dependencies
+
+serve: $(RUN_READY)  ## set up, then serve with demo data on http://127.0.0.1:8000
+	@exec $(BIN)/fieldgate serve --host $(HOST) --port $(PORT) --data $(DATA) --workers $(WORKERS) --demo
+
+test: $(DEV_READY)  ## everything: unit, conformance, both databases, browser
+	@scripts/need chromium chromium
+	@echo "== lint"
+	@$(MAKE) --no-print-directory lint
+	@echo "== tests (both databases, conformance, browser)"
+	@rm -f .coverage .coverage.*
+	@$(BIN)/coverage run -m pytest
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
+
+lint: $(DEV_READY)  ## ruff, mypy --strict, import-linter
+	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ."; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+bench: $(DEV_READY)  ## us, a peer and the floor, side by side
+	@scripts/need wrk wrk
+	@$(BIN)/python -m benchmarks $(BENCH)
+
+lock: $(DEV_READY)  ## choose versions anew and write requirements/*.txt with hashes
+	$(UV) compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url --no-header \
+		pyproject.toml -o requirements/run.txt
+	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
+		pyproject.toml --group dev -c requirements/run.txt -o requirements/dev.txt
+	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
+		requirements/uv.in -o requirements/uv.txt
+	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
+		requirements/peer.in -o requirements/peer.txt
+
+clean:  ## remove what was built (not the data)
+	rm -rf $(VENV) benchmarks/.venv-peer .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+
+$(BIN)/uv: requirements/uv.txt
+	@echo "== virtual environment in $(VENV)"
+	@scripts/make-venv $(PYTHON) $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
+	@touch $@
+
+$(RUN_READY): requirements/run.txt pyproject.toml | $(BIN)/uv
+	@echo "== locked dependencies of the service"
+	@$(UV) install --quiet --python $(BIN)/python --require-hashes -r requirements/run.txt
+	@$(UV) install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $@
+
+$(DEV_READY): requirements/dev.txt $(RUN_READY)
+	@echo "== locked dependencies of the tests"
+	@$(UV) install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	@touch $@

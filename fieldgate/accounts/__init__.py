@@ -1,0 +1,1 @@
+"""Users, their passwords and tokens, and who a request comes from."""

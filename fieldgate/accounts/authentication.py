@@ -1,0 +1,95 @@
+"""Who holds a credential: the answer to the http room's question, fresh from the database every time."""
+
+import asyncio
+import hashlib
+import logging
+import secrets
+from typing import Any
+
+from sqlalchemy import Row
+
+from fieldgate.accounts.guessing import Guessing
+from fieldgate.accounts.secrets import Passwords
+from fieldgate.accounts.store import USE_RESOLUTION, AccountStore, Found
+from fieldgate.db import now
+from fieldgate.http.credentials import Means, User
+from fieldgate.http.errors import Unauthorized
+from fieldgate.http.language import Message
+
+WRONG_PASSWORD = Message("This username and password do not fit.")
+REMEMBERED = 1000  # right passwords of Basic callers
+
+log = logging.getLogger(__name__)
+
+
+class Accounts:
+    """Implements `fieldgate.http.credentials.Authenticator`."""
+
+    def __init__(self, store: AccountStore, passwords: Passwords, guessing: Guessing) -> None:
+        self._store = store
+        self._passwords = passwords
+        self._guessing = guessing
+        self._noting: dict[int, asyncio.Task[None]] = {}
+        self._key = secrets.token_bytes(32)
+        self._right: dict[bytes, None] = {}
+
+    async def by_token(self, token: str) -> User | None:
+        return self._seen(await self._store.holder(token, Means.TOKEN))
+
+    async def by_session(self, token: str) -> User | None:
+        return self._seen(await self._store.holder(token, Means.SESSION))
+
+    async def by_password(self, username: str, password: str, client: str) -> User:
+        row = await self.account(username, password, client)
+        return User(
+            id=row.id,
+            username=row.username,
+            is_superuser=row.is_superuser,
+            is_ifrc=row.is_ifrc,
+            countries=tuple(row.countries),
+            means=Means.PASSWORD,
+        )
+
+    async def account(self, username: str, password: str, client: str) -> Row[Any]:
+        """The account whose password this is. Every wrong one takes the same time, and counts as a guess."""
+        row = await self._store.user(username)
+        stored = None if row is None else row.password_hash
+        # Clients with Basic credentials send them every time. A password that was right for this very hash is
+        # right again; a changed or disabled account has another hash or none, so this cannot be stale.
+        proof = self._proof(password, stored or "")
+        if row is not None and proof in self._right:
+            return row
+        await self._guessing.begin(username, client)
+        if not await self._passwords.matches(password, stored) or row is None:
+            raise Unauthorized(WRONG_PASSWORD)
+        await self._guessing.forgive(username, client)
+        if len(self._right) >= REMEMBERED:
+            self._right.clear()
+        self._right[proof] = None
+        return row
+
+    def _proof(self, password: str, stored: str) -> bytes:
+        text = f"{len(stored)}:{stored}{password}".encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(text, key=self._key, digest_size=32).digest()
+
+    def _seen(self, found: Found | None) -> User | None:
+        if found is None:
+            return None
+        is_due = found.last_used is None or now() - found.last_used > USE_RESOLUTION
+        if is_due and found.token_id not in self._noting:
+            task = asyncio.create_task(self._note(found.token_id))
+            self._noting[found.token_id] = task
+            task.add_done_callback(lambda _: self._noting.pop(found.token_id, None))
+        return found.user
+
+    async def _note(self, token_id: int) -> None:
+        """Keep "last used", beside the request: an answer never waits for it, nor fails with it."""
+        try:
+            await self._store.note_use(token_id)
+        except Exception:
+            log.exception("last use of a token was not noted")
+
+    async def settle(self) -> None:
+        """Wait for what is still being noted; called when the service stops."""
+        await asyncio.gather(*self._noting.values())
+        self._passwords.close()

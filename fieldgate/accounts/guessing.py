@@ -1,0 +1,115 @@
+"""Guessing passwords is slow: per user and per address, counted in the database, so over all processes.
+
+An attempt is counted before the password is looked at and forgiven when it was right. So a thousand guesses sent
+at once are a thousand counted guesses, not one.
+"""
+
+import ipaddress
+from datetime import datetime, timedelta
+
+import msgspec
+from sqlalchemy import Delete, and_, delete, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from fieldgate.accounts.store import username_key
+from fieldgate.accounts.tables import login_attempts
+from fieldgate.db import Database, now
+from fieldgate.http.errors import TooManyRequests
+from fieldgate.http.language import Message
+
+FORGOTTEN_AFTER = timedelta(minutes=15)
+
+
+class Allowance(msgspec.Struct, frozen=True):
+    """How many failures are free, and how long the wait can become after that (it doubles each time)."""
+
+    free: int
+    longest: int  # seconds
+
+
+PER_USER = Allowance(free=10, longest=60)
+PER_ADDRESS = Allowance(free=30, longest=300)
+
+
+def wait_after(failures: int, allowance: Allowance) -> timedelta:
+    """How long to wait after so many failures in a row."""
+    excess = failures - allowance.free
+    if excess < 0:
+        return timedelta(0)
+    return timedelta(seconds=min(2 ** min(excess, 20), allowance.longest))
+
+
+class Guessing:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def begin(self, username: str, address: str) -> None:
+        """Count an attempt, or refuse it if its turn has not come yet."""
+        moment = now()
+        allowances = self._allowances(username, address)
+        async with self._database.transaction() as connection:
+            await connection.execute(_forget(moment))
+            # The rows are there before they are locked, so that first attempts at the same moment take turns too;
+            # everybody locks in the order of the keys, so that nobody waits in a circle.
+            first = {"failures": 0, "last_at": moment, "blocked_until": moment}
+            insert = (sqlite if self._database.is_sqlite else postgresql).insert(login_attempts)
+            missing = [{"key": key, **first} for key in sorted(allowances)]
+            await connection.execute(insert.values(missing).on_conflict_do_nothing())
+            query = select(login_attempts).where(login_attempts.c.key.in_(allowances))
+            rows = (await connection.execute(query.order_by(login_attempts.c.key).with_for_update())).all()
+            blocked = max(row.blocked_until for row in rows)
+            if blocked > moment:
+                raise _later(blocked - moment)
+            for row in rows:
+                failures = row.failures + 1
+                await connection.execute(
+                    login_attempts.update()
+                    .where(login_attempts.c.key == row.key)
+                    .values(
+                        failures=failures,
+                        last_at=moment,
+                        blocked_until=moment + wait_after(failures, allowances[row.key]),
+                    )
+                )
+
+    async def forgive(self, username: str, address: str) -> None:
+        """The password was right: the user's failures are forgotten, and this attempt of the address."""
+        user_key, address_key = self._allowances(username, address)
+        async with self._database.transaction() as connection:
+            await connection.execute(delete(login_attempts).where(login_attempts.c.key == user_key))
+            await connection.execute(
+                login_attempts.update()
+                .where(login_attempts.c.key == address_key, login_attempts.c.failures > 0)
+                .values(failures=login_attempts.c.failures - 1, blocked_until=now())
+            )
+
+    @staticmethod
+    def _allowances(username: str, address: str) -> dict[str, Allowance]:
+        return {
+            f"user:{username_key(username)[:150]}": PER_USER,
+            f"address:{_network_of(address)[:100]}": PER_ADDRESS,
+        }
+
+
+def _forget(moment: datetime) -> Delete:
+    """Drop what is long past; rows that somebody is busy with are left for the next time."""
+    is_past = and_(login_attempts.c.last_at < moment - FORGOTTEN_AFTER, login_attempts.c.blocked_until < moment)
+    idle = select(login_attempts.c.key).where(is_past).with_for_update(skip_locked=True)
+    return delete(login_attempts).where(login_attempts.c.key.in_(idle))
+
+
+def _network_of(address: str) -> str:
+    """Who counts as one address: with IPv6, a whole /64, which is what one customer gets."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    return str(parsed) if parsed.version == 4 else str(ipaddress.ip_network(f"{parsed}/64", strict=False))
+
+
+def _later(wait: timedelta) -> TooManyRequests:
+    seconds = int(wait.total_seconds()) + 1
+    return TooManyRequests(
+        Message("Too many failed attempts to log in. Try again in {seconds} seconds.", seconds=seconds),
+        seconds,
+    )

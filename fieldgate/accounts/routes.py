@@ -1,0 +1,112 @@
+"""`/token/` and `/get_auth_token`: the two ways the live systems hand out tokens."""
+
+from datetime import datetime, timedelta
+
+from fieldgate.accounts.authentication import Accounts
+from fieldgate.accounts.records import Login, LoginRecord, TokenRecord
+from fieldgate.accounts.store import AccountStore, IssuedBy
+from fieldgate.db import now
+from fieldgate.http.credentials import Means, User
+from fieldgate.http.errors import BadRequest, Forbidden, NotFound, Unauthorized
+from fieldgate.http.exchange import Client
+from fieldgate.http.language import Message
+from fieldgate.http.negotiation import Format
+from fieldgate.http.operations import Created, creation, deletion, detail
+from fieldgate.settings import Settings
+
+TAG = "Credentials"
+PATH = "/token/"
+
+_EXAMPLE = {"token": "fgt_K7mPq2XvN8sRtLw4ZbYcHdJfGg3hUe6kVn9pA5xC"}
+_NEEDS_PASSWORD = Message("Ask for a token with your username and password (Basic credentials).")
+
+
+@detail(
+    PATH,
+    of=TokenRecord,
+    title=Message("Token"),
+    about=Message(
+        "A fresh token for the caller, who sends username and password as Basic credentials. "
+        "Earlier tokens stay valid; beyond 50 the least recently used is revoked."
+    ),
+    tag=TAG,
+    formats=(Format.JSON,),
+    secret=True,
+    example=_EXAMPLE,
+    refusals=(403, 429, 503),
+)
+async def token_reading(user: User, store: AccountStore, settings: Settings) -> TokenRecord:
+    # A page of another site can make a browser GET this with the user's cookie: that must not mint tokens.
+    if user.means is not Means.PASSWORD:
+        raise Forbidden(_NEEDS_PASSWORD)
+    return TokenRecord(await store.issue_token(user.id, IssuedBy.HTTP, _expiry(settings)))
+
+
+@creation(
+    PATH,
+    of=TokenRecord,
+    title=Message("Token"),
+    about=Message("A fresh token for the caller, as with GET; a page of ours may ask with its session too."),
+    tag=TAG,
+    formats=(Format.JSON,),
+    secret=True,
+    example=_EXAMPLE,
+    refusals=(403, 429, 503),
+)
+async def token_creation(user: User, store: AccountStore, settings: Settings) -> Created:
+    # A token may not beget another: else one that leaked, or is about to expire, would live for ever.
+    if user.means is Means.TOKEN:
+        raise Forbidden(_NEEDS_PASSWORD)
+    return Created(TokenRecord(await store.issue_token(user.id, IssuedBy.HTTP, _expiry(settings))))
+
+
+@deletion(
+    PATH,
+    title=Message("Token"),
+    about=Message("Revokes all tokens the caller has obtained over HTTP, the one in use included."),
+    tag=TAG,
+    formats=(Format.JSON,),
+    refusals=(403, 404, 429, 503),
+)
+async def token_deletion(user: User, store: AccountStore) -> None:
+    if not await store.revoke_obtained(user.id):
+        raise NotFound(Message("There is no token to revoke."))
+
+
+@creation(
+    "/get_auth_token",
+    of=LoginRecord,
+    status=200,
+    title=Message("Log in"),
+    about=Message("A fresh token for a username and password, sent as JSON or as a form."),
+    tag=TAG,
+    formats=(Format.JSON,),
+    secret=True,
+    checks_forgery=False,
+    example={
+        **_EXAMPLE,
+        "username": "amina",
+        "first": "Amina",
+        "last": "Diallo",
+        "expires": "2027-11-15T08:30:00Z",
+        "id": 7,
+    },
+    refusals=(413, 415, 429, 503),
+)
+async def get_auth_token(
+    body: Login, client: Client, accounts: Accounts, store: AccountStore, settings: Settings
+) -> LoginRecord:
+    try:
+        account = await accounts.account(body.username, body.password, client.address)
+    except Unauthorized as problem:  # this endpoint's clients know a wrong password as 400
+        raise BadRequest(problem.message) from None
+    expires = _expiry(settings)
+    token = await store.issue_token(account.id, IssuedBy.HTTP, expires)
+    return LoginRecord(token, body.username, account.first_name, account.last_name, expires, account.id)
+
+
+def _expiry(settings: Settings) -> datetime:
+    return now() + timedelta(seconds=settings.token_lifetime)
+
+
+OPERATIONS = (token_reading, token_creation, token_deletion, get_auth_token)

@@ -1,0 +1,63 @@
+"""Passwords and tokens as secrets: how they are made, kept and compared."""
+
+import asyncio
+import hashlib
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from fieldgate.http.errors import Unavailable
+
+ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"  # nothing that looks like something else
+TOKEN_START = "fgt_"  # noqa: S105  (lets scanners for leaked secrets recognise ours)
+TOKEN_LENGTH = 40  # of 57 characters: 233 bits
+PREFIX_LENGTH = 10  # shown to people, to tell tokens apart
+
+CHECKS_AT_ONCE = 2  # a check takes 64 MB
+CHECKS_WAITING = 32
+
+
+def new_token() -> str:
+    return TOKEN_START + "".join(secrets.choice(ALPHABET) for _ in range(TOKEN_LENGTH))
+
+
+def token_hash(token: str) -> bytes:
+    """What is stored of a token. It is long and random, so one round of SHA-256 keeps it safe."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+class Passwords:
+    """Argon2, a few checks at a time: a flood of log-ins waits or is turned away, and memory stays bounded."""
+
+    def __init__(self, hasher: PasswordHasher | None = None) -> None:
+        self._hasher = hasher or PasswordHasher()
+        self._threads = ThreadPoolExecutor(CHECKS_AT_ONCE, thread_name_prefix="argon2")
+        self._waiting = 0
+        # Compared with when there is no such user, so that nobody can tell by the clock.
+        self._nobody = self._hasher.hash(secrets.token_hex(16))
+
+    def hash(self, password: str) -> str:
+        return self._hasher.hash(password)
+
+    async def matches(self, password: str, stored: str | None) -> bool:
+        """Whether the password is the stored one; takes as long when nothing is stored."""
+        if self._waiting >= CHECKS_WAITING:
+            raise Unavailable
+        self._waiting += 1
+        try:
+            loop = asyncio.get_running_loop()
+            fits = await loop.run_in_executor(self._threads, self._verify, stored or self._nobody, password)
+        finally:
+            self._waiting -= 1
+        return fits and stored is not None
+
+    def _verify(self, stored: str, password: str) -> bool:
+        try:
+            return self._hasher.verify(stored, password)
+        except (VerificationError, InvalidHashError):
+            return False
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)

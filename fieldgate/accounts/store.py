@@ -1,0 +1,218 @@
+"""All SQL about users and tokens."""
+
+import unicodedata
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row, and_, bindparam, func, or_, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fieldgate.accounts.secrets import PREFIX_LENGTH, new_token, token_hash
+from fieldgate.accounts.tables import tokens, users
+from fieldgate.db import Changes, Database, Instant, Lookup, now
+from fieldgate.http.credentials import Means, User
+
+TOPIC = "accounts"
+MOST_TOKENS = 50  # a user's tokens obtained over HTTP; beyond, the least recently used goes
+USE_RESOLUTION = timedelta(minutes=1)  # how precisely "last used" is kept
+
+
+class IssuedBy(Enum):
+    """Where a token came from."""
+
+    COMMAND = "command"
+    HTTP = "http"
+    SESSION = "session"
+
+
+class UsernameTaken(Exception):
+    pass
+
+
+class UnknownUser(Exception):
+    pass
+
+
+class NewUser(msgspec.Struct, frozen=True, kw_only=True):
+    username: str
+    password_hash: str
+    first_name: str = ""
+    last_name: str = ""
+    is_superuser: bool = False
+    is_ifrc: bool = False
+    is_demo: bool = False
+    countries: tuple[str, ...] = ()
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A token's holder, and when the token was last seen."""
+
+    user: User
+    token_id: int
+    last_used: datetime | None
+
+
+def username_key(username: str) -> str:
+    """The form in which names are compared: whatever the case and the way accents are written."""
+    return unicodedata.normalize("NFKC", username).casefold()
+
+
+class AccountStore:
+    def __init__(self, database: Database, changes: Changes) -> None:
+        self._database = database
+        self._changes = changes
+        self._find_token = Lookup(
+            database,
+            select(
+                users.c.id,
+                users.c.username,
+                users.c.is_superuser,
+                users.c.is_ifrc,
+                users.c.countries,
+                tokens.c.id,
+                tokens.c.last_used_at,
+                tokens.c.issued_by,
+            )
+            .join_from(tokens, users)
+            .where(
+                tokens.c.hash == bindparam("hash"),
+                tokens.c.revoked_at.is_(None),
+                or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > bindparam("moment")),
+                users.c.disabled_at.is_(None),
+            ),
+        )
+
+    # Users
+
+    async def create_user(self, new: NewUser) -> int:
+        values = {**msgspec.structs.asdict(new), "countries": list(new.countries)}
+        insert = users.insert().values(**values, username_key=username_key(new.username), created_at=now())
+        try:
+            async with self._database.transaction() as connection:
+                result = await connection.execute(insert.returning(users.c.id))
+                await self._changes.bump(connection, TOPIC)
+                return int(result.scalar_one())
+        except IntegrityError:
+            raise UsernameTaken(new.username) from None
+
+    async def user(self, username: str) -> Row[Any] | None:
+        """The row of an enabled user."""
+        async with self._database.reading() as connection:
+            result = await connection.execute(
+                select(users).where(users.c.username_key == username_key(username)[:150], users.c.disabled_at.is_(None))
+            )
+            return result.one_or_none()
+
+    async def all_users(self) -> Sequence[Row[Any]]:
+        counted = select(tokens.c.user_id, func.count().label("tokens")).where(_is_live()).group_by(tokens.c.user_id)
+        live = counted.subquery()
+        query = select(users, func.coalesce(live.c.tokens, 0).label("tokens")).outerjoin_from(
+            users, live, users.c.id == live.c.user_id
+        )
+        async with self._database.reading() as connection:
+            return (await connection.execute(query.order_by(users.c.username_key))).all()
+
+    async def disable_user(self, username: str) -> None:
+        """Close an account: its tokens and sessions stop working at once."""
+        await self._update_user(username, disabled_at=now())
+
+    async def set_password(self, username: str, password_hash: str) -> None:
+        await self._update_user(username, password_hash=password_hash, disabled_at=None)
+
+    async def _update_user(self, username: str, **values: Any) -> None:
+        update = users.update().where(users.c.username_key == username_key(username)).values(**values)
+        async with self._database.transaction() as connection:
+            if not (await connection.execute(update)).rowcount:
+                raise UnknownUser(username)
+            await self._changes.bump(connection, TOPIC)
+
+    # Tokens
+
+    async def issue_token(self, user_id: int, issued_by: IssuedBy, expires: datetime | None) -> str:
+        """A fresh token. Only its hash is stored: nobody can show it a second time."""
+        token = new_token()
+        moment = now()
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                tokens.insert().values(
+                    user_id=user_id,
+                    hash=token_hash(token),
+                    prefix=token[:PREFIX_LENGTH],
+                    issued_by=issued_by.value,
+                    created_at=moment,
+                    expires_at=expires,
+                )
+            )
+            if issued_by is IssuedBy.HTTP:
+                await self._drop_least_used(connection, user_id, moment)
+            await self._changes.bump(connection, TOPIC)
+        return token
+
+    async def _drop_least_used(self, connection: AsyncConnection, user_id: int, moment: datetime) -> None:
+        kept = (
+            select(tokens.c.id)
+            .where(tokens.c.user_id == user_id, tokens.c.issued_by == IssuedBy.HTTP.value, _is_live())
+            .order_by(func.coalesce(tokens.c.last_used_at, tokens.c.created_at).desc(), tokens.c.id.desc())
+            .limit(MOST_TOKENS)
+        )
+        await connection.execute(
+            tokens.update()
+            .where(
+                tokens.c.user_id == user_id,
+                tokens.c.issued_by == IssuedBy.HTTP.value,
+                _is_live(),
+                tokens.c.id.not_in(kept),
+            )
+            .values(revoked_at=moment)
+        )
+
+    async def all_tokens(self) -> Sequence[Row[Any]]:
+        query = select(tokens, users.c.username).join_from(tokens, users).order_by(tokens.c.id)
+        async with self._database.reading() as connection:
+            return (await connection.execute(query)).all()
+
+    async def revoke_token(self, token_id: int) -> bool:
+        """Whether there was such a token to revoke."""
+        return await self._revoke(tokens.c.id == token_id) > 0
+
+    async def revoke_obtained(self, user_id: int) -> int:
+        """Revoke all tokens a user obtained over HTTP; how many there were."""
+        return await self._revoke(and_(tokens.c.user_id == user_id, tokens.c.issued_by == IssuedBy.HTTP.value))
+
+    async def revoke_secret(self, token: str) -> None:
+        await self._revoke(tokens.c.hash == token_hash(token))
+
+    async def _revoke(self, which: Any) -> int:
+        update = tokens.update().where(which, _is_live()).values(revoked_at=now())
+        async with self._database.transaction() as connection:
+            count = (await connection.execute(update)).rowcount
+            await self._changes.bump(connection, TOPIC)
+            return count
+
+    async def holder(self, token: str, means: Means) -> Found | None:
+        """Who holds this token now; sessions and API tokens are not taken for each other."""
+        row = await self._find_token.first(hash=token_hash(token), moment=Instant.pack(now()))
+        if row is None or (row[7] == IssuedBy.SESSION.value) != (means is Means.SESSION):
+            return None
+        user = User(
+            id=row[0],
+            username=row[1],
+            is_superuser=bool(row[2]),
+            is_ifrc=bool(row[3]),
+            countries=tuple(msgspec.json.decode(row[4])),
+            means=means,
+            secret=token,
+        )
+        return Found(user, row[5], None if row[6] is None else Instant.unpack(row[6]))
+
+    async def note_use(self, token_id: int) -> None:
+        async with self._database.transaction() as connection:
+            await connection.execute(tokens.update().where(tokens.c.id == token_id).values(last_used_at=now()))
+
+
+def _is_live() -> Any:
+    return and_(tokens.c.revoked_at.is_(None), or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > now()))

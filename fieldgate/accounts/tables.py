@@ -1,0 +1,48 @@
+"""Users, tokens, and attempts to log in."""
+
+from sqlalchemy import JSON, Boolean, Column, ForeignKey, Integer, LargeBinary, String, Table
+
+from fieldgate.db import Instant, metadata
+
+users = Table(
+    "users",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("username", String(150), nullable=False),
+    # What is compared: people do not remember how they capitalised their name.
+    Column("username_key", String(150), nullable=False, unique=True),
+    Column("password_hash", String(255), nullable=False),
+    Column("first_name", String(150), nullable=False),
+    Column("last_name", String(150), nullable=False),
+    Column("is_superuser", Boolean, nullable=False),
+    Column("is_ifrc", Boolean, nullable=False),
+    Column("is_demo", Boolean, nullable=False),
+    Column("countries", JSON, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("disabled_at", Instant),
+    sqlite_autoincrement=True,
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("hash", LargeBinary(32), nullable=False, unique=True),
+    Column("prefix", String(12), nullable=False),
+    Column("issued_by", String(10), nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("last_used_at", Instant),
+    Column("expires_at", Instant),
+    Column("revoked_at", Instant),
+    sqlite_autoincrement=True,
+)
+
+login_attempts = Table(
+    "login_attempts",
+    metadata,
+    Column("key", String(200), primary_key=True),
+    Column("failures", Integer, nullable=False),
+    Column("last_at", Instant, nullable=False, index=True),
+    Column("blocked_until", Instant, nullable=False),
+)

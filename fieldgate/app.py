@@ -1,0 +1,82 @@
+"""The whole service from its settings: all the wiring, on one page."""
+
+import logging.config
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from fieldgate.accounts import routes as account_routes
+from fieldgate.accounts.authentication import Accounts
+from fieldgate.accounts.guessing import Guessing
+from fieldgate.accounts.secrets import Passwords
+from fieldgate.accounts.store import AccountStore
+from fieldgate.db import Changes, Database
+from fieldgate.http import service
+from fieldgate.http.application import Application
+from fieldgate.http.cors import Cors
+from fieldgate.http.exchange import Site
+from fieldgate.http.keeping import Kept
+from fieldgate.http.observation import Observer, logging_config
+from fieldgate.http.openapi import Description
+from fieldgate.http.operations import Operation
+from fieldgate.http.origin import Origins
+from fieldgate.permissions import routes as permission_routes
+from fieldgate.permissions.catalogue import Catalogue
+from fieldgate.settings import Settings
+from fieldgate.web import assets as web_assets
+from fieldgate.web import routes as web_routes
+from fieldgate.web.assets import Assets
+from fieldgate.web.pages import Pages
+from fieldgate.web.resources import ResourcePages
+
+
+def operations() -> tuple[Operation, ...]:
+    """Everything the service answers."""
+    resources = (*permission_routes.OPERATIONS, *account_routes.OPERATIONS)
+    pages = (*web_routes.OPERATIONS, *web_assets.OPERATIONS)
+    return (*resources, service.index_of(resources), service.healthz, service.readyz, service.metrics, *pages)
+
+
+def build(settings: Settings, *, passwords: Passwords | None = None, more: Sequence[Operation] = ()) -> Application:
+    """The ASGI application. `more` are operations beside our own, such as a test declares."""
+    database = Database(settings.database)
+    changes = Changes(database)
+    store = AccountStore(database, changes)
+    accounts = Accounts(store, passwords or Passwords(), Guessing(database))
+    observer = Observer(settings)
+    assets = Assets()
+    pages = Pages(assets)
+    answered = (*operations(), *more)
+    provided = (
+        settings, database, changes, store, accounts, observer, assets, pages,
+        Catalogue(), Description(answered), service.Readiness(database),
+    )  # fmt: skip
+    site = Site(
+        origins=Origins(settings),
+        cors=Cors(settings),
+        accounts=accounts,
+        changes=changes,
+        kept=Kept(settings.kept_answers),
+        observer=observer,
+        draw=ResourcePages(pages),
+        services={type(each): each for each in provided},
+    )
+
+    @asynccontextmanager
+    async def lifespan() -> AsyncIterator[None]:
+        await changes.start()
+        try:
+            yield
+        finally:
+            await accounts.settle()
+            await changes.stop()
+            await database.close()
+
+    return Application(answered, site, lifespan)
+
+
+def create() -> Application:
+    """What a worker process of `fieldgate serve` loads."""
+    settings = Settings.from_environment(os.environ)
+    logging.config.dictConfig(logging_config(settings.log_level))
+    return build(settings)

@@ -1,0 +1,73 @@
+"""How every command finds its database, and opens it."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import click
+import msgspec
+
+from fieldgate.accounts.store import AccountStore
+from fieldgate.db import Changes, Database
+from fieldgate.db.schema import NEEDED, current, upgrade
+from fieldgate.settings import BadSetting, Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def data_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--data DIR`, the same for every command."""
+    return click.option(
+        "--data",
+        type=click.Path(file_okay=False, path_type=Path),
+        envvar="FIELDGATE_DATA",
+        help="Folder of the SQLite file, unless FIELDGATE_DATABASE_URL is set.  [default: data]",
+    )(command)
+
+
+def settings_for(data: Path | None) -> Settings:
+    """The settings from the environment, with the folder of the command line."""
+    try:
+        settings = Settings.from_environment(os.environ)
+    except BadSetting as error:
+        raise click.ClickException(str(error)) from None
+    return settings if data is None else msgspec.structs.replace(settings, data=data)
+
+
+async def prepare(database: Database) -> None:
+    """See to the schema: SQLite is migrated by itself, PostgreSQL by whoever runs `fieldgate migrate`."""
+    if database.is_sqlite:
+        await upgrade(database)
+    elif await current(database) != NEEDED:
+        raise click.ClickException("The database is not at the schema of this release. Run: fieldgate migrate")
+
+
+def open_database(settings: Settings) -> Database:
+    try:
+        return Database(settings.database)
+    except ValueError as error:
+        raise click.ClickException(f"FIELDGATE_DATABASE_URL: {error}") from None
+    except OSError as error:
+        raise click.ClickException(f"The folder {settings.data} cannot be used: {error.strerror}.") from None
+
+
+def with_accounts(
+    work: Callable[Concatenate[AccountStore, P], Awaitable[T]],
+) -> Callable[Concatenate[Path | None, P], T]:
+    """Run a coroutine over the accounts of the database that `--data` and the environment name."""
+
+    def run(data: Path | None, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        async def inside() -> T:
+            database = open_database(settings_for(data))
+            try:
+                await prepare(database)
+                return await work(AccountStore(database, Changes(database)), *args, **kwargs)
+            finally:
+                await database.close()
+
+        return asyncio.run(inside())
+
+    return run

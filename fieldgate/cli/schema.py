@@ -1,0 +1,29 @@
+"""`fieldgate migrate`."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from fieldgate.cli.opening import data_option, open_database, settings_for
+from fieldgate.db.schema import NEEDED, current, upgrade
+
+
+@click.command()
+@data_option
+def migrate(data: Path | None) -> None:
+    """Bring the database to the schema of this release.
+
+    Safe to run again, and by several machines at once. `serve` does it by itself on SQLite.
+    """
+    asyncio.run(_migrate(data))
+
+
+async def _migrate(data: Path | None) -> None:
+    database = open_database(settings_for(data))
+    try:
+        before = await current(database)
+        await upgrade(database)
+    finally:
+        await database.close()
+    click.echo(f"schema {NEEDED}" + (" (nothing to do)" if before == NEEDED else f", was {before or 'empty'}"))

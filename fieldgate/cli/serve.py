@@ -1,0 +1,127 @@
+"""`fieldgate serve`: the service itself, on one or more processes."""
+
+import asyncio
+import http.client
+import os
+import secrets
+import shutil
+import tempfile
+import threading
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import click
+import msgspec
+from granian import Granian
+from granian.constants import Interfaces, Loops
+
+from fieldgate.accounts.secrets import Passwords
+from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
+from fieldgate.cli.opening import data_option, open_database, prepare, settings_for
+from fieldgate.db import Changes, now
+from fieldgate.http.observation import logging_config
+from fieldgate.http.origin import is_inside
+from fieldgate.settings import LOOPBACK, PREFIX, Settings
+
+DEMO_USER = "demo"
+DEMO_TOKEN_LIFETIME = timedelta(days=7)
+GRACE = 30  # seconds requests under way have to finish when the service stops
+PATIENCE = 60  # seconds until a service that does not come up is worth a word
+
+
+@click.command()
+@click.option("--host", envvar=PREFIX + "HOST", default="127.0.0.1", show_default=True, help="Address to bind to.")
+@click.option(
+    "--port",
+    envvar=PREFIX + "PORT",
+    default=8000,
+    show_default=True,
+    type=click.IntRange(1, 65535),
+    help="Port.",
+)
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes.")
+@click.option("--demo", is_flag=True, help="Make a demo user and print its password and a token; loopback only.")
+@data_option
+def serve(host: str, port: int, workers: int, demo: bool, data: Path | None) -> None:
+    """Serve until stopped. Requests under way are finished first."""
+    if demo and host != "localhost" and not is_inside(host, LOOPBACK):
+        raise click.ClickException("--demo makes an account anybody can use, so it binds to 127.0.0.1 only.")
+    settings = msgspec.structs.replace(settings_for(data), host=host, port=port)
+    asyncio.run(_make_ready(settings, demo))
+    _tell_workers(settings)
+    measurements = tempfile.mkdtemp(prefix="fieldgate-metrics-")
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = measurements
+    server = Granian(
+        "fieldgate.app:create",
+        factory=True,
+        address=host,
+        port=port,
+        interface=Interfaces.ASGI,
+        loop=Loops.uvloop,
+        workers=workers,
+        websockets=False,
+        respawn_failed_workers=True,
+        workers_kill_timeout=GRACE,
+        log_dictconfig=logging_config(settings.log_level),
+        log_access=False,
+    )
+    threading.Thread(target=_announce, args=(host, port), daemon=True).start()
+    try:
+        server.serve()
+    finally:
+        shutil.rmtree(measurements, ignore_errors=True)
+
+
+async def _make_ready(settings: Settings, demo: bool) -> None:
+    database = open_database(settings)
+    try:
+        await prepare(database)
+        if demo:
+            await _make_demo(AccountStore(database, Changes(database)))
+    finally:
+        await database.close()
+
+
+async def _make_demo(store: AccountStore) -> None:
+    """A user to try things with. Its password and token are new at every start, and printed nowhere else."""
+    password = secrets.token_urlsafe(9)
+    password_hash = Passwords().hash(password)
+    known = {row.username: row for row in await store.all_users()}
+    if DEMO_USER not in known:
+        await store.create_user(
+            NewUser(username=DEMO_USER, password_hash=password_hash, first_name="Demo", is_demo=True)
+        )
+    elif known[DEMO_USER].is_demo:
+        await store.set_password(DEMO_USER, password_hash)
+    else:
+        raise click.ClickException(f"There is a user {DEMO_USER} that --demo did not make. Serve without --demo.")
+    user = await store.user(DEMO_USER)
+    if user is not None:
+        token = await store.issue_token(user.id, IssuedBy.HTTP, now() + DEMO_TOKEN_LIFETIME)
+        click.echo(f"demo user  {DEMO_USER}\npassword   {password}\ntoken      {token}")
+
+
+def _tell_workers(settings: Settings) -> None:
+    """Worker processes read the environment: what the command line said goes there too."""
+    os.environ[PREFIX + "DATA"] = str(settings.data)
+    os.environ[PREFIX + "HOST"] = settings.host
+    os.environ[PREFIX + "PORT"] = str(settings.port)
+
+
+def _announce(host: str, port: int) -> None:
+    """Say that we listen when we do: a request has been answered."""
+    target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    shown = f"[{host}]" if ":" in host else host
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        try:
+            connection = http.client.HTTPConnection(target, port, timeout=2)
+            connection.request("GET", "/readyz")
+            if connection.getresponse().status == http.client.OK:
+                click.echo(f"listening on http://{shown}:{port}")
+                return
+        except OSError:
+            pass
+        time.sleep(0.05)
+    click.echo("The service does not answer yet; its log may say why.", err=True)

@@ -1,0 +1,86 @@
+"""`fieldgate token …`: tokens for programs."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from fieldgate.accounts.store import AccountStore, IssuedBy
+from fieldgate.cli.opening import data_option, with_accounts
+from fieldgate.db import now
+from fieldgate.settings import seconds
+
+
+@click.group()
+def token() -> None:
+    """Make, list and revoke tokens."""
+
+
+def _lifetime(_: click.Context, __: click.Parameter, value: str | None) -> timedelta | None:
+    try:
+        return None if value is None else timedelta(seconds=seconds(value))
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+@token.command("create")
+@click.argument("name")
+@click.option(
+    "--expires",
+    callback=_lifetime,
+    metavar="TIME",
+    help="Valid for so long, such as 90d or 12h; else for ever.",
+)
+@data_option
+def create(name: str, expires: timedelta | None, data: Path | None) -> None:
+    """Make a token for the user NAME and print it, alone, on standard output. It is shown this once."""
+    made = _create(data, name, None if expires is None else now() + expires)
+    if made is None:
+        raise click.ClickException(f"There is no user {name}, or it is disabled.")
+    click.echo(made)
+
+
+@token.command("list")
+@data_option
+def list_tokens(data: Path | None) -> None:
+    """List all tokens. They are told apart by how they begin."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("id", "begins", "user", "made by", "made", "last used", "expires", "revoked"):
+        table.add_column(column, justify="right" if column == "id" else "left", no_wrap=True)
+    for row in _all(data):
+        moments = [row.created_at, row.last_used_at, row.expires_at, row.revoked_at]
+        table.add_row(str(row.id), row.prefix + "…", row.username, row.issued_by, *map(_shown, moments))
+    Console(highlight=False).print(table)
+
+
+@token.command("revoke")
+@click.argument("token_id", metavar="ID", type=int)
+@data_option
+def revoke(token_id: int, data: Path | None) -> None:
+    """Revoke the token number ID: it is refused from the next request on."""
+    if not _revoke(data, token_id):
+        raise click.ClickException(f"There is no valid token number {token_id}.")
+    click.echo(f"token {token_id} revoked")
+
+
+def _shown(moment: datetime | None) -> str:
+    return "" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
+
+
+@with_accounts
+async def _create(store: AccountStore, name: str, expires: datetime | None) -> str | None:
+    row = await store.user(name)
+    return None if row is None else await store.issue_token(row.id, IssuedBy.COMMAND, expires)
+
+
+@with_accounts
+async def _all(store: AccountStore) -> Any:
+    return await store.all_tokens()
+
+
+@with_accounts
+async def _revoke(store: AccountStore, token_id: int) -> bool:
+    return await store.revoke_token(token_id)

@@ -1,0 +1,112 @@
+"""Who tells caches that data changed.
+
+Data belongs to a topic ("accounts", "events"). A writer calls `bump` in its own transaction; a reader asks
+`version` before it uses what it has kept:
+
+    await changes.bump(connection, "events")
+    if await changes.version("events") != kept.version: ...
+
+SQLite: every process sees a commit before its next answer. PostgreSQL: by LISTEN, usually within
+milliseconds; whoever has not heard from the database for `BOUND` asks it instead of trusting its memory.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import Any
+
+import asyncpg
+from sqlalchemy import func, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fieldgate.db.database import Database
+from fieldgate.db.tables import versions
+
+CHANNEL = "fieldgate_changes"
+BOUND = 1.0  # seconds after which silence counts as a lost listener
+HEARTBEAT = 0.4  # seconds between two questions to the database on the listener's connection
+RETRY = 0.5  # seconds before a lost listener is set up again
+
+_ALL = "SELECT topic, version FROM changes"
+
+log = logging.getLogger(__name__)
+
+
+class Changes:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._versions: dict[str, int] = {}
+        self._sqlite_state: int | None = None
+        self._heard = float("-inf")
+        self._listener: asyncio.Task[None] | None = None
+
+    async def bump(self, connection: AsyncConnection, *topics: str) -> None:
+        """Say, as part of the writer's transaction, that data of these topics changes with it."""
+        for topic in sorted(topics):
+            insert: Any = (sqlite if self._database.is_sqlite else postgresql).insert(versions)
+            await connection.execute(
+                insert.values(topic=topic, version=1).on_conflict_do_update(
+                    index_elements=[versions.c.topic], set_={"version": versions.c.version + 1}
+                )
+            )
+            if not self._database.is_sqlite:
+                await connection.execute(select(func.pg_notify(CHANNEL, topic)))
+
+    async def version(self, topic: str) -> int:
+        """The topic's version as of now (SQLite) or of at most `BOUND` seconds ago (PostgreSQL)."""
+        if self._database.is_sqlite:
+            self._look_at_sqlite()
+        elif asyncio.get_running_loop().time() - self._heard > BOUND:
+            await self._ask_postgres()
+        return self._versions.get(topic, 0)
+
+    def _look_at_sqlite(self) -> None:
+        reader = self._database.sqlite_reader()
+        state = reader.execute("PRAGMA data_version").fetchone()[0]
+        if state != self._sqlite_state:
+            self._versions = dict(reader.execute(_ALL).fetchall())
+            self._sqlite_state = state
+
+    async def _ask_postgres(self) -> None:
+        pool = await self._database.postgres_pool()
+        self._versions = dict(await pool.fetch(_ALL))
+
+    async def start(self) -> None:
+        """Begin to listen; only PostgreSQL needs it."""
+        if not self._database.is_sqlite:
+            self._listener = asyncio.create_task(self._keep_listening())
+
+    async def stop(self) -> None:
+        if self._listener is not None:
+            self._listener.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._listener
+            self._listener = None
+            self._heard = float("-inf")
+
+    async def _keep_listening(self) -> None:
+        while True:
+            try:
+                await self._listen()
+            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
+                self._heard = float("-inf")
+                log.warning("change listener lost, asking until it is back: %s", type(error).__name__)
+                await asyncio.sleep(RETRY)
+
+    async def _listen(self) -> None:
+        connection = await asyncpg.connect(self._database.driver_address, timeout=BOUND)
+        news = asyncio.Event()
+        try:
+            await connection.add_listener(CHANNEL, lambda *_: news.set())
+            while True:
+                # The versions are read anew at every notice and at every heartbeat, so that a notice that
+                # was lost, or came out of order, costs a heartbeat at most.
+                news.clear()
+                asked = asyncio.get_running_loop().time()
+                self._versions = dict(await connection.fetch(_ALL, timeout=BOUND / 2))
+                self._heard = asked
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(news.wait(), HEARTBEAT)
+        finally:
+            connection.terminate()

@@ -1,0 +1,128 @@
+"""One open database, SQLite in a file or PostgreSQL, behind one small surface.
+
+database = Database("sqlite:///data/fieldgate.db")
+async with database.transaction() as connection:
+    await connection.execute(users.insert().values(...))
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+from sqlalchemy import URL, event, make_url
+from sqlalchemy.engine import Connection
+from sqlalchemy.engine.interfaces import Dialect
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+
+BUSY_TIMEOUT = 10_000  # milliseconds a writer waits for another one on SQLite
+LOOKUP_CONNECTIONS = 8  # connections of one process to PostgreSQL for what every request asks
+
+_SQLITE_PRAGMAS = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA foreign_keys = ON",
+    f"PRAGMA busy_timeout = {BUSY_TIMEOUT}",
+)
+
+
+class Database:
+    def __init__(self, address: str) -> None:
+        self.url = _driver_url(address)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        if self.is_sqlite:
+            Path(self.url.database or "").parent.mkdir(parents=True, exist_ok=True)
+            options: dict[str, Any] = {"connect_args": {"isolation_level": None}}
+        else:
+            options = {"pool_pre_ping": True}
+        self._engine = create_async_engine(self.url, **options)
+        if self.is_sqlite:
+            event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
+            event.listen(self._engine.sync_engine, "begin", _begin_sqlite)
+        self._writing = self._engine.execution_options(sqlite_begin="IMMEDIATE")
+        self._write_turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if self.is_sqlite else nullcontext()
+        self._reader: sqlite3.Connection | None = None
+        self._lookups: asyncpg.Pool | None = None
+        self._opening = asyncio.Lock()
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._engine.dialect
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction that may write: committed and synced when the block ends, rolled back if it raises.
+
+        SQLite takes one writer at a time: writers of this process queue here, those of others in SQLite.
+        """
+        async with self._write_turn, self._writing.begin() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction that only reads, and sees one state of the data throughout."""
+        async with self._engine.begin() as connection:
+            yield connection
+
+    def sqlite_reader(self) -> sqlite3.Connection:
+        """SQLite's own connection, for reads of microseconds made straight from the event loop.
+
+        In WAL mode a reader waits for nobody, so a look-up by key costs less here than a hop to a thread.
+        """
+        if self._reader is None:
+            self._reader = sqlite3.connect(str(self.url.database), isolation_level=None, check_same_thread=False)
+            self._reader.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT}")
+            self._reader.execute("PRAGMA query_only = ON")
+        return self._reader
+
+    async def postgres_pool(self) -> asyncpg.Pool:
+        """The driver's own connections to PostgreSQL, without the cost of the engine."""
+        if self._lookups is None:
+            async with self._opening:
+                if self._lookups is None:
+                    self._lookups = await asyncpg.create_pool(
+                        self.driver_address, min_size=1, max_size=LOOKUP_CONNECTIONS, reset=_leave_as_is
+                    )
+        return self._lookups
+
+    @property
+    def driver_address(self) -> str:
+        """The address as PostgreSQL's own tools write it."""
+        return self.url.set(drivername="postgresql").render_as_string(hide_password=False)
+
+    async def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+        if self._lookups is not None:
+            await self._lookups.close()
+            self._lookups = None
+        await self._engine.dispose()
+
+
+def _driver_url(address: str) -> URL:
+    """The address with the driver we use; people write `postgres://` as often as `postgresql://`."""
+    url = make_url(address.replace("postgres://", "postgresql://", 1))
+    drivers = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
+    if url.get_backend_name() not in drivers:
+        raise ValueError(f"sqlite:///… or postgresql://… is needed, not {url.get_backend_name()!r}.")
+    return url.set(drivername=drivers[url.get_backend_name()])
+
+
+def _prepare_sqlite(connection: Any, record: object) -> None:  # noqa: ARG001
+    cursor = connection.cursor()
+    for pragma in _SQLITE_PRAGMAS:
+        cursor.execute(pragma)
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    mode = connection.get_execution_options().get("sqlite_begin", "DEFERRED")
+    connection.exec_driver_sql(f"BEGIN {mode}")
+
+
+async def _leave_as_is(connection: asyncpg.Connection) -> None:
+    """Look-ups are single statements that leave nothing behind: no round trip to tidy up after them."""

@@ -1,0 +1,38 @@
+"""The schema's history, run by Alembic in one transaction."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+
+from fieldgate.db.database import Database
+
+_LOCK = 0x0F1E1D6A7E  # any number, the same for every process that migrates
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def head() -> str | None:
+    """The newest revision there is."""
+    return ScriptDirectory.from_config(_config()).get_current_head()
+
+
+async def run(database: Database) -> None:
+    """Bring the database to the newest revision. Two processes that do it at once take turns."""
+
+    def migrate(connection: Connection) -> None:
+        config = _config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+    async with database.transaction() as connection:
+        if not database.is_sqlite:
+            await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        await connection.run_sync(migrate)

@@ -1,0 +1,26 @@
+"""Which schema this release needs, which one a database has, and how to get from one to the other."""
+
+from sqlalchemy import inspect, text
+
+from fieldgate.db.database import Database
+
+NEEDED = "0001"  # the newest revision in migrations/versions
+
+
+async def current(database: Database) -> str | None:
+    """The revision the database is at; None before the first."""
+    async with database.reading() as connection:
+        if not await connection.run_sync(lambda sync: inspect(sync).has_table("alembic_version")):
+            return None
+        revision: str | None = (await connection.execute(text("SELECT version_num FROM alembic_version"))).scalar()
+        return revision
+
+
+async def upgrade(database: Database) -> None:
+    """Bring the database to the needed revision. Costs a question when it is there already."""
+    if await current(database) == NEEDED:
+        return
+    # Imported here: the migrations' library is heavy, and most processes never migrate.
+    from fieldgate.db.migrations import run
+
+    await run(database)

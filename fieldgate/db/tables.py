@@ -1,0 +1,57 @@
+"""The registry every room's tables join, the type of a point in time, and the table of versions."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, MetaData, String, Table
+from sqlalchemy.types import TypeDecorator
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Instant(TypeDecorator[datetime]):
+    """A point in time, kept as whole microseconds since 1970.
+
+    Both databases compare, sort and return it alike, and so do the drivers themselves when a statement
+    bypasses SQLAlchemy.
+    """
+
+    impl = BigInteger
+    cache_ok = True
+
+    @staticmethod
+    def pack(moment: datetime) -> int:
+        return (moment - _EPOCH) // _MICROSECOND
+
+    @staticmethod
+    def unpack(count: int) -> datetime:
+        return _EPOCH + count * _MICROSECOND
+
+    def process_bind_param(self, value: datetime | None, dialect: Any) -> int | None:  # noqa: ARG002
+        return None if value is None else self.pack(value)
+
+    def process_result_value(self, value: int | None, dialect: Any) -> datetime | None:  # noqa: ARG002
+        return None if value is None else self.unpack(value)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+versions = Table(
+    "changes",
+    metadata,
+    Column("topic", String(40), primary_key=True),
+    Column("version", BigInteger, nullable=False),
+)

@@ -1,0 +1,118 @@
+"""An answer ready to be sent, and the headers all of them carry."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fieldgate import __version__
+from fieldgate.http import compression
+from fieldgate.http.language import Language
+
+Header = tuple[bytes, bytes]
+Send = Callable[[Any], Any]
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")  # the order of the Allow header
+
+VARY = ("Accept", "Accept-Language", "Accept-Encoding")
+VARY_BY_CALLER = ("Authorization", "Cookie")
+
+SECURITY: tuple[Header, ...] = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+DATA_POLICY: Header = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+PAGE_POLICY: Header = (
+    b"content-security-policy",
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    b"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+)
+
+REVALIDATE: Header = (b"cache-control", b"no-cache")
+REVALIDATE_PRIVATELY: Header = (b"cache-control", b"private, no-cache")
+NEVER_STORE: Header = (b"cache-control", b"no-store")
+
+
+class Answer(msgspec.Struct):
+    """Status, headers and body. What differs from request to request (its id) is added when it is sent."""
+
+    status: int
+    headers: list[Header]
+    body: bytes = b""
+    etag: bytes = b""
+
+    @property
+    def size(self) -> int:
+        """Roughly, the memory this answer holds."""
+        return len(self.body) + sum(len(name) + len(value) for name, value in self.headers) + 512
+
+
+def vary(*more: str) -> Header:
+    return (b"vary", ", ".join((*VARY, *more)).encode())
+
+
+def allow(methods: Sequence[str]) -> Header:
+    return (b"allow", ", ".join(method for method in METHODS if method in methods).encode())
+
+
+def content_language(language: Language) -> Header:
+    return (b"content-language", language.value.encode())
+
+
+def tag_of(*parts: object) -> bytes:
+    """A strong validator from what the answer was made of; a release makes all of them new."""
+    digest = hashlib.blake2b(repr((__version__, *parts)).encode(), digest_size=12)
+    return b'"' + digest.hexdigest().encode() + b'"'
+
+
+def finish(
+    status: int,
+    headers: Sequence[Header],
+    content_type: bytes,
+    body: bytes,
+    coding: str = "",
+    etag: bytes = b"",
+) -> Answer:
+    """Compress where it pays, and write down type, length and validator."""
+    complete = [*headers, (b"content-type", content_type)]
+    if coding and len(body) > compression.SMALLEST:
+        body = compression.compress(body, coding)
+        complete.append((b"content-encoding", coding.encode()))
+    else:
+        coding = ""
+    if etag:
+        # A compressed body is another representation, so it has another strong validator.
+        etag = etag if not coding else etag[:-1] + b"-" + coding.encode() + b'"'
+        complete.append((b"etag", etag))
+    complete.append((b"content-length", str(len(body)).encode()))
+    return Answer(status, complete, body, etag)
+
+
+def is_unchanged(answer: Answer, if_none_match: bytes) -> bool:
+    """Whether the client holds this very answer already (RFC 9110, 13.1.2)."""
+    if if_none_match == answer.etag or if_none_match.strip() == b"*":
+        return True
+    return answer.etag in (member.strip().removeprefix(b"W/") for member in if_none_match.split(b","))
+
+
+_ABOUT_THE_BODY = {b"content-type", b"content-length", b"content-encoding"}
+
+
+async def transmit(
+    send: Send, answer: Answer, extra: Sequence[Header], headers: Mapping[bytes, bytes], method: str
+) -> int:
+    """Send the answer, or 304 where the client has it; returns the status that went out."""
+    status, body = answer.status, answer.body
+    complete = [*answer.headers, *extra]
+    if method == "HEAD":
+        body = b""
+    condition = headers.get(b"if-none-match")
+    if condition is not None and answer.etag and method in ("GET", "HEAD") and is_unchanged(answer, condition):
+        status, body = 304, b""
+        complete = [header for header in complete if header[0] not in _ABOUT_THE_BODY]
+    await send({"type": "http.response.start", "status": status, "headers": complete})
+    await send({"type": "http.response.body", "body": body})
+    return status

@@ -1,0 +1,125 @@
+"""What a request asks for, read once from its head.
+
+Everything in `Asked` follows from the path, the query and a few headers, and from nothing else. Requests repeat
+themselves, so an endpoint remembers the last few thousand heads it has read; what remains per request is to
+find the head in a dictionary.
+"""
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+import msgspec
+
+from fieldgate.http import compression, negotiation, parameters
+from fieldgate.http.errors import NotFound
+from fieldgate.http.fields import names, read_fields
+from fieldgate.http.language import Language, preferred
+from fieldgate.http.negotiation import Format
+from fieldgate.http.operations import Operation, Shape
+from fieldgate.http.origin import Origin
+from fieldgate.http.pagination import Page, read_page
+
+JSON_SUFFIX = ".json"
+LANGUAGE_COOKIE = b"fieldgate_language"
+
+
+class Head(msgspec.Struct, frozen=True):
+    """The parts of a request's head that decide what is asked, as they were sent."""
+
+    path: bytes
+    query: bytes
+    origin: Origin
+    accept: bytes
+    accept_language: bytes
+    accept_encoding: bytes
+    prefer: bytes
+    page_language: bytes
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What is asked for, in our own terms."""
+
+    language: Language
+    format: Format
+    coding: str
+    origin: Origin
+    path: str
+    path_values: dict[str, str]
+    parameters: dict[str, str]
+    ignored: tuple[str, ...]
+    is_strict: bool
+    page: Page
+    filters: msgspec.Struct | None
+    identity: str
+
+    @property
+    def address(self) -> str:
+        """The absolute address of the resource as it was asked for, without a query."""
+        return self.origin.base + self.path
+
+    @property
+    def format_query(self) -> bytes:
+        """What keeps the format in links, where one was named."""
+        word = self.parameters.get("format", "")
+        return f"?format={word}".encode() if word else b""
+
+
+def read_head(operation: Operation, head: Head, path_values: Mapping[str, str]) -> Asked:
+    """Read a head for an operation, or refuse it."""
+    given = parameters.read_query(head.query)
+    word = given.get("format", "")
+    values, has_suffix = _without_suffix(path_values)
+    has_suffix = has_suffix or head.path.rstrip(b"/").endswith(JSON_SUFFIX.encode())
+    chosen = _format(operation, word, has_suffix, head.accept)
+    known = _known(operation)
+    ignored = parameters.unknown(given, known)
+    is_strict = parameters.wants_strict(head.prefer)
+    if ignored and is_strict:
+        raise parameters.refuse(ignored, known)
+    language = preferred(head.accept_language)
+    if chosen is Format.PAGE and head.page_language:
+        language = preferred(head.page_language)
+    path = quote(head.path.decode("latin-1"), safe="/%:@!$&'()*+,;=~-._")
+    coding = compression.coding(head.accept_encoding)
+    return Asked(
+        language=language,
+        format=chosen,
+        coding=coding,
+        origin=head.origin,
+        path=path,
+        path_values=values,
+        parameters=given,
+        ignored=tuple(ignored),
+        is_strict=is_strict,
+        page=read_page(given) if operation.shape is Shape.LIST else Page(),
+        filters=read_fields(operation.filters, given, blank_is_absent=True) if operation.filters else None,
+        identity=repr((head.origin.base, path, given, language.value, chosen.word, coding, is_strict)),
+    )
+
+
+def _format(operation: Operation, word: str, has_suffix: bool, accept: bytes) -> Format:
+    if operation.shape is Shape.READY:  # it has one representation, and is not negotiated with
+        return operation.formats[0]
+    if has_suffix and not word:
+        return Format.JSON
+    return negotiation.choose(operation.formats, word, accept)
+
+
+def _known(operation: Operation) -> frozenset[str]:
+    paging = parameters.PAGING if operation.shape is Shape.LIST else frozenset[str]()
+    filters = names(operation.filters) if operation.filters else frozenset[str]()
+    return paging | filters | {"format"}
+
+
+def _without_suffix(path_values: Mapping[str, str]) -> tuple[dict[str, str], bool]:
+    """The values of a path's braces; a `.json` at the end of the last one asks for a format."""
+    values = dict(path_values)
+    if not values:
+        return values, False
+    last = list(values)[-1]
+    bare = values[last].removesuffix(JSON_SUFFIX)
+    has_suffix = bare != values[last]
+    if not bare or "\0" in bare:
+        raise NotFound
+    values[last] = bare
+    return values, has_suffix

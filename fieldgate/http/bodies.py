@@ -1,0 +1,97 @@
+"""The body of a write: read within a limit, then as JSON, a form, or multipart fields."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
+
+from fieldgate.http.errors import BadRequest, TooLarge, UnsupportedMediaType
+from fieldgate.http.language import Message
+
+Receive = Callable[[], Awaitable[Any]]
+
+SMALL = 64 * 1024  # bytes; enough for any body that is not a file
+MOST_FIELDS = 100
+READABLE = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
+
+
+class Disconnected(Exception):
+    """The client went away before its body was complete."""
+
+
+async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int) -> bytes:
+    """The whole body, refused as soon as it is known to be longer than the limit."""
+    declared = headers.get(b"content-length", b"0")
+    if declared.isdigit() and int(declared) > limit:
+        raise _too_large(limit)
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        event = await receive()
+        if event["type"] == "http.disconnect":
+            raise Disconnected
+        chunk = event.get("body", b"")
+        size += len(chunk)
+        if size > limit:
+            raise _too_large(limit)
+        chunks.append(chunk)
+        if not event.get("more_body"):
+            return b"".join(chunks)
+
+
+def read_values(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
+    """The values of a body by name, whichever of the three ways it was written."""
+    media_type, options = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))
+    if media_type == "application/x-www-form-urlencoded":
+        return _urlencoded(body)
+    if media_type == "multipart/form-data":
+        return _multipart(body, options.get("boundary", ""))
+    if media_type == "application/json" or (not media_type and not body.strip()):
+        return _json(body)
+    raise UnsupportedMediaType(
+        Message("The body has a type that cannot be read here; send one of: {known}.", known=", ".join(READABLE))
+    )
+
+
+def _json(body: bytes) -> dict[str, Any]:
+    if not body.strip():
+        return {}
+    try:
+        values = msgspec.json.decode(body)
+    except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
+        raise BadRequest(Message("The body is not valid JSON.")) from None
+    if not isinstance(values, dict):
+        raise BadRequest(Message("The body must be a JSON object, with names and values."))
+    return values
+
+
+def _urlencoded(body: bytes) -> dict[str, Any]:
+    try:
+        return dict(
+            parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict")
+        )
+    except ValueError:
+        raise BadRequest(Message("The form cannot be read: it must be percent-encoded UTF-8.")) from None
+
+
+def _multipart(body: bytes, boundary: str) -> dict[str, Any]:
+    values: dict[str, bytes] = {}
+    name = ""
+    try:
+        with PushMultipartParser(boundary, max_segment_count=MOST_FIELDS) as parser:
+            for part in parser.parse(body):
+                if isinstance(part, MultipartSegment):
+                    name = part.name
+                    values[name] = b""
+                elif part:
+                    values[name] += part
+            list(parser.parse(b""))
+        return {name: value.decode() for name, value in values.items()}
+    except (MultipartError, UnicodeDecodeError, ValueError):
+        raise BadRequest(Message("The multipart body cannot be read.")) from None
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(Message("The body is too large; at most {limit} bytes are taken here.", limit=limit))

@@ -1,0 +1,99 @@
+"""Every way a request can be refused, in the one shape clients know.
+
+`{"detail": "…"}`, or `{"<name>": ["…"]}` for what is wrong with a field or parameter. A problem carries
+messages, not text: they are said in the caller's language when the answer is written.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from fieldgate.http.language import Language, Message
+
+Header = tuple[bytes, bytes]
+
+
+class Problem(Exception):
+    """A refusal: its status, what to tell the caller, and headers that go with it."""
+
+    status = 500
+    detail = Message("Something went wrong on our side. It has been noted; please try again later.")
+
+    def __init__(self, detail: Message | None = None, headers: Sequence[Header] = ()) -> None:
+        super().__init__(str(detail or self.detail))
+        self.message = detail or self.detail
+        self.headers = tuple(headers)
+
+    def body(self, language: Language) -> dict[str, object]:
+        return {"detail": language.say(self.message)}
+
+
+class Invalid(Problem):
+    """Fields or parameters that cannot be taken, each with what is wrong with it."""
+
+    status = 400
+    detail = Message("The request cannot be taken as it is.")
+
+    def __init__(self, fields: Mapping[str, Sequence[Message]]) -> None:
+        super().__init__()
+        self.fields = fields
+
+    def body(self, language: Language) -> dict[str, object]:
+        return {name: [language.say(message) for message in messages] for name, messages in self.fields.items()}
+
+
+class BadRequest(Problem):
+    status = 400
+    detail = Message("The request cannot be taken as it is.")
+
+
+class Unauthorized(Problem):
+    status = 401
+    detail = Message("Log in first, or send a token in the Authorization header.")
+
+    def __init__(self, detail: Message | None = None) -> None:
+        super().__init__(detail, [(b"www-authenticate", b'Token realm="fieldgate", Bearer realm="fieldgate"')])
+
+
+class Forbidden(Problem):
+    status = 403
+    detail = Message("You may not do this.")
+
+
+class NotFound(Problem):
+    status = 404
+    detail = Message("There is nothing here.")
+
+
+class MethodNotAllowed(Problem):
+    status = 405
+
+    def __init__(self, method: str, allowed: str) -> None:
+        super().__init__(
+            Message("{method} is not possible here; these methods are: {allowed}.", method=method, allowed=allowed)
+        )
+
+
+class NotAcceptable(Problem):
+    status = 406
+
+
+class TooLarge(Problem):
+    status = 413
+
+
+class UnsupportedMediaType(Problem):
+    status = 415
+
+
+class TooManyRequests(Problem):
+    status = 429
+
+    def __init__(self, detail: Message, seconds: int) -> None:
+        super().__init__(detail, [(b"retry-after", str(seconds).encode())])
+
+
+class Unavailable(Problem):
+    status = 503
+    detail = Message("The service is busy. Please try again in a few seconds.")
+
+    def __init__(self, detail: Message | None = None, seconds: int = 5) -> None:
+        super().__init__(detail, [(b"retry-after", str(seconds).encode())])

@@ -1,0 +1,71 @@
+"""Values people send, as query parameters or in a body, read into a struct.
+
+A struct's fields are the names; their types and `Meta` limits say what is right. Everything wrong is told at
+once, each field with its message, in the caller's language.
+
+    class Login(msgspec.Struct):
+        username: Annotated[str, Meta(max_length=150)]
+    login = read_fields(Login, {"username": "amina"})
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+import msgspec
+
+from fieldgate.http.errors import Invalid
+from fieldgate.http.language import Message
+
+NO_NULLS = Message("Null characters are not allowed.")
+
+Fields = TypeVar("Fields", bound=msgspec.Struct)
+
+
+def read_fields(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absent: bool = False) -> Fields:
+    """An instance of the struct, or `Invalid` with every field that is missing or cannot be taken."""
+    taken: dict[str, Any] = {}
+    wrong: dict[str, list[Message]] = {}
+    for field in msgspec.structs.fields(kind):
+        value = values.get(field.encode_name)
+        if value is None or (blank_is_absent and value == ""):
+            if field.required:
+                wrong[field.encode_name] = [Message("This field is required.")]
+            continue
+        if isinstance(value, str) and "\0" in value:  # PostgreSQL cannot store it, and nobody means it
+            wrong[field.encode_name] = [NO_NULLS]
+            continue
+        try:
+            taken[field.name] = msgspec.convert(value, field.type, strict=False)
+        except msgspec.ValidationError:
+            wrong[field.encode_name] = [_expectation(field.type)]
+    if wrong:
+        raise Invalid(wrong)
+    return kind(**taken)
+
+
+@cache
+def names(kind: type[msgspec.Struct]) -> frozenset[str]:
+    """The names a struct takes."""
+    return frozenset(field.encode_name for field in msgspec.structs.fields(kind))
+
+
+def _expectation(kind: Any) -> Message:
+    """What a field of this type takes, as a message."""
+    limits = msgspec.Meta()
+    while True:
+        if get_origin(kind) is Annotated:
+            kind, *extras = get_args(kind)
+            limits = next((extra for extra in extras if isinstance(extra, msgspec.Meta)), limits)
+        elif get_origin(kind) in (Union, UnionType):
+            kind = next(choice for choice in get_args(kind) if choice is not NoneType)
+        else:
+            break
+    if kind is bool:
+        return Message("Say true or false.")
+    if kind is int:
+        return Message("Enter a whole number.")
+    if limits.max_length is not None:
+        return Message("Enter text of at most {length} characters.", length=limits.max_length)
+    return Message("Enter text.")

@@ -1,0 +1,61 @@
+"""Links inside records. A record names the path; the address of the service is filled in when it is answered.
+
+    class PermissionRecord(msgspec.Struct):
+        url: Link
+
+Records are encoded without knowing who asks: a link becomes `"␁/api/v2/permissions/view_asset/␂"`, and
+`resolve` replaces the two marks by the caller's base address and, when `format=` was given, by the query that
+keeps the format. The marks are control characters, which JSON text never holds bare, so nothing else can match.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+BASE_MARK = b"\x01"
+FORMAT_MARK = b"\x02"
+
+
+class Link:
+    """The path of another resource of this service, such as `/api/v2/permissions/view_asset/`."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Link) and other.path == self.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+    def __repr__(self) -> str:
+        return f"Link({self.path!r})"
+
+
+def _encode_link(value: Any) -> msgspec.Raw:
+    if isinstance(value, Link):
+        path = quote(value.path, safe="/:@!$&'()*+,;=~-._").encode()
+        return msgspec.Raw(b'"' + BASE_MARK + path + FORMAT_MARK + b'"')
+    raise TypeError(f"{type(value).__name__} has no place in a record")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_encode_link)
+
+
+def encode(record: object) -> bytes:
+    """A record as JSON whose links still wait for the caller's address."""
+    return _encoder.encode(record)
+
+
+def resolve(prepared: bytes, base: bytes, format_query: bytes) -> bytes:
+    """Prepared JSON with its links made absolute for one caller."""
+    return prepared.replace(BASE_MARK, base).replace(FORMAT_MARK, format_query)
+
+
+def query_string(parameters: Iterable[tuple[str, str]]) -> str:
+    """Parameters as a query, keys in alphabetical order as clients of both live systems record them."""
+    return urlencode(sorted(parameters, key=lambda pair: pair[0]))

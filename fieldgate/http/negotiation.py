@@ -1,0 +1,73 @@
+"""Which representation a request wants: `format=`, a `.json` suffix, or the Accept header."""
+
+from collections.abc import Sequence
+from enum import Enum
+from functools import lru_cache
+
+from fieldgate.http.errors import NotAcceptable, NotFound
+from fieldgate.http.language import Message
+from fieldgate.http.ranking import weighed
+
+
+class Format(Enum):
+    """A representation: the word of `format=`, and its media type."""
+
+    JSON = ("json", "application/json", "application/json")
+    PAGE = ("api", "text/html", "text/html; charset=utf-8")
+
+    __hash__ = object.__hash__
+
+    def __init__(self, word: str, media_type: str, content_type: str) -> None:
+        self.word = word
+        self.media_type = media_type
+        self.content_type = content_type.encode()
+
+
+def choose(offered: Sequence[Format], word: str, accept: bytes) -> Format:
+    """The representation to answer with. `format=` wins over Accept; the first offered is the default."""
+    if word:
+        for candidate in offered:
+            if candidate.word == word:
+                return candidate
+        words = ", ".join(candidate.word for candidate in offered)
+        raise NotFound(Message("There is no format {format} here; try one of: {known}.", format=word[:40], known=words))
+    return _by_accept(tuple(offered), accept)
+
+
+@lru_cache(maxsize=1024)
+def _by_accept(offered: tuple[Format, ...], accept: bytes) -> Format:
+    if not accept.strip():
+        return offered[0]
+    ranges = weighed(accept)
+    best: tuple[float, int, int, int] | None = None
+    chosen = offered[0]
+    for order, candidate in enumerate(offered):
+        rank = _rank(candidate.media_type, ranges, order)
+        if rank is not None and (best is None or rank > best):
+            best, chosen = rank, candidate
+    if best is None:
+        known = ", ".join(candidate.media_type for candidate in offered)
+        raise NotAcceptable(Message("None of the accepted types is on offer; these are: {known}.", known=known))
+    return chosen
+
+
+def _rank(media_type: str, ranges: Sequence[tuple[str, float]], order: int) -> tuple[float, int, int, int] | None:
+    """How much a type is wanted: by the q of the range that fits it best, then how closely that fits, then
+    by its place in the header, then by our own order. None if it is not wanted at all."""
+    fits = [
+        (specificity, -place, quality)
+        for place, (pattern, quality) in enumerate(ranges)
+        if (specificity := _specificity(pattern.lower(), media_type)) is not None
+    ]
+    if not fits:
+        return None
+    specificity, place, quality = max(fits)
+    return (quality, specificity, place, -order) if quality > 0 else None
+
+
+def _specificity(pattern: str, media_type: str) -> int | None:
+    if pattern == media_type:
+        return 2
+    if pattern == media_type.split("/")[0] + "/*":
+        return 1
+    return 0 if pattern == "*/*" else None

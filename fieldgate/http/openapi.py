@@ -1,0 +1,305 @@
+"""The OpenAPI 3.1 description, made from the same declarations that answer requests."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import yaml
+
+from fieldgate import __version__
+from fieldgate.http.bodies import READABLE
+from fieldgate.http.language import Language
+from fieldgate.http.links import Link, encode, resolve
+from fieldgate.http.negotiation import Format
+from fieldgate.http.operations import Operation, Shape
+from fieldgate.http.pagination import DEFAULT_LIMIT, MAXIMUM_LIMIT
+
+SCHEMA_PATH = "#/components/schemas/"
+
+ABOUT = "\n".join(
+    (
+        "One interface to humanitarian field data, with the same conventions everywhere.",
+        "",
+        f"* Lists are paged with `limit` (default {DEFAULT_LIMIT}, at most {MAXIMUM_LIMIT}) and `offset`; "
+        "follow `next` until it is null.",
+        "* Answers are JSON; `format=api`, or a browser, gets a page for people.",
+        "* `Accept-Language` chooses English, French, Arabic or Spanish, for error messages too.",
+        "* Parameters we do not know are ignored and named in `Fieldgate-Ignored`; "
+        "with `Prefer: handling=strict` they are refused.",
+        "* `Authorization: Token …` and `Authorization: Bearer …` mean the same; `Basic` works too. "
+        "A wrong credential is 401 everywhere.",
+    )
+)
+
+_TEXT = {"type": "string"}
+
+HEADERS: dict[str, dict[str, Any]] = {
+    "Allow": {"description": "Methods this address takes.", "schema": _TEXT},
+    "Vary": {"description": "Request headers the answer depends on.", "schema": _TEXT},
+    "Content-Language": {
+        "description": "Language of the answer.",
+        "schema": {"type": "string", "enum": [language.value for language in Language]},
+    },
+    "X-Request-ID": {"description": "Id of this request in the service's log.", "schema": _TEXT},
+    "ETag": {"description": "Validator for `If-None-Match`.", "schema": _TEXT},
+    "Link": {"description": 'Addresses of the pages `rel="next"` and `rel="prev"`.', "schema": _TEXT},
+    "Location": {"description": "Address of what was made.", "schema": _TEXT},
+    "Retry-After": {"description": "Seconds to wait before the next attempt.", "schema": {"type": "integer"}},
+    "WWW-Authenticate": {"description": "Ways to log in.", "schema": _TEXT},
+    "Fieldgate-Ignored": {
+        "description": "Parameters that were sent and are not known here.",
+        "schema": _TEXT,
+    },
+    "Fieldgate-Limit": {
+        "description": "The limit used in place of a larger one that was asked for.",
+        "schema": {"type": "integer"},
+    },
+}
+_ALWAYS = ("Allow", "Vary", "Content-Language", "X-Request-ID")
+
+REFUSALS: dict[int, tuple[str, str, tuple[str, ...]]] = {
+    400: ("The request cannot be taken: a parameter, the body or the host is wrong.", "Refusal", ()),
+    401: ("The credentials are wrong, expired or missing.", "Detail", ("WWW-Authenticate",)),
+    403: ("The caller may not do this.", "Detail", ()),
+    404: ("There is no such record, or no such format.", "Detail", ()),
+    405: ("The address does not take this method.", "Detail", ()),
+    406: ("None of the accepted media types is on offer.", "Detail", ()),
+    413: ("The body is too large.", "Detail", ()),
+    415: ("The body has a type that cannot be read.", "Detail", ()),
+    429: ("Too many attempts.", "Detail", ("Retry-After",)),
+    500: ("A fault on our side.", "Detail", ()),
+    503: ("The service is busy or not ready.", "Detail", ("Retry-After",)),
+}
+_EXAMPLES: dict[int, Any] = {
+    400: {"limit": ["Enter a whole number from 1 to 1000."]},
+    401: {"detail": "This token is not valid. Check it, or get a new one."},
+    403: {"detail": "You may not do this."},
+    404: {"detail": "There is nothing here."},
+    405: {"detail": "POST is not possible here; these methods are: GET, HEAD, OPTIONS."},
+    406: {"detail": "None of the accepted types is on offer; these are: application/json, text/html."},
+    413: {"detail": "The body is too large; at most 65536 bytes are taken here."},
+    415: {"detail": "The body has a type that cannot be read here; send one of: application/json."},
+    429: {"detail": "Too many failed attempts to log in. Try again in 8 seconds."},
+    500: {"detail": "Something went wrong on our side. It has been noted; please try again later."},
+    503: {"detail": "The service is busy. Please try again in a few seconds."},
+}
+
+_REFUSAL_SCHEMAS: dict[str, Any] = {
+    "Detail": {
+        "type": "object",
+        "description": "Why the request was refused, in the caller's language.",
+        "properties": {"detail": _TEXT},
+        "required": ["detail"],
+        "additionalProperties": False,
+    },
+    "FieldErrors": {
+        "type": "object",
+        "description": "For each field or parameter, what is wrong with it.",
+        "minProperties": 1,
+        "additionalProperties": {"type": "array", "items": _TEXT, "minItems": 1},
+    },
+    "Refusal": {"anyOf": [{"$ref": SCHEMA_PATH + "Detail"}, {"$ref": SCHEMA_PATH + "FieldErrors"}]},
+}
+
+_SECURITY = {
+    "Token": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "Authorization",
+        "description": "The word `Token`, a space, and the token.",
+    },
+    "Bearer": {"type": "http", "scheme": "bearer"},
+    "Basic": {"type": "http", "scheme": "basic"},
+}
+
+_REQUEST_HEADERS: list[dict[str, Any]] = [
+    {
+        "name": "Accept-Language",
+        "in": "header",
+        "description": "Language of the answer: en, fr, ar or es. Anything else is English.",
+        "schema": _TEXT,
+        "example": "fr",
+    },
+    {
+        "name": "Prefer",
+        "in": "header",
+        "description": "`handling=strict` refuses parameters that are not known here.",
+        "schema": {"type": "string"},
+        "example": "handling=strict",
+    },
+]
+_CONDITION: dict[str, Any] = {
+    "name": "If-None-Match",
+    "in": "header",
+    "description": "Validator of the answer you hold; 304 if it is still the same.",
+    "schema": _TEXT,
+}
+_PAGING: list[dict[str, Any]] = [
+    {
+        "name": "limit",
+        "in": "query",
+        "description": f"Records per page. More than {MAXIMUM_LIMIT} is taken as {MAXIMUM_LIMIT}.",
+        "schema": {"type": "integer", "minimum": 1, "default": DEFAULT_LIMIT},
+    },
+    {
+        "name": "offset",
+        "in": "query",
+        "description": "Records to skip before the first one returned. `start` means the same.",
+        "schema": {"type": "integer", "minimum": 0, "default": 0},
+    },
+]
+
+
+class Description:
+    """The description of a set of operations. Its one link, to the service itself, is filled in when answered."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        described = [operation for operation in operations if operation.described]
+        self._prepared = encode(_document(described))
+
+    def as_json(self, base: str) -> bytes:
+        return resolve(self._prepared, base.encode(), b"")
+
+    def as_yaml(self, base: str) -> bytes:
+        document = msgspec.json.decode(self.as_json(base))
+        text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
+        return text.encode()
+
+
+def _document(operations: Sequence[Operation]) -> dict[str, Any]:
+    kinds = [kind for operation in operations for kind in (operation.of, operation.body) if kind is not None]
+    schemas, components = msgspec.json.schema_components(
+        kinds, schema_hook=_schema_of_link, ref_template=SCHEMA_PATH + "{name}"
+    )
+    by_kind = dict(zip([repr(kind) for kind in kinds], schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _describe(operation, by_kind)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Fieldgate",
+            "version": __version__,
+            "description": ABOUT,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": Link(""), "description": "This service."}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in operations)],
+        "paths": paths,
+        "components": {
+            "schemas": {**components, **_REFUSAL_SCHEMAS},
+            "headers": HEADERS,
+            "responses": {str(status): _refusal(status) for status in REFUSALS},
+            "securitySchemes": _SECURITY,
+        },
+    }
+
+
+def _schema_of_link(kind: type) -> dict[str, Any]:
+    if kind is Link:
+        return {"type": "string", "format": "uri"}
+    raise NotImplementedError(kind)
+
+
+def _describe(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+    responses: dict[str, Any] = {str(operation.status): _success(operation, schemas)}
+    if operation.method == "GET" and not operation.secret:
+        responses["304"] = {"description": "You hold this answer already.", "headers": _headers("ETag")}
+    statuses = {401, *operation.refusals}
+    if operation.checks_host:
+        statuses.add(400)
+    if operation.shape is not Shape.READY:
+        statuses |= {404, 406}
+    responses |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(statuses)}
+    described: dict[str, Any] = {
+        "operationId": operation.name,
+        "summary": str(operation.title),
+        "description": str(operation.about),
+        "tags": [operation.tag],
+        "parameters": _parameters(operation),
+        "responses": responses,
+        "security": ([] if operation.needs_user else [{}]) + [{name: []} for name in _SECURITY],
+    }
+    if operation.body is not None:
+        schema = schemas[repr(operation.body)]
+        described["requestBody"] = {
+            "required": True,
+            "content": {media_type: {"schema": schema} for media_type in READABLE},
+        }
+    return described
+
+
+def _success(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+    names: tuple[str, ...] = ("ETag",) if operation.method == "GET" and not operation.secret else ()
+    if operation.shape is Shape.NOTHING:
+        return {"description": "Done.", "headers": _headers()}
+    content: dict[str, Any] = {}
+    if operation.shape is Shape.READY and operation.of is None:
+        media_type = "text/html" if operation.formats[0] is Format.PAGE else "text/plain"
+        media_type = "application/yaml" if operation.path.endswith(".yaml") else media_type
+        return {"description": "Done.", "headers": _headers(), "content": {media_type: {"schema": _TEXT}}}
+    schema, example = schemas[repr(operation.of)], operation.example
+    if operation.shape is Shape.LIST:
+        names = (*names, "Link", "Fieldgate-Limit")
+        schema = _envelope(schema)
+        example = {"count": 1, "next": None, "previous": None, "results": [example]}
+    content[Format.JSON.media_type] = {"schema": schema, "example": example}
+    if Format.PAGE in operation.formats:
+        content[Format.PAGE.media_type] = {"schema": _TEXT}
+    return {"description": "Done.", "headers": _headers(*names, "Fieldgate-Ignored"), "content": content}
+
+
+def _envelope(record: dict[str, Any]) -> dict[str, Any]:
+    neighbour = {"type": ["string", "null"], "format": "uri"}
+    return {
+        "type": "object",
+        "properties": {
+            "count": {"type": "integer", "minimum": 0, "description": "Records on all pages together."},
+            "next": {**neighbour, "description": "Address of the next page; null on the last."},
+            "previous": {**neighbour, "description": "Address of the previous page; null on the first."},
+            "results": {"type": "array", "items": record, "description": "Records of this page."},
+        },
+        "required": ["count", "next", "previous", "results"],
+        "additionalProperties": False,
+    }
+
+
+def _parameters(operation: Operation) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": "^[^/.]+$"}}
+        for name in re.findall(r"{(\w+)}", operation.path)
+    ]
+    for field in msgspec.structs.fields(operation.filters) if operation.filters else ():
+        schema = msgspec.json.schema(field.type)
+        about = schema.pop("description", "")
+        found.append({"name": field.encode_name, "in": "query", "description": about, "schema": schema})
+    if operation.shape is Shape.LIST:
+        found += _PAGING
+    if operation.shape is not Shape.READY:
+        words = [offered.word for offered in operation.formats]
+        found.append(
+            {
+                "name": "format",
+                "in": "query",
+                "description": "Representation; `api` is the page for people. Every link in the answer keeps it.",
+                "schema": {"type": "string", "enum": words},
+            }
+        )
+    found += _REQUEST_HEADERS
+    if operation.method == "GET":
+        found.append(_CONDITION)
+    return found
+
+
+def _headers(*names: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in (*_ALWAYS, *names)}
+
+
+def _refusal(status: int) -> dict[str, Any]:
+    about, schema, headers = REFUSALS[status]
+    return {
+        "description": about,
+        "headers": _headers(*headers),
+        "content": {"application/json": {"schema": {"$ref": SCHEMA_PATH + schema}, "example": _EXAMPLES[status]}},
+    }

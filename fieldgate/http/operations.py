@@ -1,0 +1,130 @@
+"""The small declaration every resource uses.
+
+    @listing("/api/v2/permissions/", of=PermissionRecord, title=Message("Permissions"), about=Message("…"))
+    async def permissions(page: Page, language: Language, catalogue: Catalogue) -> Slice[PermissionRecord]: ...
+
+A handler takes what its parameters say: `Page`, `Language`, `Origin`, `Asked`, a `Caller` (anybody) or a `User`
+(logged in, else 401), `filters` and `body` (structs), the names in braces of its path, and any service that
+`app.py` provides, by type. It returns a `Slice`, a record, a `Created`, None, or an `Answer` of its own.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from enum import Enum
+from typing import Any, TypeVar, get_type_hints
+
+import msgspec
+
+from fieldgate.http.bodies import SMALL
+from fieldgate.http.credentials import Caller, User
+from fieldgate.http.language import Message
+from fieldgate.http.links import Link
+from fieldgate.http.negotiation import Format
+
+Handler = Callable[..., Awaitable[Any]]
+Declare = Callable[[Handler], "Operation"]
+Record = TypeVar("Record")
+
+EITHER = (Format.JSON, Format.PAGE)
+
+
+class Shape(Enum):
+    """What an operation answers with."""
+
+    LIST = "list"
+    RECORD = "record"
+    NOTHING = "nothing"
+    READY = "ready"
+
+
+class Created(msgspec.Struct, frozen=True):
+    """A record that was made, and where it can be found."""
+
+    record: Any
+    location: Link | None = None
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """One method on one path: all that routing, the exchange, pages and the OpenAPI description need to know."""
+
+    method: str
+    path: str
+    handler: Handler
+    shape: Shape
+    title: Message
+    about: Message
+    tag: str
+    of: Any = None
+    status: int = 200
+    formats: tuple[Format, ...] = EITHER
+    # Topics of db.changes the answer depends on; () for what a release fixes; None where nobody can tell.
+    changes_with: tuple[str, ...] | None = None
+    # Statuses beyond those every operation can give.
+    refusals: tuple[int, ...] = ()
+    example: Any = None
+    body_limit: int = SMALL
+    # False: for operators and browsers, no part of the described interface.
+    described: bool = True
+    # False: answered whatever the Host header says (health checks).
+    checks_host: bool = True
+    # A form of our own pages checks its CSRF token itself, as a field of the body.
+    checks_forgery: bool = True
+    secret: bool = False
+    parameters: Mapping[str, Any] = {}
+
+    @property
+    def name(self) -> str:
+        return self.handler.__name__
+
+    @property
+    def filters(self) -> type[msgspec.Struct] | None:
+        return self.parameters.get("filters")
+
+    @property
+    def body(self) -> type[msgspec.Struct] | None:
+        return self.parameters.get("body")
+
+    @property
+    def asks_who(self) -> bool:
+        """Whether the answer depends on the caller."""
+        return any(kind in (Caller, User) for kind in self.parameters.values())
+
+    @property
+    def needs_user(self) -> bool:
+        return User in self.parameters.values()
+
+
+def operation(method: str, path: str, shape: Shape, **details: Any) -> Declare:
+    """Declare any operation; the four below are what resources mostly need."""
+
+    def declare(handler: Handler) -> Operation:
+        hints = get_type_hints(handler)
+        names = {name: hints[name] for name in inspect.signature(handler).parameters}
+        return Operation(method=method, path=path, handler=handler, shape=shape, parameters=names, **details)
+
+    return declare
+
+
+def listing(path: str, **details: Any) -> Declare:
+    """GET of a list: the handler returns the `Slice` for a `Page`."""
+    return operation("GET", path, Shape.LIST, **details)
+
+
+def detail(path: str, **details: Any) -> Declare:
+    """GET of one record: the handler returns it, or raises `NotFound`."""
+    return operation("GET", path, Shape.RECORD, **details)
+
+
+def creation(path: str, **details: Any) -> Declare:
+    """POST that makes a record: the handler returns `Created`."""
+    return operation("POST", path, Shape.RECORD, **{"status": 201, **details})
+
+
+def deletion(path: str, **details: Any) -> Declare:
+    """DELETE: the handler returns None."""
+    return operation("DELETE", path, Shape.NOTHING, **{"status": 204, **details})
+
+
+def ready(path: str, method: str = "GET", **details: Any) -> Declare:
+    """What writes its own `Answer`: pages with a design of their own, files, health checks."""
+    return operation(method, path, Shape.READY, **details)

@@ -1,0 +1,142 @@
+"""Where the service is, as the caller sees it: the base of every link, and who the caller's machine is.
+
+The base is `FIELDGATE_BASE_URL` where that is set, else the request's own host. What a proxy says in
+`X-Forwarded-*` counts only if the request comes from `FIELDGATE_TRUSTED_PROXIES`. A host we were not told to
+answer for is refused, so that nobody can make us hand out links to theirs.
+"""
+
+import ipaddress
+import re
+import socket
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+import ifaddr
+import msgspec
+
+from fieldgate.http.errors import BadRequest
+from fieldgate.http.language import Message
+from fieldgate.settings import Network, Settings
+
+FORWARDED = (
+    b"x-forwarded-proto",
+    b"x-forwarded-host",
+    b"x-forwarded-port",
+    b"x-forwarded-prefix",
+)
+
+_HOST = re.compile(r"(?P<name>[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?\.?|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
+_PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)*/?")
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+_EVERYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104  (compared with, not bound to)
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """The address of the service for one caller, such as `https://field.example.org/gate`."""
+
+    base: str
+    is_secure: bool
+
+
+class Origins:
+    """Decides about hosts and proxies, from the settings."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._fixed = settings.base_url
+        self._trusted = settings.trusted_proxies
+        self._allowed = settings.allowed_hosts or default_hosts(settings)
+        self._of_host = lru_cache(maxsize=1024)(self._of_host_uncached)
+        self.trusts = lru_cache(maxsize=4096)(self._trusts_uncached)
+
+    def of(self, scheme: str, peer: str, headers: Mapping[bytes, bytes]) -> Origin:
+        """The origin of a request; refuses a host that is not ours."""
+        if self._trusted and self.trusts(peer):
+            forwarded = tuple(_nearest(headers.get(name, b"")) for name in FORWARDED)
+            return self._of_host(scheme, headers.get(b"host", b""), forwarded)
+        return self._of_host(scheme, headers.get(b"host", b""), ("", "", "", ""))
+
+    def client(self, peer: str, headers: Mapping[bytes, bytes]) -> str:
+        """The address of the caller's machine: the last one in X-Forwarded-For that is no proxy of ours."""
+        if not (self._trusted and self.trusts(peer)):
+            return peer
+        hops = headers.get(b"x-forwarded-for", b"").decode("latin-1").split(",")
+        for hop in reversed([hop.strip() for hop in hops if hop.strip()]):
+            if not _is_address(hop):
+                return peer
+            if not self.trusts(hop):
+                return hop
+            peer = hop
+        return peer
+
+    def _trusts_uncached(self, address: str) -> bool:
+        return is_inside(address, self._trusted)
+
+    def _of_host_uncached(self, scheme: str, host: bytes, forwarded: tuple[str, str, str, str]) -> Origin:
+        said_scheme, said_host, said_port, prefix = forwarded
+        scheme = said_scheme.lower() or scheme
+        match = _HOST.fullmatch((said_host or host.decode("latin-1")).lower())
+        if (
+            match is None
+            or scheme not in _DEFAULT_PORTS
+            or not (said_port.isdigit() or not said_port)
+            or not _PREFIX.fullmatch(prefix)
+            or not self._is_allowed(match["name"])
+        ):
+            raise BadRequest(Message("This service does not answer for the host of the request."))
+        if self._fixed:
+            return Origin(self._fixed, self._fixed.startswith("https:"))
+        port = match["port"] or said_port
+        shown = match["name"] if not port or port == _DEFAULT_PORTS[scheme] else f"{match['name']}:{port}"
+        return Origin(f"{scheme}://{shown}{prefix.rstrip('/')}", scheme == "https")
+
+    def _is_allowed(self, name: str) -> bool:
+        name = name.rstrip(".")
+        return any(
+            entry in ("*", name) or (entry.startswith(".") and (name.endswith(entry) or name == entry[1:]))
+            for entry in self._allowed
+        )
+
+
+def default_hosts(settings: Settings) -> tuple[str, ...]:
+    """The hosts we answer for when the operator named none."""
+    names = {"localhost", ".localhost", "127.0.0.1", "[::1]", _bracketed(settings.host)}
+    if settings.base_url:
+        names.add(_bracketed(urlsplit(settings.base_url).hostname or ""))
+    if settings.host in _EVERYWHERE:
+        names.update({socket.gethostname().lower(), socket.getfqdn().lower()})
+        names.update(_bracketed(address) for address in _own_addresses())
+    return tuple(sorted(names - _EVERYWHERE - {"[::]"}))
+
+
+def is_inside(address: str, networks: Iterable[Network]) -> bool:
+    """Whether an address lies in one of the networks; IPv4 inside IPv6 counts as IPv4."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    parsed = getattr(parsed, "ipv4_mapped", None) or parsed
+    return any(parsed.version == network.version and parsed in network for network in networks)
+
+
+def _own_addresses() -> Iterable[str]:
+    for adapter in ifaddr.get_adapters():
+        for ip in adapter.ips:
+            yield ip.ip if isinstance(ip.ip, str) else ip.ip[0]
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host.lower()
+
+
+def _nearest(header: bytes) -> str:
+    """The last member: the one the proxy next to us wrote. Earlier ones anybody can have sent."""
+    return header.decode("latin-1").rsplit(",", 1)[-1].strip()
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,106 @@
+"""limit/offset paging: what is asked for, the slice that answers it, and the envelope around it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Generic, TypeVar
+
+import msgspec
+
+from fieldgate.http.errors import Invalid
+from fieldgate.http.language import Message
+from fieldgate.http.links import encode, query_string
+
+DEFAULT_LIMIT = 50
+MAXIMUM_LIMIT = 1000
+# No list is longer, and SQL takes it: an offset beyond is past the end all the same.
+FAR_PAST_THE_END = 2**62
+
+Record = TypeVar("Record")
+
+_INTEGER = re.compile(r"\s*[+-]?\d+\s*")
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Which records of a list are asked for. `clipped` tells that more than the maximum was."""
+
+    limit: int = DEFAULT_LIMIT
+    offset: int = 0
+    clipped: bool = False
+
+
+class Slice(msgspec.Struct, Generic[Record], frozen=True):
+    """The answer of a list: how many records match in all, and those of the page asked for.
+
+    A record is a struct, or `msgspec.Raw` with the bytes `links.encode` made of one.
+    """
+
+    count: int
+    records: Sequence[Record | msgspec.Raw]
+
+
+def read_page(parameters: Mapping[str, str]) -> Page:
+    """The page of a request. Blank is absent; more than the maximum is the maximum; nonsense is refused."""
+    wrong: dict[str, list[Message]] = {}
+    limit, offset, clipped = DEFAULT_LIMIT, 0, False
+    asked = parameters.get("limit", "")
+    if asked.strip():
+        number = read_integer(asked)
+        if number is None or number < 1:
+            wrong["limit"] = [Message("Enter a whole number from {low} to {high}.", low=1, high=MAXIMUM_LIMIT)]
+        else:
+            limit, clipped = min(number, MAXIMUM_LIMIT), number > MAXIMUM_LIMIT
+    # `start` is one live system's word for the offset.
+    name = "offset" if parameters.get("offset", "").strip() else "start"
+    asked = parameters.get(name, "")
+    if asked.strip():
+        number = read_integer(asked)
+        if number is None or number < 0:
+            wrong[name] = [Message("Enter a whole number, {low} or more.", low=0)]
+        else:
+            offset = number
+    if wrong:
+        raise Invalid(wrong)
+    return Page(limit, offset, clipped)
+
+
+def read_integer(text: str) -> int | None:
+    """The integer a person wrote, in any script's digits; None if it is none. Huge ones are cut to size."""
+    if not _INTEGER.fullmatch(text):
+        return None
+    try:
+        return max(-FAR_PAST_THE_END, min(int(text), FAR_PAST_THE_END))
+    except ValueError:  # Python refuses to convert thousands of digits
+        return -FAR_PAST_THE_END if text.strip().startswith("-") else FAR_PAST_THE_END
+
+
+def neighbours(address: str, parameters: Mapping[str, str], page: Page, count: int) -> tuple[str | None, str | None]:
+    """The addresses of the next and the previous page; None where there is none."""
+
+    def at(offset: int) -> str:
+        kept = [(name, value) for name, value in parameters.items() if name not in {"limit", "offset", "start"}]
+        return f"{address}?{query_string([*kept, ('limit', str(page.limit)), ('offset', str(offset))])}"
+
+    following = page.offset + page.limit
+    next_page = at(following) if following < count else None
+    earlier = max(0, min(page.offset - page.limit, count - page.limit))
+    previous_page = at(earlier) if page.offset > 0 and count > 0 else None
+    return next_page, previous_page
+
+
+def envelope(answer: Slice[Record], next_page: str | None, previous_page: str | None) -> bytes:
+    """The list as JSON, in the order clients know: count, next, previous, results. Links are yet to resolve."""
+    return b"".join(
+        (
+            b'{"count":',
+            str(answer.count).encode(),
+            b',"next":',
+            msgspec.json.encode(next_page),
+            b',"previous":',
+            msgspec.json.encode(previous_page),
+            b',"results":[',
+            b",".join(
+                bytes(record) if isinstance(record, msgspec.Raw) else encode(record) for record in answer.records
+            ),
+            b"]}",
+        )
+    )

@@ -1,0 +1,64 @@
+"""Query parameters: the last of a name counts, what we do not know is ignored aloud, or refused if so asked."""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from urllib.parse import parse_qsl, quote
+
+from fieldgate.http.errors import BadRequest, Invalid
+from fieldgate.http.fields import NO_NULLS
+from fieldgate.http.language import Message
+
+MOST = 200  # parameters; nobody means more
+SHOWN = 20  # names in the header; it must stay a header
+
+PAGING = frozenset({"limit", "offset", "start"})
+
+
+def read_query(query: bytes) -> dict[str, str]:
+    """The parameters of a query, each once."""
+    try:
+        pairs = parse_qsl(
+            query.decode("ascii"),
+            keep_blank_values=True,
+            max_num_fields=MOST,
+            encoding="utf-8",
+            errors="strict",
+        )
+    except ValueError:
+        raise BadRequest(
+            Message("The query of the address cannot be read: it must be percent-encoded UTF-8.")
+        ) from None
+    parameters = dict(pairs)
+    wrong = [name for name, value in pairs if "\0" in name or "\0" in value]
+    if wrong:
+        raise Invalid({name.replace("\0", ""): [NO_NULLS] for name in wrong})
+    return parameters
+
+
+def unknown(parameters: Mapping[str, str], known: Iterable[str]) -> list[str]:
+    return [name for name in parameters if name not in known]
+
+
+def wants_strict(prefer: bytes) -> bool:
+    """Whether `Prefer: handling=strict` (RFC 7240) was sent."""
+    members = prefer.decode("latin-1").lower().split(",")
+    return any(member.split(";")[0].replace(" ", "") == "handling=strict" for member in members)
+
+
+def refuse(names: Iterable[str], known: Iterable[str]) -> Invalid:
+    """The refusal of unknown parameters, with the nearest known name for each."""
+    candidates = sorted(known)
+    wrong: dict[str, list[Message]] = {}
+    for name in names:
+        near = get_close_matches(name, candidates, n=1)
+        wrong[name] = [
+            Message("There is no such parameter. Did you mean {name}?", name=near[0])
+            if near
+            else Message("There is no such parameter. Known ones: {names}.", names=", ".join(candidates))
+        ]
+    return Invalid(wrong)
+
+
+def as_header(names: Iterable[str]) -> bytes:
+    """Names for a response header: percent-encoded, since anything can stand in a query."""
+    return ", ".join(quote(name[:60], safe="") for name in list(names)[:SHOWN]).encode()

@@ -1,0 +1,49 @@
+"""Which endpoint a path belongs to.
+
+Most paths are found whole in a dictionary. Those with names in braces are found by their number of segments, so
+that looking one up does not grow with the number of endpoints.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Generic, TypeVar
+
+Target = TypeVar("Target")
+
+
+class Routes(Generic[Target]):
+    """Paths and what they lead to; with and without the last slash is the same."""
+
+    def __init__(self, targets: Mapping[str, Target]) -> None:
+        self._exact: dict[str, Target] = {}
+        self._patterns: dict[int, list[tuple[list[str], Target]]] = defaultdict(list)
+        for path, target in targets.items():
+            if "{" in path:
+                segments = path.strip("/").split("/")
+                self._patterns[len(segments)].append((segments, target))
+            else:
+                self._exact |= {path.rstrip("/") or "/": target, path.rstrip("/") + "/": target}
+
+    def find(self, path: str) -> tuple[Target, dict[str, str]] | None:
+        """The target of a path and the values of its braces, or None."""
+        exact = self._exact.get(path)
+        if exact is not None:
+            return exact, {}
+        segments = path.removeprefix("/").removesuffix("/").split("/")
+        for pattern, target in self._patterns.get(len(segments), ()):
+            values = _match(pattern, segments)
+            if values is not None:
+                return target, values
+        return None
+
+
+def _match(pattern: list[str], segments: list[str]) -> dict[str, str] | None:
+    values: dict[str, str] = {}
+    for expected, segment in zip(pattern, segments, strict=True):
+        if expected.startswith("{"):
+            if not segment:
+                return None
+            values[expected[1:-1]] = segment
+        elif expected != segment:
+            return None
+    return values

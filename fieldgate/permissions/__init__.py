@@ -1,0 +1,1 @@
+"""The asset permissions: which there are, what each implies and contradicts."""

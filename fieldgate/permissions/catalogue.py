@@ -1,0 +1,127 @@
+"""The ten permissions as data: what each is called, grants directly, and removes.
+
+What a permission implies in the end is computed, never written down: `implied` is the closure of the direct
+grants.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from fieldgate.http.language import Language, Message
+from fieldgate.http.links import Link, encode
+from fieldgate.permissions.records import PermissionRecord
+
+
+class Permission(msgspec.Struct, frozen=True):
+    codename: str
+    name: Message
+    grants: tuple[str, ...] = ()
+    contradicts: tuple[str, ...] = ()
+
+
+PERMISSIONS: tuple[Permission, ...] = (
+    Permission("add_submissions", Message("Can submit data to asset")),
+    Permission("change_asset", Message("Can change asset"), grants=("view_asset",)),
+    Permission(
+        "change_submissions",
+        Message("Can modify submitted data for asset"),
+        grants=("view_submissions", "add_submissions"),
+        contradicts=("partial_submissions",),
+    ),
+    Permission(
+        "delete_submissions",
+        Message("Can delete submitted data for asset"),
+        grants=("view_submissions",),
+        contradicts=("partial_submissions",),
+    ),
+    Permission("discover_asset", Message("Can discover asset in public lists"), grants=("view_asset",)),
+    Permission(
+        "manage_asset",
+        Message("Can manage all aspects of asset"),
+        grants=(
+            "change_asset",
+            "discover_asset",
+            "change_submissions",
+            "delete_submissions",
+            "validate_submissions",
+        ),
+    ),
+    Permission(
+        "partial_submissions",
+        Message("Can make partial actions on submitted data for asset for specific users"),
+        grants=("view_asset",),
+        contradicts=(
+            "view_submissions",
+            "change_submissions",
+            "delete_submissions",
+            "validate_submissions",
+            "manage_asset",
+        ),
+    ),
+    Permission(
+        "validate_submissions",
+        Message("Can validate submitted data asset"),
+        grants=("view_submissions",),
+        contradicts=("partial_submissions",),
+    ),
+    Permission("view_asset", Message("Can view asset")),
+    Permission(
+        "view_submissions",
+        Message("Can view submitted data for asset"),
+        grants=("view_asset",),
+        contradicts=("partial_submissions",),
+    ),
+)
+
+BY_CODENAME = {permission.codename: permission for permission in PERMISSIONS}
+
+
+def implied(codename: str) -> frozenset[str]:
+    """All permissions that come with this one, however many steps away."""
+    found: set[str] = set()
+    waiting = list(BY_CODENAME[codename].grants)
+    while waiting:
+        granted = waiting.pop()
+        if granted not in found:
+            found.add(granted)
+            waiting.extend(BY_CODENAME[granted].grants)
+    return frozenset(found)
+
+
+def path_of(codename: str) -> str:
+    return f"/api/v2/permissions/{codename}/"
+
+
+class Catalogue:
+    """The permissions in every language, encoded when the service starts."""
+
+    def __init__(self) -> None:
+        self._records = {
+            language: {
+                permission.codename: msgspec.Raw(encode(_record(permission, language)))
+                for permission in sorted(PERMISSIONS, key=lambda each: each.codename)
+            }
+            for language in Language
+        }
+
+    def all(self, language: Language) -> list[msgspec.Raw]:
+        """Every permission, ordered by codename."""
+        return list(self._records[language].values())
+
+    def one(self, codename: str, language: Language) -> msgspec.Raw | None:
+        return self._records[language].get(codename)
+
+
+def _record(permission: Permission, language: Language) -> PermissionRecord:
+    return PermissionRecord(
+        url=Link(path_of(permission.codename)),
+        codename=permission.codename,
+        implied=_links(sorted(implied(permission.codename))),
+        contradictory=_links(permission.contradicts),
+        name=language.say(permission.name),
+    )
+
+
+def _links(codenames: Iterable[str]) -> list[Link]:
+    return [Link(path_of(codename)) for codename in codenames]

@@ -1,0 +1,156 @@
+"""Every setting of the service, typed, from FIELDGATE_* variables.
+
+settings = Settings.from_environment(os.environ)
+"""
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta
+
+PREFIX = "FIELDGATE_"
+DAY = 24 * 60 * 60  # seconds
+MEBIBYTE = 1024 * 1024
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+LOOPBACK: tuple[Network, ...] = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
+
+
+class BadSetting(ValueError):
+    """A variable holds what it cannot mean. The text says which, and what would be right."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operator can choose. `docs/running.md` lists the same; a test compares the two."""
+
+    data: Annotated[Path, Meta(description="Folder of the SQLite file `fieldgate.db`.")] = Path("data")
+    database_url: Annotated[
+        str, Meta(description="`postgresql://…` or `sqlite:///…`; empty: SQLite in the data folder.")
+    ] = ""
+    host: Annotated[str, Meta(description="Address to bind to.")] = "127.0.0.1"
+    port: Annotated[int, Meta(description="Port to bind to.", ge=0, le=65535)] = 8000
+    base_url: Annotated[
+        str, Meta(description="Public address of the service; links are built from it when it is set.")
+    ] = ""
+    allowed_hosts: Annotated[
+        tuple[str, ...],
+        Meta(description="Host names to answer for, separated by commas; `.example.org` covers subdomains."),
+    ] = ()
+    trusted_proxies: Annotated[
+        tuple[Network, ...],
+        Meta(description="Addresses or networks of proxies whose `X-Forwarded-*` headers count."),
+    ] = ()
+    cors_origins: Annotated[
+        tuple[str, ...], Meta(description="Origins whose scripts may read the answers; `*` is any.")
+    ] = ("*",)
+    cors_credentials: Annotated[
+        bool, Meta(description="Let scripts of the listed origins send cookies; needs a list of origins.")
+    ] = False
+    token_lifetime: Annotated[
+        int, Meta(description="How long a token obtained over HTTP is valid, for example `365d` or `12h`.")
+    ] = 365 * DAY
+    session_lifetime: Annotated[int, Meta(description="How long a log-in in the browser lasts.")] = 14 * DAY
+    kept_answers: Annotated[int, Meta(description="Memory for ready answers, per process, for example `64MiB`.")] = (
+        64 * MEBIBYTE
+    )
+    metrics_from: Annotated[
+        tuple[Network, ...], Meta(description="Addresses or networks that may read `/metrics`.")
+    ] = LOOPBACK
+    access_log: Annotated[bool, Meta(description="Write a line for every request.")] = True
+    log_level: Annotated[str, Meta(description="`debug`, `info`, `warning` or `error`.")] = "info"
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
+        """Read the FIELDGATE_* variables; a blank one counts as not set."""
+        known = {field.name: field for field in msgspec.structs.fields(cls)}
+        chosen: dict[str, Any] = {}
+        for variable, text in environment.items():
+            name = variable.removeprefix(PREFIX).lower()
+            if variable.startswith(PREFIX) and name in known and text.strip():
+                try:
+                    chosen[name] = _READERS.get(name, str)(text.strip())
+                except ValueError as error:
+                    raise BadSetting(f"{variable}: {error}") from None
+        settings = cls(**chosen)
+        if settings.cors_credentials and "*" in settings.cors_origins:
+            raise BadSetting(f"{PREFIX}CORS_CREDENTIALS: name the origins in {PREFIX}CORS_ORIGINS first, not `*`.")
+        return settings
+
+    @property
+    def database(self) -> str:
+        """The address of the database, wherever it was named."""
+        return self.database_url or f"sqlite:///{self.data / 'fieldgate.db'}"
+
+
+def _whole_number(low: int, high: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or not low <= int(text) <= high:
+            raise ValueError(f"a whole number from {low} to {high} is needed, not {text!r}.")
+        return int(text)
+
+    return read
+
+
+def _switch(text: str) -> bool:
+    word = text.lower()
+    if word not in {"1", "true", "yes", "on", "0", "false", "no", "off"}:
+        raise ValueError(f"say `true` or `false`, not {text!r}.")
+    return word in {"1", "true", "yes", "on"}
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip().lower() for word in text.split(",") if word.strip())
+
+
+def _networks(text: str) -> tuple[Network, ...]:
+    return tuple(ipaddress.ip_network(word, strict=False) for word in _words(text))
+
+
+def seconds(text: str) -> int:
+    """`90d`, `12h`, `30m` or `45s` in seconds."""
+    match = re.fullmatch(r"([1-9][0-9]{0,8})([dhms])", text, re.ASCII)
+    if match is None:
+        raise ValueError(f"a time such as 90d, 12h or 30m is needed, not {text!r}.")
+    return int(match[1]) * {"d": DAY, "h": 60 * 60, "m": 60, "s": 1}[match[2]]
+
+
+def _size(text: str) -> int:
+    match = re.fullmatch(r"([0-9]{1,12})\s*(|KiB|MiB|GiB)", text, re.ASCII)
+    if match is None:
+        raise ValueError(f"a size such as 64MiB is needed, not {text!r}.")
+    return int(match[1]) * {"": 1, "KiB": 1024, "MiB": MEBIBYTE, "GiB": 1024 * MEBIBYTE}[match[2]]
+
+
+def _address(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"an address such as https://field.example.org is needed, not {text!r}.")
+    return text.rstrip("/")
+
+
+def _level(text: str) -> str:
+    if text.lower() not in {"debug", "info", "warning", "error"}:
+        raise ValueError(f"say debug, info, warning or error, not {text!r}.")
+    return text.lower()
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "data": Path,
+    "port": _whole_number(0, 65535),
+    "base_url": _address,
+    "allowed_hosts": _words,
+    "trusted_proxies": _networks,
+    "cors_origins": _words,
+    "cors_credentials": _switch,
+    "token_lifetime": seconds,
+    "session_lifetime": seconds,
+    "kept_answers": _size,
+    "metrics_from": _networks,
+    "access_log": _switch,
+    "log_level": _level,
+}

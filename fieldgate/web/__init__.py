@@ -1,0 +1,1 @@
+"""Pages for people: every resource as a page, log-in, the start page, and the documentation of the interface."""

@@ -1,0 +1,66 @@
+"""Styles, scripts and pictures of the pages, and of Swagger UI from its package; nothing comes from elsewhere."""
+
+import hashlib
+import mimetypes
+from importlib.resources import files
+from pathlib import Path
+
+import swagger_ui
+
+from fieldgate import __version__
+from fieldgate.http.answers import Answer
+from fieldgate.http.errors import NotFound
+from fieldgate.http.language import Message
+from fieldgate.http.negotiation import Format
+from fieldgate.http.operations import ready
+
+FOREVER = b"public, max-age=31536000, immutable"
+SWAGGER_FILES = ("swagger-ui-bundle.js", "swagger-ui.css")
+
+
+class Assets:
+    """The files by name. Their address holds a digest of all of them, so browsers may keep them for ever."""
+
+    def __init__(self) -> None:
+        own = Path(str(files("fieldgate.web") / "static"))
+        self._files = {path.name: path for path in sorted(own.iterdir())}
+        swagger = Path(swagger_ui.__file__).parent / "static"
+        self._files |= {name: swagger / name for name in SWAGGER_FILES}
+        digest = hashlib.blake2b(__version__.encode(), digest_size=6)
+        for path in self._files.values():
+            digest.update(path.read_bytes())
+        self._release = digest.hexdigest()
+
+    def path(self, name: str) -> str:
+        """The address of a file below this service."""
+        if name not in self._files:
+            raise KeyError(name)
+        return f"/static/{self._release}/{name}"
+
+    def read(self, release: str, name: str) -> tuple[bytes, bytes] | None:
+        """Type and content of a file, if it is one of this release."""
+        if release != self._release or name not in self._files:
+            return None
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        text = "; charset=utf-8" if kind.startswith("text/") else ""
+        return f"{kind}{text}".encode(), self._files[name].read_bytes()
+
+
+@ready(
+    "/static/{release}/{name}",
+    title=Message("File of a page"),
+    about=Message("A style, script or picture that pages use."),
+    tag="Pages",
+    formats=(Format.JSON,),
+    changes_with=(),
+    described=False,
+)
+async def asset(release: str, name: str, assets: Assets) -> Answer:
+    found = assets.read(release, name)
+    if found is None:
+        raise NotFound
+    content_type, body = found
+    return Answer(200, [(b"content-type", content_type), (b"cache-control", FOREVER)], body)
+
+
+OPERATIONS = (asset,)

@@ -1,0 +1,56 @@
+"""Templates, and what every one of them is given."""
+
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from fieldgate import __version__
+from fieldgate.http.asking import Asked
+from fieldgate.http.credentials import Caller
+from fieldgate.http.language import Language, Message
+from fieldgate.web.assets import Assets
+
+
+class Pages:
+    """Draws templates in the language of the request."""
+
+    def __init__(self, assets: Assets) -> None:
+        self._assets = assets
+        self._templates = Environment(
+            loader=PackageLoader("fieldgate.web"),
+            autoescape=select_autoescape(default=True),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+
+    def draw(self, template: str, asked: Asked, caller: Caller, **values: Any) -> bytes:
+        """The page as bytes. `_` says a message in the reader's language; `at` gives the address of a path."""
+        language = asked.language
+        prefix = urlsplit(asked.origin.base).path
+
+        def say(text: str, **parts: object) -> str:
+            return language.say(Message(text, **parts))
+
+        def at(path: str) -> str:
+            return prefix + path
+
+        def static(name: str) -> str:
+            return prefix + self._assets.path(name)
+
+        here = asked.path + (
+            "?" + "&".join(f"{quote(k)}={quote(v)}" for k, v in asked.parameters.items()) if asked.parameters else ""
+        )
+        page = self._templates.get_template(template).render(
+            _=say,
+            at=at,
+            static=static,
+            here=quote(here, safe=""),
+            language=language,
+            languages=list(Language),
+            caller=caller,
+            version=__version__,
+            **values,
+        )
+        return page.encode()

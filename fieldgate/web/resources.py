@@ -1,0 +1,40 @@
+"""The page of any resource (`format=api`): what was asked, what was answered, and where to go from there."""
+
+from http import HTTPStatus
+
+from fieldgate.http.exchange import View
+from fieldgate.http.links import query_string
+from fieldgate.web.coloring import colored
+from fieldgate.web.pages import Pages
+
+# What a reader learns from; the rest protects the page.
+SHOWN = (b"allow", b"vary", b"content-language", b"link", b"fieldgate-limit", b"fieldgate-ignored")
+
+
+class ResourcePages:
+    """Implements `fieldgate.http.exchange.Drawer`."""
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+
+    def __call__(self, view: View) -> bytes:
+        asked = view.asked
+        plain = {name: value for name, value in asked.parameters.items() if name != "format"}
+        shown = [("Content-Type", "application/json")]
+        shown += [(name.decode().title(), value.decode("latin-1")) for name, value in view.headers if name in SHOWN]
+        return self._pages.draw(
+            "resource.html",
+            asked,
+            view.caller,
+            title=asked.language.say(view.operation.title),
+            about=asked.language.say(view.operation.about),
+            method=view.method,
+            path=asked.path,
+            query=query_string(asked.parameters.items()),
+            status=f"{view.status} {HTTPStatus(view.status).phrase}",
+            headers=shown,
+            body=colored(view.body),
+            next_page=view.next_page,
+            previous_page=view.previous_page,
+            json_address="?" + query_string([*plain.items(), ("format", "json")]),
+        )

@@ -1,0 +1,155 @@
+"""Guessing passwords is slowed down, per user and per address, however many processes are asked."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldgate.accounts.authentication import Accounts
+from fieldgate.accounts.guessing import PER_ADDRESS, PER_USER, Allowance, Guessing, wait_after
+from fieldgate.accounts.secrets import CHECKS_AT_ONCE, CHECKS_WAITING, Passwords
+from fieldgate.accounts.store import AccountStore, NewUser
+from fieldgate.db import Changes, Database
+from fieldgate.http.errors import TooManyRequests, Unauthorized, Unavailable
+from tests.conftest import PASSWORD, QUICK_HASHER
+
+
+async def fail(guessing: Guessing, user: str, address: str, times: int) -> int:
+    """How many of so many attempts in a row were let through."""
+    allowed = 0
+    for _ in range(times):
+        try:
+            await guessing.begin(user, address)
+        except TooManyRequests:
+            continue
+        allowed += 1
+    return allowed
+
+
+async def test_a_user_cannot_be_guessed_from_many_addresses(database: Database) -> None:
+    guessing = Guessing(database)
+    allowed = sum([await fail(guessing, "Amina", f"192.0.2.{n}", 1) for n in range(30)])
+    assert allowed == PER_USER.free
+    with pytest.raises(TooManyRequests) as refused:
+        await guessing.begin("amina", "198.51.100.1")
+    assert dict(refused.value.headers)[b"retry-after"] in (b"1", b"2")
+    assert await fail(guessing, "zahra", "198.51.100.1", 1) == 1, "others are not held up"
+
+
+async def test_an_address_cannot_guess_many_users(database: Database) -> None:
+    guessing = Guessing(database)
+    allowed = sum([await fail(guessing, f"user{n}", "192.0.2.1", 1) for n in range(60)])
+    assert allowed == PER_ADDRESS.free
+    assert await fail(guessing, "another", "192.0.2.2", 1) == 1
+
+
+async def test_a_whole_ipv6_network_counts_as_one_address(database: Database) -> None:
+    guessing = Guessing(database)
+    allowed = sum([await fail(guessing, f"user{n}", f"2001:db8::{n:x}", 1) for n in range(60)])
+    assert allowed == PER_ADDRESS.free
+    assert await fail(guessing, "another", "2001:db8:0:1::1", 1) == 1
+
+
+async def test_guesses_sent_at_once_are_all_counted_by_all_processes(database_url: str, database: Database) -> None:
+    processes = [Guessing(Database(database_url)) for _ in range(3)]
+    allowed = await asyncio.gather(
+        *(fail(process, "amina", f"192.0.2.{n}", 1) for n in range(10) for process in processes)
+    )
+    assert sum(allowed) <= PER_USER.free
+    for process in processes:
+        await process._database.close()
+
+
+async def test_a_right_password_is_forgiven(database: Database) -> None:
+    guessing = Guessing(database)
+    for _ in range(100):
+        await guessing.begin("amina", "192.0.2.1")
+        await guessing.forgive("amina", "192.0.2.1")
+
+
+async def test_a_right_password_does_not_wash_an_address_clean(database: Database) -> None:
+    """Logging in to an account of one's own between guesses buys no further guesses."""
+    guessing = Guessing(database)
+    guessed = 0
+    for number in range(60):
+        guessed += await fail(guessing, f"victim{number}", "192.0.2.1", 1)
+        try:
+            await guessing.begin("mallory", "192.0.2.1")
+            await guessing.forgive("mallory", "192.0.2.1")
+        except TooManyRequests:
+            pass
+    assert guessed <= PER_ADDRESS.free
+
+
+@given(st.integers(0, 10_000), st.integers(1, 100), st.integers(1, 1000))
+def test_waits_grow_and_are_bounded(failures: int, free: int, longest: int) -> None:
+    allowance = Allowance(free, longest)
+    wait = wait_after(failures, allowance).total_seconds()
+    assert 0 <= wait <= longest
+    assert wait <= wait_after(failures + 1, allowance).total_seconds()
+    assert (wait == 0) == (failures < free)
+
+
+async def accounts_over(database: Database, passwords: Passwords) -> Accounts:
+    store = AccountStore(database, Changes(database))
+    return Accounts(store, passwords, Guessing(database))
+
+
+class CountingPasswords(Passwords):
+    """The real thing, counting how often the slow part runs."""
+
+    checks = 0
+
+    def _verify(self, stored: str, password: str) -> bool:
+        self.checks += 1
+        return super()._verify(stored, password)
+
+
+async def test_wrong_passwords_and_unknown_users_cost_the_same_check(database: Database) -> None:
+    passwords = CountingPasswords(QUICK_HASHER)
+    accounts = await accounts_over(database, passwords)
+    store = AccountStore(database, Changes(database))
+    await store.create_user(NewUser(username="amina", password_hash=passwords.hash(PASSWORD)))
+    await store.create_user(NewUser(username="gone", password_hash=passwords.hash(PASSWORD)))
+    await store.disable_user("gone")
+    for username, password in (("amina", "wrong"), ("nobody", PASSWORD), ("gone", PASSWORD)):
+        before = passwords.checks
+        with pytest.raises(Unauthorized, match="do not fit"):
+            await accounts.by_password(username, password, "192.0.2.1")
+        assert passwords.checks == before + 1
+
+
+async def test_a_right_password_is_checked_slowly_once_and_never_stale(database: Database) -> None:
+    passwords = CountingPasswords(QUICK_HASHER)
+    accounts = await accounts_over(database, passwords)
+    store = AccountStore(database, Changes(database))
+    await store.create_user(NewUser(username="amina", password_hash=passwords.hash(PASSWORD)))
+    for _ in range(5):
+        assert (await accounts.by_password("amina", PASSWORD, "192.0.2.1")).username == "amina"
+    assert passwords.checks == 1
+    await store.set_password("amina", passwords.hash("another"))
+    with pytest.raises(Unauthorized):
+        await accounts.by_password("amina", PASSWORD, "192.0.2.1")
+    await store.disable_user("amina")
+    with pytest.raises(Unauthorized):
+        await accounts.by_password("amina", "another", "192.0.2.1")
+
+
+async def test_a_flood_of_checks_is_turned_away_not_piled_up() -> None:
+    passwords = Passwords(QUICK_HASHER)
+    stored = passwords.hash(PASSWORD)
+    results = await asyncio.gather(
+        *(passwords.matches(PASSWORD, stored) for _ in range(CHECKS_WAITING + 20)), return_exceptions=True
+    )
+    refused = [result for result in results if isinstance(result, Unavailable)]
+    assert len(refused) == 20
+    assert results.count(True) == CHECKS_WAITING
+    assert len(passwords._threads._threads) <= CHECKS_AT_ONCE
+    passwords.close()
+
+
+async def test_a_damaged_hash_fits_nothing() -> None:
+    passwords = Passwords(QUICK_HASHER)
+    assert not await passwords.matches(PASSWORD, "damaged")
+    passwords.close()

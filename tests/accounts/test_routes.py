@@ -1,0 +1,187 @@
+"""`/token/` and `/get_auth_token`, and what a token is good for afterwards."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+
+from fieldgate.accounts.guessing import PER_USER
+from fieldgate.accounts.store import IssuedBy
+from fieldgate.http.credentials import SESSION_COOKIE, Means, csrf_token
+from tests.conftest import PASSWORD, Service, Start
+
+LIST = "/api/v2/permissions/"
+
+
+def basic(username: str, password: str = PASSWORD) -> httpx.BasicAuth:
+    return httpx.BasicAuth(username, password)
+
+
+async def works(service: Service, token: str) -> bool:
+    return (await service.get(LIST, headers={"Authorization": f"Token {token}"})).status_code == 200
+
+
+@pytest.mark.parametrize("scheme", ["Token {}", "Bearer {}", "token {}", "BEARER {}", "Token  {} ", "{}"])
+async def test_ways_to_send_a_token(service: Service, scheme: str) -> None:
+    token = await service.token()
+    for path in (LIST, "/nowhere"):
+        answer = await service.get(path, headers={"Authorization": scheme.format(token)})
+        assert answer.status_code == (200 if path == LIST else 404)
+
+
+@pytest.mark.parametrize("header", ["", "   "])
+async def test_an_empty_header_is_nobody(service: Service, header: str) -> None:
+    assert (await service.get(LIST, headers={"Authorization": header})).status_code == 200
+    assert (await service.get("/token/", headers={"Authorization": header})).status_code == 401
+
+
+async def test_get_and_post_give_a_fresh_token_each_time(service: Service) -> None:
+    username, _ = await service.user()
+    first = await service.client.get("/token/", auth=basic(username))
+    second = await service.client.post("/token", auth=basic(username.upper()))
+    assert (first.status_code, second.status_code) == (200, 201)
+    issued = [first.json()["token"], second.json()["token"]]
+    assert issued[0] != issued[1]
+    assert [await works(service, token) for token in issued] == [True, True]
+    for answer in (first, second):
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert "ETag" not in answer.headers
+        assert list(answer.json()) == ["token"]
+
+
+async def test_a_token_begets_no_token(service: Service) -> None:
+    token = await service.token()
+    for method in ("GET", "POST"):
+        answer = await service.request(method, "/token/", headers={"Authorization": f"Token {token}"})
+        assert answer.status_code == 403
+        assert "Basic" in answer.json()["detail"]
+
+
+async def test_delete_revokes_what_was_obtained(service: Service) -> None:
+    username, number = await service.user()
+    command = await service.store.issue_token(number, IssuedBy.COMMAND, None)
+    obtained = [(await service.client.get("/token/", auth=basic(username))).json()["token"] for _ in range(2)]
+    answer = await service.request("DELETE", "/token/", headers={"Authorization": f"Token {obtained[0]}"})
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert [await works(service, token) for token in obtained] == [False, False]
+    assert await works(service, command)
+    again = await service.client.delete("/token/", auth=basic(username))
+    assert again.status_code == 404
+    assert again.json() == {"detail": "There is no token to revoke."}
+
+
+@pytest.mark.parametrize("way", ["json", "data", "files"])
+@pytest.mark.parametrize("path", ["/get_auth_token", "/get_auth_token/"])
+async def test_get_auth_token(service: Service, way: str, path: str) -> None:
+    username, number = await service.user(first_name="Amina", last_name="Diallo")
+    sent = {"username": username.upper(), "password": PASSWORD}
+    body = {name: (None, value) for name, value in sent.items()} if way == "files" else sent
+    answer = await service.client.post(path, **{way: body})  # type: ignore[arg-type]
+    assert answer.status_code == 200
+    record = answer.json()
+    assert list(record) == ["token", "username", "first", "last", "expires", "id"]
+    assert (record["username"], record["first"], record["last"], record["id"]) == (
+        username.upper(), "Amina", "Diallo", number,
+    )  # fmt: skip
+    expires = datetime.fromisoformat(record["expires"])
+    assert record["expires"].endswith("Z")
+    assert timedelta(days=364) < expires - datetime.now(UTC) < timedelta(days=366)
+    assert await works(service, record["token"])
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "ar", "es"])
+async def test_wrong_passwords(start: Start, language: str) -> None:
+    async with start() as service:
+        username, _ = await service.user()
+        headers = {"Accept-Language": language}
+        bodies = []
+        for name, password in ((username, "wrong"), ("nobody", PASSWORD), (username, "")):
+            sent = {"username": name, "password": password}
+            answer = await service.client.post("/get_auth_token", json=sent, headers=headers)
+            assert answer.status_code == 400
+            bodies.append(answer.json())
+            refused = await service.client.get("/token/", auth=basic(name, password), headers=headers)
+            assert refused.status_code == 401
+            assert refused.json() == answer.json()
+        assert all(list(body) == ["detail"] for body in bodies)
+        assert bodies[0] == bodies[1] == bodies[2], "nobody learns which of the two was wrong"
+
+
+async def test_get_auth_token_with_a_bad_header_is_401(service: Service) -> None:
+    username, _ = await service.user()
+    answer = await service.client.post(
+        "/get_auth_token", json={"username": username, "password": PASSWORD}, headers={"Authorization": "Token x"}
+    )
+    assert answer.status_code == 401
+    assert (await service.get("/get_auth_token")).status_code == 405
+
+
+async def test_guessing_is_slowed_down_over_http(start: Start) -> None:
+    async with start() as service:
+        username, _ = await service.user()
+        statuses = [
+            (await service.client.post("/get_auth_token", json={"username": username, "password": "no"})).status_code
+            for _ in range(PER_USER.free + 1)
+        ]
+        assert statuses == [400] * PER_USER.free + [429]
+        refused = await service.client.get("/token/", auth=basic(username), headers={"Accept-Language": "es"})
+        assert refused.status_code == 429
+        assert int(refused.headers["Retry-After"]) >= 1
+        assert refused.json()["detail"].startswith("Demasiados intentos")
+
+
+async def test_a_revoked_token_and_a_disabled_user_are_refused_at_once(service: Service) -> None:
+    username, number = await service.user()
+    kept = await service.store.issue_token(number, IssuedBy.COMMAND, None)
+    gone = await service.store.issue_token(number, IssuedBy.COMMAND, None)
+    assert await works(service, gone)
+    await service.store.revoke_secret(gone)
+    assert not await works(service, gone)
+    assert await works(service, kept)
+    await service.store.disable_user(username)
+    assert not await works(service, kept)
+    assert (await service.client.get(LIST, auth=basic(username))).status_code == 401
+
+
+async def test_last_use_is_noted_beside_the_request(start: Start) -> None:
+    async with start() as service:
+        token = await service.token()
+        for _ in range(3):
+            assert await works(service, token)
+        while (found := await service.store.holder(token, Means.TOKEN)) is None or found.last_used is None:
+            await asyncio.sleep(0)
+        assert datetime.now(UTC) - found.last_used < timedelta(minutes=1)
+
+
+async def test_a_session_needs_the_pages_token_for_writes(service: Service) -> None:
+    _, number = await service.user()
+    session = await service.store.issue_token(number, IssuedBy.SESSION, None)
+    cookie = {"Cookie": f"{SESSION_COOKIE}={session}"}
+    forged = await service.request("POST", "/token/", headers=cookie)
+    assert forged.status_code == 403
+    wrong = await service.request("POST", "/token/", headers={**cookie, "X-CSRFToken": "x"})
+    assert wrong.status_code == 403
+    right = await service.request("POST", "/token/", headers={**cookie, "X-CSRFToken": csrf_token(session)})
+    assert right.status_code == 201
+    assert (await service.get("/token/", headers=cookie)).status_code == 403, "a GET must not mint tokens for a cookie"
+    assert not await works(service, session), "a session is no API token"
+
+
+@pytest.mark.parametrize(
+    "cookie", ["fieldgate_session=nonsense", "fieldgate_session=", "fieldgate_session", "a=\x01; x"]
+)
+async def test_a_session_that_is_over_is_nobody(service: Service, cookie: str) -> None:
+    assert (await service.get(LIST, headers={"Cookie": cookie})).status_code == 200
+
+
+async def test_the_service_works_alike_on_postgresql(start: Start, database_url: str) -> None:
+    async with start(database_url=database_url) as service:
+        username, _ = await service.user()
+        token = (await service.client.get("/token/", auth=basic(username))).json()["token"]
+        assert await works(service, token)
+        await service.store.disable_user(username)
+        assert not await works(service, token)
+        odd = await service.client.post("/get_auth_token", json={"username": "a\u0000b", "password": "x"})
+        assert odd.status_code == 400
+        assert (await service.get("/readyz")).status_code == 200

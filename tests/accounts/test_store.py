@@ -1,0 +1,133 @@
+"""Users and tokens in the database, the same on SQLite and PostgreSQL."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import select
+
+from fieldgate.accounts.secrets import PREFIX_LENGTH, TOKEN_START, token_hash
+from fieldgate.accounts.store import MOST_TOKENS, AccountStore, IssuedBy, NewUser, UnknownUser, UsernameTaken
+from fieldgate.accounts.tables import tokens
+from fieldgate.db import Changes, Database, now
+from fieldgate.http.credentials import Means
+
+
+@pytest.fixture
+def store(database: Database) -> AccountStore:
+    return AccountStore(database, Changes(database))
+
+
+async def make(store: AccountStore, username: str = "amina", **details: object) -> int:
+    return await store.create_user(NewUser(username=username, password_hash="x", **details))  # type: ignore[arg-type]
+
+
+async def test_a_user_is_found_whatever_the_case(store: AccountStore) -> None:
+    number = await make(store, "Amina", first_name="Amina", countries=("KEN", "SSD"), is_ifrc=True)
+    row = await store.user("aMINA")
+    assert row is not None
+    assert (row.id, row.username, row.first_name, row.countries, row.is_ifrc) == (
+        number, "Amina", "Amina", ["KEN", "SSD"], True,
+    )  # fmt: skip
+    assert await store.user("somebody else") is None
+    assert await store.user("x" * 1000) is None
+
+
+@pytest.mark.parametrize("second", ["amina", "AMINA", "ａｍｉｎａ"])
+async def test_a_name_is_taken_once(store: AccountStore, second: str) -> None:
+    await make(store, "amina")
+    with pytest.raises(UsernameTaken):
+        await make(store, second)
+
+
+async def test_a_token_leads_to_its_holder_and_only_its_hash_is_stored(store: AccountStore, database: Database) -> None:
+    number = await make(store, is_superuser=True, countries=("KEN",))
+    token = await store.issue_token(number, IssuedBy.COMMAND, None)
+    assert token.startswith(TOKEN_START)
+    found = await store.holder(token, Means.TOKEN)
+    assert found is not None
+    assert (found.user.id, found.user.username, found.user.is_superuser, found.user.countries) == (
+        number, "amina", True, ("KEN",),
+    )  # fmt: skip
+    assert found.last_used is None
+    async with database.reading() as connection:
+        row = (await connection.execute(select(tokens))).one()
+    assert row.hash == token_hash(token)
+    assert row.prefix == token[:PREFIX_LENGTH]
+    assert token not in repr(row)
+
+
+async def test_tokens_that_do_not_work(store: AccountStore) -> None:
+    number = await make(store)
+    expired = await store.issue_token(number, IssuedBy.COMMAND, now() - timedelta(seconds=1))
+    revoked = await store.issue_token(number, IssuedBy.COMMAND, now() + timedelta(days=1))
+    assert await store.holder(revoked, Means.TOKEN) is not None
+    await store.revoke_secret(revoked)
+    session = await store.issue_token(number, IssuedBy.SESSION, None)
+    for token in (expired, revoked, session, "", "nonsense", "\x00", "é" * 100, "\ud800"):
+        assert await store.holder(token, Means.TOKEN) is None
+    assert await store.holder(session, Means.SESSION) is not None
+    fresh = await store.issue_token(number, IssuedBy.COMMAND, None)
+    assert await store.holder(fresh, Means.SESSION) is None
+
+
+async def test_a_disabled_user_holds_nothing(store: AccountStore) -> None:
+    number = await make(store)
+    token = await store.issue_token(number, IssuedBy.COMMAND, None)
+    await store.disable_user("AMINA")
+    assert await store.holder(token, Means.TOKEN) is None
+    assert await store.user("amina") is None
+    with pytest.raises(UnknownUser):
+        await store.disable_user("nobody")
+
+
+async def test_beyond_fifty_the_least_recently_used_goes(store: AccountStore) -> None:
+    number, other = await make(store), await make(store, "other")
+    command = await store.issue_token(number, IssuedBy.COMMAND, None)
+    others = await store.issue_token(other, IssuedBy.HTTP, None)
+    issued = [await store.issue_token(number, IssuedBy.HTTP, None) for _ in range(MOST_TOKENS)]
+    oldest = await store.holder(issued[0], Means.TOKEN)
+    assert oldest is not None
+    await store.note_use(oldest.token_id)
+    issued.append(await store.issue_token(number, IssuedBy.HTTP, None))
+    alive = [token for token in issued if await store.holder(token, Means.TOKEN)]
+    assert len(alive) == MOST_TOKENS
+    assert issued[1] not in alive, "the first one was used since, so the second goes"
+    assert await store.holder(command, Means.TOKEN) is not None
+    assert await store.holder(others, Means.TOKEN) is not None
+
+
+async def test_revoking_what_was_obtained_leaves_the_rest(store: AccountStore) -> None:
+    number = await make(store)
+    command = await store.issue_token(number, IssuedBy.COMMAND, None)
+    obtained = [await store.issue_token(number, IssuedBy.HTTP, None) for _ in range(3)]
+    assert await store.revoke_obtained(number) == 3
+    assert await store.revoke_obtained(number) == 0
+    assert [await store.holder(token, Means.TOKEN) for token in obtained] == [None] * 3
+    assert await store.holder(command, Means.TOKEN) is not None
+
+
+async def test_lists(store: AccountStore) -> None:
+    number = await make(store)
+    await make(store, "zahra")
+    await store.issue_token(number, IssuedBy.COMMAND, None)
+    gone = await store.issue_token(number, IssuedBy.HTTP, None)
+    await store.revoke_secret(gone)
+    assert [(row.username, row.tokens) for row in await store.all_users()] == [("amina", 1), ("zahra", 0)]
+    listed = await store.all_tokens()
+    assert [(row.username, row.issued_by, row.revoked_at is None) for row in listed] == [
+        ("amina", "command", True),
+        ("amina", "http", False),
+    ]
+    assert await store.revoke_token(listed[0].id)
+    assert not await store.revoke_token(listed[0].id)
+    assert not await store.revoke_token(10**6)
+
+
+async def test_accounts_tell_that_they_changed(store: AccountStore, database: Database) -> None:
+    changes = Changes(database)
+    before = await changes.version("accounts")
+    number = await make(store)
+    token = await store.issue_token(number, IssuedBy.COMMAND, None)
+    await store.revoke_secret(token)
+    await store.disable_user("amina")
+    assert await changes.version("accounts") == before + 4

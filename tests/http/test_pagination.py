@@ -1,0 +1,241 @@
+"""limit/offset paging, as plain functions and over HTTP, on lists of 100 and of 0 records."""
+
+from math import ceil
+from urllib.parse import parse_qsl, urlsplit
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldgate.http.errors import Invalid
+from fieldgate.http.language import Message
+from fieldgate.http.operations import Operation, listing
+from fieldgate.http.pagination import (
+    DEFAULT_LIMIT,
+    FAR_PAST_THE_END,
+    MAXIMUM_LIMIT,
+    Page,
+    Slice,
+    envelope,
+    neighbours,
+    read_page,
+)
+from tests.conftest import BASE, Service, Start
+
+ADDRESS = "http://127.0.0.1:8000/api/v2/numbers/"
+
+
+class Number(msgspec.Struct):
+    number: int
+
+
+class NumberFilters(msgspec.Struct):
+    parity: str = ""
+
+
+def numbers(count: int) -> Operation:
+    """A list of so many numbers, as any resource would declare it."""
+
+    @listing(
+        "/api/v2/numbers/",
+        of=Number,
+        title=Message("Permissions"),
+        about=Message("Permissions"),
+        tag="Numbers",
+        example={"number": 1},
+        changes_with=(),
+    )
+    async def number_list(page: Page, filters: NumberFilters) -> Slice[Number]:
+        matching = [Number(n) for n in range(1, count + 1) if not filters.parity or n % 2 == (filters.parity == "odd")]
+        return Slice(len(matching), matching[page.offset : page.offset + page.limit])
+
+    return number_list
+
+
+@given(
+    count=st.integers(0, 300),
+    limit=st.integers(1, 400),
+    offset=st.integers(0, 400),
+    others=st.dictionaries(st.sampled_from(["search", "format", "ordering", "a b"]), st.text(max_size=5)),
+)
+def test_links_reach_every_record_once(count: int, limit: int, offset: int, others: dict[str, str]) -> None:
+    """Walking `next` from the start, and `previous` from anywhere, meets each record exactly once."""
+    records = list(range(count))
+    seen, page, link = [], Page(limit, 0), ""
+    while True:
+        seen += records[page.offset : page.offset + page.limit]
+        link, _ = neighbours(ADDRESS, others, page, count)
+        if link is None:
+            break
+        asked = dict(parse_qsl(urlsplit(link).query, keep_blank_values=True))
+        page = read_page(asked)
+        assert page.limit == limit
+        assert {name: value for name, value in asked.items() if name not in ("limit", "offset")} == others
+    assert seen == records
+
+    page = Page(limit, offset)
+    back, steps = neighbours(ADDRESS, others, page, count)[1], 0
+    while back is not None:
+        before = page
+        page = read_page(dict(parse_qsl(urlsplit(back).query, keep_blank_values=True)))
+        assert page.offset < before.offset
+        assert records[page.offset : page.offset + page.limit], "one step back shows records"
+        back, steps = neighbours(ADDRESS, others, page, count)[1], steps + 1
+    assert page.offset == 0 or count == 0
+    assert steps <= ceil(max(offset, count) / limit) + 1
+
+
+@given(
+    limit=st.one_of(st.none(), st.text(max_size=6), st.integers(-5, 10**30).map(str)),
+    offset=st.one_of(st.none(), st.text(max_size=6), st.integers(-5, 10**30).map(str)),
+)
+def test_any_input_is_a_page_or_a_named_mistake(limit: str | None, offset: str | None) -> None:
+    given_values = {name: value for name, value in (("limit", limit), ("offset", offset)) if value is not None}
+    try:
+        page = read_page(given_values)
+    except Invalid as problem:
+        refused = problem
+    else:
+        refused = None
+    if refused is not None:
+        assert set(refused.fields) <= set(given_values)
+        return
+    assert 1 <= page.limit <= MAXIMUM_LIMIT
+    assert 0 <= page.offset <= FAR_PAST_THE_END
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({}, Page(DEFAULT_LIMIT, 0)),
+        ({"limit": "", "offset": " "}, Page(DEFAULT_LIMIT, 0)),
+        ({"limit": "7"}, Page(7, 0)),
+        ({"limit": " +7 "}, Page(7, 0)),
+        ({"limit": "٣"}, Page(3, 0)),
+        ({"limit": "1000"}, Page(1000, 0)),
+        ({"limit": "1001"}, Page(1000, 0, clipped=True)),
+        ({"limit": "100000000000"}, Page(1000, 0, clipped=True)),
+        ({"limit": "9" * 5000}, Page(1000, 0, clipped=True)),
+        ({"start": "20"}, Page(DEFAULT_LIMIT, 20)),
+        ({"start": "20", "offset": "30"}, Page(DEFAULT_LIMIT, 30)),
+        ({"start": "20", "offset": ""}, Page(DEFAULT_LIMIT, 20)),
+        ({"offset": "9" * 5000}, Page(DEFAULT_LIMIT, FAR_PAST_THE_END)),
+    ],
+)
+def test_reading_a_page(asked: dict[str, str], expected: Page) -> None:
+    assert read_page(asked) == expected
+
+
+@pytest.mark.parametrize("name", ["limit", "offset", "start"])
+@pytest.mark.parametrize("text", ["-1", "abc", "1.5", "1e3", "0x10", "1_000", "--1", "-" + "9" * 5000, "½", "1 2"])
+def test_what_is_no_page_is_named(name: str, text: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        read_page({name: text})
+    assert list(refused.value.fields) == [name]
+
+
+def test_limit_zero_is_refused_and_offset_zero_is_not() -> None:
+    with pytest.raises(Invalid):
+        read_page({"limit": "0"})
+    assert read_page({"offset": "0"}).offset == 0
+
+
+@pytest.mark.parametrize(
+    ("offset", "limit", "count", "next_offset", "previous_offset"),
+    [
+        (0, 50, 100, 50, None),
+        (50, 50, 100, None, 0),
+        (50, 20, 100, 70, 30),
+        (3, 5, 100, 8, 0),
+        (98, 2, 100, None, 96),
+        (99, 2, 100, None, 97),
+        (100, 2, 100, None, 98),
+        (20000, 2, 100, None, 98),
+        (7, 50, 10, None, 0),
+        (0, 50, 0, None, None),
+        (5, 50, 0, None, None),
+        (0, 100, 100, None, None),
+    ],
+)
+def test_neighbours(offset: int, limit: int, count: int, next_offset: int | None, previous_offset: int | None) -> None:
+    found = neighbours(ADDRESS, {}, Page(limit, offset), count)
+    expected = [
+        None if target is None else f"{ADDRESS}?limit={limit}&offset={target}"
+        for target in (next_offset, previous_offset)
+    ]
+    assert list(found) == expected
+
+
+def test_the_envelope_has_four_keys_in_order() -> None:
+    body = msgspec.json.decode(envelope(Slice(2, [Number(1), msgspec.Raw(b'{"number":2}')]), "n", None))
+    assert list(body.items()) == [
+        ("count", 2),
+        ("next", "n"),
+        ("previous", None),
+        ("results", [{"number": 1}, {"number": 2}]),
+    ]
+
+
+async def _walk(service: Service, path: str) -> list[int]:
+    found: list[int] = []
+    link: str | None = path
+    while link:
+        body = (await service.get(link)).json()
+        found += [record["number"] for record in body["results"]]
+        link = body["next"]
+    return found
+
+
+async def test_every_way_to_stop_ends(start: Start) -> None:
+    """The four stop rules seen in clients: next is null, results are empty, fewer than limit, offsets up to count."""
+    everything = list(range(1, 101))
+    async with start(numbers(100)) as service:
+        for limit in (1, 7, 20, 50, 99, 100, 101, 5000):
+            assert await _walk(service, f"/api/v2/numbers/?limit={limit}") == everything
+            used = min(limit, MAXIMUM_LIMIT)
+            by_empty: list[int] = []
+            while batch := (await service.get(f"/api/v2/numbers/?limit={limit}&offset={len(by_empty)}")).json()[
+                "results"
+            ]:
+                by_empty += [record["number"] for record in batch]
+            by_count: list[int] = []
+            count = (await service.get("/api/v2/numbers/?limit=1")).json()["count"]
+            for number in range(ceil(count / used)):
+                batch = (await service.get(f"/api/v2/numbers/?limit={limit}&offset={number * used}")).json()["results"]
+                by_count += [record["number"] for record in batch]
+            assert by_empty == by_count == everything
+
+
+async def test_links_over_http(start: Start) -> None:
+    async with start(numbers(100)) as service:
+        answer = await service.get("/api/v2/numbers/?parity=odd&offset=10&limit=20&a=%2C&limit=10&format=json")
+        body = answer.json()
+        assert body["next"] == f"{BASE}/api/v2/numbers/?a=%2C&format=json&limit=10&offset=20&parity=odd"
+        assert body["previous"] == f"{BASE}/api/v2/numbers/?a=%2C&format=json&limit=10&offset=0&parity=odd"
+        assert answer.headers["Link"] == f'<{body["next"]}>; rel="next", <{body["previous"]}>; rel="prev"'
+        assert [record["number"] for record in body["results"]] == list(range(21, 41, 2))
+        assert "Link" not in (await service.get("/api/v2/numbers/?limit=1000")).headers
+
+
+async def test_links_keep_the_path_as_asked(start: Start) -> None:
+    async with start(numbers(100)) as service:
+        for path in ("/api/v2/numbers", "/api/v2/numbers/", "/api/v2/numbers.json"):
+            body = (await service.get(path)).json()
+            assert body["next"] == f"{BASE}{path}?limit=50&offset=50"
+
+
+async def test_a_clipped_limit_is_told(start: Start) -> None:
+    async with start(numbers(1500)) as service:
+        answer = await service.get("/api/v2/numbers/?limit=9999")
+        assert answer.headers["Fieldgate-Limit"] == "1000"
+        assert len(answer.json()["results"]) == 1000
+        assert answer.json()["next"] == f"{BASE}/api/v2/numbers/?limit=1000&offset=1000"
+        assert "Fieldgate-Limit" not in (await service.get("/api/v2/numbers/?limit=1000")).headers
+
+
+async def test_an_empty_list(start: Start) -> None:
+    async with start(numbers(0)) as service:
+        empty = {"count": 0, "next": None, "previous": None, "results": []}
+        for query in ("", "?limit=1", "?offset=5", "?offset=99999999999999999999"):
+            assert (await service.get(f"/api/v2/numbers/{query}")).json() == empty
