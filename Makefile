@@ -63,11 +63,11 @@ $(BIN)/uv: requirements/uv.txt
 
 $(RUN_READY): requirements/run.txt pyproject.toml | $(BIN)/uv
 	@echo "== locked dependencies of the service"
-	@$(UV) install --quiet --python $(BIN)/python --require-hashes -r requirements/run.txt
-	@$(UV) install --quiet --python $(BIN)/python --no-deps --editable .
+	@$(UV) install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements/run.txt
+	@$(UV) install --quiet --compile-bytecode --python $(BIN)/python --no-deps --editable .
 	@touch $@
 
 $(DEV_READY): requirements/dev.txt $(RUN_READY)
 	@echo "== locked dependencies of the tests"
-	@$(UV) install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	@$(UV) install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements/dev.txt
 	@touch $@

@@ -24,7 +24,7 @@ _NEEDS_PASSWORD = Message("Ask for a token with your username and password (Basi
 @detail(
     PATH,
     of=TokenRecord,
-    title=Message("Token"),
+    title=Message("Get a token"),
     about=Message(
         "A fresh token for the caller, who sends username and password as Basic credentials. "
         "Earlier tokens stay valid; beyond 50 the least recently used is revoked."
@@ -45,7 +45,7 @@ async def token_reading(user: User, store: AccountStore, settings: Settings) -> 
 @creation(
     PATH,
     of=TokenRecord,
-    title=Message("Token"),
+    title=Message("Make a token"),
     about=Message("A fresh token for the caller, as with GET; a page of ours may ask with its session too."),
     tag=TAG,
     formats=(Format.JSON,),
@@ -62,7 +62,7 @@ async def token_creation(user: User, store: AccountStore, settings: Settings) ->
 
 @deletion(
     PATH,
-    title=Message("Token"),
+    title=Message("Revoke tokens"),
     about=Message("Revokes all tokens the caller has obtained over HTTP, the one in use included."),
     tag=TAG,
     formats=(Format.JSON,),

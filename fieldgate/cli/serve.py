@@ -10,6 +10,7 @@ import threading
 import time
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -52,7 +53,7 @@ def serve(host: str, port: int, workers: int, demo: bool, data: Path | None) -> 
     _tell_workers(settings)
     measurements = tempfile.mkdtemp(prefix="fieldgate-metrics-")
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = measurements
-    server = Granian(
+    server = Server(
         "fieldgate.app:create",
         factory=True,
         address=host,
@@ -66,11 +67,18 @@ def serve(host: str, port: int, workers: int, demo: bool, data: Path | None) -> 
         log_dictconfig=logging_config(settings.log_level),
         log_access=False,
     )
-    threading.Thread(target=_announce, args=(host, port), daemon=True).start()
     try:
         server.serve()
     finally:
         shutil.rmtree(measurements, ignore_errors=True)
+
+
+class Server(Granian):  # type: ignore[misc, valid-type]  # chosen by Granian for the Python it runs on
+    """Granian, which also says when it listens. Not before its processes are forked: threads do not survive that."""
+
+    def startup(self, *arguments: Any) -> None:
+        super().startup(*arguments)
+        threading.Thread(target=_announce, args=(self.bind_addr, self.bind_port), daemon=True).start()
 
 
 async def _make_ready(settings: Settings, demo: bool) -> None:
@@ -98,7 +106,7 @@ async def _make_demo(store: AccountStore) -> None:
         raise click.ClickException(f"There is a user {DEMO_USER} that --demo did not make. Serve without --demo.")
     user = await store.user(DEMO_USER)
     if user is not None:
-        token = await store.issue_token(user.id, IssuedBy.HTTP, now() + DEMO_TOKEN_LIFETIME)
+        token = await store.issue_token(user.id, IssuedBy.COMMAND, now() + DEMO_TOKEN_LIFETIME)
         click.echo(f"demo user  {DEMO_USER}\npassword   {password}\ntoken      {token}")
 
 

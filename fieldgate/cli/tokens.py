@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.cli.opening import data_option, with_accounts
+from fieldgate.cli.printing import print_table
 from fieldgate.db import now
 from fieldgate.settings import seconds
 
@@ -47,13 +46,18 @@ def create(name: str, expires: timedelta | None, data: Path | None) -> None:
 @data_option
 def list_tokens(data: Path | None) -> None:
     """List all tokens. They are told apart by how they begin."""
-    table = Table(box=None, pad_edge=False)
-    for column in ("id", "begins", "user", "made by", "made", "last used", "expires", "revoked"):
-        table.add_column(column, justify="right" if column == "id" else "left", no_wrap=True)
-    for row in _all(data):
-        moments = [row.created_at, row.last_used_at, row.expires_at, row.revoked_at]
-        table.add_row(str(row.id), row.prefix + "…", row.username, row.issued_by, *map(_shown, moments))
-    Console(highlight=False).print(table)
+    columns = ("id", "begins", "user", "made by", "made", "last used", "expires", "revoked")
+    rows = [
+        (
+            row.id,
+            f"{row.prefix}…",
+            row.username,
+            row.issued_by,
+            *map(_shown, (row.created_at, row.last_used_at, row.expires_at, row.revoked_at)),
+        )
+        for row in _all(data)
+    ]
+    print_table(columns, rows)
 
 
 @token.command("revoke")

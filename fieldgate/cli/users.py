@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from fieldgate.accounts.secrets import Passwords
 from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken
 from fieldgate.cli.opening import data_option, with_accounts
+from fieldgate.cli.printing import print_table
 
 SHORTEST_PASSWORD = 8
 
@@ -65,21 +64,15 @@ def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Pa
 @data_option
 def list_users(data: Path | None) -> None:
     """List all accounts."""
-    table = Table(box=None, pad_edge=False)
-    for column in ("id", "name", "rights", "countries", "tokens", "made", "disabled"):
-        table.add_column(column, justify="right" if column in ("id", "tokens") else "left")
-    for row in _all(data):
-        rights = [word for word, holds in (("superuser", row.is_superuser), ("ifrc", row.is_ifrc)) if holds]
-        table.add_row(
-            str(row.id),
-            row.username,
-            ", ".join(rights),
-            ", ".join(row.countries),
-            str(row.tokens),
-            f"{row.created_at:%Y-%m-%d}",
-            "" if row.disabled_at is None else f"{row.disabled_at:%Y-%m-%d}",
-        )
-    Console(highlight=False).print(table)
+    columns = ("id", "name", "rights", "countries", "tokens", "made", "disabled")
+    print_table(columns, [_shown(row) for row in _all(data)])
+
+
+def _shown(row: Any) -> tuple[object, ...]:
+    rights = [word for word, holds in (("superuser", row.is_superuser), ("ifrc", row.is_ifrc)) if holds]
+    disabled = None if row.disabled_at is None else f"{row.disabled_at:%Y-%m-%d}"
+    made = f"{row.created_at:%Y-%m-%d}"
+    return row.id, row.username, ", ".join(rights), ", ".join(row.countries), row.tokens, made, disabled
 
 
 @user.command("disable")

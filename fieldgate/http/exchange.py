@@ -253,7 +253,7 @@ class Endpoint:
             if result.location is not None:
                 extra.append((b"location", f"{asked.origin.base}{result.location.path}".encode()))
         elif result is None:
-            return Answer(status, [*self._common(asked), answers.NEVER_STORE])
+            return Answer(status, [*self._common(asked), answers.DATA_POLICY, answers.NEVER_STORE])
         else:
             prepared = bytes(result) if isinstance(result, msgspec.Raw) else links.encode(result)
         body = links.resolve(prepared, asked.origin.base.encode(), asked.format_query)

@@ -14,7 +14,6 @@ from time import perf_counter
 from typing import Any
 
 import msgspec
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, multiprocess
 
 from fieldgate.settings import Settings
 
@@ -26,6 +25,9 @@ access = logging.getLogger("fieldgate.access")
 
 class Observer:
     def __init__(self, settings: Settings) -> None:
+        # Imported here: the library looks once, when it is loaded, whether it shall share numbers between processes.
+        from prometheus_client import CollectorRegistry, Counter, Histogram
+
         self._writes_access = settings.access_log
         self._registry = CollectorRegistry()
         self._requests = Counter(
@@ -86,6 +88,8 @@ class Observer:
 
     def exposition(self) -> bytes:
         """The measurements in Prometheus' text format, of all processes of this server together."""
+        from prometheus_client import CollectorRegistry, generate_latest, multiprocess
+
         registry = self._registry
         if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
             registry = CollectorRegistry()

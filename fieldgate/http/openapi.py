@@ -236,9 +236,8 @@ def _success(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
         return {"description": "Done.", "headers": _headers()}
     content: dict[str, Any] = {}
     if operation.shape is Shape.READY and operation.of is None:
-        media_type = "text/html" if operation.formats[0] is Format.PAGE else "text/plain"
-        media_type = "application/yaml" if operation.path.endswith(".yaml") else media_type
-        return {"description": "Done.", "headers": _headers(), "content": {media_type: {"schema": _TEXT}}}
+        content[operation.media_type or operation.formats[0].media_type] = {"schema": operation.schema or _TEXT}
+        return {"description": "Done.", "headers": _headers(), "content": content}
     schema, example = schemas[repr(operation.of)], operation.example
     if operation.shape is Shape.LIST:
         names = (*names, "Link", "Fieldgate-Limit")

@@ -62,6 +62,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     # Statuses beyond those every operation can give.
     refusals: tuple[int, ...] = ()
     example: Any = None
+    # Of an operation that writes its own answer: the type it gives, where that is no `Format`, and its schema.
+    media_type: str = ""
+    schema: Mapping[str, Any] = {}
     body_limit: int = SMALL
     # False: for operators and browsers, no part of the described interface.
     described: bool = True

@@ -81,6 +81,7 @@ async def readyz(readiness: Readiness) -> Answer:
     about=Message("Counts and times of requests in Prometheus' text format, for the addresses the operator allows."),
     tag=TAG,
     formats=(Format.JSON,),
+    media_type="text/plain",
     refusals=(403,),
 )
 async def metrics(exchange: Exchange, client: Client, settings: Settings, observer: Observer) -> Answer:

@@ -164,6 +164,8 @@ async def openapi_json(asked: Asked, description: Description) -> Answer:
     about=Message("The description of this interface for machines (OpenAPI 3.1), as YAML."),
     tag="Service",
     formats=(Format.JSON,),
+    media_type="application/yaml",
+    schema={"type": "object"},
     changes_with=(),
 )
 async def openapi_yaml(asked: Asked, description: Description) -> Answer:

@@ -51,8 +51,8 @@ def test_messages_take_values_and_messages() -> None:
     message = Message("Enter a whole number from {low} to {high}.", low=1, high="{low}")
     assert str(message) == "Enter a whole number from 1 to {low}."
     assert Language.FRENCH.say(Message("{method} is not possible here; these methods are: {allowed}.",
-                                       method="X", allowed=Message("Token"))) == (
-        "X n'est pas possible ici ; ces méthodes le sont : Jeton."
+                                       method="X", allowed=Message("Password"))) == (
+        "X n'est pas possible ici ; ces méthodes le sont : Mot de passe."
     )  # fmt: skip
 
 

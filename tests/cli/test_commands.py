@@ -1,0 +1,101 @@
+"""The commands as people type them, on both databases."""
+
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.conftest import PASSWORD, running
+from tests.processes import run
+
+
+def made(data: Path, *options: str, name: str = "amina", environment: dict[str, str] | None = None) -> None:
+    done = run(
+        "user", "create", name, "--password-stdin", *options, data=data, stdin=PASSWORD + "\n", environment=environment
+    )
+    assert (done.returncode, done.stdout) == (0, f"user {name} made\n"), done.stderr
+
+
+def test_a_user_and_a_token(tmp_path: Path) -> None:
+    made(tmp_path, "--superuser", "--ifrc", "--country", "KEN", "--country", "ssd", "--first", "Amina", "--last", "D")
+    created = run("token", "create", "amina", "--expires", "90d", data=tmp_path)
+    assert re.fullmatch(r"fgt_\w{40}\n", created.stdout), "the token stands alone on standard output"
+    users = run("user", "list", data=tmp_path).stdout
+    assert re.search(r"1 +amina +superuser, ifrc +KEN, SSD +1 +\d{4}-\d\d-\d\d", users)
+    tokens = run("token", "list", data=tmp_path).stdout
+    assert created.stdout[:10] in tokens
+    assert created.stdout.strip() not in tokens
+    assert run("token", "revoke", "1", data=tmp_path).stdout == "token 1 revoked\n"
+    again = run("token", "revoke", "1", data=tmp_path)
+    assert (again.returncode, again.stderr) == (1, "Error: There is no valid token number 1.\n")
+    assert run("user", "disable", "AMINA", data=tmp_path).stdout == "user AMINA disabled\n"
+    refused = run("token", "create", "amina", data=tmp_path)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "There is no user amina, or it is disabled." in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "message"),
+    [
+        (("user", "create", "amina", "--password-stdin"), "short", "The password is too short: at least 8 characters."),
+        (("user", "create", "a b", "--password-stdin"), PASSWORD, "letters, digits and . @ + - _ only"),
+        (("user", "create", "x", "--password-stdin", "--country", "KENYA"), PASSWORD, "three letters such as KEN"),
+        (("user", "disable", "nobody"), "", "There is no user nobody."),
+        (("token", "create", "nobody"), "", "There is no user nobody"),
+        (("token", "create", "x", "--expires", "soon"), "", "a time such as 90d, 12h or 30m is needed, not 'soon'."),
+    ],
+)
+def test_mistakes_have_a_message(tmp_path: Path, arguments: tuple[str, ...], stdin: str, message: str) -> None:
+    done = run(*arguments, data=tmp_path, stdin=stdin)
+    assert done.returncode != 0
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_name_is_taken_once(tmp_path: Path) -> None:
+    made(tmp_path)
+    done = run("user", "create", "Amina", "--password-stdin", data=tmp_path, stdin=PASSWORD)
+    assert (done.returncode, done.stderr) == (1, "Error: There is a user Amina already.\n")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("FIELDGATE_PORT", "many", "FIELDGATE_PORT: a whole number from 0 to 65535 is needed, not 'many'."),
+        ("FIELDGATE_DATABASE_URL", "mysql://h/d", "FIELDGATE_DATABASE_URL: sqlite:///… or postgresql://… is needed"),
+    ],
+)
+def test_bad_settings_are_named(tmp_path: Path, variable: str, value: str, message: str) -> None:
+    done = run("user", "list", data=tmp_path, environment={variable: value})
+    assert done.returncode == 1
+    assert message in done.stderr
+
+
+def test_postgresql_is_migrated_by_command_only(tmp_path: Path, database_url: str, kind_of_database: str) -> None:
+    environment = {"FIELDGATE_DATABASE_URL": database_url}
+    before = run("user", "list", data=tmp_path, environment=environment)
+    if kind_of_database == "postgresql":
+        assert before.returncode == 1
+        assert "Run: fieldgate migrate" in before.stderr
+        assert run("migrate", data=tmp_path, environment=environment).stdout == "schema 0001, was empty\n"
+    else:
+        assert before.returncode == 0
+    assert run("migrate", data=tmp_path, environment=environment).stdout == "schema 0001 (nothing to do)\n"
+    made(tmp_path, environment=environment)
+    assert "amina" in run("user", "list", data=tmp_path, environment=environment).stdout
+
+
+async def test_what_a_command_did_counts_at_once(tmp_path: Path) -> None:
+    """A service that runs sees a new user and a revoked token before its next answer."""
+    from fieldgate.settings import Settings
+
+    async with running(Settings(data=tmp_path, access_log=False)) as service:
+        made(tmp_path)
+        token = run("token", "create", "amina", data=tmp_path).stdout.strip()
+        headers = {"Authorization": f"Token {token}"}
+        assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == 200
+        answer = await service.client.get("/token/", auth=httpx.BasicAuth("amina", "wrong"))
+        assert answer.status_code == 401
+        run("token", "revoke", "1", data=tmp_path)
+        assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == 401

@@ -1,0 +1,168 @@
+"""`fieldgate serve`: comes up, says so, shares its state between processes, and stops without cutting anybody off."""
+
+import json
+import os
+import re
+import signal
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.conftest import PASSWORD
+from tests.processes import Served, run
+
+LIST = "/api/v2/permissions/"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> object:
+    """Two processes, with the demo user."""
+    with Served(tmp_path_factory.mktemp("served"), "--demo", "--workers", "2") as served:
+        yield served
+
+
+def test_it_says_where_it_listens_and_what_the_demo_can_do(served: Served) -> None:
+    assert f"listening on {served.base}\n" in served.output
+    with served.client() as client:
+        assert client.get(LIST).json()["count"] == 10
+        token, password = served.printed("token"), served.printed("password")
+        assert client.get(LIST, headers={"Authorization": f"Token {token}"}).status_code == 200
+        assert client.post("/get_auth_token", json={"username": "demo", "password": password}).status_code == 200
+
+
+def test_a_revoked_token_is_refused_by_every_process_on_the_next_request(served: Served) -> None:
+    with served.client() as client:
+        auth = httpx.BasicAuth("demo", served.printed("password"))
+        for _ in range(5):
+            token = client.post("/token/", auth=auth).json()["token"]
+            clients = [served.client() for _ in range(8)]  # connections that several processes take
+            headers = {"Authorization": f"Bearer {token}"}
+            assert {each.get(LIST, headers=headers).status_code for each in clients} == {200}
+            assert client.delete("/token/", headers=headers).status_code == 204
+            assert {each.get(LIST, headers=headers).status_code for each in clients} == {401}
+            for each in clients:
+                each.close()
+
+
+def test_measurements_are_of_all_processes_together(served: Served) -> None:
+    def count(text: str) -> float:
+        found = re.search(
+            r'fieldgate_requests_total{method="GET",path="/api/v2/permissions/{codename}/",status="200"} (\S+)', text
+        )
+        return float(found[1]) if found else 0.0
+
+    with served.client() as client:
+        before = count(client.get("/metrics").text)
+    for _ in range(20):
+        with served.client() as client:
+            client.get("/api/v2/permissions/view_asset/")
+    with served.client() as client:
+        text = client.get("/metrics").text
+        assert count(text) == before + 20
+        assert 'fieldgate_request_seconds_bucket{le="0.001",path="/api/v2/permissions/{codename}/"}' in text
+        assert client.get("/metrics", headers={"X-Forwarded-For": "127.0.0.1"}).status_code == 403
+
+
+def test_the_log_is_json_and_holds_no_secret(served: Served) -> None:
+    secrets = [served.printed("token"), served.printed("password"), "hunter2-in-query", "hunter2-in-body"]
+    with served.client() as client:
+        client.get(f"{LIST}?token=hunter2-in-query", headers={"Authorization": f"Token {secrets[0]}"})
+        client.get(LIST, auth=httpx.BasicAuth("demo", secrets[1]))
+        client.post("/get_auth_token", json={"username": "demo", "password": "hunter2-in-body"})
+        known = client.get("/api/v2/permissions/view_asset/", headers={"Authorization": f"Token {secrets[0]}"})
+    lines = [json.loads(line) for line in served.log.splitlines()]
+    line = next(line for line in lines if line.get("request_id") == known.headers["X-Request-ID"])
+    assert (line["method"], line["path"], line["status"], line["user"], line["client"]) == (
+        "GET", "/api/v2/permissions/view_asset/", 200, "demo", "127.0.0.1",
+    )  # fmt: skip
+    assert not [secret for secret in secrets if secret in served.log]
+
+
+def test_a_demo_stays_on_this_machine(tmp_path: Path) -> None:
+    done = run("serve", "--demo", "--host", "0.0.0.0", data=tmp_path)
+    assert done.returncode == 1
+    assert "binds to 127.0.0.1 only" in done.stderr
+
+
+def test_a_demo_does_not_take_over_a_real_user(tmp_path: Path) -> None:
+    run("user", "create", "demo", "--password-stdin", data=tmp_path, stdin=PASSWORD)
+    done = run("serve", "--demo", data=tmp_path)
+    assert done.returncode == 1
+    assert "Serve without --demo" in done.stderr
+
+
+def test_a_second_demo_start_works_with_new_secrets(tmp_path: Path) -> None:
+    tokens = []
+    for _ in range(2):
+        with Served(tmp_path, "--demo") as served, served.client() as client:
+            tokens.append(served.printed("token"))
+            assert client.get(LIST, headers={"Authorization": f"Token {tokens[-1]}"}).status_code == 200
+    assert tokens[0] != tokens[1]
+
+
+def _half_sent(port: int, body: bytes) -> socket.socket:
+    """A request whose head and first bytes are with the server, and whose rest is still to come."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout=30)
+    head = (
+        "POST /get_auth_token HTTP/1.1",
+        "Host: 127.0.0.1",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+        "Expect: 100-continue",
+    )
+    connection.sendall("\r\n".join((*head, "", "")).encode())
+    assert connection.recv(100).startswith(b"HTTP/1.1 100"), "the request has been accepted"
+    connection.sendall(body[:5])
+    return connection
+
+
+def test_stopping_finishes_what_was_accepted(tmp_path: Path) -> None:
+    with Served(tmp_path, "--demo") as served:
+        body = json.dumps({"username": "demo", "password": served.printed("password")}).encode()
+        connections = [_half_sent(served.port, body) for _ in range(5)]
+        served.process.send_signal(signal.SIGTERM)
+        while True:  # until nobody new is let in: then it is stopping
+            try:
+                socket.create_connection(("127.0.0.1", served.port), timeout=1).close()
+            except OSError:
+                break
+        for connection in connections:
+            connection.sendall(body[5:])
+        with ThreadPoolExecutor(5) as pool:
+            answers = list(pool.map(lambda each: each.recv(65536), connections))
+        for connection in connections:
+            connection.close()
+        assert all(answer.startswith(b"HTTP/1.1 200") and b'"token":"fgt_' in answer for answer in answers)
+        assert served.process.wait(30) == 0
+
+
+def test_a_killed_process_is_replaced(tmp_path: Path) -> None:
+    with Served(tmp_path) as served, served.client() as client:
+        worker = _children(served.process.pid)[0]
+        os.kill(worker, signal.SIGKILL)
+        while True:
+            try:
+                if client.get(LIST).status_code == 200 and worker not in _children(served.process.pid):
+                    break
+            except httpx.TransportError:
+                continue
+
+
+def _children(parent: int) -> list[int]:
+    found = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return sorted(int(pid) for pid in found)
+
+
+def test_serve_on_postgresql(tmp_path: Path, database_url: str, kind_of_database: str) -> None:
+    environment = {"FIELDGATE_DATABASE_URL": database_url}
+    if kind_of_database == "postgresql":
+        refused = run("serve", data=tmp_path, environment=environment)
+        assert "Run: fieldgate migrate" in refused.stderr
+        run("migrate", data=tmp_path, environment=environment)
+    with Served(tmp_path, "--demo", environment=environment) as served, served.client() as client:
+        headers = {"Authorization": f"Token {served.printed('token')}"}
+        assert client.get(LIST, headers=headers).status_code == 200
+        assert client.get("/readyz").json()["status"] == "ready"

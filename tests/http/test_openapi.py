@@ -1,0 +1,73 @@
+"""The description: complete, valid, and true (schemathesis asks everything it describes)."""
+
+from typing import Any
+
+import msgspec
+import yaml
+from jsonschema import Draft202012Validator
+
+from fieldgate.app import operations
+from fieldgate.http.openapi import Description
+from tests.conftest import BASE, Service
+
+
+def document() -> dict[str, Any]:
+    decoded: dict[str, Any] = msgspec.json.decode(Description(operations()).as_json(BASE))
+    return decoded
+
+
+def test_every_operation_is_described() -> None:
+    described = {(path, method.upper()) for path, item in document()["paths"].items() for method in item}
+    assert described == {(each.path, each.method) for each in operations() if each.described}
+    hidden = {each.path for each in operations() if not each.described}
+    assert hidden == {"/", "/login/", "/logout/", "/language/{code}/", "/favicon.ico", "/static/{release}/{name}"}
+
+
+def test_everything_described_has_words() -> None:
+    described = document()
+    for path, item in described["paths"].items():
+        for method, operation in item.items():
+            where = f"{method} {path}"
+            assert operation["summary"], where
+            assert operation["description"], where
+            for parameter in operation["parameters"]:
+                assert parameter.get("description") or parameter["in"] == "path", f"{where}: {parameter['name']}"
+            for status, response in operation["responses"].items():
+                if "$ref" in response:
+                    response = described["components"]["responses"][response["$ref"].rsplit("/", 1)[1]]
+                assert response["description"], f"{where}: {status}"
+    for schema in described["components"]["schemas"].values():
+        for name, field in schema.get("properties", {}).items():
+            assert field.get("description") or name in ("detail", "status", "version"), name
+
+
+def test_examples_fit_their_schemas() -> None:
+    described = document()
+    text = msgspec.json.encode(described)
+    for path, item in described["paths"].items():
+        for operation in item.values():
+            for response in operation["responses"].values():
+                content = response.get("content", {}).get("application/json")
+                if content:
+                    schema = {**content["schema"], "components": msgspec.json.decode(text)["components"]}
+                    Draft202012Validator(schema).validate(content["example"])
+                    assert content["example"] is not None, path
+    for response in described["components"]["responses"].values():
+        content = response["content"]["application/json"]
+        schema = {**content["schema"], "components": described["components"]}
+        Draft202012Validator(schema).validate(content["example"])
+
+
+def test_operation_ids_are_unique_and_paths_end_as_clients_know_them() -> None:
+    described = document()
+    ids = [operation["operationId"] for item in described["paths"].values() for operation in item.values()]
+    assert len(set(ids)) == len(ids)
+    assert all(path.endswith("/") for path in described["paths"] if path.startswith("/api/v2/"))
+
+
+async def test_json_and_yaml_say_the_same(service: Service) -> None:
+    as_json = (await service.get("/api-docs/openapi.json")).json()
+    answer = await service.get("/api-docs/openapi.yaml")
+    assert answer.headers["Content-Type"] == "application/yaml"
+    assert yaml.safe_load(answer.text) == as_json
+    assert as_json["servers"][0]["url"] == BASE

@@ -1,0 +1,105 @@
+"""The service as people run it: `fieldgate serve` in processes of its own, on a free port of this machine."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+
+import httpx
+
+FIELDGATE = Path(sys.executable).parent / "fieldgate"
+PATIENCE = 60  # seconds
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def run(
+    *arguments: str, data: Path, stdin: str = "", environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """A command that ends by itself."""
+    return subprocess.run(
+        [FIELDGATE, *arguments, "--data", data],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        env={**os.environ, **(environment or {})},
+        check=False,
+    )
+
+
+class Served:
+    """`fieldgate serve`, until the block ends."""
+
+    def __init__(self, data: Path, *options: str, environment: dict[str, str] | None = None) -> None:
+        self.port = free_port()
+        self.base = f"http://127.0.0.1:{self.port}"
+        self.data = data
+        self.output = ""
+        self.log = ""
+        self._ready = threading.Event()
+        self._command = [FIELDGATE, "serve", "--port", str(self.port), "--data", data, *options]
+        self._environment = {**os.environ, **(environment or {})}
+
+    def __enter__(self) -> "Served":
+        self.process = subprocess.Popen(
+            self._command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self._environment,
+            start_new_session=True,
+        )
+        self._readers = [
+            threading.Thread(target=self._read, args=(stream,), daemon=True) for stream in ("stdout", "stderr")
+        ]
+        for reader in self._readers:
+            reader.start()
+        assert self._ready.wait(PATIENCE), f"did not come up:\n{self.output}\n{self.log}"
+        assert "listening on" in self.output, f"ended by itself:\n{self.output}\n{self.log}"
+        return self
+
+    def _read(self, name: str) -> None:
+        for line in getattr(self.process, name):
+            if name == "stdout":
+                self.output += line
+                if "listening on" in line:
+                    self._ready.set()
+            else:
+                self.log += line
+        self._ready.set()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> int:
+        """Ask it to stop, as a supervisor does, and wait until it has."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(PATIENCE)
+        for reader in self._readers:
+            reader.join(PATIENCE)
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+        return status
+
+    def printed(self, word: str) -> str:
+        """What the command said after a word at the beginning of a line."""
+        found = re.search(rf"^{word}\s+(\S+)$", self.output, re.MULTILINE)
+        assert found, self.output
+        return found[1]
+
+    def client(self) -> httpx.Client:
+        return httpx.Client(base_url=self.base, timeout=PATIENCE)

@@ -1,0 +1,40 @@
+"""schemathesis asks a running service everything our description allows, and much that it does not.
+
+The short form runs here; `make fuzz` runs it for minutes, with other data each time.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import PASSWORD
+from tests.processes import Served, run
+
+HERE = Path(__file__).parent
+EXAMPLES = os.environ.get("FUZZ_EXAMPLES", "15")
+
+
+def test_the_service_does_what_its_description_says(tmp_path: Path) -> None:
+    run("user", "create", "fuzz", "--password-stdin", data=tmp_path, stdin=PASSWORD)
+    seed = ["--generation-deterministic"] if "FUZZ_EXAMPLES" not in os.environ else []
+    with Served(tmp_path) as served:
+        done = subprocess.run(
+            [
+                Path(sys.executable).parent / "schemathesis",
+                "--config-file", HERE / "schemathesis.toml",
+                "run", f"{served.base}/api-docs/openapi.json",
+                "--auth", f"fuzz:{PASSWORD}",
+                "--max-examples", EXAMPLES,
+                "--no-color",
+                *seed,
+            ],
+            capture_output=True,
+            text=True,
+            timeout=3600,
+            cwd=tmp_path,
+            env={**os.environ, "SCHEMATHESIS_HOOKS": "tests.fuzzing_rules", "PYTHONPATH": str(HERE.parent)},
+            check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+    assert '"level":"error"' not in served.log

@@ -1,0 +1,193 @@
+"""Pages: what they hold, who is logged in, and what they refuse."""
+
+import re
+from html import unescape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import Markup
+from msgspec import json
+
+from fieldgate.accounts.store import IssuedBy
+from fieldgate.http.credentials import SESSION_COOKIE, Means
+from fieldgate.web.coloring import colored
+from tests.conftest import BASE, PASSWORD, Service, Start
+from tests.http.test_pagination import numbers
+
+LIST = "/api/v2/permissions/"
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=15,
+)
+
+
+@given(json_values)
+def test_coloured_json_is_the_same_json(value: object) -> None:
+    shown = colored(json.encode(value))
+    text = unescape(re.sub(r"<[^>]*>", "", str(shown)))
+    assert json.decode(text) == json.decode(json.encode(value))
+
+
+@pytest.mark.parametrize("text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "javascript:alert(1)"])
+def test_nothing_in_json_becomes_markup(text: str) -> None:
+    shown = colored(json.encode({text: [text, f"https://x/{text}"]}))
+    assert isinstance(shown, Markup)
+    assert "<script" not in shown
+    assert "<img" not in shown
+    assert 'href="javascript' not in shown
+
+
+async def test_a_page_shows_request_answer_and_links(service: Service) -> None:
+    answer = await service.get(f"{LIST}?format=api&limit=3&offset=3")
+    page = answer.text
+    assert "<h1>Permissions</h1>" in page
+    assert "All permissions that can be assigned on an asset" in page
+    assert "<b>GET</b> /api/v2/permissions/?format=api&amp;limit=3&amp;offset=3" in page
+    assert "HTTP 200 OK" in page
+    assert "<b>Allow:</b>" in page
+    assert f'<a href="{BASE}/api/v2/permissions/delete_submissions/?format=api">' in page
+    assert f'rel="next" href="{BASE}/api/v2/permissions/?format=api&amp;limit=3&amp;offset=6"' in page
+    assert f'rel="prev" href="{BASE}/api/v2/permissions/?format=api&amp;limit=3&amp;offset=0"' in page
+    assert 'href="?format=json&amp;limit=3&amp;offset=3"' in page
+    assert "/login/?next=%2Fapi%2Fv2%2Fpermissions%2F%3Fformat" in page
+
+
+async def test_pages_have_a_strict_policy_and_no_inline_script_or_style(service: Service) -> None:
+    for path in (f"{LIST}?format=api", "/", "/login/", "/api/v2/?format=api", "/api-docs/swagger-ui/"):
+        answer = await service.get(path)
+        assert answer.status_code == 200
+        policy = answer.headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self';")
+        assert "unsafe-eval" not in policy
+        assert not re.search(r"<script(?![^>]*src=)|<style|\sstyle=|\son\w+=", answer.text)
+        assert not re.search(r'(?:src|href)="https?://(?!127\.0\.0\.1:8000/)', answer.text), "nothing from elsewhere"
+
+
+@pytest.mark.parametrize(("language", "direction"), [("en", "ltr"), ("fr", "ltr"), ("ar", "rtl"), ("es", "ltr")])
+async def test_pages_speak_the_readers_language(service: Service, language: str, direction: str) -> None:
+    for path in (f"{LIST}?format=api", "/", "/login/"):
+        page = (await service.get(path, headers={"Accept-Language": language})).text
+        assert f'<html lang="{language}" dir="{direction}">' in page
+
+
+async def test_the_language_switch_is_for_pages_only(service: Service) -> None:
+    switch = await service.get("/language/ar/?next=/api/v2/permissions/%3Fformat%3Dapi")
+    assert (switch.status_code, switch.headers["Location"]) == (303, "/api/v2/permissions/?format=api")
+    cookie = switch.headers["Set-Cookie"].split(";")[0]
+    service.client.cookies.clear()
+    page = await service.get(f"{LIST}?format=api", headers={"Cookie": cookie, "Accept-Language": "fr"})
+    assert page.headers["Content-Language"] == "ar"
+    data = await service.get(LIST, headers={"Cookie": cookie, "Accept-Language": "fr"})
+    assert data.headers["Content-Language"] == "fr"
+    assert (await service.get("/language/de/")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["//evil.example", "https://evil.example", "/\\evil.example", "evil", "/a\r\nSet-Cookie: x", "javascript:x"],
+)
+async def test_nobody_is_sent_elsewhere(service: Service, target: str) -> None:
+    answer = await service.client.get("/language/fr/", params={"next": target})
+    service.client.cookies.clear()
+    assert answer.headers["Location"] == "/"
+
+
+async def log_in(service: Service, username: str, password: str = PASSWORD, **headers: str) -> object:
+    body = {"username": username, "password": password, "next": "/api/v2/?format=api"}
+    answer = await service.client.post("/login/", data=body, headers=headers)
+    service.client.cookies.clear()
+    return answer
+
+
+async def test_log_in_and_out(service: Service) -> None:
+    username, _ = await service.user()
+    answer = await log_in(service, username, Origin=BASE)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/api/v2/?format=api")
+    set_cookie = answer.headers["Set-Cookie"]
+    assert "HttpOnly" in set_cookie
+    assert "SameSite=Lax" in set_cookie
+    assert "Secure" not in set_cookie, "over plain http it would not come back"
+    cookie = set_cookie.split(";")[0]
+    page = await service.get(f"{LIST}?format=api", headers={"Cookie": cookie})
+    assert f"<bdi>{username}</bdi>" in page.text
+    csrf = re.search(r'name="csrf_token" value="(\w+)"', page.text)
+    assert csrf
+    forged = await service.client.post("/logout/", data={"csrf_token": "x"}, headers={"Cookie": cookie})
+    assert forged.status_code == 403
+    out = await service.client.post("/logout/", data={"csrf_token": csrf[1]}, headers={"Cookie": cookie})
+    assert out.status_code == 303
+    service.client.cookies.clear()
+    assert username not in (await service.get(f"{LIST}?format=api", headers={"Cookie": cookie})).text
+    assert await service.store.holder(cookie.split("=")[1], Means.SESSION) is None
+
+
+async def test_a_session_cookie_is_secure_behind_https(start: Start) -> None:
+    async with start(base_url="https://field.example/gate", allowed_hosts=("field.example", "127.0.0.1")) as service:
+        username, _ = await service.user()
+        answer = await log_in(service, username, Origin="https://field.example")
+        assert answer.headers["Location"] == "/gate/api/v2/?format=api"
+        assert "Secure" in answer.headers["Set-Cookie"]
+        assert "Path=/gate/" in answer.headers["Set-Cookie"]
+
+
+async def test_a_wrong_password_shows_the_form_again(service: Service) -> None:
+    username, _ = await service.user()
+    answer = await log_in(service, username, "wrong", **{"Accept-Language": "es"})
+    assert answer.status_code == 401
+    assert "El nombre de usuario y la contraseña no coinciden." in answer.text
+    assert 'value="/api/v2/?format=api"' in unescape(answer.text)
+    assert "Set-Cookie" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+async def test_another_site_cannot_log_anybody_in(service: Service, headers: dict[str, str]) -> None:
+    username, _ = await service.user()
+    assert (await log_in(service, username, **headers)).status_code == 403
+
+
+async def test_pages_are_not_shared_between_readers(service: Service) -> None:
+    username, number = await service.user()
+    session = await service.store.issue_token(number, IssuedBy.SESSION, None)
+    known = await service.get(f"{LIST}?format=api", headers={"Cookie": f"{SESSION_COOKIE}={session}"})
+    public = await service.get(f"{LIST}?format=api")
+    assert username in known.text
+    assert username not in public.text
+    assert known.headers["ETag"] != public.headers["ETag"]
+    assert known.headers["Cache-Control"] == "private, no-cache"
+    assert {"Cookie", "Authorization"} <= set(known.headers["Vary"].split(", "))
+
+
+async def test_files_of_pages_may_be_kept_for_ever(service: Service) -> None:
+    page = (await service.get("/")).text
+    for address in re.findall(r'(?:href|src)="(/static/[^"]+)"', page):
+        answer = await service.get(address)
+        assert answer.status_code == 200
+        assert "immutable" in answer.headers["Cache-Control"]
+        assert (await service.get(address.replace("/static/", "/static/x"))).status_code == 404
+
+
+async def test_the_index_lists_the_lists(service: Service) -> None:
+    assert (await service.get("/api/v2/")).json() == {"permissions": f"{BASE}{LIST}"}
+    assert (await service.get("/api/v2/?format=json")).json() == {"permissions": f"{BASE}{LIST}?format=json"}
+
+
+async def test_any_resource_has_a_page(start: Start) -> None:
+    async with start(numbers(100)) as service:
+        page = (await service.get("/api/v2/numbers/?format=api&limit=2")).text
+        assert '<span class="number">100</span>' in page
