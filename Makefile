@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test lint bench lock clean
+.PHONY: help install serve test lint bench fuzz messages lock clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,6 +41,12 @@ lint: $(DEV_READY)  ## ruff, mypy --strict, import-linter
 bench: $(DEV_READY)  ## us, a peer and the floor, side by side
 	@scripts/need wrk wrk
 	@$(BIN)/python -m benchmarks $(BENCH)
+
+fuzz: $(DEV_READY)  ## ask a running service what its description allows and forbids, for minutes
+	@FUZZ_EXAMPLES=$(or $(EXAMPLES),500) $(BIN)/pytest tests/test_fuzzing.py
+
+messages: $(DEV_READY)  ## collect the messages of the code into fieldgate/locale
+	@$(BIN)/python scripts/collect-messages
 
 lock: $(DEV_READY)  ## choose versions anew and write requirements/*.txt with hashes
 	$(UV) compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url --no-header \

@@ -33,7 +33,7 @@ _NEEDS_PASSWORD = Message("Ask for a token with your username and password (Basi
     formats=(Format.JSON,),
     secret=True,
     example=_EXAMPLE,
-    refusals=(403, 429, 503),
+    refusals=(403, 429),
 )
 async def token_reading(user: User, store: AccountStore, settings: Settings) -> TokenRecord:
     # A page of another site can make a browser GET this with the user's cookie: that must not mint tokens.
@@ -51,7 +51,7 @@ async def token_reading(user: User, store: AccountStore, settings: Settings) -> 
     formats=(Format.JSON,),
     secret=True,
     example=_EXAMPLE,
-    refusals=(403, 429, 503),
+    refusals=(403, 429),
 )
 async def token_creation(user: User, store: AccountStore, settings: Settings) -> Created:
     # A token may not beget another: else one that leaked, or is about to expire, would live for ever.
@@ -66,7 +66,7 @@ async def token_creation(user: User, store: AccountStore, settings: Settings) ->
     about=Message("Revokes all tokens the caller has obtained over HTTP, the one in use included."),
     tag=TAG,
     formats=(Format.JSON,),
-    refusals=(403, 404, 429, 503),
+    refusals=(403, 404, 429),
 )
 async def token_deletion(user: User, store: AccountStore) -> None:
     if not await store.revoke_obtained(user.id):
@@ -91,7 +91,7 @@ async def token_deletion(user: User, store: AccountStore) -> None:
         "expires": "2027-11-15T08:30:00Z",
         "id": 7,
     },
-    refusals=(413, 415, 429, 503),
+    refusals=(413, 415, 429),
 )
 async def get_auth_token(
     body: Login, client: Client, accounts: Accounts, store: AccountStore, settings: Settings

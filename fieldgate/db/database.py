@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import sqlalchemy.exc
 from sqlalchemy import URL, event, make_url
 from sqlalchemy.engine import Connection
 from sqlalchemy.engine.interfaces import Dialect
@@ -20,6 +21,18 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 BUSY_TIMEOUT = 10_000  # milliseconds a writer waits for another one on SQLite
 LOOKUP_CONNECTIONS = 8  # connections of one process to PostgreSQL for what every request asks
+
+# What the drivers raise when the database cannot be reached or has no time for us: worth another try later.
+OUT_OF_REACH: tuple[type[Exception], ...] = (
+    ConnectionError,
+    sqlite3.OperationalError,
+    sqlalchemy.exc.OperationalError,
+    sqlalchemy.exc.InterfaceError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.TooManyConnectionsError,
+)
 
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode = WAL",

@@ -12,13 +12,13 @@ from typing import Any, Protocol
 
 import msgspec
 
-from fieldgate.db import Changes
+from fieldgate.db import OUT_OF_REACH, Changes
 from fieldgate.http import answers, bodies, links, parameters
 from fieldgate.http.answers import Answer, Header
 from fieldgate.http.asking import LANGUAGE_COOKIE, Asked, Head, read_head
 from fieldgate.http.cors import Cors
 from fieldgate.http.credentials import ANONYMOUS, Authenticator, Caller, User, identify, refuse_forgery
-from fieldgate.http.errors import BadRequest, MethodNotAllowed, NotFound, Problem, Unauthorized
+from fieldgate.http.errors import BadRequest, MethodNotAllowed, NotFound, Problem, Unauthorized, Unavailable
 from fieldgate.http.fields import read_fields
 from fieldgate.http.keeping import Kept
 from fieldgate.http.language import Language, Message, preferred
@@ -146,9 +146,10 @@ class Endpoint:
             answer = self._refuse(problem, preferred(headers.get(b"accept-language", b"")))
         except bodies.Disconnected:
             return
-        except Exception:
+        except Exception as error:
             log.exception("failed", extra={"request_id": request_id.decode("latin-1"), "path": scope["path"]})
-            answer = self._refuse(Problem(), preferred(headers.get(b"accept-language", b"")))
+            problem = Unavailable() if isinstance(error, OUT_OF_REACH) else Problem()
+            answer = self._refuse(problem, preferred(headers.get(b"accept-language", b"")))
         status = await answers.transmit(send, answer, extra, headers, method)
         site.observer.observe(
             method,

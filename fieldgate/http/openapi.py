@@ -206,7 +206,7 @@ def _describe(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     responses: dict[str, Any] = {str(operation.status): _success(operation, schemas)}
     if operation.method == "GET" and not operation.secret:
         responses["304"] = {"description": "You hold this answer already.", "headers": _headers("ETag")}
-    statuses = {401, *operation.refusals}
+    statuses = {401, 503, *operation.refusals}
     if operation.checks_host:
         statuses.add(400)
     if operation.shape is not Shape.READY:

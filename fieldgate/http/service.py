@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterable
 
 import msgspec
-from sqlalchemy.exc import SQLAlchemyError
 
 from fieldgate import __version__
-from fieldgate.db import Database, schema
+from fieldgate.db import OUT_OF_REACH, Database, schema
 from fieldgate.http.answers import NEVER_STORE, Answer
 from fieldgate.http.errors import Forbidden, Unavailable
 from fieldgate.http.exchange import Client, Exchange
@@ -37,7 +36,7 @@ class Readiness:
     async def is_ready(self) -> bool:
         try:
             return await schema.current(self._database) == schema.NEEDED
-        except (SQLAlchemyError, OSError):
+        except OUT_OF_REACH:
             return False
 
 
@@ -67,7 +66,6 @@ async def healthz() -> Answer:
     example={"status": "ready", "version": __version__},
     formats=(Format.JSON,),
     checks_host=False,
-    refusals=(503,),
 )
 async def readyz(readiness: Readiness) -> Answer:
     if not await readiness.is_ready():

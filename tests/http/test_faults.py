@@ -1,0 +1,118 @@
+"""Faults: of a handler, of the database, of the client. Never a stack trace, never an answer cut in two."""
+
+import ipaddress
+import logging
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from fieldgate.app import build
+from fieldgate.http.language import Message
+from fieldgate.http.operations import Operation, detail
+from fieldgate.http.service import Health
+from fieldgate.settings import Settings
+from tests.conftest import BASE, Service, Start
+
+
+def broken() -> Operation:
+    @detail("/api/v2/broken/", of=Health, title=Message("Ready"), about=Message("Ready"), tag="x",
+            example={"status": "x", "version": "x"})  # fmt: skip
+    async def broken_detail() -> Health:
+        raise RuntimeError("the secret inside")
+
+    return broken_detail
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("en", "Something went wrong on our side. It has been noted; please try again later."),
+        ("fr", "Une erreur s'est produite de notre côté. Elle a été notée ; veuillez réessayer plus tard."),
+    ],
+)
+async def test_a_fault_is_told_without_its_inside(
+    start: Start, caplog: pytest.LogCaptureFixture, language: str, expected: str
+) -> None:
+    async with start(broken()) as service:
+        with caplog.at_level(logging.ERROR):
+            answer = await service.get("/api/v2/broken/", headers={"Accept-Language": language})
+    assert answer.status_code == 500
+    assert answer.json() == {"detail": expected}
+    record = next(record for record in caplog.records if record.name == "fieldgate.error")
+    assert record.request_id == answer.headers["X-Request-ID"]
+    assert "the secret inside" in caplog.text, "the log has it"
+
+
+async def test_a_database_that_is_not_ready(tmp_path: Path) -> None:
+    app = build(Settings(data=tmp_path, access_log=False))
+    async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE) as client:
+        answer = await client.get("/readyz")
+        assert answer.status_code == 503
+        assert answer.headers["Retry-After"] == "5"
+        assert answer.json() == {"detail": "The database cannot be used yet."}
+        assert (await client.get("/healthz")).status_code == 200
+        assert (await client.get("/api/v2/permissions/")).status_code == 200, "the catalogue needs no database"
+
+
+async def test_a_database_that_cannot_be_reached(tmp_path: Path) -> None:
+    app = build(Settings(database_url="postgresql://u:p@127.0.0.1:9/none", data=tmp_path, access_log=False))
+    async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE) as client:
+        assert (await client.get("/readyz")).status_code == 503
+        answer = await client.get("/api/v2/permissions/", headers={"Authorization": "Token x"})
+        assert answer.status_code == 503
+        assert answer.headers["Retry-After"]
+
+
+async def test_a_client_that_goes_away_gets_no_answer(service: Service) -> None:
+    events: list[Any] = [
+        {"type": "http.request", "body": b'{"user', "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return events.pop(0)
+
+    async def send(event: Any) -> None:
+        sent.append(event)
+
+    scope = {
+        "type": "http", "method": "POST", "path": "/get_auth_token", "raw_path": b"/get_auth_token",
+        "query_string": b"", "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
+        "scheme": "http", "client": None,
+    }  # fmt: skip
+    await service.app(scope, receive, send)
+    assert sent == []
+
+
+async def test_an_id_is_taken_from_a_trusted_proxy_only(start: Start) -> None:
+    async with start() as service:
+        answer = await service.get("/healthz", headers={"X-Request-ID": "mine"})
+        assert answer.headers["X-Request-ID"] != "mine"
+    async with start(trusted_proxies=(ipaddress.ip_network("127.0.0.1"),)) as service:
+        for given, is_kept in (("abc-123", True), ("a b", False), ("x" * 129, False), ("é", False)):
+            answer = await service.get("/healthz", headers={"X-Request-ID": given.encode("latin-1")})
+            assert (answer.headers["X-Request-ID"] == given) == is_kept
+
+
+async def test_measurements_are_for_those_who_may(start: Start) -> None:
+    async with start(metrics_from=(ipaddress.ip_network("192.0.2.0/24"),)) as service:
+        assert (await service.get("/metrics")).status_code == 403
+    loopback = (ipaddress.ip_network("127.0.0.1"),)
+    async with start(trusted_proxies=loopback) as service:
+        assert (await service.get("/metrics")).status_code == 200
+        assert (await service.get("/metrics", headers={"X-Forwarded-For": "192.0.2.1"})).status_code == 403
+    async with start() as service:
+        await service.request("FOO" * 10, "/nowhere")
+        text = (await service.get("/metrics")).text
+        assert 'fieldgate_requests_total{method="OTHER",path="(unknown)",status="404"} 1.0' in text
+
+
+async def test_a_request_writes_a_line(start: Start, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    async with start(access_log=True) as service:
+        await service.get("/nowhere/%0a%22?secret=1")
+    line = capfdbinary.readouterr().err
+    assert b'"path":"/nowhere/%0a%22","status":404' in line
+    assert b"secret" not in line

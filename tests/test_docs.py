@@ -1,0 +1,123 @@
+"""The documents cannot drift: settings, commands and endpoints are in them, and the README's examples run."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+import pytest
+
+from fieldgate.app import operations
+from fieldgate.cli import main
+from fieldgate.settings import PREFIX, Settings
+from tests.processes import Served
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+RUNNING = (ROOT / "docs" / "running.md").read_text()
+GUIDE = (ROOT / "docs" / "guide.md").read_text()
+TOUR = (ROOT / "docs" / "tour.md").read_text()
+DEPENDENCIES = (ROOT / "docs" / "dependencies.md").read_text()
+
+
+@pytest.mark.parametrize("field", msgspec.structs.fields(Settings), ids=lambda field: field.name)
+def test_every_setting_is_documented(field: msgspec.structs.FieldInfo) -> None:
+    variable = f"{PREFIX}{field.name.upper()}"
+    about = field.type.__metadata__[0].description
+    row = re.search(rf"^\| `{variable}` \| .* \| (.*) \|$", RUNNING, re.MULTILINE)
+    assert row, f"{variable} is not in docs/running.md"
+    assert row[1] == about
+
+
+def test_no_setting_is_documented_that_is_not_there() -> None:
+    known = {f"{PREFIX}{field.name.upper()}" for field in msgspec.structs.fields(Settings)}
+    for document in (README, RUNNING, GUIDE):
+        assert set(re.findall(r"FIELDGATE_[A-Z_]+[A-Z]", document)) <= known
+
+
+def _commands(group: click.Group, words: tuple[str, ...] = ("fieldgate",)) -> Iterator[tuple[str, click.Command]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from _commands(command, (*words, name))
+        else:
+            arguments = [
+                each.make_metavar(click.Context(command)) for each in command.params if isinstance(each, click.Argument)
+            ]
+            yield " ".join((*words, name, *arguments)), command
+
+
+@pytest.mark.parametrize(("usage", "command"), list(_commands(main)), ids=lambda each: str(each))
+def test_every_command_and_option_is_documented(usage: str, command: click.Command) -> None:
+    row = re.search(rf"^\| `{re.escape(usage)}` \| (.*) \|$", RUNNING, re.MULTILINE)
+    assert row, f"{usage} is not in docs/running.md"
+    options = {option for each in command.params if isinstance(each, click.Option) for option in each.opts}
+    assert set(re.findall(r"`(--[a-z-]+)`", row[1])) == options
+    assert command.help
+
+
+@pytest.mark.parametrize("path", sorted({each.path for each in operations() if each.described}))
+def test_every_endpoint_is_in_the_guide(path: str) -> None:
+    assert f"`{path}`" in GUIDE
+
+
+def test_every_dependency_has_its_reason() -> None:
+    project = (ROOT / "pyproject.toml").read_text()
+    block = re.search(r"^dependencies = \[(.*?)^\]", project, re.MULTILINE | re.DOTALL)
+    assert block
+    for name in re.findall(r'"([a-z0-9-]+)', block[1]):
+        assert re.search(rf"^\| .*\b{name}\b.* \|", DEPENDENCIES, re.MULTILINE), f"{name} has no reason"
+
+
+def test_the_tour_knows_every_room_and_every_module_it_names() -> None:
+    rooms = {path.parent.name for path in (ROOT / "fieldgate").glob("*/__init__.py")} | {"locale"}
+    for room in rooms:
+        assert re.search(rf"^  {room}/ ", TOUR, re.MULTILINE), room
+    for name in re.findall(r"`(?:(\w+)/)?(\w+\.py)`", TOUR):
+        folder, module = name
+        places = (
+            [ROOT / "fieldgate" / folder, ROOT / folder]
+            if folder
+            else [ROOT / "fieldgate", ROOT / "fieldgate" / "http"]
+        )
+        assert any((place / module).exists() for place in places), name
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for document in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        for target in re.findall(r"\]\((?!http)([^)#]+)\)", document.read_text()):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def test_the_examples_of_the_readme_run(tmp_path: Path) -> None:
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    environment = {
+        **os.environ,
+        "FIELDGATE_DATA": str(tmp_path),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    ran = 0
+    with Served(tmp_path, "--demo") as served:
+        for block in _blocks("sh"):
+            if block.startswith("make "):
+                assert block.split()[1] in targets
+                continue
+            script = block.replace("http://127.0.0.1:8000", served.base).replace("curl ", "curl -sSf ")
+            done = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", script], env=environment, capture_output=True, text=True
+            )
+            assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
+            ran += 1
+        for block in _blocks("python"):
+            script = block.replace("http://127.0.0.1:8000", served.base)
+            done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+            assert (done.returncode, done.stdout) == (0, "10 permissions, among them add_submissions\n"), done.stderr
+            ran += 1
+    assert ran == 3
