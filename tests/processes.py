@@ -47,7 +47,7 @@ class Served:
         self.output = ""
         self.log = ""
         self._ready = threading.Event()
-        self._command = [FIELDGATE, "serve", "--port", str(self.port), "--data", data, *options]
+        self._command: list[str | Path] = [FIELDGATE, "serve", "--port", str(self.port), "--data", data, *options]
         self._environment = {**os.environ, **(environment or {})}
 
     def __enter__(self) -> "Served":

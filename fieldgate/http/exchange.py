@@ -148,8 +148,8 @@ class Endpoint:
             return
         except Exception as error:
             log.exception("failed", extra={"request_id": request_id.decode("latin-1"), "path": scope["path"]})
-            problem = Unavailable() if isinstance(error, OUT_OF_REACH) else Problem()
-            answer = self._refuse(problem, preferred(headers.get(b"accept-language", b"")))
+            refusal = Unavailable() if isinstance(error, OUT_OF_REACH) else Problem()
+            answer = self._refuse(refusal, preferred(headers.get(b"accept-language", b"")))
         status = await answers.transmit(send, answer, extra, headers, method)
         site.observer.observe(
             method,

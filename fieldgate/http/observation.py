@@ -9,7 +9,6 @@ import re
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from secrets import token_hex
 from time import perf_counter
 from typing import Any
 
@@ -48,7 +47,7 @@ class Observer:
         given = headers.get(b"x-request-id", b"")
         if given and is_trusted and _GIVEN_ID.fullmatch(given):
             return given
-        return token_hex(8).encode()
+        return os.urandom(8).hex().encode()
 
     def observe(
         self,
@@ -73,7 +72,7 @@ class Observer:
         if self._writes_access:
             write_line(
                 {
-                    "time": _moment(),
+                    "time": datetime.now(UTC),
                     "level": "info",
                     "event": "request",
                     "request_id": request_id.decode("latin-1"),
@@ -105,7 +104,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
-            "time": _moment(),
+            "time": datetime.now(UTC),
             "level": record.levelname.lower(),
             "event": record.getMessage(),
             "logger": record.name,
@@ -134,7 +133,3 @@ def write_line(line: Mapping[str, Any]) -> None:
     """One line, written whole: the lines of several processes do not mix."""
     sys.stderr.buffer.write(msgspec.json.encode(line) + b"\n")
     sys.stderr.buffer.flush()
-
-
-def _moment() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -73,7 +73,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     # A form of our own pages checks its CSRF token itself, as a field of the body.
     checks_forgery: bool = True
     secret: bool = False
+    # What follows is read from the handler's signature.
     parameters: Mapping[str, Any] = {}
+    asks_who: bool = False  # the answer depends on the caller
+    needs_user: bool = False  # and the caller must be logged in
 
     @property
     def name(self) -> str:
@@ -87,15 +90,6 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     def body(self) -> type[msgspec.Struct] | None:
         return self.parameters.get("body")
 
-    @property
-    def asks_who(self) -> bool:
-        """Whether the answer depends on the caller."""
-        return any(kind in (Caller, User) for kind in self.parameters.values())
-
-    @property
-    def needs_user(self) -> bool:
-        return User in self.parameters.values()
-
 
 def operation(method: str, path: str, shape: Shape, **details: Any) -> Declare:
     """Declare any operation; the four below are what resources mostly need."""
@@ -103,7 +97,16 @@ def operation(method: str, path: str, shape: Shape, **details: Any) -> Declare:
     def declare(handler: Handler) -> Operation:
         hints = get_type_hints(handler)
         names = {name: hints[name] for name in inspect.signature(handler).parameters}
-        return Operation(method=method, path=path, handler=handler, shape=shape, parameters=names, **details)
+        return Operation(
+            method=method,
+            path=path,
+            handler=handler,
+            shape=shape,
+            parameters=names,
+            asks_who=Caller in names.values() or User in names.values(),
+            needs_user=User in names.values(),
+            **details,
+        )
 
     return declare
 

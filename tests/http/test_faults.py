@@ -41,7 +41,7 @@ async def test_a_fault_is_told_without_its_inside(
     assert answer.status_code == 500
     assert answer.json() == {"detail": expected}
     record = next(record for record in caplog.records if record.name == "fieldgate.error")
-    assert record.request_id == answer.headers["X-Request-ID"]
+    assert vars(record)["request_id"] == answer.headers["X-Request-ID"]
     assert "the secret inside" in caplog.text, "the log has it"
 
 

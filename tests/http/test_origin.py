@@ -62,7 +62,7 @@ def test_a_fixed_base_wins_and_its_host_is_ours() -> None:
                 x_forwarded_proto="http") == "https://field.example/gate"  # fmt: skip
 
 
-TRUSTED = {"trusted_proxies": PROXY, "allowed_hosts": ("field.example",)}
+TRUSTED: dict[str, Any] = {"trusted_proxies": PROXY, "allowed_hosts": ("field.example",)}
 
 
 @pytest.mark.parametrize(

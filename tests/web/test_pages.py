@@ -3,6 +3,7 @@
 import re
 from html import unescape
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -100,7 +101,7 @@ async def test_nobody_is_sent_elsewhere(service: Service, target: str) -> None:
     assert answer.headers["Location"] == "/"
 
 
-async def log_in(service: Service, username: str, password: str = PASSWORD, **headers: str) -> object:
+async def log_in(service: Service, username: str, password: str = PASSWORD, **headers: str) -> httpx.Response:
     body = {"username": username, "password": password, "next": "/api/v2/?format=api"}
     answer = await service.client.post("/login/", data=body, headers=headers)
     service.client.cookies.clear()

@@ -1,0 +1,63 @@
+"""Whether an answer is right. Figures of a server that answers something else are worth nothing."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+import msgspec
+
+from benchmarks.contenders import Contender
+from benchmarks.exchange import Answer, ask
+from benchmarks.work import Work
+
+# Lists in which order means nothing.
+SETS = {"implied", "contradictory"}
+
+
+class WrongAnswer(click.ClickException):
+    """A contender did not do the work it was asked to do."""
+
+
+def agreed_answer(work: Work, ours: Contender, peer: Contender) -> Answer:
+    """What we answered, after the peer was found to say the same."""
+    our_answer = _accepted(work, ours)
+    peer_answer = _accepted(work, peer)
+    if _meaning(our_answer) != _meaning(peer_answer):
+        raise WrongAnswer(
+            f"{work.name}: we and the peer do not say the same.\n"
+            f"ours: {our_answer.body.decode()}\npeer: {peer_answer.body.decode()}"
+        )
+    return our_answer
+
+
+def check_floor(work: Work, floor: Contender, ours: Answer) -> None:
+    """The floor must send what we sent, or it would not be our floor."""
+    found = _accepted(work, floor)
+    if (found.status, found.body, _header_names(found)) != (ours.status, ours.body, _header_names(ours)):
+        raise WrongAnswer(f"{work.name}: the floor does not repeat our answer.\nours: {ours}\nfloor: {found}")
+
+
+def _accepted(work: Work, contender: Contender) -> Answer:
+    answer = ask(work, contender.port, contender.token)
+    if not 200 <= answer.status < 300:
+        raise WrongAnswer(f"{work.name}: {contender.name} answered {answer.status}: {answer.body.decode()}")
+    return answer
+
+
+def _header_names(answer: Answer) -> list[str]:
+    return sorted(name.lower() for name, _ in answer.headers)
+
+
+def _meaning(answer: Answer) -> Any:
+    return _comparable(msgspec.json.decode(answer.body)) if answer.body else None
+
+
+def _comparable(value: Any) -> Any:
+    """The value with links cut to their path and query, since each contender has its own port, and sets sorted."""
+    if isinstance(value, dict):
+        return {key: sorted(_comparable(inner)) if key in SETS else _comparable(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_comparable(inner) for inner in value]
+    if isinstance(value, str) and value.startswith("http://127.0.0.1:"):
+        return urlsplit(value)._replace(scheme="", netloc="").geturl()
+    return value

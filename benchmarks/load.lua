@@ -1,0 +1,29 @@
+-- Loaded into wrk for every work: it sets the request and tells the outcome in a form that needs no guessing.
+
+wrk.method = os.getenv("WORK_METHOD")
+
+local body = assert(io.open(os.getenv("WORK_BODY"), "rb"))
+wrk.body = body:read("*a")
+body:close()
+if wrk.body == "" then
+   wrk.body = nil -- wrk would announce a body of no length otherwise
+end
+
+local script = os.getenv("WORK_SCRIPT")
+if script ~= "" then
+   dofile(script)
+end
+
+function done(summary, latency)
+   local errors = summary.errors
+   io.write(string.format(
+      '{"requests": %d, "microseconds": %d, "refused": %d, "broken": %d, "late": %d, "p50": %d, "p99": %d}\n',
+      summary.requests,
+      summary.duration,
+      errors.status,
+      errors.connect + errors.read + errors.write,
+      errors.timeout,
+      latency:percentile(50),
+      latency:percentile(99)
+   ))
+end

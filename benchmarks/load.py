@@ -1,0 +1,74 @@
+"""The load: wrk, alone on its own core, with a fixed number of connections."""
+
+import os
+import subprocess
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import click
+import msgspec
+
+from benchmarks.agreement import WrongAnswer
+from benchmarks.contenders import Contender
+from benchmarks.processes import CHECKOUT
+from benchmarks.work import Work
+
+CONNECTIONS = 32
+ANSWER_PATIENCE = 10  # seconds one answer may take
+EXTRA_PATIENCE = 30  # seconds wrk may take beyond the round itself
+
+_SCRIPT = Path(__file__).with_name("load.lua")
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """What wrk saw in one round. Latencies are in microseconds."""
+
+    requests: int
+    microseconds: int
+    refused: int
+    broken: int
+    late: int
+    p50: int
+    p99: int
+
+    @property
+    def rate(self) -> float:
+        """Requests per second."""
+        return self.requests * 1_000_000 / self.microseconds
+
+
+def require_wrk() -> None:
+    """Have wrk, or stop with the command to type for it."""
+    if subprocess.run([CHECKOUT / "scripts" / "need", "wrk", "wrk"], check=False).returncode:
+        raise click.ClickException("Without wrk there is no load, and nothing to measure.")
+
+
+def put_load(work: Work, contender: Contender, *, seconds: int, core: int) -> Sample:
+    """Keep one contender busy with the work for so many seconds."""
+    headers = [f"--header={name}: {value}" for name, value in work.headers_for(contender.token).items()]
+    command = [
+        "wrk", "--threads", "1", "--connections", str(CONNECTIONS), "--duration", f"{seconds}s",
+        "--timeout", f"{ANSWER_PATIENCE}s", "--script", str(_SCRIPT), *headers,
+        f"http://127.0.0.1:{contender.port}{work.path}",
+    ]  # fmt: skip
+    with tempfile.NamedTemporaryFile() as body:
+        body.write(work.body)
+        body.flush()
+        finished = subprocess.run(
+            command,
+            env={
+                **os.environ,
+                "WORK_METHOD": work.method,
+                "WORK_BODY": body.name,
+                "WORK_SCRIPT": str(work.script or ""),
+            },
+            stdout=subprocess.PIPE,
+            timeout=seconds + EXTRA_PATIENCE,
+            check=True,
+            preexec_fn=partial(os.sched_setaffinity, 0, {core}),
+        )
+    sample = msgspec.json.decode(finished.stdout.splitlines()[-1], type=Sample)
+    if sample.refused or sample.broken or sample.late:
+        raise WrongAnswer(f"{work.name}: {contender.name} did not answer every request well: {sample}")
+    return sample

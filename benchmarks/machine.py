@@ -1,0 +1,50 @@
+"""Where the figures were taken: without the machine and the versions they cannot be compared with others."""
+
+import os
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+
+from benchmarks import peer_environment
+
+OURS = ("fieldgate", "granian", "uvloop", "msgspec")
+PEERS = ("django", "djangorestframework", "granian", "gunicorn")
+
+
+class Machine(msgspec.Struct, frozen=True):
+    cpu: str
+    cores: int
+    system: str
+    python: str
+    wrk: str
+    ours: dict[str, str]
+    peer: dict[str, str]
+
+
+def this_machine() -> Machine:
+    installed = peer_environment.versions()
+    return Machine(
+        cpu=_cpu_model(),
+        cores=os.cpu_count() or 1,
+        system=f"{platform.system()} {platform.release()}",
+        python=platform.python_version(),
+        wrk=_wrk_version(),
+        ours={name: metadata.version(name) for name in OURS},
+        peer={name: installed[name] for name in PEERS},
+    )
+
+
+def _cpu_model() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _wrk_version() -> str:
+    # wrk shows its version together with its usage, and calls that a failure.
+    shown = subprocess.run(["wrk", "--version"], capture_output=True, text=True, check=False, timeout=10).stdout
+    return shown.partition("[")[0].removeprefix("wrk").strip()

@@ -1,0 +1,12 @@
+# mypy: disable-error-code="import-not-found"
+"""The routes of the interface."""
+
+from django.urls import include, path
+from rest_framework.routers import SimpleRouter
+
+from benchmarks.peer.views import PermissionViewSet
+
+router = SimpleRouter()
+router.register("permissions", PermissionViewSet, basename="permission")
+
+urlpatterns = [path("api/v2/", include(router.urls))]

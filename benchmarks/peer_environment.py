@@ -1,0 +1,45 @@
+"""The peer's own virtual environment, made from its lock file and made anew whenever that file changes."""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import click
+
+from benchmarks.processes import CHECKOUT
+
+LOCK = CHECKOUT / "requirements" / "peer.txt"
+FOLDER = CHECKOUT / "benchmarks" / ".venv-peer"
+PYTHON = FOLDER / "bin" / "python"
+
+INSTALL_PATIENCE = 600  # seconds
+
+_STAMP = FOLDER / "made-from.sha256"
+
+
+def ready() -> Path:
+    """The peer's interpreter, with exactly what the lock file names."""
+    wanted = hashlib.sha256(LOCK.read_bytes()).hexdigest()
+    if not _STAMP.is_file() or _STAMP.read_text() != wanted:
+        click.echo(f"== virtual environment of the peer in {FOLDER.relative_to(CHECKOUT)}")
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        _run(CHECKOUT / "scripts" / "make-venv", sys.executable, FOLDER)
+        _run(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", LOCK)
+        _STAMP.write_text(wanted)
+    return PYTHON
+
+
+def versions() -> dict[str, str]:
+    """What is installed there, by name."""
+    packages = [str(folder) for folder in FOLDER.glob("lib/python*/site-packages")]
+    return {found.name.lower(): found.version for found in metadata.distributions(path=packages)}
+
+
+def _run(*command: str | Path) -> None:
+    try:
+        subprocess.run(command, check=True, timeout=INSTALL_PATIENCE)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as failed:
+        raise click.ClickException(f"The peer's environment could not be made: {failed}") from failed
