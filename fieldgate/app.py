@@ -14,7 +14,7 @@ from fieldgate.db import Changes, Database
 from fieldgate.http import service
 from fieldgate.http.application import Application
 from fieldgate.http.cors import Cors
-from fieldgate.http.exchange import Site
+from fieldgate.http.endpoint import Site
 from fieldgate.http.keeping import Kept
 from fieldgate.http.observation import Observer, logging_config
 from fieldgate.http.openapi import Description

@@ -6,9 +6,9 @@ from fieldgate.accounts.authentication import Accounts
 from fieldgate.accounts.records import Login, LoginRecord, TokenRecord
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
+from fieldgate.http.calling import Client
 from fieldgate.http.credentials import Means, User
 from fieldgate.http.errors import BadRequest, Forbidden, NotFound, Unauthorized
-from fieldgate.http.exchange import Client
 from fieldgate.http.language import Message
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, creation, deletion, detail

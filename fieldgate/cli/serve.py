@@ -95,19 +95,17 @@ async def _make_demo(store: AccountStore) -> None:
     """A user to try things with. Its password and token are new at every start, and printed nowhere else."""
     password = secrets.token_urlsafe(9)
     password_hash = Passwords().hash(password)
-    known = {row.username: row for row in await store.all_users()}
+    known = {row.username_key: row for row in await store.all_users()}
     if DEMO_USER not in known:
-        await store.create_user(
-            NewUser(username=DEMO_USER, password_hash=password_hash, first_name="Demo", is_demo=True)
-        )
+        new = NewUser(username=DEMO_USER, password_hash=password_hash, first_name="Demo", is_demo=True)
+        number = await store.create_user(new)
     elif known[DEMO_USER].is_demo:
         await store.set_password(DEMO_USER, password_hash)
+        number = known[DEMO_USER].id
     else:
         raise click.ClickException(f"There is a user {DEMO_USER} that --demo did not make. Serve without --demo.")
-    user = await store.user(DEMO_USER)
-    if user is not None:
-        token = await store.issue_token(user.id, IssuedBy.COMMAND, now() + DEMO_TOKEN_LIFETIME)
-        click.echo(f"demo user  {DEMO_USER}\npassword   {password}\ntoken      {token}")
+    token = await store.issue_token(number, IssuedBy.COMMAND, now() + DEMO_TOKEN_LIFETIME)
+    click.echo(f"demo user  {DEMO_USER}\npassword   {password}\ntoken      {token}")
 
 
 def _tell_workers(settings: Settings) -> None:

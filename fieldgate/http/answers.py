@@ -1,7 +1,7 @@
 """An answer ready to be sent, and the headers all of them carry."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -54,7 +54,7 @@ def vary(*more: str) -> Header:
     return (b"vary", ", ".join((*VARY, *more)).encode())
 
 
-def allow(methods: Sequence[str]) -> Header:
+def allow(methods: Collection[str]) -> Header:
     return (b"allow", ", ".join(method for method in METHODS if method in methods).encode())
 
 

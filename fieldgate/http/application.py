@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from fieldgate.http.asking import JSON_SUFFIX
-from fieldgate.http.exchange import Endpoint, Site
+from fieldgate.http.endpoint import Endpoint, Site
 from fieldgate.http.operations import Operation, Shape
 from fieldgate.http.routing import Routes
 

@@ -35,6 +35,11 @@ class Head(msgspec.Struct, frozen=True):
     prefer: bytes
     page_language: bytes
 
+    @property
+    def size(self) -> int:
+        sent = (self.path, self.query, self.accept, self.accept_language, self.accept_encoding, self.prefer)
+        return sum(map(len, sent))
+
 
 class Asked(msgspec.Struct, frozen=True):
     """What is asked for, in our own terms."""

@@ -30,7 +30,7 @@ class Cors:
 
     def headers(self, origin: bytes) -> list[Header]:
         """What one origin is told, where only some are let in."""
-        if not origin or origin.decode("latin-1").lower() not in self._origins:
+        if not origin or not self.vary or origin.decode("latin-1").lower() not in self._origins:
             return []
         allowed = [(b"access-control-allow-origin", origin)]
         return [*allowed, (b"access-control-allow-credentials", b"true")] if self._credentials else allowed

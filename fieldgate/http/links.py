@@ -26,15 +26,6 @@ class Link:
     def __init__(self, path: str) -> None:
         self.path = path
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Link) and other.path == self.path
-
-    def __hash__(self) -> int:
-        return hash(self.path)
-
-    def __repr__(self) -> str:
-        return f"Link({self.path!r})"
-
 
 def _encode_link(value: Any) -> msgspec.Raw:
     if isinstance(value, Link):

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -20,6 +20,24 @@ _GIVEN_ID = re.compile(rb"[A-Za-z0-9._:+/=-]{1,128}")
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 access = logging.getLogger("fieldgate.access")
+
+
+class Machine(Protocol):
+    @property
+    def address(self) -> str: ...
+
+
+class Observed(Protocol):
+    """What is told of a request."""
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def path(self) -> bytes: ...
+
+    @property
+    def client(self) -> Machine: ...
 
 
 class Observer:
@@ -50,19 +68,11 @@ class Observer:
         return os.urandom(8).hex().encode()
 
     def observe(
-        self,
-        method: str,
-        template: str,
-        path: str,
-        status: int,
-        started: float,
-        request_id: bytes,
-        client: str,
-        username: str,
+        self, request: Observed, template: str, status: int, started: float, request_id: bytes, username: str
     ) -> None:
         """Count and log one answered request. The template bounds the number of series; the path is logged."""
         seconds = perf_counter() - started
-        key = (method if method in _KNOWN_METHODS else "OTHER", template, status)
+        key = (request.method if request.method in _KNOWN_METHODS else "OTHER", template, status)
         counter = self._counters.get(key)
         if counter is None:
             counter = self._counters[key] = self._requests.labels(key[0], template, str(status))
@@ -76,11 +86,11 @@ class Observer:
                     "level": "info",
                     "event": "request",
                     "request_id": request_id.decode("latin-1"),
-                    "method": method,
-                    "path": path,
+                    "method": request.method,
+                    "path": request.path.decode("latin-1"),
                     "status": status,
                     "ms": round(seconds * 1000, 2),
-                    "client": client,
+                    "client": request.client.address,
                     "user": username,
                 }
             )

@@ -8,8 +8,8 @@ import msgspec
 from fieldgate import __version__
 from fieldgate.db import OUT_OF_REACH, Database, schema
 from fieldgate.http.answers import NEVER_STORE, Answer
+from fieldgate.http.calling import Client, Exchange
 from fieldgate.http.errors import Forbidden, Unavailable
-from fieldgate.http.exchange import Client, Exchange
 from fieldgate.http.language import Message
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format

@@ -2,8 +2,8 @@
 
 from http import HTTPStatus
 
-from fieldgate.http.exchange import View
 from fieldgate.http.links import query_string
+from fieldgate.http.rendering import View
 from fieldgate.web.coloring import colored
 from fieldgate.web.pages import Pages
 
@@ -12,7 +12,7 @@ SHOWN = (b"allow", b"vary", b"content-language", b"link", b"fieldgate-limit", b"
 
 
 class ResourcePages:
-    """Implements `fieldgate.http.exchange.Drawer`."""
+    """Implements `fieldgate.http.rendering.Drawer`."""
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
@@ -28,7 +28,7 @@ class ResourcePages:
             view.caller,
             title=asked.language.say(view.operation.title),
             about=asked.language.say(view.operation.about),
-            method=view.method,
+            method=view.operation.method,
             path=asked.path,
             query=query_string(asked.parameters.items()),
             status=f"{view.status} {HTTPStatus(view.status).phrase}",

@@ -16,9 +16,9 @@ from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
 from fieldgate.http.answers import NEVER_STORE, REVALIDATE, Answer, Header
 from fieldgate.http.asking import LANGUAGE_COOKIE, Asked
+from fieldgate.http.calling import Client, Exchange
 from fieldgate.http.credentials import FORGED, SESSION_COOKIE, Caller, Means
 from fieldgate.http.errors import Forbidden, NotFound, Problem
-from fieldgate.http.exchange import Client, Exchange
 from fieldgate.http.language import Language, Message
 from fieldgate.http.negotiation import Format
 from fieldgate.http.openapi import Description

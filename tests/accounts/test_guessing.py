@@ -1,16 +1,19 @@
 """Guessing passwords is slowed down, per user and per address, however many processes are asked."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import select
 
 from fieldgate.accounts.authentication import Accounts
-from fieldgate.accounts.guessing import PER_ADDRESS, PER_USER, Allowance, Guessing, wait_after
+from fieldgate.accounts.guessing import FORGOTTEN_AFTER, PER_ADDRESS, PER_USER, Allowance, Guessing, wait_after
 from fieldgate.accounts.secrets import CHECKS_AT_ONCE, CHECKS_WAITING, Passwords
-from fieldgate.accounts.store import AccountStore, NewUser
-from fieldgate.db import Changes, Database
+from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
+from fieldgate.accounts.tables import login_attempts
+from fieldgate.db import Changes, Database, now
 from fieldgate.http.errors import TooManyRequests, Unauthorized, Unavailable
 from tests.conftest import PASSWORD, QUICK_HASHER
 
@@ -153,3 +156,49 @@ async def test_a_damaged_hash_fits_nothing() -> None:
     passwords = Passwords(QUICK_HASHER)
     assert not await passwords.matches(PASSWORD, "damaged")
     passwords.close()
+
+
+async def test_old_failures_are_forgotten(database: Database) -> None:
+    guessing = Guessing(database)
+    await fail(guessing, "amina", "192.0.2.1", PER_USER.free)
+    async with database.transaction() as connection:
+        past = now() - FORGOTTEN_AFTER - timedelta(seconds=1)
+        await connection.execute(login_attempts.update().values(last_at=past, blocked_until=past))
+    assert await fail(guessing, "amina", "192.0.2.1", 1) == 1
+    async with database.reading() as connection:
+        assert set((await connection.execute(select(login_attempts.c.failures))).scalars()) == {1}
+
+
+async def test_an_address_need_not_be_an_ip_address(database: Database) -> None:
+    guessing = Guessing(database)
+    allowed = sum([await fail(guessing, f"user{n}", "unix socket", 1) for n in range(60)])
+    assert allowed == PER_ADDRESS.free
+
+
+async def test_right_passwords_are_remembered_within_a_bound(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fieldgate.accounts.authentication.REMEMBERED", 2)
+    accounts = await accounts_over(database, Passwords(QUICK_HASHER))
+    store = AccountStore(database, Changes(database))
+    for number in range(5):
+        await store.create_user(NewUser(username=f"user{number}", password_hash=QUICK_HASHER.hash(PASSWORD)))
+        await accounts.by_password(f"user{number}", PASSWORD, "192.0.2.1")
+        assert len(accounts._right) <= 2
+
+
+async def test_a_use_that_cannot_be_noted_harms_nobody(
+    database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accounts = await accounts_over(database, Passwords(QUICK_HASHER))
+    store = AccountStore(database, Changes(database))
+    number = await store.create_user(NewUser(username="amina", password_hash="x"))
+    token = await store.issue_token(number, IssuedBy.COMMAND, None)
+
+    async def fails(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(AccountStore, "note_use", fails)
+    assert await accounts.by_token(token) is not None
+    await accounts.settle()
+    assert "last use of a token was not noted" in caplog.text

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
+from fieldgate.cli import main
 from tests.conftest import PASSWORD, running
 from tests.processes import run
 
@@ -99,3 +101,18 @@ async def test_what_a_command_did_counts_at_once(tmp_path: Path) -> None:
         assert answer.status_code == 401
         run("token", "revoke", "1", data=tmp_path)
         assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == 401
+
+
+def test_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = run("user", "list", data=tmp_path / "file" / "data")
+    assert done.returncode == 1
+    assert "cannot be used: Not a directory." in done.stderr
+
+
+def test_the_password_is_asked_for_twice(tmp_path: Path) -> None:
+    given = f"{PASSWORD}\nanother\n{PASSWORD}\n{PASSWORD}\n"
+    done = CliRunner().invoke(main, ["user", "create", "amina", "--data", str(tmp_path)], input=given)
+    assert done.exit_code == 0
+    assert "do not match" in done.output
+    assert PASSWORD not in done.output

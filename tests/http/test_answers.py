@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fieldgate.http.answers import Answer
 from fieldgate.http.compression import coding
+from fieldgate.http.endpoint import LONGEST_HEAD, REMEMBERED_HEADS
 from fieldgate.http.keeping import Kept
 from tests.conftest import Service, Start
 
@@ -197,3 +198,14 @@ async def test_cors_preflight(service: Service) -> None:
     assert "Access-Control-Allow-Credentials" not in answer.headers
     exposed = answer.headers["Access-Control-Expose-Headers"].split(", ")
     assert {"ETag", "Link", "Content-Language", "Retry-After", "Fieldgate-Limit", "Fieldgate-Ignored"} <= set(exposed)
+
+
+async def test_heads_are_remembered_within_a_bound(service: Service) -> None:
+    app = service.app
+    endpoint, _ = app._routes.find(LIST)
+    for number in range(REMEMBERED_HEADS + 50):
+        await service.get(f"{LIST}?limit=1&n={number}")
+        assert len(endpoint._heads) <= REMEMBERED_HEADS
+    before = len(endpoint._heads)
+    await service.get(f"{LIST}?long={'x' * LONGEST_HEAD}")
+    assert len(endpoint._heads) == before, "a long one is not worth the memory"

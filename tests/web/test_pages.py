@@ -12,6 +12,7 @@ from msgspec import json
 
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.http.credentials import SESSION_COOKIE, Means
+from fieldgate.web.assets import Assets
 from fieldgate.web.coloring import colored
 from tests.conftest import BASE, PASSWORD, Service, Start
 from tests.http.test_pagination import numbers
@@ -192,3 +193,8 @@ async def test_any_resource_has_a_page(start: Start) -> None:
     async with start(numbers(100)) as service:
         page = (await service.get("/api/v2/numbers/?format=api&limit=2")).text
         assert '<span class="number">100</span>' in page
+
+
+def test_a_page_cannot_name_a_file_that_is_not_there() -> None:
+    with pytest.raises(KeyError):
+        Assets().path("nope.css")

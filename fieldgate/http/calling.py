@@ -1,0 +1,63 @@
+"""How a handler is called: each of its parameters gets its value by type or by name."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from fieldgate.http.asking import Asked
+from fieldgate.http.credentials import Caller, User
+from fieldgate.http.language import Language
+from fieldgate.http.operations import Operation
+from fieldgate.http.origin import Origin
+from fieldgate.http.pagination import Page
+
+
+class Client(msgspec.Struct, frozen=True):
+    """The caller's machine, and the one that handed the request to us: the same, unless a proxy stands between."""
+
+    address: str
+    peer: str
+
+
+class Exchange(msgspec.Struct):
+    """One request, read and with its caller known: what handlers draw from."""
+
+    asked: Asked
+    caller: Caller
+    client: Client
+    headers: Mapping[bytes, bytes]
+    body: msgspec.Struct | None = None
+
+
+Take = Callable[[Exchange], Any]
+
+_BY_TYPE: dict[Any, Take] = {
+    Page: lambda exchange: exchange.asked.page,
+    Language: lambda exchange: exchange.asked.language,
+    Origin: lambda exchange: exchange.asked.origin,
+    Asked: lambda exchange: exchange.asked,
+    Caller: lambda exchange: exchange.caller,
+    User: lambda exchange: exchange.caller,
+    Client: lambda exchange: exchange.client,
+    Exchange: lambda exchange: exchange,
+}
+
+
+def takes(operation: Operation, services: Mapping[type, object]) -> dict[str, Take]:
+    """Where each parameter of the handler comes from. What nobody provides is an error at start-up."""
+    return {name: _take(operation, name, kind, services) for name, kind in operation.parameters.items()}
+
+
+def _take(operation: Operation, name: str, kind: Any, services: Mapping[type, object]) -> Take:
+    if name == "filters":
+        return lambda exchange: exchange.asked.filters
+    if name == "body":
+        return lambda exchange: exchange.body
+    if f"{{{name}}}" in operation.path:
+        return lambda exchange: exchange.asked.path_values[name]
+    if kind in _BY_TYPE:
+        return _BY_TYPE[kind]
+    if kind in services:
+        return lambda _: services[kind]
+    raise LookupError(f"{operation.name}: nobody provides {name}: {kind}")

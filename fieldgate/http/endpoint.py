@@ -1,0 +1,213 @@
+"""One request and its answer: the conventions, in the order in which they apply.
+
+Host and language; what is asked for; who asks; is the method there; then the handler; then the answer in the form
+that was asked for. Every answer of the service leaves through `Endpoint.__call__`, errors included.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+import msgspec
+
+from fieldgate.db import OUT_OF_REACH, Changes
+from fieldgate.http import answers, bodies
+from fieldgate.http.answers import Answer, Header
+from fieldgate.http.asking import LANGUAGE_COOKIE, Asked, Head, read_head
+from fieldgate.http.calling import Client, Exchange, takes
+from fieldgate.http.cors import Cors
+from fieldgate.http.credentials import ANONYMOUS, Authenticator, Caller, identify, refuse_forgery
+from fieldgate.http.errors import BadRequest, MethodNotAllowed, NotFound, Problem, Unauthorized, Unavailable
+from fieldgate.http.fields import read_fields
+from fieldgate.http.keeping import Kept
+from fieldgate.http.language import Message, preferred
+from fieldgate.http.negotiation import Format
+from fieldgate.http.observation import Observer
+from fieldgate.http.operations import Operation
+from fieldgate.http.origin import Origin, Origins
+from fieldgate.http.rendering import Drawer, Renderer
+
+log = logging.getLogger("fieldgate.error")
+
+REMEMBERED_HEADS = 4096  # per endpoint
+LONGEST_HEAD = 2048  # bytes; longer ones are read each time
+NO_ORIGIN = Origin("", False)
+
+_SENT_ONCE = (b"host", b"authorization", b"content-length", b"content-type")
+_SAFE = ("GET", "HEAD")
+
+
+class Site(msgspec.Struct, frozen=True):
+    """What all endpoints share."""
+
+    origins: Origins
+    cors: Cors
+    accounts: Authenticator
+    changes: Changes
+    kept: Kept
+    observer: Observer
+    draw: Drawer
+    services: Mapping[type, object]
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A request as it came in."""
+
+    method: str
+    path: bytes
+    path_values: Mapping[str, str]
+    query: bytes
+    headers: Mapping[bytes, bytes]
+    client: Client
+    receive: bodies.Receive
+
+
+class Endpoint:
+    """All operations of one path."""
+
+    def __init__(self, path: str, operations: Sequence[Operation], site: Site) -> None:
+        self._path = path
+        self._site = site
+        self._operations = {operation.method: operation for operation in operations}
+        if "GET" in self._operations:
+            self._operations["HEAD"] = self._operations["GET"]
+        self._first = operations[0] if operations else None
+        self._checks_host = all(operation.checks_host for operation in operations)
+        self._renderer = Renderer(operations, site.cors, site.draw)
+        self._takes = {operation.method: takes(operation, site.services) for operation in operations}
+        self._heads: dict[Head, Asked] = {}
+
+    async def __call__(self, scope: Any, path_values: Mapping[str, str], receive: Any, send: Any) -> None:
+        """Answer a request over ASGI, whatever happens."""
+        started = perf_counter()
+        site = self._site
+        headers, is_clean = _headers(scope["headers"])
+        peer = scope["client"][0] if scope.get("client") else ""
+        client = Client(site.origins.client(peer, headers), peer)
+        request = Request(
+            scope["method"], scope["raw_path"], path_values, scope["query_string"], headers, client, receive
+        )  # fmt: skip
+        request_id = site.observer.request_id(headers, is_trusted=site.origins.trusts(peer))
+        caller = ANONYMOUS
+        try:
+            if not is_clean:
+                raise BadRequest(Message("A header that can only be sent once was sent twice."))
+            origin = site.origins.of(scope["scheme"], peer, headers) if self._checks_host else NO_ORIGIN
+            answer, caller = await self._answer(request, origin)
+        except bodies.Disconnected:
+            return
+        except Exception as error:
+            answer = self._refuse(error, request, request_id)
+        extra: list[Header] = [(b"x-request-id", request_id), *site.cors.headers(headers.get(b"origin", b""))]
+        status = await answers.transmit(send, answer, extra, headers, request.method)
+        site.observer.observe(request, self._path, status, started, request_id, caller.username)
+
+    async def _answer(self, request: Request, origin: Origin) -> tuple[Answer, Caller]:
+        if request.method == "OPTIONS" and self._first is not None:
+            language = preferred(request.headers.get(b"accept-language", b""))
+            return self._renderer.describe(language, request.headers), ANONYMOUS
+        operation = self._operations.get(request.method, self._first)
+        try:
+            if operation is None:
+                raise NotFound
+            asked = self._ask(operation, request, origin)
+        except Problem:
+            # Of two mistakes, a wrong credential is told first, as in both live systems.
+            await self._identify(request)
+            raise
+        caller = await self._identify(request)
+        if request.method not in self._operations:
+            raise MethodNotAllowed(request.method[:20], self._renderer.allowed.decode())
+        if operation.needs_user and caller.is_anonymous:
+            raise Unauthorized
+        exchange = Exchange(asked, caller, request.client, request.headers)
+        if operation.changes_with is not None and asked.format is Format.JSON and not operation.asks_who:
+            return await self._kept(operation, exchange), caller
+        if request.method not in _SAFE:
+            await self._read_body(operation, exchange, request)
+        return await self._make(operation, exchange), caller
+
+    async def _identify(self, request: Request) -> Caller:
+        if b"authorization" in request.headers or b"cookie" in request.headers:
+            return await identify(request.headers, request.client.address, self._site.accounts)
+        return ANONYMOUS
+
+    def _ask(self, operation: Operation, request: Request, origin: Origin) -> Asked:
+        """What the request asks for, from memory where the same head was read before."""
+        get = request.headers.get
+        cookie = get(b"cookie", b"")
+        head = Head(
+            request.path,
+            request.query,
+            origin,
+            get(b"accept", b""),
+            get(b"accept-language", b""),
+            get(b"accept-encoding", b""),
+            get(b"prefer", b""),
+            _page_language(cookie) if LANGUAGE_COOKIE in cookie else b"",
+        )
+        if operation.method != "GET":
+            return read_head(operation, head, request.path_values)
+        asked = self._heads.get(head)
+        if asked is None:
+            asked = read_head(operation, head, request.path_values)
+            if head.size < LONGEST_HEAD:
+                if len(self._heads) >= REMEMBERED_HEADS:
+                    self._heads.clear()
+                self._heads[head] = asked
+        return asked
+
+    async def _kept(self, operation: Operation, exchange: Exchange) -> Answer:
+        """The answer for the data as it is now: a ready one, or one that is made and kept."""
+        version = tuple([await self._site.changes.version(topic) for topic in operation.changes_with or ()])
+        key = (exchange.asked.identity, version)
+        answer = self._site.kept.get(key)
+        if answer is None:
+            answer = await self._make(operation, exchange, answers.tag_of(*key))
+            self._site.kept.put(key, answer)
+        return answer
+
+    async def _read_body(self, operation: Operation, exchange: Exchange, request: Request) -> None:
+        if operation.checks_forgery:
+            refuse_forgery(exchange.caller, request.headers)
+        if operation.body is not None:
+            body = await bodies.read_body(request.receive, request.headers, operation.body_limit)
+            exchange.body = read_fields(operation.body, bodies.read_values(request.headers, body))
+
+    async def _make(self, operation: Operation, exchange: Exchange, etag: bytes = b"") -> Answer:
+        arguments = {name: take(exchange) for name, take in self._takes[operation.method].items()}
+        result = await operation.handler(**arguments)
+        return self._renderer.render(operation, exchange, result, etag)
+
+    def _refuse(self, error: Exception, request: Request, request_id: bytes) -> Answer:
+        language = preferred(request.headers.get(b"accept-language", b""))
+        if isinstance(error, Problem):
+            return self._renderer.refuse(error, language)
+        known_by = {"request_id": request_id.decode("latin-1"), "path": request.path.decode("latin-1")}
+        log.error("failed", exc_info=error, extra=known_by)
+        return self._renderer.refuse(Unavailable() if isinstance(error, OUT_OF_REACH) else Problem(), language)
+
+
+def _headers(raw: Sequence[Header]) -> tuple[dict[bytes, bytes], bool]:
+    """The headers by name, lists joined, and whether none was repeated that must stand alone."""
+    headers = dict(raw)
+    if len(headers) == len(raw):
+        return headers, True
+    joined: dict[bytes, bytes] = {}
+    is_clean = True
+    for name, value in raw:
+        if name in joined:
+            is_clean = is_clean and name not in _SENT_ONCE
+            joined[name] += (b"; " if name == b"cookie" else b", ") + value
+        else:
+            joined[name] = value
+    return joined, is_clean
+
+
+def _page_language(cookie: bytes) -> bytes:
+    for pair in cookie.split(b";"):
+        name, _, value = pair.strip().partition(b"=")
+        if name == LANGUAGE_COOKIE:
+            return value
+    return b""

@@ -1,0 +1,166 @@
+"""What a handler returned, or why it was refused, as an answer with all the headers of its endpoint."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Protocol
+
+import msgspec
+
+from fieldgate.http import answers, bodies, links, parameters
+from fieldgate.http.answers import Answer, Header
+from fieldgate.http.asking import Asked
+from fieldgate.http.calling import Exchange
+from fieldgate.http.cors import Cors
+from fieldgate.http.credentials import Caller
+from fieldgate.http.errors import Problem
+from fieldgate.http.language import Language
+from fieldgate.http.negotiation import Format
+from fieldgate.http.operations import Created, Operation
+from fieldgate.http.pagination import MAXIMUM_LIMIT, Slice, envelope, neighbours
+
+
+class View(msgspec.Struct, frozen=True):
+    """What a page for people shows of an exchange."""
+
+    operation: Operation
+    asked: Asked
+    caller: Caller
+    status: int
+    headers: Sequence[Header]
+    body: bytes
+    next_page: str | None
+    previous_page: str | None
+
+
+class Drawer(Protocol):
+    """What this room needs from the web room: the page of an exchange."""
+
+    def __call__(self, view: View) -> bytes: ...
+
+
+class Renderer:
+    """Writes the answers of one endpoint."""
+
+    def __init__(self, operations: Sequence[Operation], cors: Cors, draw: Drawer) -> None:
+        methods = {operation.method for operation in operations} | {"OPTIONS"}
+        if "GET" in methods:
+            methods.add("HEAD")
+        allow = answers.allow(methods)
+        by_caller = answers.VARY_BY_CALLER if any(operation.asks_who for operation in operations) else ()
+        self.allowed = allow[1]
+        self._operations = operations
+        self._cors = cors
+        self._draw_page = draw
+        self._always = [
+            *answers.SECURITY,
+            *([allow] if operations else []),  # where there is no endpoint, there is nothing to allow
+            answers.vary(*by_caller, *cors.vary),
+            *cors.always,
+        ]
+
+    def render(self, operation: Operation, exchange: Exchange, result: Any, etag: bytes) -> Answer:
+        """The result of a handler in the form that was asked for. `etag` is b"" where no version is known."""
+        asked = exchange.asked
+        if isinstance(result, Answer):
+            return self._complete(result, asked, etag)
+        headers = self._common(asked)
+        if result is None:
+            return Answer(operation.status, [*headers, answers.DATA_POLICY, answers.NEVER_STORE])
+        next_page = previous_page = None
+        if isinstance(result, Slice):
+            next_page, previous_page = neighbours(asked.address, asked.parameters, asked.page, result.count)
+            prepared = envelope(result, next_page, previous_page)
+            headers += _list_headers(asked, next_page, previous_page)
+        elif isinstance(result, Created):
+            prepared = links.encode(result.record)
+            headers += _location(asked, result)
+        else:
+            prepared = bytes(result) if isinstance(result, msgspec.Raw) else links.encode(result)
+        body = links.resolve(prepared, asked.origin.base.encode(), asked.format_query)
+        if asked.format is Format.PAGE:
+            view = View(
+                operation, asked, exchange.caller, operation.status, headers, body, next_page, previous_page
+            )  # fmt: skip
+            return self._draw(view)
+        caching = answers.REVALIDATE_PRIVATELY if operation.asks_who else answers.REVALIDATE
+        if operation.secret or operation.method != "GET":
+            caching, etag = answers.NEVER_STORE, b""
+        else:
+            etag = etag or answers.tag_of(body)
+        headers += [answers.DATA_POLICY, caching]
+        return answers.finish(operation.status, headers, Format.JSON.content_type, body, asked.coding, etag)
+
+    def refuse(self, problem: Problem, language: Language) -> Answer:
+        """A problem, said in the caller's language."""
+        headers = [
+            *self._always,
+            answers.DATA_POLICY,
+            answers.content_language(language),
+            answers.NEVER_STORE,
+            *problem.headers,
+        ]
+        body = msgspec.json.encode(problem.body(language))
+        return answers.finish(problem.status, headers, Format.JSON.content_type, body)
+
+    def describe(self, language: Language, headers: Mapping[bytes, bytes]) -> Answer:
+        """The answer to OPTIONS, which is also the answer to a browser's preflight."""
+        first = self._operations[0]
+        body = {
+            "name": language.say(first.title),
+            "description": language.say(first.about),
+            "renders": [offered.media_type for offered in first.formats],
+            "parses": list(bodies.READABLE) if any(operation.body for operation in self._operations) else [],
+        }
+        complete = [
+            *self._always,
+            answers.DATA_POLICY,
+            answers.content_language(language),
+            *self._cors.preflight(self.allowed, headers),
+        ]
+        return answers.finish(HTTPStatus.OK, complete, Format.JSON.content_type, msgspec.json.encode(body))
+
+    def _common(self, asked: Asked) -> list[Header]:
+        headers = [*self._always, answers.content_language(asked.language)]
+        if asked.ignored:
+            headers.append((b"fieldgate-ignored", parameters.as_header(asked.ignored)))
+        if asked.is_strict:
+            headers.append((b"preference-applied", b"handling=strict"))
+        return headers
+
+    def _complete(self, ready: Answer, asked: Asked, etag: bytes) -> Answer:
+        """The common headers for an answer that a handler wrote itself; its own win."""
+        own = dict(ready.headers)
+        headers = [header for header in (*self._common(asked), answers.PAGE_POLICY) if header[0] not in own]
+        headers += [header for header in ready.headers if header[0] != b"content-type"]
+        content_type = own.get(b"content-type", b"text/plain; charset=utf-8")
+        etag = etag if ready.status == HTTPStatus.OK else b""
+        return answers.finish(ready.status, headers, content_type, ready.body, asked.coding, etag)
+
+    def _draw(self, view: View) -> Answer:
+        """The page of an exchange. It shows who is logged in, so it is each caller's own."""
+        page = self._draw_page(view)
+        headers = [header for header in view.headers if header[0] != b"vary"]
+        headers += [
+            answers.vary(*answers.VARY_BY_CALLER, *self._cors.vary),
+            answers.PAGE_POLICY,
+            answers.REVALIDATE_PRIVATELY,
+        ]
+        etag = answers.tag_of(page) if view.operation.method == "GET" else b""
+        return answers.finish(view.status, headers, Format.PAGE.content_type, page, view.asked.coding, etag)
+
+
+def _list_headers(asked: Asked, next_page: str | None, previous_page: str | None) -> list[Header]:
+    headers: list[Header] = []
+    targets = [f'<{next_page}>; rel="next"'] if next_page else []
+    targets += [f'<{previous_page}>; rel="prev"'] if previous_page else []
+    if targets:
+        headers.append((b"link", ", ".join(targets).encode()))
+    if asked.page.clipped:
+        headers.append((b"fieldgate-limit", str(MAXIMUM_LIMIT).encode()))
+    return headers
+
+
+def _location(asked: Asked, created: Created) -> list[Header]:
+    if created.location is None:
+        return []
+    return [(b"location", f"{asked.origin.base}{created.location.path}".encode())]

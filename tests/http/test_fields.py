@@ -1,0 +1,54 @@
+"""Values people send, read into structs: everything wrong is told at once."""
+
+from typing import Annotated
+
+import msgspec
+import pytest
+from msgspec import Meta
+
+from fieldgate.http.errors import Invalid
+from fieldgate.http.fields import names, read_fields
+from fieldgate.http.links import Link, encode
+
+
+class Filters(msgspec.Struct):
+    region: int | None = None
+    is_featured: bool | None = None
+    search: Annotated[str, Meta(max_length=5)] = ""
+    note: str = ""
+    renamed: str = msgspec.field(default="", name="countries__in")
+
+
+def test_values_are_read_by_type() -> None:
+    found = read_fields(
+        Filters, {"region": "0", "is_featured": "true", "search": "x", "countries__in": "1,2", "y": "z"}
+    )
+    assert found == Filters(region=0, is_featured=True, search="x", renamed="1,2")
+    assert names(Filters) == {"region", "is_featured", "search", "note", "countries__in"}
+
+
+def test_blank_is_absent_where_that_is_meant() -> None:
+    assert read_fields(Filters, {"region": "", "search": ""}, blank_is_absent=True) == Filters()
+    with pytest.raises(Invalid):
+        read_fields(Filters, {"region": ""})
+
+
+def test_everything_wrong_is_told_at_once() -> None:
+    with pytest.raises(Invalid) as refused:
+        read_fields(
+            Filters, {"region": "x", "is_featured": "maybe", "search": "too long", "note": 5, "countries__in": "\0"}
+        )
+    assert {name: str(messages[0]) for name, messages in refused.value.fields.items()} == {
+        "region": "Enter a whole number.",
+        "is_featured": "Say true or false.",
+        "search": "Enter text of at most 5 characters.",
+        "note": "Enter text.",
+        "countries__in": "Null characters are not allowed.",
+    }
+
+
+def test_a_record_holds_only_what_can_be_encoded() -> None:
+    assert encode([Link("/a b/é/")]) == b'["\x01/a%20b/%C3%A9/\x02"]'
+    assert encode("\x01\x02") == b'"\\u0001\\u0002"', "text cannot forge a link"
+    with pytest.raises(TypeError, match="object has no place in a record"):
+        encode(object())
