@@ -33,7 +33,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         str, Meta(description="`postgresql://…` or `sqlite:///…`; empty: SQLite in the data folder.")
     ] = ""
     host: Annotated[str, Meta(description="Address to bind to.")] = "127.0.0.1"
-    port: Annotated[int, Meta(description="Port to bind to.", ge=0, le=65535)] = 8000
+    port: Annotated[int, Meta(description="Port to bind to.")] = 8000
     base_url: Annotated[
         str, Meta(description="Public address of the service; links are built from it when it is set.")
     ] = ""
@@ -87,6 +87,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return self.database_url or f"sqlite:///{self.data / 'fieldgate.db'}"
 
 
+def misspelt(environment: Mapping[str, str]) -> list[str]:
+    """FIELDGATE_* variables that are no settings of ours."""
+    known = {PREFIX + field.name.upper() for field in msgspec.structs.fields(Settings)}
+    return sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
+
+
 def _whole_number(low: int, high: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not text.isascii() or not text.isdigit() or not low <= int(text) <= high:
@@ -112,8 +118,8 @@ def _networks(text: str) -> tuple[Network, ...]:
 
 
 def seconds(text: str) -> int:
-    """`90d`, `12h`, `30m` or `45s` in seconds."""
-    match = re.fullmatch(r"([1-9][0-9]{0,8})([dhms])", text, re.ASCII)
+    """`90d`, `12h`, `30m` or `45s` in seconds; at most 999999 of a unit, which no calendar minds."""
+    match = re.fullmatch(r"([1-9][0-9]{0,5})([dhms])", text, re.ASCII)
     if match is None:
         raise ValueError(f"a time such as 90d, 12h or 30m is needed, not {text!r}.")
     return int(match[1]) * {"d": DAY, "h": 60 * 60, "m": 60, "s": 1}[match[2]]

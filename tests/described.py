@@ -51,11 +51,13 @@ class Described:
         if described is None or (item is None and "text/html" in response.headers["Content-Type"]):
             return
         for name, header in described.get("headers", {}).items():
+            resolved = self._resolved(header)
             if name in response.headers:
-                schema = self._resolved(header)["schema"]
-                text = response.headers[name]
+                schema, text = resolved["schema"], response.headers[name]
                 value = int(text) if schema["type"] == "integer" else text
                 self._validate(schema, value, f"{where}: {name}")
+            elif resolved.get("required") and (item is not None or name != "Allow"):
+                raise Mismatch(f"{where}: no {name}")
         if request.method == "HEAD" or response.status_code in (204, 304):
             if response.content:
                 raise Mismatch(f"{where}: a body where there must be none")

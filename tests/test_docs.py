@@ -14,7 +14,7 @@ import pytest
 from fieldgate.app import operations
 from fieldgate.cli import main
 from fieldgate.settings import PREFIX, Settings
-from tests.processes import Served
+from tests.processes import FIELDGATE, Served
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -110,6 +110,7 @@ def test_the_examples_of_the_readme_run(tmp_path: Path) -> None:
                 assert block.split()[1] in targets
                 continue
             script = block.replace("http://127.0.0.1:8000", served.base).replace("curl ", "curl -sSf ")
+            script = script.replace(".venv/bin/fieldgate", str(FIELDGATE))
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", script], env=environment, capture_output=True, text=True
             )

@@ -56,20 +56,24 @@ class Accounts:
         stored = None if row is None else row.password_hash
         # Clients with Basic credentials send them every time. A password that was right for this very hash is
         # right again; a changed or disabled account has another hash or none, so this cannot be stale.
-        proof = self._proof(password, stored or "")
+        # It counts for the machine that sent it, and not while that machine guesses: else, of many wrong passwords
+        # that are told to wait, the right one would stand out.
+        proof = self._proof(client, password, stored or "")
         if row is not None and proof in self._right:
+            await self._guessing.check(username, client)
             return row
-        await self._guessing.begin(username, client)
-        if not await self._passwords.matches(password, stored) or row is None:
-            raise Unauthorized(WRONG_PASSWORD)
-        await self._guessing.forgive(username, client)
+        with self._passwords.turn():
+            await self._guessing.begin(username, client)
+            if not await self._passwords.matches(password, stored) or row is None:
+                raise Unauthorized(WRONG_PASSWORD)
+            await self._guessing.forgive(username, client)
         if len(self._right) >= REMEMBERED:
             self._right.clear()
         self._right[proof] = None
         return row
 
-    def _proof(self, password: str, stored: str) -> bytes:
-        text = f"{len(stored)}:{stored}{password}".encode("utf-8", "surrogatepass")
+    def _proof(self, *parts: str) -> bytes:
+        text = repr(parts).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(text, key=self._key, digest_size=32).digest()
 
     def _seen(self, found: Found | None) -> User | None:

@@ -1,9 +1,10 @@
-"""Guessing passwords is slow: per user and per address, counted in the database, so over all processes.
+"""Guessing passwords is slow: per user, per address and for each pair, counted in the database, so over all processes.
 
 An attempt is counted before the password is looked at and forgiven when it was right. So a thousand guesses sent
 at once are a thousand counted guesses, not one.
 """
 
+import hashlib
 import ipaddress
 from datetime import datetime, timedelta
 
@@ -46,7 +47,7 @@ class Guessing:
     async def begin(self, username: str, address: str) -> None:
         """Count an attempt, or refuse it if its turn has not come yet."""
         moment = now()
-        allowances = self._allowances(username, address)
+        allowances = _allowances(username, address)
         async with self._database.transaction() as connection:
             await connection.execute(_forget(moment))
             # The rows are there before they are locked, so that first attempts at the same moment take turns too;
@@ -72,23 +73,50 @@ class Guessing:
                     )
                 )
 
+    async def check(self, username: str, address: str) -> None:
+        """Refuse if this address has guessed too much at this user; for a password that is known to be right."""
+        key = _pair_key(username, address)
+        async with self._database.reading() as connection:
+            query = select(login_attempts.c.blocked_until).where(login_attempts.c.key == key)
+            blocked = (await connection.execute(query)).scalar()
+        if blocked is not None and blocked > (moment := now()):
+            raise _later(blocked - moment)
+
     async def forgive(self, username: str, address: str) -> None:
         """The password was right: the user's failures are forgotten, and this attempt of the address."""
-        user_key, address_key = self._allowances(username, address)
         async with self._database.transaction() as connection:
-            await connection.execute(delete(login_attempts).where(login_attempts.c.key == user_key))
+            forgiven = (_user_key(username), _pair_key(username, address))
+            await connection.execute(delete(login_attempts).where(login_attempts.c.key.in_(forgiven)))
             await connection.execute(
                 login_attempts.update()
-                .where(login_attempts.c.key == address_key, login_attempts.c.failures > 0)
+                .where(login_attempts.c.key == _address_key(address), login_attempts.c.failures > 0)
                 .values(failures=login_attempts.c.failures - 1, blocked_until=now())
             )
 
-    @staticmethod
-    def _allowances(username: str, address: str) -> dict[str, Allowance]:
-        return {
-            f"user:{username_key(username)[:150]}": PER_USER,
-            f"address:{_network_of(address)[:100]}": PER_ADDRESS,
-        }
+
+def _allowances(username: str, address: str) -> dict[str, Allowance]:
+    return {
+        _user_key(username): PER_USER,
+        _address_key(address): PER_ADDRESS,
+        _pair_key(username, address): PER_USER,
+    }
+
+
+def _user_key(username: str) -> str:
+    return _key("user", username_key(username))
+
+
+def _address_key(address: str) -> str:
+    return _key("address", _network_of(address))
+
+
+def _pair_key(username: str, address: str) -> str:
+    return _key("pair", username_key(username), _network_of(address))
+
+
+def _key(kind: str, *parts: str) -> str:
+    """A key of bounded length, whatever somebody sends as a name."""
+    return f"{kind}:{hashlib.sha256(repr(parts).encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def _forget(moment: datetime) -> Delete:

@@ -4,9 +4,10 @@ from datetime import datetime, timedelta
 
 from fieldgate.accounts.authentication import Accounts
 from fieldgate.accounts.records import Login, LoginRecord, TokenRecord
+from fieldgate.accounts.secrets import new_token
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
-from fieldgate.http.calling import Client
+from fieldgate.http.calling import Client, Exchange
 from fieldgate.http.credentials import Means, User
 from fieldgate.http.errors import BadRequest, Forbidden, NotFound, Unauthorized
 from fieldgate.http.language import Message
@@ -31,14 +32,16 @@ _NEEDS_PASSWORD = Message("Ask for a token with your username and password (Basi
     ),
     tag=TAG,
     formats=(Format.JSON,),
-    secret=True,
+    volatile=True,
     example=_EXAMPLE,
     refusals=(403, 429),
 )
-async def token_reading(user: User, store: AccountStore, settings: Settings) -> TokenRecord:
+async def token_reading(exchange: Exchange, user: User, store: AccountStore, settings: Settings) -> TokenRecord:
     # A page of another site can make a browser GET this with the user's cookie: that must not mint tokens.
     if user.means is not Means.PASSWORD:
         raise Forbidden(_NEEDS_PASSWORD)
+    if exchange.method == "HEAD":  # shows what GET would look like, and makes nothing
+        return TokenRecord(new_token())
     return TokenRecord(await store.issue_token(user.id, IssuedBy.HTTP, _expiry(settings)))
 
 
@@ -49,7 +52,7 @@ async def token_reading(user: User, store: AccountStore, settings: Settings) -> 
     about=Message("A fresh token for the caller, as with GET; a page of ours may ask with its session too."),
     tag=TAG,
     formats=(Format.JSON,),
-    secret=True,
+    volatile=True,
     example=_EXAMPLE,
     refusals=(403, 429),
 )
@@ -81,7 +84,7 @@ async def token_deletion(user: User, store: AccountStore) -> None:
     about=Message("A fresh token for a username and password, sent as JSON or as a form."),
     tag=TAG,
     formats=(Format.JSON,),
-    secret=True,
+    volatile=True,
     checks_forgery=False,
     example={
         **_EXAMPLE,

@@ -3,7 +3,9 @@
 import asyncio
 import hashlib
 import secrets
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -41,16 +43,21 @@ class Passwords:
     def hash(self, password: str) -> str:
         return self._hasher.hash(password)
 
-    async def matches(self, password: str, stored: str | None) -> bool:
-        """Whether the password is the stored one; takes as long when nothing is stored."""
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """A place in the queue for a check, or `Unavailable`."""
         if self._waiting >= CHECKS_WAITING:
             raise Unavailable
         self._waiting += 1
         try:
-            loop = asyncio.get_running_loop()
-            fits = await loop.run_in_executor(self._threads, self._verify, stored or self._nobody, password)
+            yield
         finally:
             self._waiting -= 1
+
+    async def matches(self, password: str, stored: str | None) -> bool:
+        """Whether the password is the stored one; takes as long when nothing is stored."""
+        loop = asyncio.get_running_loop()
+        fits = await loop.run_in_executor(self._threads, self._verify, stored or self._nobody, password)
         return fits and stored is not None
 
     def _verify(self, stored: str, password: str) -> bool:

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, and_, bindparam, func, or_, select
+from sqlalchemy import Delete, Row, and_, bindparam, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -18,6 +18,7 @@ from fieldgate.http.credentials import Means, User
 
 TOPIC = "accounts"
 MOST_TOKENS = 50  # a user's tokens obtained over HTTP; beyond, the least recently used goes
+KEPT_FOR_THE_RECORD = timedelta(days=30)  # how long tokens are listed that no longer work
 USE_RESOLUTION = timedelta(minutes=1)  # how precisely "last used" is kept
 
 
@@ -89,6 +90,7 @@ class AccountStore:
     # Users
 
     async def create_user(self, new: NewUser) -> int:
+        """The number of the new user."""
         values = {**msgspec.structs.asdict(new), "countries": list(new.countries)}
         insert = users.insert().values(**values, username_key=username_key(new.username), created_at=now())
         try:
@@ -103,7 +105,7 @@ class AccountStore:
         """The row of an enabled user."""
         async with self._database.reading() as connection:
             result = await connection.execute(
-                select(users).where(users.c.username_key == username_key(username)[:150], users.c.disabled_at.is_(None))
+                select(users).where(users.c.username_key == username_key(username), users.c.disabled_at.is_(None))
             )
             return result.one_or_none()
 
@@ -120,8 +122,14 @@ class AccountStore:
         """Close an account: its tokens and sessions stop working at once."""
         await self._update_user(username, disabled_at=now())
 
+    async def enable_user(self, username: str) -> None:
+        await self._update_user(username, disabled_at=None)
+
     async def set_password(self, username: str, password_hash: str) -> None:
-        await self._update_user(username, password_hash=password_hash, disabled_at=None)
+        """A new password; whoever is logged in with the old one in a browser is logged out."""
+        await self._update_user(username, password_hash=password_hash)
+        of_user = select(users.c.id).where(users.c.username_key == username_key(username)).scalar_subquery()
+        await self._revoke(and_(tokens.c.user_id == of_user, tokens.c.issued_by == IssuedBy.SESSION.value))
 
     async def _update_user(self, username: str, **values: Any) -> None:
         update = users.update().where(users.c.username_key == username_key(username)).values(**values)
@@ -147,6 +155,7 @@ class AccountStore:
                     expires_at=expires,
                 )
             )
+            await connection.execute(_dead(user_id, moment - KEPT_FOR_THE_RECORD))
             if issued_by is IssuedBy.HTTP:
                 await self._drop_least_used(connection, user_id, moment)
             await self._changes.bump(connection, TOPIC)
@@ -183,6 +192,10 @@ class AccountStore:
         """Revoke all tokens a user obtained over HTTP; how many there were."""
         return await self._revoke(and_(tokens.c.user_id == user_id, tokens.c.issued_by == IssuedBy.HTTP.value))
 
+    async def revoke_all(self, user_id: int) -> int:
+        """Revoke every token of a user; how many there were."""
+        return await self._revoke(tokens.c.user_id == user_id)
+
     async def revoke_secret(self, token: str) -> None:
         await self._revoke(tokens.c.hash == token_hash(token))
 
@@ -196,18 +209,21 @@ class AccountStore:
     async def holder(self, token: str, means: Means) -> Found | None:
         """Who holds this token now; sessions and API tokens are not taken for each other."""
         row = await self._find_token.first(hash=token_hash(token), moment=Instant.pack(now()))
-        if row is None or (row[7] == IssuedBy.SESSION.value) != (means is Means.SESSION):
+        if row is None:
+            return None
+        number, username, is_superuser, is_ifrc, countries, token_id, last_used, issued_by = row
+        if (issued_by == IssuedBy.SESSION.value) != (means is Means.SESSION):
             return None
         user = User(
-            id=row[0],
-            username=row[1],
-            is_superuser=bool(row[2]),
-            is_ifrc=bool(row[3]),
-            countries=tuple(msgspec.json.decode(row[4])),
+            id=number,
+            username=username,
+            is_superuser=bool(is_superuser),
+            is_ifrc=bool(is_ifrc),
+            countries=tuple(msgspec.json.decode(countries)),
             means=means,
             secret=token,
         )
-        return Found(user, row[5], None if row[6] is None else Instant.unpack(row[6]))
+        return Found(user, token_id, None if last_used is None else Instant.unpack(last_used))
 
     async def note_use(self, token_id: int) -> None:
         async with self._database.transaction() as connection:
@@ -216,3 +232,10 @@ class AccountStore:
 
 def _is_live() -> Any:
     return and_(tokens.c.revoked_at.is_(None), or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > now()))
+
+
+def _dead(user_id: int, moment: datetime) -> Delete:
+    """Forget tokens of a user that stopped working before a moment."""
+    return tokens.delete().where(
+        tokens.c.user_id == user_id, or_(tokens.c.revoked_at < moment, tokens.c.expires_at < moment)
+    )

@@ -1,15 +1,34 @@
 """The `fieldgate` command: one file per group of commands."""
 
+from typing import Any
+
 import click
+from sqlalchemy.exc import DBAPIError
 
 from fieldgate import __version__
 from fieldgate.cli.schema import migrate
 from fieldgate.cli.serve import serve
 from fieldgate.cli.tokens import token
 from fieldgate.cli.users import user
+from fieldgate.db import is_out_of_reach
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class Commands(click.Group):
+    """Commands that say in a sentence what an operator can mend, and leave the trace to what only we can."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if is_out_of_reach(error):
+                reason = str(getattr(error, "orig", None) or error) or type(error).__name__
+                raise click.ClickException(f"The database cannot be reached: {reason}") from None
+            if isinstance(error, DBAPIError):
+                raise click.ClickException(f"The database cannot be used: {error.orig}") from None
+            raise
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="fieldgate")
 def main() -> None:
     """Fieldgate: a self-hosted service for humanitarian field data."""

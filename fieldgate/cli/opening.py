@@ -8,11 +8,12 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
 import msgspec
+from sqlalchemy.exc import ArgumentError
 
 from fieldgate.accounts.store import AccountStore
 from fieldgate.db import Changes, Database
 from fieldgate.db.schema import NEEDED, current, upgrade
-from fieldgate.settings import BadSetting, Settings
+from fieldgate.settings import BadSetting, Settings, misspelt
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,6 +35,8 @@ def settings_for(data: Path | None) -> Settings:
         settings = Settings.from_environment(os.environ)
     except BadSetting as error:
         raise click.ClickException(str(error)) from None
+    for variable in misspelt(os.environ):
+        click.echo(f"Warning: {variable} is no setting, and has no effect.", err=True)
     return settings if data is None else msgspec.structs.replace(settings, data=data)
 
 
@@ -48,7 +51,7 @@ async def prepare(database: Database) -> None:
 def open_database(settings: Settings) -> Database:
     try:
         return Database(settings.database)
-    except ValueError as error:
+    except (ValueError, ArgumentError) as error:
         raise click.ClickException(f"FIELDGATE_DATABASE_URL: {error}") from None
     except OSError as error:
         raise click.ClickException(f"The folder {settings.data} cannot be used: {error.strerror}.") from None

@@ -1,10 +1,12 @@
 """`fieldgate serve`: the service itself, on one or more processes."""
 
 import asyncio
+import errno
 import http.client
 import os
 import secrets
 import shutil
+import socket
 import tempfile
 import threading
 import time
@@ -48,6 +50,7 @@ def serve(host: str, port: int, workers: int, demo: bool, data: Path | None) -> 
     """Serve until stopped. Requests under way are finished first."""
     if demo and host != "localhost" and not is_inside(host, LOOPBACK):
         raise click.ClickException("--demo makes an account anybody can use, so it binds to 127.0.0.1 only.")
+    address = _free_address(host, port)
     settings = msgspec.structs.replace(settings_for(data), host=host, port=port)
     asyncio.run(_make_ready(settings, demo))
     _tell_workers(settings)
@@ -56,7 +59,7 @@ def serve(host: str, port: int, workers: int, demo: bool, data: Path | None) -> 
     server = Server(
         "fieldgate.app:create",
         factory=True,
-        address=host,
+        address=address,
         port=port,
         interface=Interfaces.ASGI,
         loop=Loops.uvloop,
@@ -67,18 +70,40 @@ def serve(host: str, port: int, workers: int, demo: bool, data: Path | None) -> 
         log_dictconfig=logging_config(settings.log_level),
         log_access=False,
     )
+    server.shown_host = host
     try:
         server.serve()
     finally:
         shutil.rmtree(measurements, ignore_errors=True)
 
 
+def _free_address(host: str, port: int) -> str:
+    """The address of the host, if nobody listens there yet. (Granian would share the port with another server.)"""
+    try:
+        family, kind, protocol, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(target)
+            probe.listen()
+    except socket.gaierror:
+        raise click.BadParameter(f"there is no address {host}.", param_hint="--host") from None
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            message = f"Port {port} is taken by another program. Stop that, or choose another with --port."
+        else:
+            message = f"Port {port} of {host} cannot be used: {error.strerror}."
+        raise click.ClickException(message) from None
+    return str(target[0])
+
+
 class Server(Granian):  # type: ignore[misc, valid-type]  # chosen by Granian for the Python it runs on
     """Granian, which also says when it listens. Not before its processes are forked: threads do not survive that."""
 
+    shown_host = ""
+
     def startup(self, *arguments: Any) -> None:
         super().startup(*arguments)
-        threading.Thread(target=_announce, args=(self.bind_addr, self.bind_port), daemon=True).start()
+        threading.Thread(target=_announce, args=(self.shown_host, self.bind_port), daemon=True).start()
 
 
 async def _make_ready(settings: Settings, demo: bool) -> None:
@@ -100,8 +125,10 @@ async def _make_demo(store: AccountStore) -> None:
         new = NewUser(username=DEMO_USER, password_hash=password_hash, first_name="Demo", is_demo=True)
         number = await store.create_user(new)
     elif known[DEMO_USER].is_demo:
-        await store.set_password(DEMO_USER, password_hash)
         number = known[DEMO_USER].id
+        await store.set_password(DEMO_USER, password_hash)
+        await store.enable_user(DEMO_USER)
+        await store.revoke_all(number)
     else:
         raise click.ClickException(f"There is a user {DEMO_USER} that --demo did not make. Serve without --demo.")
     token = await store.issue_token(number, IssuedBy.COMMAND, now() + DEMO_TOKEN_LIFETIME)

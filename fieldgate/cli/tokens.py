@@ -61,7 +61,7 @@ def list_tokens(data: Path | None) -> None:
 
 
 @token.command("revoke")
-@click.argument("token_id", metavar="ID", type=int)
+@click.argument("token_id", metavar="ID", type=click.IntRange(1, 2**31 - 1))
 @data_option
 def revoke(token_id: int, data: Path | None) -> None:
     """Revoke the token number ID: it is refused from the next request on."""

@@ -2,19 +2,22 @@
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
 from fieldgate.accounts.secrets import Passwords
-from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken
+from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken, username_key
 from fieldgate.cli.opening import data_option, with_accounts
 from fieldgate.cli.printing import print_table
 
-SHORTEST_PASSWORD = 8
+LONGEST_NAME = 150
+SHORTEST_PASSWORD, LONGEST_PASSWORD = 8, 1000
 
-_USERNAME = re.compile(r"[\w.@+-]{1,150}")
+_USERNAME = re.compile(r"[\w.@+-]+")
 
 
 @click.group()
@@ -33,17 +36,15 @@ def user() -> None:
 @data_option
 def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Path | None, **details: Any) -> None:
     """Make an account called NAME."""
-    if not _USERNAME.fullmatch(name):
-        raise click.BadParameter("letters, digits and . @ + - _ only, at most 150.", param_hint="NAME")
+    if not _USERNAME.fullmatch(name) or len(username_key(name)) > LONGEST_NAME:
+        raise click.BadParameter(f"letters, digits and . @ + - _ only, at most {LONGEST_NAME}.", param_hint="NAME")
     for country in countries:
         if not re.fullmatch(r"[A-Za-z]{3}", country):
             raise click.BadParameter(f"three letters such as KEN, not {country!r}.", param_hint="--country")
-    if password_stdin:
-        password = sys.stdin.readline().rstrip("\r\n")
-    else:
-        password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
-    if len(password) < SHORTEST_PASSWORD:
-        raise click.ClickException(f"The password is too short: at least {SHORTEST_PASSWORD} characters.")
+    for option in ("first", "last"):
+        if not details[option].isprintable() or len(details[option]) > LONGEST_NAME:
+            raise click.BadParameter(f"a name of at most {LONGEST_NAME} letters.", param_hint=f"--{option}")
+    password = _password(password_stdin)
     new = NewUser(
         username=name,
         password_hash=Passwords().hash(password),
@@ -75,16 +76,59 @@ def _shown(row: Any) -> tuple[object, ...]:
     return row.id, row.username, ", ".join(rights), ", ".join(row.countries), row.tokens, made, disabled
 
 
+def _password(from_stdin: bool) -> str:
+    """A password from standard input, or from a person who types it twice."""
+    if from_stdin:
+        try:
+            password = sys.stdin.buffer.readline().decode().rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise click.ClickException("The password on standard input must be UTF-8.") from None
+    else:
+        password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
+    if len(password) < SHORTEST_PASSWORD:
+        raise click.ClickException(f"The password is too short: at least {SHORTEST_PASSWORD} characters.")
+    if len(password) > LONGEST_PASSWORD or "\0" in password:
+        raise click.ClickException(f"The password is too long, at most {LONGEST_PASSWORD} characters, or not text.")
+    return password
+
+
+@user.command("password")
+@click.argument("name")
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input (else it is asked for).")
+@data_option
+def password(name: str, password_stdin: bool, data: Path | None) -> None:
+    """Give NAME a new password. Sessions in browsers end; tokens stay valid."""
+    with _known(name):
+        _set_password(data, name, Passwords().hash(_password(password_stdin)))
+    click.echo(f"user {name} has a new password")
+
+
 @user.command("disable")
 @click.argument("name")
 @data_option
 def disable(name: str, data: Path | None) -> None:
     """Close the account NAME: its tokens and sessions stop working at once."""
-    try:
+    with _known(name):
         _disable(data, name)
+    click.echo(f"user {name} disabled")
+
+
+@user.command("enable")
+@click.argument("name")
+@data_option
+def enable(name: str, data: Path | None) -> None:
+    """Open the account NAME again, with the tokens that have not expired since."""
+    with _known(name):
+        _enable(data, name)
+    click.echo(f"user {name} enabled")
+
+
+@contextmanager
+def _known(name: str) -> Iterator[None]:
+    try:
+        yield
     except UnknownUser:
         raise click.ClickException(f"There is no user {name}.") from None
-    click.echo(f"user {name} disabled")
 
 
 @with_accounts
@@ -100,3 +144,13 @@ async def _all(store: AccountStore) -> Any:
 @with_accounts
 async def _disable(store: AccountStore, name: str) -> None:
     await store.disable_user(name)
+
+
+@with_accounts
+async def _enable(store: AccountStore, name: str) -> None:
+    await store.enable_user(name)
+
+
+@with_accounts
+async def _set_password(store: AccountStore, name: str, password_hash: str) -> None:
+    await store.set_password(name, password_hash)

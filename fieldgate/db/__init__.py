@@ -1,8 +1,9 @@
 """The database: one surface for SQLite and PostgreSQL, migrations, and who tells caches that data changed."""
 
 from fieldgate.db.changes import Changes
-from fieldgate.db.database import OUT_OF_REACH, Database
+from fieldgate.db.database import Database
 from fieldgate.db.lookup import Lookup
 from fieldgate.db.tables import Instant, metadata, now
+from fieldgate.db.trouble import is_out_of_reach
 
-__all__ = ["OUT_OF_REACH", "Changes", "Database", "Instant", "Lookup", "metadata", "now"]
+__all__ = ["Changes", "Database", "Instant", "Lookup", "is_out_of_reach", "metadata", "now"]

@@ -12,6 +12,7 @@ milliseconds; whoever has not heard from the database for `BOUND` asks it instea
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -53,13 +54,17 @@ class Changes:
             if not self._database.is_sqlite:
                 await connection.execute(select(func.pg_notify(CHANNEL, topic)))
 
+    async def versions(self, topics: Sequence[str]) -> tuple[int, ...]:
+        """The topics' versions as of now (SQLite) or of at most `BOUND` seconds ago (PostgreSQL)."""
+        if topics:
+            if self._database.is_sqlite:
+                self._look_at_sqlite()
+            elif asyncio.get_running_loop().time() - self._heard > BOUND:
+                await self._ask_postgres()
+        return tuple([self._versions.get(topic, 0) for topic in topics])
+
     async def version(self, topic: str) -> int:
-        """The topic's version as of now (SQLite) or of at most `BOUND` seconds ago (PostgreSQL)."""
-        if self._database.is_sqlite:
-            self._look_at_sqlite()
-        elif asyncio.get_running_loop().time() - self._heard > BOUND:
-            await self._ask_postgres()
-        return self._versions.get(topic, 0)
+        return (await self.versions((topic,)))[0]
 
     def _look_at_sqlite(self) -> None:
         reader = self._database.sqlite_reader()
@@ -95,7 +100,7 @@ class Changes:
                 await asyncio.sleep(RETRY)
 
     async def _listen(self) -> None:
-        connection = await asyncpg.connect(self._database.driver_address, timeout=BOUND)
+        connection = await self._database.connect()
         news = asyncio.Event()
         try:
             await connection.add_listener(CHANNEL, lambda *_: news.set())

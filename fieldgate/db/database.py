@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-import sqlalchemy.exc
 from sqlalchemy import URL, event, make_url
 from sqlalchemy.engine import Connection
 from sqlalchemy.engine.interfaces import Dialect
@@ -22,17 +21,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 BUSY_TIMEOUT = 10_000  # milliseconds a writer waits for another one on SQLite
 LOOKUP_CONNECTIONS = 8  # connections of one process to PostgreSQL for what every request asks
 
-# What the drivers raise when the database cannot be reached or has no time for us: worth another try later.
-OUT_OF_REACH: tuple[type[Exception], ...] = (
-    ConnectionError,
-    sqlite3.OperationalError,
-    sqlalchemy.exc.OperationalError,
-    sqlalchemy.exc.InterfaceError,
-    asyncpg.InterfaceError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.TooManyConnectionsError,
-)
+CONNECT_TIMEOUT = 5  # seconds to reach PostgreSQL, or to get one of our connections to it
+COMMAND_TIMEOUT = 30  # seconds a statement may take
 
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode = WAL",
@@ -47,11 +37,13 @@ class Database:
         self.url = _driver_url(address)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         if self.is_sqlite:
-            Path(self.url.database or "").parent.mkdir(parents=True, exist_ok=True)
+            Path(str(self.url.database)).parent.mkdir(parents=True, exist_ok=True)
             options: dict[str, Any] = {"connect_args": {"isolation_level": None}}
         else:
-            options = {"pool_pre_ping": True}
-        self._engine = create_async_engine(self.url, **options)
+            # PostgreSQL's own spelling of options (sslmode, host) is understood by the driver, not by the engine.
+            options = {"pool_pre_ping": True, "pool_timeout": CONNECT_TIMEOUT, "async_creator": self.connect}
+        # Parameters of a failing statement can be secrets, and errors are logged.
+        self._engine = create_async_engine(self.url, hide_parameters=True, **options)
         if self.is_sqlite:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
             event.listen(self._engine.sync_engine, "begin", _begin_sqlite)
@@ -97,9 +89,13 @@ class Database:
             async with self._opening:
                 if self._lookups is None:
                     self._lookups = await asyncpg.create_pool(
-                        self.driver_address, min_size=1, max_size=LOOKUP_CONNECTIONS, reset=_leave_as_is
+                        min_size=1, max_size=LOOKUP_CONNECTIONS, reset=_leave_as_is, connect=self.connect
                     )
         return self._lookups
+
+    async def connect(self, *_: object, **__: object) -> asyncpg.Connection:
+        """A connection of the driver itself to PostgreSQL. Pools pass arguments on; the address holds all of them."""
+        return await asyncpg.connect(self.driver_address, timeout=CONNECT_TIMEOUT, command_timeout=COMMAND_TIMEOUT)
 
     @property
     def driver_address(self) -> str:
@@ -122,6 +118,8 @@ def _driver_url(address: str) -> URL:
     drivers = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
     if url.get_backend_name() not in drivers:
         raise ValueError(f"sqlite:///… or postgresql://… is needed, not {url.get_backend_name()!r}.")
+    if not url.database:
+        raise ValueError("the name of a database is missing at the end of the address.")
     return url.set(drivername=drivers[url.get_backend_name()])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Select
 
-from fieldgate.db.database import Database
+from fieldgate.db.database import CONNECT_TIMEOUT, Database
 
 
 class Lookup:
@@ -28,5 +28,6 @@ class Lookup:
             row: Sequence[Any] | None = self._database.sqlite_reader().execute(self._sql, arguments).fetchone()
             return row
         pool = await self._database.postgres_pool()
-        found = await pool.fetchrow(self._sql, *arguments)
+        async with pool.acquire(timeout=CONNECT_TIMEOUT) as connection:
+            found = await connection.fetchrow(self._sql, *arguments)
         return None if found is None else tuple(found)

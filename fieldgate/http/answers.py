@@ -1,16 +1,18 @@
 """An answer ready to be sent, and the headers all of them carry."""
 
 import hashlib
+from asyncio import to_thread
 from collections.abc import Callable, Collection, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
 
 from fieldgate import __version__
 from fieldgate.http import compression
+from fieldgate.http.errors import Header
 from fieldgate.http.language import Language
 
-Header = tuple[bytes, bytes]
 Send = Callable[[Any], Any]
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")  # the order of the Allow header
@@ -37,7 +39,7 @@ NEVER_STORE: Header = (b"cache-control", b"no-store")
 
 
 class Answer(msgspec.Struct):
-    """Status, headers and body. What differs from request to request (its id) is added when it is sent."""
+    """Status, headers and body. What differs from request to request, such as its id, is added when it is sent."""
 
     status: int
     headers: list[Header]
@@ -68,27 +70,26 @@ def tag_of(*parts: object) -> bytes:
     return b'"' + digest.hexdigest().encode() + b'"'
 
 
-def finish(
-    status: int,
-    headers: Sequence[Header],
-    content_type: bytes,
-    body: bytes,
-    coding: str = "",
-    etag: bytes = b"",
-) -> Answer:
-    """Compress where it pays, and write down type, length and validator."""
-    complete = [*headers, (b"content-type", content_type)]
+def tag_of_body(body: bytes) -> bytes:
+    """A strong validator where nothing is known but the body itself."""
+    return b'"' + hashlib.blake2b(body, digest_size=12).hexdigest().encode() + b'"'
+
+
+async def finish(answer: Answer, coding: str) -> Answer:
+    """Compress where it pays, and write down length and validator."""
+    body, etag, headers = answer.body, answer.etag, [*answer.headers]
     if coding and len(body) > compression.SMALLEST:
-        body = compression.compress(body, coding)
-        complete.append((b"content-encoding", coding.encode()))
-    else:
-        coding = ""
-    if etag:
+        # A large body keeps a core busy for a while: not the one that answers everybody else.
+        is_long = len(body) > compression.LONG
+        body = await to_thread(compression.compress, body, coding) if is_long else compression.compress(body, coding)
+        headers.append((b"content-encoding", coding.encode()))
         # A compressed body is another representation, so it has another strong validator.
-        etag = etag if not coding else etag[:-1] + b"-" + coding.encode() + b'"'
-        complete.append((b"etag", etag))
-    complete.append((b"content-length", str(len(body)).encode()))
-    return Answer(status, complete, body, etag)
+        etag = etag and etag[:-1] + b"-" + coding.encode() + b'"'
+    if etag:
+        headers.append((b"etag", etag))
+    if answer.status != HTTPStatus.NO_CONTENT:
+        headers.append((b"content-length", str(len(body)).encode()))
+    return Answer(answer.status, headers, body, etag)
 
 
 def is_unchanged(answer: Answer, if_none_match: bytes) -> bool:

@@ -1,8 +1,8 @@
 """What a request asks for, read once from its head.
 
 Everything in `Asked` follows from the path, the query and a few headers, and from nothing else. Requests repeat
-themselves, so an endpoint remembers the last few thousand heads it has read; what remains per request is to
-find the head in a dictionary.
+themselves, so an endpoint remembers a few thousand heads it has read; what remains per request is to find the
+head in a dictionary.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class Head(msgspec.Struct, frozen=True):
     @property
     def size(self) -> int:
         sent = (self.path, self.query, self.accept, self.accept_language, self.accept_encoding, self.prefer)
-        return sum(map(len, sent))
+        return sum(map(len, sent)) + len(self.page_language)
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -81,6 +81,9 @@ def read_head(operation: Operation, head: Head, path_values: Mapping[str, str]) 
     is_strict = parameters.wants_strict(head.prefer)
     if ignored and is_strict:
         raise parameters.refuse(ignored, known)
+    if operation.shape is Shape.READY:
+        # No link in it can carry them on: whatever else was sent, it is one answer, to be made once.
+        given, ignored = {name: value for name, value in given.items() if name in known}, []
     language = preferred(head.accept_language)
     if chosen is Format.PAGE and head.page_language:
         language = preferred(head.page_language)

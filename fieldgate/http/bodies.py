@@ -17,10 +17,6 @@ MOST_FIELDS = 100
 READABLE = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
 
 
-class Disconnected(Exception):
-    """The client went away before its body was complete."""
-
-
 async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int) -> bytes:
     """The whole body, refused as soon as it is known to be longer than the limit."""
     declared = headers.get(b"content-length", b"0")
@@ -31,7 +27,7 @@ async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int
     while True:
         event = await receive()
         if event["type"] == "http.disconnect":
-            raise Disconnected
+            raise BadRequest(Message("The body ended before it was complete."))
         chunk = event.get("body", b"")
         size += len(chunk)
         if size > limit:
@@ -68,10 +64,10 @@ def _json(body: bytes) -> dict[str, Any]:
 
 
 def _urlencoded(body: bytes) -> dict[str, Any]:
+    if body.count(b"&") >= MOST_FIELDS:
+        raise BadRequest(Message("There are too many fields; at most {most} are taken.", most=MOST_FIELDS))
     try:
-        return dict(
-            parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict")
-        )
+        return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict"))
     except ValueError:
         raise BadRequest(Message("The form cannot be read: it must be percent-encoded UTF-8.")) from None
 

@@ -23,6 +23,7 @@ class Client(msgspec.Struct, frozen=True):
 class Exchange(msgspec.Struct):
     """One request, read and with its caller known: what handlers draw from."""
 
+    method: str
     asked: Asked
     caller: Caller
     client: Client
@@ -46,6 +47,8 @@ _BY_TYPE: dict[Any, Take] = {
 
 def takes(operation: Operation, services: Mapping[type, object]) -> dict[str, Take]:
     """Where each parameter of the handler comes from. What nobody provides is an error at start-up."""
+    if operation.changes_with is not None:
+        _refuse_to_keep_what_is_not_for_all(operation)
     return {name: _take(operation, name, kind, services) for name, kind in operation.parameters.items()}
 
 
@@ -61,3 +64,10 @@ def _take(operation: Operation, name: str, kind: Any, services: Mapping[type, ob
     if kind in services:
         return lambda _: services[kind]
     raise LookupError(f"{operation.name}: nobody provides {name}: {kind}")
+
+
+def _refuse_to_keep_what_is_not_for_all(operation: Operation) -> None:
+    """A kept answer goes to everybody who asks the same: it must not be made from who asks, or be a write."""
+    personal = {Exchange, Client} & set(operation.parameters.values())
+    if operation.method != "GET" or personal:
+        raise LookupError(f"{operation.name}: an answer that is kept cannot depend on {personal or operation.method}")

@@ -7,8 +7,9 @@ from functools import lru_cache
 import brotli
 import zstandard
 
-from fieldgate.http.ranking import weighed
+from fieldgate.http.ranking import LONGEST, weighed
 
+LONG = 64 * 1024  # bytes; above, compressing takes milliseconds
 SMALLEST = 1024  # bytes; below, compressing costs more than it saves
 
 _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
@@ -18,9 +19,13 @@ _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@lru_cache(maxsize=1024)
 def coding(accept_encoding: bytes) -> str:
     """The content coding to use, or "" for none. Our order decides between codings the client likes equally."""
+    return _coding(accept_encoding[:LONGEST])
+
+
+@lru_cache(maxsize=1024)
+def _coding(accept_encoding: bytes) -> str:
     wanted = {name.lower(): quality for name, quality in weighed(accept_encoding)}
     best, chosen = 0.0, ""
     for name in _COMPRESSORS:

@@ -9,15 +9,15 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from enum import Enum
-from http.cookies import CookieError, SimpleCookie
 from typing import Protocol
 
 import msgspec
 
+from fieldgate.http.cookies import read_cookie
 from fieldgate.http.errors import Forbidden, Unauthorized
 from fieldgate.http.language import Message
 
-SESSION_COOKIE = "fieldgate_session"
+SESSION_COOKIE = b"fieldgate_session"
 CSRF_HEADER = b"x-csrftoken"
 LONGEST = 4096  # characters of a credential; nobody means more
 
@@ -84,7 +84,7 @@ async def identify(headers: Mapping[bytes, bytes], client: str, accounts: Authen
     authorization = headers.get(b"authorization", b"").decode("latin-1").strip()
     if authorization:
         return await _by_authorization(authorization, client, accounts)
-    token = session_token(headers.get(b"cookie", b""))
+    token = read_cookie(headers.get(b"cookie", b""), SESSION_COOKIE).decode("latin-1")
     if token:
         # A session that is over is no error: the page is shown as to the public, and offers to log in.
         return await accounts.by_session(token) or ANONYMOUS
@@ -92,8 +92,8 @@ async def identify(headers: Mapping[bytes, bytes], client: str, accounts: Authen
 
 
 async def _by_authorization(authorization: str, client: str, accounts: Authenticator) -> Caller:
-    scheme, _, rest = authorization.partition(" ")
-    rest = rest.strip()
+    scheme, *parts = authorization.split(maxsplit=1)
+    rest = parts[0] if parts else ""
     known = scheme.lower()
     if len(authorization) > LONGEST:
         raise Unauthorized(BAD_TOKEN)
@@ -129,17 +129,6 @@ def _basic(encoded: str) -> tuple[str, str]:
     if not colon or "\0" in text:
         raise Unauthorized(BAD_BASIC)
     return username, password
-
-
-def session_token(cookie: bytes) -> str:
-    """The session's secret in a Cookie header, or ""."""
-    if SESSION_COOKIE.encode() not in cookie:
-        return ""
-    try:
-        morsel = SimpleCookie(cookie.decode("latin-1")).get(SESSION_COOKIE)
-    except CookieError:
-        return ""
-    return morsel.value if morsel is not None and len(morsel.value) <= LONGEST else ""
 
 
 def csrf_token(session: str) -> str:

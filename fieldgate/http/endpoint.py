@@ -11,14 +11,15 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.db import OUT_OF_REACH, Changes
+from fieldgate.db import Changes, is_out_of_reach
 from fieldgate.http import answers, bodies
-from fieldgate.http.answers import Answer, Header
+from fieldgate.http.answers import Answer
 from fieldgate.http.asking import LANGUAGE_COOKIE, Asked, Head, read_head
 from fieldgate.http.calling import Client, Exchange, takes
+from fieldgate.http.cookies import read_cookie
 from fieldgate.http.cors import Cors
 from fieldgate.http.credentials import ANONYMOUS, Authenticator, Caller, identify, refuse_forgery
-from fieldgate.http.errors import BadRequest, MethodNotAllowed, NotFound, Problem, Unauthorized, Unavailable
+from fieldgate.http.errors import BadRequest, Header, MethodNotAllowed, NotFound, Problem, Unauthorized, Unavailable
 from fieldgate.http.fields import read_fields
 from fieldgate.http.keeping import Kept
 from fieldgate.http.language import Message, preferred
@@ -51,8 +52,8 @@ class Site(msgspec.Struct, frozen=True):
     services: Mapping[type, object]
 
 
-class Request(msgspec.Struct, frozen=True):
-    """A request as it came in."""
+class Request(msgspec.Struct):
+    """A request as it came in, and who sent it, once that is known."""
 
     method: str
     path: bytes
@@ -61,6 +62,7 @@ class Request(msgspec.Struct, frozen=True):
     headers: Mapping[bytes, bytes]
     client: Client
     receive: bodies.Receive
+    caller: Caller = ANONYMOUS
 
 
 class Endpoint:
@@ -89,54 +91,54 @@ class Endpoint:
             scope["method"], scope["raw_path"], path_values, scope["query_string"], headers, client, receive
         )  # fmt: skip
         request_id = site.observer.request_id(headers, is_trusted=site.origins.trusts(peer))
-        caller = ANONYMOUS
         try:
             if not is_clean:
                 raise BadRequest(Message("A header that can only be sent once was sent twice."))
             origin = site.origins.of(scope["scheme"], peer, headers) if self._checks_host else NO_ORIGIN
-            answer, caller = await self._answer(request, origin)
-        except bodies.Disconnected:
-            return
+            answer = await self._answer(request, origin)
         except Exception as error:
-            answer = self._refuse(error, request, request_id)
+            answer = await answers.finish(self._refuse(error, request, request_id), coding="")
         extra: list[Header] = [(b"x-request-id", request_id), *site.cors.headers(headers.get(b"origin", b""))]
         status = await answers.transmit(send, answer, extra, headers, request.method)
-        site.observer.observe(request, self._path, status, started, request_id, caller.username)
+        site.observer.observe(request, self._path, status, started, request_id, request.caller.username)
 
-    async def _answer(self, request: Request, origin: Origin) -> tuple[Answer, Caller]:
-        if request.method == "OPTIONS" and self._first is not None:
-            language = preferred(request.headers.get(b"accept-language", b""))
-            return self._renderer.describe(language, request.headers), ANONYMOUS
+    async def _answer(self, request: Request, origin: Origin) -> Answer:
         operation = self._operations.get(request.method, self._first)
         try:
             if operation is None:
                 raise NotFound
+            if request.method == "OPTIONS":
+                return await self._describe(request)
             asked = self._ask(operation, request, origin)
         except Problem:
             # Of two mistakes, a wrong credential is told first, as in both live systems.
             await self._identify(request)
             raise
-        caller = await self._identify(request)
+        await self._identify(request)
         if request.method not in self._operations:
             raise MethodNotAllowed(request.method[:20], self._renderer.allowed.decode())
-        if operation.needs_user and caller.is_anonymous:
+        if operation.needs_user and request.caller.is_anonymous:
             raise Unauthorized
-        exchange = Exchange(asked, caller, request.client, request.headers)
+        exchange = Exchange(request.method, asked, request.caller, request.client, request.headers)
         if operation.changes_with is not None and asked.format is Format.JSON and not operation.asks_who:
-            return await self._kept(operation, exchange), caller
+            return await self._kept(operation, exchange)
         if request.method not in _SAFE:
             await self._read_body(operation, exchange, request)
-        return await self._make(operation, exchange), caller
+        return await self._make(operation, exchange)
 
-    async def _identify(self, request: Request) -> Caller:
+    async def _describe(self, request: Request) -> Answer:
+        if b"access-control-request-method" not in request.headers:  # a browser's preflight carries no credentials
+            await self._identify(request)
+        language = preferred(request.headers.get(b"accept-language", b""))
+        return await answers.finish(self._renderer.describe(language, request.headers), coding="")
+
+    async def _identify(self, request: Request) -> None:
         if b"authorization" in request.headers or b"cookie" in request.headers:
-            return await identify(request.headers, request.client.address, self._site.accounts)
-        return ANONYMOUS
+            request.caller = await identify(request.headers, request.client.address, self._site.accounts)
 
     def _ask(self, operation: Operation, request: Request, origin: Origin) -> Asked:
         """What the request asks for, from memory where the same head was read before."""
         get = request.headers.get
-        cookie = get(b"cookie", b"")
         head = Head(
             request.path,
             request.query,
@@ -145,7 +147,7 @@ class Endpoint:
             get(b"accept-language", b""),
             get(b"accept-encoding", b""),
             get(b"prefer", b""),
-            _page_language(cookie) if LANGUAGE_COOKIE in cookie else b"",
+            read_cookie(get(b"cookie", b""), LANGUAGE_COOKIE),
         )
         if operation.method != "GET":
             return read_head(operation, head, request.path_values)
@@ -160,8 +162,7 @@ class Endpoint:
 
     async def _kept(self, operation: Operation, exchange: Exchange) -> Answer:
         """The answer for the data as it is now: a ready one, or one that is made and kept."""
-        version = tuple([await self._site.changes.version(topic) for topic in operation.changes_with or ()])
-        key = (exchange.asked.identity, version)
+        key = (exchange.asked.identity, await self._site.changes.versions(operation.changes_with or ()))
         answer = self._site.kept.get(key)
         if answer is None:
             answer = await self._make(operation, exchange, answers.tag_of(*key))
@@ -178,7 +179,8 @@ class Endpoint:
     async def _make(self, operation: Operation, exchange: Exchange, etag: bytes = b"") -> Answer:
         arguments = {name: take(exchange) for name, take in self._takes[operation.method].items()}
         result = await operation.handler(**arguments)
-        return self._renderer.render(operation, exchange, result, etag)
+        answer = self._renderer.render(operation, exchange, result, etag)
+        return await answers.finish(answer, exchange.asked.coding)
 
     def _refuse(self, error: Exception, request: Request, request_id: bytes) -> Answer:
         language = preferred(request.headers.get(b"accept-language", b""))
@@ -186,7 +188,7 @@ class Endpoint:
             return self._renderer.refuse(error, language)
         known_by = {"request_id": request_id.decode("latin-1"), "path": request.path.decode("latin-1")}
         log.error("failed", exc_info=error, extra=known_by)
-        return self._renderer.refuse(Unavailable() if isinstance(error, OUT_OF_REACH) else Problem(), language)
+        return self._renderer.refuse(Unavailable() if is_out_of_reach(error) else Problem(), language)
 
 
 def _headers(raw: Sequence[Header]) -> tuple[dict[bytes, bytes], bool]:
@@ -203,11 +205,3 @@ def _headers(raw: Sequence[Header]) -> tuple[dict[bytes, bytes], bool]:
         else:
             joined[name] = value
     return joined, is_clean
-
-
-def _page_language(cookie: bytes) -> bytes:
-    for pair in cookie.split(b";"):
-        name, _, value = pair.strip().partition(b"=")
-        if name == LANGUAGE_COOKIE:
-            return value
-    return b""

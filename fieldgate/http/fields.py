@@ -27,7 +27,7 @@ def read_fields(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absen
     """An instance of the struct, or `Invalid` with every field that is missing or cannot be taken."""
     taken: dict[str, Any] = {}
     wrong: dict[str, list[Message]] = {}
-    for field in msgspec.structs.fields(kind):
+    for field in _fields(kind):
         value = values.get(field.encode_name)
         if value is None or (blank_is_absent and value == ""):
             if field.required:
@@ -43,6 +43,11 @@ def read_fields(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absen
     if wrong:
         raise Invalid(wrong)
     return kind(**taken)
+
+
+@cache
+def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(kind)
 
 
 @cache

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from babel.messages.pofile import read_po
 
-from fieldgate.http.ranking import ranked
+from fieldgate.http.ranking import LONGEST, ranked
 
 LOCALE = Path(__file__).parent.parent / "locale"
 
@@ -69,9 +69,13 @@ def catalogue(language: Language) -> dict[str, str]:
         return {str(entry.id): str(entry.string) for entry in read_po(file) if entry.id and entry.string}
 
 
-@lru_cache(maxsize=1024)
 def preferred(header: bytes) -> Language:
     """The best language of an Accept-Language header: never an error, English where nothing fits."""
+    return _preferred(header[:LONGEST])
+
+
+@lru_cache(maxsize=1024)
+def _preferred(header: bytes) -> Language:
     for tag, _ in ranked(header):
         primary = tag.split("-", 1)[0].lower()
         if primary == "*":

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from fieldgate.http.errors import NotAcceptable, NotFound
 from fieldgate.http.language import Message
-from fieldgate.http.ranking import weighed
+from fieldgate.http.ranking import LONGEST, weighed
 
 
 class Format(Enum):
@@ -31,7 +31,7 @@ def choose(offered: Sequence[Format], word: str, accept: bytes) -> Format:
                 return candidate
         words = ", ".join(candidate.word for candidate in offered)
         raise NotFound(Message("There is no format {format} here; try one of: {known}.", format=word[:40], known=words))
-    return _by_accept(tuple(offered), accept)
+    return _by_accept(tuple(offered), accept[:LONGEST])
 
 
 @lru_cache(maxsize=1024)

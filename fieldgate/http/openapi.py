@@ -57,6 +57,9 @@ HEADERS: dict[str, dict[str, Any]] = {
     },
 }
 _ALWAYS = ("Allow", "Vary", "Content-Language", "X-Request-ID")
+# Where a response names one of these it always carries it; the others only when there is something to tell.
+for _name in (*_ALWAYS, "ETag", "Retry-After", "WWW-Authenticate"):
+    HEADERS[_name]["required"] = True
 
 REFUSALS: dict[int, tuple[str, str, tuple[str, ...]]] = {
     400: ("The request cannot be taken: a parameter, the body or the host is wrong.", "Refusal", ()),
@@ -172,7 +175,7 @@ def _document(operations: Sequence[Operation]) -> dict[str, Any]:
     schemas, components = msgspec.json.schema_components(
         kinds, schema_hook=_schema_of_link, ref_template=SCHEMA_PATH + "{name}"
     )
-    by_kind = dict(zip([repr(kind) for kind in kinds], schemas, strict=True))
+    by_kind = dict(zip(kinds, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _describe(operation, by_kind)
@@ -202,9 +205,9 @@ def _schema_of_link(kind: type) -> dict[str, Any]:
     raise NotImplementedError(kind)
 
 
-def _describe(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+def _describe(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
     responses: dict[str, Any] = {str(operation.status): _success(operation, schemas)}
-    if operation.method == "GET" and not operation.secret:
+    if operation.method == "GET" and not operation.volatile:
         responses["304"] = {"description": "You hold this answer already.", "headers": _headers("ETag")}
     statuses = {401, 503, *operation.refusals}
     if operation.checks_host:
@@ -222,7 +225,7 @@ def _describe(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
         "security": ([] if operation.needs_user else [{}]) + [{name: []} for name in _SECURITY],
     }
     if operation.body is not None:
-        schema = schemas[repr(operation.body)]
+        schema = schemas[operation.body]
         described["requestBody"] = {
             "required": True,
             "content": {media_type: {"schema": schema} for media_type in READABLE},
@@ -230,15 +233,15 @@ def _describe(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     return described
 
 
-def _success(operation: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
-    names: tuple[str, ...] = ("ETag",) if operation.method == "GET" and not operation.secret else ()
+def _success(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
+    names: tuple[str, ...] = ("ETag",) if operation.method == "GET" and not operation.volatile else ()
     if operation.shape is Shape.NOTHING:
         return {"description": "Done.", "headers": _headers()}
     content: dict[str, Any] = {}
     if operation.shape is Shape.READY and operation.of is None:
         content[operation.media_type or operation.formats[0].media_type] = {"schema": operation.schema or _TEXT}
         return {"description": "Done.", "headers": _headers(), "content": content}
-    schema, example = schemas[repr(operation.of)], operation.example
+    schema, example = schemas[operation.of], operation.example
     if operation.shape is Shape.LIST:
         names = (*names, "Link", "Fieldgate-Limit")
         schema = _envelope(schema)

@@ -11,7 +11,7 @@ A handler takes what its parameters say: `Page`, `Language`, `Origin`, `Asked`, 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
 
@@ -23,7 +23,6 @@ from fieldgate.http.negotiation import Format
 
 Handler = Callable[..., Awaitable[Any]]
 Declare = Callable[[Handler], "Operation"]
-Record = TypeVar("Record")
 
 EITHER = (Format.JSON, Format.PAGE)
 
@@ -72,7 +71,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     checks_host: bool = True
     # A form of our own pages checks its CSRF token itself, as a field of the body.
     checks_forgery: bool = True
-    secret: bool = False
+    # Never to be stored: secrets, and states of the moment.
+    volatile: bool = False
     # What follows is read from the handler's signature.
     parameters: Mapping[str, Any] = {}
     asks_who: bool = False  # the answer depends on the caller

@@ -26,8 +26,11 @@ FORWARDED = (
     b"x-forwarded-prefix",
 )
 
+LONGEST = 300  # characters of a host or prefix; a name of the network has at most 253
+
 _HOST = re.compile(r"(?P<name>[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?\.?|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
-_PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)*/?")
+_PREFIX = re.compile(r"(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._~-]+)*/?")
+_PORT = re.compile(r"(?:6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|\d{1,4})", re.ASCII)
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 _EVERYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104  (compared with, not bound to)
 
@@ -51,10 +54,11 @@ class Origins:
 
     def of(self, scheme: str, peer: str, headers: Mapping[bytes, bytes]) -> Origin:
         """The origin of a request; refuses a host that is not ours."""
+        host = headers.get(b"host", b"")[:LONGEST]
         if self._trusted and self.trusts(peer):
-            forwarded = tuple(_nearest(headers.get(name, b"")) for name in FORWARDED)
-            return self._of_host(scheme, headers.get(b"host", b""), forwarded)
-        return self._of_host(scheme, headers.get(b"host", b""), ("", "", "", ""))
+            proto, named, port, prefix = (_nearest(headers.get(name, b"")) for name in FORWARDED)
+            return self._of_host(scheme, host, (proto, named, port, prefix))
+        return self._of_host(scheme, host, ("", "", "", ""))
 
     def client(self, peer: str, headers: Mapping[bytes, bytes]) -> str:
         """The address of the caller's machine: the last one in X-Forwarded-For that is no proxy of ours."""
@@ -62,11 +66,10 @@ class Origins:
             return peer
         hops = headers.get(b"x-forwarded-for", b"").decode("latin-1").split(",")
         for hop in reversed([hop.strip() for hop in hops if hop.strip()]):
-            if not _is_address(hop):
-                return peer
-            if not self.trusts(hop):
-                return hop
-            peer = hop
+            address = _address_of(hop)
+            if not self.trusts(address):
+                return address
+            peer = address
         return peer
 
     def _trusts_uncached(self, address: str) -> bool:
@@ -76,17 +79,17 @@ class Origins:
         said_scheme, said_host, said_port, prefix = forwarded
         scheme = said_scheme.lower() or scheme
         match = _HOST.fullmatch((said_host or host.decode("latin-1")).lower())
+        port = (match and match["port"]) or said_port
         if (
             match is None
             or scheme not in _DEFAULT_PORTS
-            or not (said_port.isdigit() or not said_port)
+            or not _PORT.fullmatch(port or _DEFAULT_PORTS[scheme])
             or not _PREFIX.fullmatch(prefix)
             or not self._is_allowed(match["name"])
         ):
             raise BadRequest(Message("This service does not answer for the host of the request."))
         if self._fixed:
             return Origin(self._fixed, self._fixed.startswith("https:"))
-        port = match["port"] or said_port
         shown = match["name"] if not port or port == _DEFAULT_PORTS[scheme] else f"{match['name']}:{port}"
         return Origin(f"{scheme}://{shown}{prefix.rstrip('/')}", scheme == "https")
 
@@ -131,12 +134,14 @@ def _bracketed(host: str) -> str:
 
 def _nearest(header: bytes) -> str:
     """The last member: the one the proxy next to us wrote. Earlier ones anybody can have sent."""
-    return header.decode("latin-1").rsplit(",", 1)[-1].strip()
+    return header.decode("latin-1").rsplit(",", 1)[-1].strip()[:LONGEST]
 
 
-def _is_address(text: str) -> bool:
+def _address_of(hop: str) -> str:
+    """The address in a member of X-Forwarded-For, with or without a port; "" if there is none to be read."""
+    bare = re.fullmatch(r"\[(.+)\](?::\d+)?|([^:]+):\d+", hop)
+    address = (bare[1] or bare[2]) if bare else hop
     try:
-        ipaddress.ip_address(text)
+        return str(ipaddress.ip_address(address[:LONGEST]))
     except ValueError:
-        return False
-    return True
+        return ""

@@ -16,14 +16,10 @@ PAGING = frozenset({"limit", "offset", "start"})
 
 def read_query(query: bytes) -> dict[str, str]:
     """The parameters of a query, each once."""
+    if query.count(b"&") >= MOST:
+        raise BadRequest(Message("There are too many parameters; at most {most} are taken.", most=MOST))
     try:
-        pairs = parse_qsl(
-            query.decode("ascii"),
-            keep_blank_values=True,
-            max_num_fields=MOST,
-            encoding="utf-8",
-            errors="strict",
-        )
+        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, encoding="utf-8", errors="strict")
     except ValueError:
         raise BadRequest(
             Message("The query of the address cannot be read: it must be percent-encoded UTF-8.")
@@ -40,9 +36,12 @@ def unknown(parameters: Mapping[str, str], known: Iterable[str]) -> list[str]:
 
 
 def wants_strict(prefer: bytes) -> bool:
-    """Whether `Prefer: handling=strict` (RFC 7240) was sent."""
-    members = prefer.decode("latin-1").lower().split(",")
-    return any(member.split(";")[0].replace(" ", "") == "handling=strict" for member in members)
+    """Whether `Prefer: handling=strict` (RFC 7240) was sent; the first word on handling counts."""
+    for member in prefer.decode("latin-1").lower().split(","):
+        name, _, value = member.split(";")[0].partition("=")
+        if name.strip() == "handling":
+            return value.strip().strip('"') == "strict"
+    return False
 
 
 def refuse(names: Iterable[str], known: Iterable[str]) -> Invalid:

@@ -1,5 +1,7 @@
 """Headers that rank their members with q-values (Accept, Accept-Language, Accept-Encoding), read in one place."""
 
+LONGEST = 1000  # bytes of such a header that are read, and remembered; nobody means more
+
 
 def ranked(header: bytes) -> list[tuple[str, float]]:
     """The members with a q above zero, best first; equals keep their order. What cannot be read is left out."""

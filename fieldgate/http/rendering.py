@@ -7,16 +7,18 @@ from typing import Any, Protocol
 import msgspec
 
 from fieldgate.http import answers, bodies, links, parameters
-from fieldgate.http.answers import Answer, Header
+from fieldgate.http.answers import Answer
 from fieldgate.http.asking import Asked
 from fieldgate.http.calling import Exchange
 from fieldgate.http.cors import Cors
 from fieldgate.http.credentials import Caller
-from fieldgate.http.errors import Problem
+from fieldgate.http.errors import Header, Problem
 from fieldgate.http.language import Language
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, Operation
 from fieldgate.http.pagination import MAXIMUM_LIMIT, Slice, envelope, neighbours
+
+JSON: Header = (b"content-type", Format.JSON.content_type)
 
 
 class View(msgspec.Struct, frozen=True):
@@ -83,12 +85,12 @@ class Renderer:
             )  # fmt: skip
             return self._draw(view)
         caching = answers.REVALIDATE_PRIVATELY if operation.asks_who else answers.REVALIDATE
-        if operation.secret or operation.method != "GET":
+        if operation.volatile or operation.method != "GET":
             caching, etag = answers.NEVER_STORE, b""
         else:
-            etag = etag or answers.tag_of(body)
-        headers += [answers.DATA_POLICY, caching]
-        return answers.finish(operation.status, headers, Format.JSON.content_type, body, asked.coding, etag)
+            etag = etag or answers.tag_of_body(body)
+        headers += [answers.DATA_POLICY, caching, JSON]
+        return Answer(operation.status, headers, body, etag)
 
     def refuse(self, problem: Problem, language: Language) -> Answer:
         """A problem, said in the caller's language."""
@@ -97,10 +99,10 @@ class Renderer:
             answers.DATA_POLICY,
             answers.content_language(language),
             answers.NEVER_STORE,
+            JSON,
             *problem.headers,
         ]
-        body = msgspec.json.encode(problem.body(language))
-        return answers.finish(problem.status, headers, Format.JSON.content_type, body)
+        return Answer(problem.status, headers, msgspec.json.encode(problem.body(language)))
 
     def describe(self, language: Language, headers: Mapping[bytes, bytes]) -> Answer:
         """The answer to OPTIONS, which is also the answer to a browser's preflight."""
@@ -115,9 +117,10 @@ class Renderer:
             *self._always,
             answers.DATA_POLICY,
             answers.content_language(language),
+            JSON,
             *self._cors.preflight(self.allowed, headers),
         ]
-        return answers.finish(HTTPStatus.OK, complete, Format.JSON.content_type, msgspec.json.encode(body))
+        return Answer(HTTPStatus.OK, complete, msgspec.json.encode(body))
 
     def _common(self, asked: Asked) -> list[Header]:
         headers = [*self._always, answers.content_language(asked.language)]
@@ -131,10 +134,11 @@ class Renderer:
         """The common headers for an answer that a handler wrote itself; its own win."""
         own = dict(ready.headers)
         headers = [header for header in (*self._common(asked), answers.PAGE_POLICY) if header[0] not in own]
-        headers += [header for header in ready.headers if header[0] != b"content-type"]
-        content_type = own.get(b"content-type", b"text/plain; charset=utf-8")
-        etag = etag if ready.status == HTTPStatus.OK else b""
-        return answers.finish(ready.status, headers, content_type, ready.body, asked.coding, etag)
+        if ready.status != HTTPStatus.OK or answers.NEVER_STORE in ready.headers:
+            etag = b""
+        else:
+            etag = etag or answers.tag_of_body(ready.body)
+        return Answer(ready.status, [*headers, *ready.headers], ready.body, etag)
 
     def _draw(self, view: View) -> Answer:
         """The page of an exchange. It shows who is logged in, so it is each caller's own."""
@@ -144,9 +148,10 @@ class Renderer:
             answers.vary(*answers.VARY_BY_CALLER, *self._cors.vary),
             answers.PAGE_POLICY,
             answers.REVALIDATE_PRIVATELY,
+            (b"content-type", Format.PAGE.content_type),
         ]
-        etag = answers.tag_of(page) if view.operation.method == "GET" else b""
-        return answers.finish(view.status, headers, Format.PAGE.content_type, page, view.asked.coding, etag)
+        etag = answers.tag_of_body(page) if view.operation.method == "GET" else b""
+        return Answer(view.status, headers, page, etag)
 
 
 def _list_headers(asked: Asked, next_page: str | None, previous_page: str | None) -> list[Header]:

@@ -1,7 +1,7 @@
 """Which endpoint a path belongs to.
 
-Most paths are found whole in a dictionary. Those with names in braces are found by their number of segments, so
-that looking one up does not grow with the number of endpoints.
+Most paths are found whole in a dictionary. Of those with names in braces, only the few with as many segments are
+compared.
 """
 
 from collections import defaultdict
@@ -29,7 +29,9 @@ class Routes(Generic[Target]):
         exact = self._exact.get(path)
         if exact is not None:
             return exact, {}
-        segments = path.removeprefix("/").removesuffix("/").split("/")
+        if not path.startswith("/"):
+            return None
+        segments = path[1:].removesuffix("/").split("/")
         for pattern, target in self._patterns.get(len(segments), ()):
             values = _match(pattern, segments)
             if values is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from fieldgate import __version__
-from fieldgate.db import OUT_OF_REACH, Database, schema
+from fieldgate.db import Database, is_out_of_reach, schema
 from fieldgate.http.answers import NEVER_STORE, Answer
 from fieldgate.http.calling import Client, Exchange
 from fieldgate.http.errors import Forbidden, Unavailable
@@ -36,8 +36,10 @@ class Readiness:
     async def is_ready(self) -> bool:
         try:
             return await schema.current(self._database) == schema.NEEDED
-        except OUT_OF_REACH:
-            return False
+        except Exception as error:
+            if is_out_of_reach(error):
+                return False
+            raise
 
 
 @ready(
@@ -49,6 +51,7 @@ class Readiness:
     example={"status": "alive", "version": __version__},
     formats=(Format.JSON,),
     checks_host=False,
+    volatile=True,
 )
 async def healthz() -> Answer:
     return _json(Health("alive"))
@@ -66,6 +69,7 @@ async def healthz() -> Answer:
     example={"status": "ready", "version": __version__},
     formats=(Format.JSON,),
     checks_host=False,
+    volatile=True,
 )
 async def readyz(readiness: Readiness) -> Answer:
     if not await readiness.is_ready():
@@ -80,6 +84,7 @@ async def readyz(readiness: Readiness) -> Answer:
     tag=TAG,
     formats=(Format.JSON,),
     media_type="text/plain",
+    volatile=True,
     refusals=(403,),
 )
 async def metrics(exchange: Exchange, client: Client, settings: Settings, observer: Observer) -> Answer:

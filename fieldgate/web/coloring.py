@@ -1,46 +1,46 @@
 """JSON as HTML that people read: indented, coloured by kind, links that work."""
 
+from html import escape
 from typing import Any
 
 import msgspec
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 INDENT = "    "
 
 
 def colored(body: bytes) -> Markup:
     """The JSON of an answer as markup. Everything in it is escaped; only http addresses become links."""
-    return _value(msgspec.json.decode(body), "")
+    pieces: list[str] = []
+    _write(msgspec.json.decode(body), "\n", pieces)
+    return Markup("".join(pieces))  # noqa: S704  (every piece below is ours or escaped)
 
 
-def _value(value: Any, margin: str) -> Markup:
+def _write(value: Any, newline: str, pieces: list[str]) -> None:
+    """Add the markup of a value. Plain text is joined once at the end: pages can hold a thousand records."""
     if isinstance(value, dict):
-        members = [
-            Markup('<b class="key">{}</b>: {}').format(_quoted(key), _value(each, margin + INDENT))
-            for key, each in value.items()
-        ]
-        return _block("{", "}", members, margin)
-    if isinstance(value, list):
-        return _block("[", "]", [_value(each, margin + INDENT) for each in value], margin)
-    if isinstance(value, str):
-        return _text(value)
-    kind = "constant" if value is None or isinstance(value, bool) else "number"
-    return Markup('<span class="{}">{}</span>').format(kind, msgspec.json.encode(value).decode())
+        _block(
+            "{", "}", [(f'<b class="key">{_quoted(key)}</b>: ', each) for key, each in value.items()], newline, pieces
+        )
+    elif isinstance(value, list):
+        _block("[", "]", [("", each) for each in value], newline, pieces)
+    elif isinstance(value, str):
+        shown = f'<span class="string">{_quoted(value)}</span>'
+        is_link = value.startswith(("http://", "https://"))
+        pieces.append(f'<a href="{escape(value)}">{shown}</a>' if is_link else shown)
+    else:
+        kind = "constant" if value is None or isinstance(value, bool) else "number"
+        pieces.append(f'<span class="{kind}">{msgspec.json.encode(value).decode()}</span>')
 
 
-def _block(opening: str, closing: str, members: list[Markup], margin: str) -> Markup:
-    if not members:
-        return escape(opening + closing)
-    inner = Markup(",\n").join(escape(margin + INDENT) + member for member in members)
-    return Markup("{}\n{}\n{}{}").format(opening, inner, margin, closing)
+def _block(opening: str, closing: str, members: list[tuple[str, Any]], newline: str, pieces: list[str]) -> None:
+    pieces.append(opening)
+    inner = newline + INDENT
+    for number, (label, value) in enumerate(members):
+        pieces += ("," if number else "", inner, label)
+        _write(value, inner, pieces)
+    pieces.append(newline + closing if members else closing)
 
 
-def _text(value: str) -> Markup:
-    shown = Markup('<span class="string">{}</span>').format(_quoted(value))
-    if value.startswith(("http://", "https://")):
-        return Markup('<a href="{}">{}</a>').format(value, shown)
-    return shown
-
-
-def _quoted(text: str) -> Markup:
+def _quoted(text: str) -> str:
     return escape(msgspec.json.encode(text).decode())

@@ -3,7 +3,6 @@
 import hmac
 from collections.abc import Mapping
 from datetime import timedelta
-from http.cookies import SimpleCookie
 from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
 
@@ -14,11 +13,12 @@ from fieldgate.accounts.authentication import Accounts
 from fieldgate.accounts.records import Login
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
-from fieldgate.http.answers import NEVER_STORE, REVALIDATE, Answer, Header
+from fieldgate.http.answers import NEVER_STORE, REVALIDATE, REVALIDATE_PRIVATELY, Answer, content_language
 from fieldgate.http.asking import LANGUAGE_COOKIE, Asked
 from fieldgate.http.calling import Client, Exchange
+from fieldgate.http.cookies import set_cookie
 from fieldgate.http.credentials import FORGED, SESSION_COOKIE, Caller, Means
-from fieldgate.http.errors import Forbidden, NotFound, Problem
+from fieldgate.http.errors import Forbidden, Header, NotFound, Problem
 from fieldgate.http.language import Language, Message
 from fieldgate.http.negotiation import Format
 from fieldgate.http.openapi import Description
@@ -30,6 +30,7 @@ from fieldgate.web.pages import Pages
 
 TAG = "Pages"
 HTML: Header = (b"content-type", Format.PAGE.content_type)
+ENGLISH: Header = content_language(Language.ENGLISH)  # what the description of the interface is written in
 DOCUMENTATION_POLICY: Header = (
     b"content-security-policy",
     # Swagger UI writes style attributes; scripts, data and pictures still come from here alone.
@@ -60,7 +61,7 @@ class LogoutForm(msgspec.Struct, frozen=True):
     described=False,
 )
 async def start(asked: Asked, caller: Caller, pages: Pages) -> Answer:
-    return Answer(200, [HTML, REVALIDATE], pages.draw("start.html", asked, caller))
+    return Answer(200, [HTML, REVALIDATE_PRIVATELY], pages.draw("start.html", asked, caller))
 
 
 @ready(
@@ -106,7 +107,7 @@ async def login(
         return page
     lifetime = timedelta(seconds=settings.session_lifetime)
     token = await store.issue_token(account.id, IssuedBy.SESSION, now() + lifetime)
-    cookie = _cookie(SESSION_COOKIE, token, asked.origin, settings.session_lifetime, is_secret=True)
+    cookie = set_cookie(SESSION_COOKIE, token, asked.origin, settings.session_lifetime, is_secret=True)
     return _redirect(asked.origin, body.next, cookie)
 
 
@@ -125,7 +126,7 @@ async def logout(body: LogoutForm, asked: Asked, caller: Caller, store: AccountS
         if not hmac.compare_digest(body.csrf_token.encode(), caller.csrf_token.encode()):
             raise Forbidden(FORGED)
         await store.revoke_secret(caller.secret)
-    return _redirect(asked.origin, body.next, _cookie(SESSION_COOKIE, "", asked.origin, 0, is_secret=True))
+    return _redirect(asked.origin, body.next, set_cookie(SESSION_COOKIE, "", asked.origin, 0, is_secret=True))
 
 
 @ready(
@@ -139,7 +140,7 @@ async def logout(body: LogoutForm, asked: Asked, caller: Caller, store: AccountS
 async def language_switch(code: str, asked: Asked, filters: Onward) -> Answer:
     if code not in {language.value for language in Language}:
         raise NotFound
-    cookie = _cookie(LANGUAGE_COOKIE.decode(), code, asked.origin, 365 * DAY, is_secret=False)
+    cookie = set_cookie(LANGUAGE_COOKIE, code, asked.origin, 365 * DAY, is_secret=False)
     return _redirect(asked.origin, filters.next, cookie)
 
 
@@ -155,7 +156,7 @@ async def language_switch(code: str, asked: Asked, filters: Onward) -> Answer:
 )
 async def openapi_json(asked: Asked, description: Description) -> Answer:
     body = description.as_json(asked.origin.base)
-    return Answer(200, [(b"content-type", b"application/json"), REVALIDATE], body)
+    return Answer(200, [(b"content-type", b"application/json"), ENGLISH, REVALIDATE], body)
 
 
 @ready(
@@ -170,7 +171,7 @@ async def openapi_json(asked: Asked, description: Description) -> Answer:
 )
 async def openapi_yaml(asked: Asked, description: Description) -> Answer:
     body = description.as_yaml(asked.origin.base)
-    return Answer(200, [(b"content-type", b"application/yaml"), REVALIDATE], body)
+    return Answer(200, [(b"content-type", b"application/yaml"), ENGLISH, REVALIDATE], body)
 
 
 @ready(
@@ -182,7 +183,7 @@ async def openapi_yaml(asked: Asked, description: Description) -> Answer:
 )
 async def swagger_ui(asked: Asked, caller: Caller, pages: Pages) -> Answer:
     page = pages.draw("swagger.html", asked, caller)
-    return Answer(200, [HTML, DOCUMENTATION_POLICY, REVALIDATE], page)
+    return Answer(200, [HTML, DOCUMENTATION_POLICY, REVALIDATE_PRIVATELY], page)
 
 
 @ready(
@@ -201,11 +202,9 @@ def comes_from_us(headers: Mapping[bytes, bytes], origin: Origin) -> bool:
     """Whether a form was sent from a page of ours, by what the browser says of where it came from."""
     if headers.get(b"sec-fetch-site", b"same-origin") not in (b"same-origin", b"none"):
         return False
-    source = headers.get(b"origin", b"").decode("latin-1")
-    if not source:
-        return True
-    hosts = {headers.get(b"host", b"").decode("latin-1"), urlsplit(origin.base).netloc}
-    return urlsplit(source).netloc in hosts
+    host, ours = headers.get(b"host", b"").decode("latin-1"), urlsplit(origin.base)
+    known = {"", f"http://{host}", f"https://{host}", f"{ours.scheme}://{ours.netloc}"}
+    return headers.get(b"origin", b"").decode("latin-1") in known
 
 
 def _login_page(pages: Pages, asked: Asked, caller: Caller, onward: str, error: str, status: int) -> Answer:
@@ -218,15 +217,6 @@ def _redirect(origin: Origin, path: str, *headers: Header) -> Answer:
     is_ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
     target = urlsplit(origin.base).path + quote(path if is_ours else "/", safe="/?&=%:@!$'()*+,;~-._")
     return Answer(303, [(b"location", target.encode()), NEVER_STORE, *headers])
-
-
-def _cookie(name: str, value: str, origin: Origin, lifetime: int, *, is_secret: bool) -> Header:
-    cookie: SimpleCookie = SimpleCookie()
-    cookie[name] = value
-    cookie[name].update({"path": (urlsplit(origin.base).path or "") + "/", "max-age": str(lifetime), "samesite": "Lax"})
-    cookie[name]["httponly"] = is_secret
-    cookie[name]["secure"] = origin.is_secure
-    return (b"set-cookie", cookie[name].OutputString().encode())
 
 
 OPERATIONS = (

@@ -142,9 +142,12 @@ async def test_a_right_password_is_checked_slowly_once_and_never_stale(database:
 async def test_a_flood_of_checks_is_turned_away_not_piled_up() -> None:
     passwords = Passwords(QUICK_HASHER)
     stored = passwords.hash(PASSWORD)
-    results = await asyncio.gather(
-        *(passwords.matches(PASSWORD, stored) for _ in range(CHECKS_WAITING + 20)), return_exceptions=True
-    )
+
+    async def check() -> bool:
+        with passwords.turn():
+            return await passwords.matches(PASSWORD, stored)
+
+    results = await asyncio.gather(*(check() for _ in range(CHECKS_WAITING + 20)), return_exceptions=True)
     refused = [result for result in results if isinstance(result, Unavailable)]
     assert len(refused) == 20
     assert results.count(True) == CHECKS_WAITING
@@ -202,3 +205,32 @@ async def test_a_use_that_cannot_be_noted_harms_nobody(
     assert await accounts.by_token(token) is not None
     await accounts.settle()
     assert "last use of a token was not noted" in caplog.text
+
+
+async def test_a_flood_is_not_charged_to_those_who_were_turned_away(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fieldgate.accounts.secrets.CHECKS_WAITING", 0)
+    accounts = await accounts_over(database, Passwords(QUICK_HASHER))
+    for _ in range(PER_USER.free + 5):
+        with pytest.raises(Unavailable):
+            await accounts.by_password("amina", PASSWORD, "192.0.2.1")
+    async with database.reading() as connection:
+        assert (await connection.execute(select(login_attempts))).all() == []
+
+
+@pytest.mark.parametrize("attacker", ["192.0.2.66", "192.0.2.1"])
+async def test_a_remembered_password_does_not_stand_out_among_guesses(database: Database, attacker: str) -> None:
+    """While an attacker is told to wait, the right password is told to wait as well, wherever it comes from."""
+    accounts = await accounts_over(database, Passwords(QUICK_HASHER))
+    store = AccountStore(database, Changes(database))
+    await store.create_user(NewUser(username="amina", password_hash=QUICK_HASHER.hash(PASSWORD)))
+    await accounts.by_password("amina", PASSWORD, "192.0.2.1")
+    for _ in range(PER_USER.free):
+        with pytest.raises(Unauthorized):
+            await accounts.by_password("amina", "wrong", attacker)
+    for password in ("wrong", PASSWORD):
+        with pytest.raises(TooManyRequests):
+            await accounts.by_password("amina", password, attacker)
+    if attacker != "192.0.2.1":
+        assert (await accounts.by_password("amina", PASSWORD, "192.0.2.1")).username == "amina", "she is not held up"

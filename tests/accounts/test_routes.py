@@ -23,7 +23,7 @@ async def works(service: Service, token: str) -> bool:
     return (await service.get(LIST, headers={"Authorization": f"Token {token}"})).status_code == 200
 
 
-@pytest.mark.parametrize("scheme", ["Token {}", "Bearer {}", "token {}", "BEARER {}", "Token  {} ", "{}"])
+@pytest.mark.parametrize("scheme", ["Token {}", "Bearer {}", "token {}", "BEARER {}", "Token  {} ", "Token\t{}", "{}"])
 async def test_ways_to_send_a_token(service: Service, scheme: str) -> None:
     token = await service.token()
     for path in (LIST, "/nowhere"):
@@ -158,7 +158,7 @@ async def test_last_use_is_noted_beside_the_request(start: Start) -> None:
 async def test_a_session_needs_the_pages_token_for_writes(service: Service) -> None:
     _, number = await service.user()
     session = await service.store.issue_token(number, IssuedBy.SESSION, None)
-    cookie = {"Cookie": f"{SESSION_COOKIE}={session}"}
+    cookie = {"Cookie": f"{SESSION_COOKIE.decode()}={session}"}
     forged = await service.request("POST", "/token/", headers=cookie)
     assert forged.status_code == 403
     wrong = await service.request("POST", "/token/", headers={**cookie, "X-CSRFToken": "x"})
@@ -167,6 +167,25 @@ async def test_a_session_needs_the_pages_token_for_writes(service: Service) -> N
     assert right.status_code == 201
     assert (await service.get("/token/", headers=cookie)).status_code == 403, "a GET must not mint tokens for a cookie"
     assert not await works(service, session), "a session is no API token"
+
+
+@pytest.mark.parametrize("others", ["", "foo[bar]=1; ", 'pref={"a":1}; ', "x; ", "fieldgate_session_old=x; "])
+async def test_other_cookies_do_not_log_anybody_out(service: Service, others: str) -> None:
+    username, number = await service.user()
+    session = await service.store.issue_token(number, IssuedBy.SESSION, None)
+    cookie = f"{others}{SESSION_COOKIE.decode()}={session}; after=1"
+    assert username in (await service.get(f"{LIST}?format=api", headers={"Cookie": cookie})).text
+
+
+async def test_head_makes_no_token(service: Service) -> None:
+    username, _ = await service.user()
+    before = len(await service.store.all_tokens())
+    head = await service.client.head("/token/", auth=basic(username))
+    assert head.status_code == 200
+    assert len(await service.store.all_tokens()) == before
+    assert (await service.client.get("/token/", auth=basic(username))).headers["Content-Length"] == head.headers[
+        "Content-Length"
+    ]
 
 
 @pytest.mark.parametrize(

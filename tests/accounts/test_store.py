@@ -131,3 +131,27 @@ async def test_accounts_tell_that_they_changed(store: AccountStore, database: Da
     await store.revoke_secret(token)
     await store.disable_user("amina")
     assert await changes.version("accounts") == before + 4
+
+
+async def test_tokens_that_stopped_working_long_ago_are_forgotten(store: AccountStore, database: Database) -> None:
+    number, other = await make(store), await make(store, "other")
+    for user, expires in ((number, None), (number, now() - timedelta(days=31)), (other, now() - timedelta(days=29))):
+        await store.issue_token(user, IssuedBy.COMMAND, expires)
+    revoked = await store.issue_token(number, IssuedBy.HTTP, None)
+    await store.revoke_secret(revoked)
+    await store.issue_token(number, IssuedBy.HTTP, None)
+    assert [row.username for row in await store.all_tokens()] == ["amina", "other", "amina", "amina"]
+
+
+async def test_a_new_password_ends_sessions_and_an_account_can_be_opened_again(store: AccountStore) -> None:
+    number = await make(store)
+    session = await store.issue_token(number, IssuedBy.SESSION, None)
+    token = await store.issue_token(number, IssuedBy.COMMAND, None)
+    await store.set_password("amina", "y")
+    assert await store.holder(session, Means.SESSION) is None
+    assert await store.holder(token, Means.TOKEN) is not None
+    await store.disable_user("amina")
+    await store.enable_user("amina")
+    assert await store.holder(token, Means.TOKEN) is not None
+    assert await store.revoke_all(number) == 1
+    assert await store.holder(token, Means.TOKEN) is None

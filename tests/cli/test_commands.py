@@ -1,6 +1,7 @@
 """The commands as people type them, on both databases."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import httpx
@@ -9,7 +10,7 @@ from click.testing import CliRunner
 
 from fieldgate.cli import main
 from tests.conftest import PASSWORD, running
-from tests.processes import run
+from tests.processes import FIELDGATE, run
 
 
 def made(data: Path, *options: str, name: str = "amina", environment: dict[str, str] | None = None) -> None:
@@ -45,6 +46,13 @@ def test_a_user_and_a_token(tmp_path: Path) -> None:
         (("user", "create", "x", "--password-stdin", "--country", "KENYA"), PASSWORD, "three letters such as KEN"),
         (("user", "disable", "nobody"), "", "There is no user nobody."),
         (("token", "create", "nobody"), "", "There is no user nobody"),
+        (("user", "create", "ﷺ" * 20, "--password-stdin"), PASSWORD, "at most 150"),
+        (("user", "create", "x", "--password-stdin"), "x" * 1001, "The password is too long"),
+        (("user", "create", "x", "--password-stdin", "--first", "a\nb"), PASSWORD, "a name of at most 150 letters"),
+        (("user", "enable", "nobody"), "", "There is no user nobody."),
+        (("user", "password", "nobody", "--password-stdin"), PASSWORD, "There is no user nobody."),
+        (("token", "revoke", "99999999999999999999"), "", "is not in the range"),
+        (("token", "create", "x", "--expires", "9999999d"), "", "a time such as 90d, 12h or 30m is needed"),
         (("token", "create", "x", "--expires", "soon"), "", "a time such as 90d, 12h or 30m is needed, not 'soon'."),
     ],
 )
@@ -65,6 +73,10 @@ def test_a_name_is_taken_once(tmp_path: Path) -> None:
     ("variable", "value", "message"),
     [
         ("FIELDGATE_PORT", "many", "FIELDGATE_PORT: a whole number from 0 to 65535 is needed, not 'many'."),
+        ("FIELDGATE_DATABASE_URL", "foo", "FIELDGATE_DATABASE_URL: Could not parse"),
+        ("FIELDGATE_DATABASE_URL", "sqlite://", "the name of a database is missing"),
+        ("FIELDGATE_DATABASE_URL", "postgresql://u@127.0.0.1:9/d", "The database cannot be reached: "),
+        ("FIELDGATE_DATABASE_URL", "postgresql://u@nowhere.invalid/d", "The database cannot be reached: "),
         ("FIELDGATE_DATABASE_URL", "mysql://h/d", "FIELDGATE_DATABASE_URL: sqlite:///… or postgresql://… is needed"),
     ],
 )
@@ -72,6 +84,33 @@ def test_bad_settings_are_named(tmp_path: Path, variable: str, value: str, messa
     done = run("user", "list", data=tmp_path, environment={variable: value})
     assert done.returncode == 1
     assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / "fieldgate.db").write_text("not a database, but long enough to be looked at " * 50)
+    done = run("user", "list", data=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "Error: The database cannot be used: file is not a database\n")
+
+
+def test_a_misspelt_setting_is_told(tmp_path: Path) -> None:
+    done = run("user", "list", data=tmp_path, environment={"FIELDGATE_ALOWED_HOSTS": "x"})
+    assert (done.returncode, done.stderr) == (0, "Warning: FIELDGATE_ALOWED_HOSTS is no setting, and has no effect.\n")
+
+
+def test_a_password_can_be_changed_and_an_account_closed_and_opened(tmp_path: Path) -> None:
+    made(tmp_path)
+    done = run("user", "password", "amina", "--password-stdin", data=tmp_path, stdin="another password")
+    assert done.stdout == "user amina has a new password\n"
+    run("user", "disable", "amina", data=tmp_path)
+    assert run("user", "enable", "amina", data=tmp_path).stdout == "user amina enabled\n"
+    assert run("token", "create", "amina", data=tmp_path).returncode == 0
+
+
+def test_a_password_that_is_no_text(tmp_path: Path) -> None:
+    command: list[str | Path] = [FIELDGATE, "user", "create", "amina", "--password-stdin", "--data", tmp_path]
+    done = subprocess.run(command, input=b"\xff" * 20, capture_output=True, check=False)
+    assert done.stderr == b"Error: The password on standard input must be UTF-8.\n"
 
 
 def test_postgresql_is_migrated_by_command_only(tmp_path: Path, database_url: str, kind_of_database: str) -> None:

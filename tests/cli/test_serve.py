@@ -100,7 +100,41 @@ def test_a_second_demo_start_works_with_new_secrets(tmp_path: Path) -> None:
         with Served(tmp_path, "--demo") as served, served.client() as client:
             tokens.append(served.printed("token"))
             assert client.get(LIST, headers={"Authorization": f"Token {tokens[-1]}"}).status_code == 200
+            refused = [client.get(LIST, headers={"Authorization": f"Token {old}"}).status_code for old in tokens[:-1]]
+            assert refused == [401] * len(refused), "those of earlier starts are revoked"
     assert tokens[0] != tokens[1]
+
+
+def test_a_port_that_is_taken(tmp_path: Path, served: Served) -> None:
+    done = run("serve", "--port", str(served.port), data=tmp_path)
+    assert done.returncode == 1
+    assert f"Port {served.port} is taken by another program." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("host", "message"), [("nowhere.invalid", "there is no address"), ("192.0.2.1", "cannot be used")]
+)
+def test_a_host_that_is_not_ours(tmp_path: Path, host: str, message: str) -> None:
+    done = run("serve", "--host", host, data=tmp_path)
+    assert done.returncode != 0
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_demo_on_localhost_by_name(tmp_path: Path) -> None:
+    with Served(tmp_path, "--demo", "--host", "localhost") as served:
+        assert f"listening on http://localhost:{served.port}" in served.output
+
+
+def test_bodies_that_break_off_are_answered_in_our_shape(served: Served) -> None:
+    head = b"POST /get_auth_token HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    for rest in (b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", b"Content-Length: 50\r\n\r\n{}"):
+        with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
+            connection.sendall(head + rest)
+            connection.shutdown(socket.SHUT_WR)
+            answer = connection.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 400"), answer
+        assert b'{"detail":"The body ended before it was complete."}' in answer
 
 
 def _half_sent(port: int, body: bytes) -> socket.socket:

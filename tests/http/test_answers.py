@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.http.answers import Answer
+from fieldgate.http.calling import Client, Exchange, takes
 from fieldgate.http.compression import coding
 from fieldgate.http.endpoint import LONGEST_HEAD, REMEMBERED_HEADS
 from fieldgate.http.keeping import Kept
+from fieldgate.http.language import Language, Message, preferred
+from fieldgate.http.operations import creation, detail
 from tests.conftest import Service, Start
 
 LIST = "/api/v2/permissions/"
@@ -168,13 +171,14 @@ def test_choosing_a_coding(header: str, expected: str) -> None:
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 3000)), max_size=200))
 def test_kept_answers_stay_within_their_bound(puts: list[tuple[int, int]]) -> None:
     kept = Kept(10_000)
-    for key, size in puts:
+    for number, size in puts:
+        key = ("x" * number, (number,))
         answer = Answer(200, [], b"x" * size)
         kept.put(key, answer)
         found = kept.get(key)
         assert found is answer or (answer.size > 2500 and found is not answer)
         assert kept.held <= 10_000
-        assert kept.held == sum(each.size for each in kept._answers.values())
+        assert kept.held == sum(each.size + 4 * len(key[0]) for key, each in kept._answers.items())
 
 
 async def test_cors_for_listed_origins(start: Start) -> None:
@@ -209,3 +213,54 @@ async def test_heads_are_remembered_within_a_bound(service: Service) -> None:
     before = len(endpoint._heads)
     await service.get(f"{LIST}?long={'x' * LONGEST_HEAD}")
     assert len(endpoint._heads) == before, "a long one is not worth the memory"
+
+
+async def test_long_questions_take_no_memory(start: Start) -> None:
+    """Nothing that a stranger sends at length stays: not as a key of answers, of heads, or of read headers."""
+    async with start() as service:
+        endpoint, _ = service.app._routes.find(DETAIL)
+        kept = endpoint._site.kept
+        before = kept.held
+        for number in range(20):
+            await service.get(f"{DETAIL}?{number}={'%F0%9F%98%80' * 4500}")
+            for name in ("Accept-Language", "Accept-Encoding", "Prefer", "Cookie"):
+                value = f"fieldgate_language={number}{'x' * 3000}" if name == "Cookie" else f"{number}{'x' * 3000}"
+                await service.get(DETAIL, headers={name: value})
+        assert kept.held - before < 40_000
+        assert sum(head.size for head in endpoint._heads) < 40_000
+    assert preferred(b"x" * 10_000 + b",fr") is Language.ENGLISH
+    assert coding(b" " * 2000 + b"gzip") == ""
+
+
+async def test_a_file_or_page_is_one_answer_whatever_is_asked(start: Start) -> None:
+    async with start() as service:
+        first = await service.get("/api-docs/openapi.json")
+        kept = service.app._routes.find(DETAIL)[0]._site.kept
+        before = kept.held
+        for number in range(5):
+            again = await service.get(f"/api-docs/openapi.json?x={number}")
+            assert again.headers["ETag"] == first.headers["ETag"]
+        assert kept.held == before
+
+
+def test_what_is_kept_is_for_everybody() -> None:
+    """Declaring that an answer may be kept, though it depends on who asks, is an error at start-up."""
+    for kind in (Exchange, Client):
+
+        async def personal(asking: object) -> None: ...
+
+        personal.__annotations__["asking"] = kind
+        declared = detail("/x/", title=Message("x"), about=Message("x"), tag="x", changes_with=())(personal)
+        with pytest.raises(LookupError, match="an answer that is kept cannot depend on"):
+            takes(declared, {})
+
+    async def write() -> None: ...
+
+    declared = creation("/x/", title=Message("x"), about=Message("x"), tag="x", changes_with=())(write)
+    with pytest.raises(LookupError, match="cannot depend on POST"):
+        takes(declared, {})
+
+    async def lost(nobody: int) -> None: ...
+
+    with pytest.raises(LookupError, match="nobody provides nobody"):
+        takes(detail("/x/", title=Message("x"), about=Message("x"), tag="x")(lost), {})

@@ -53,7 +53,7 @@ def _others() -> list[Row]:
         *(("GET", LIST, {"Authorization": value}, 401, "detail", BAD_SCHEME)
           for value in ("Digest username=x", "Negotiate abc=", "AWS4-HMAC-SHA256 Credential=x")),
         *(("GET", LIST, {"Host": host}, 400, "detail", BAD_HOST)
-          for host in ("evil.example", "", "127.0.0.1@evil.example", "a b", "127.0.0.1:x")),
+          for host in ("evil.example", "", "127.0.0.1@evil.example", "a b", "127.0.0.1:x", "127.0.0.1:65536")),
         *((method, path, {}, 405, "detail",
            f"{method} is not possible here; these methods are: GET, HEAD, OPTIONS.")
           for path in (LIST, DETAIL) for method in ("POST", "PUT", "PATCH", "DELETE", "TRACE", "FOO")),
@@ -64,12 +64,14 @@ def _others() -> list[Row]:
         *(("GET", f"/api/v2/permissions/{name}/", {}, 404, "detail", f"There is no permission {name}.")
           for name in ("nope", "VIEW_ASSET", "delete_asset", "a.b", "view_asset.xml")),
         ("GET", LIST + "?%FF", {}, 400, "detail", BAD_QUERY),
-        ("GET", LIST + "?" + "&".join(f"a{n}=1" for n in range(300)), {}, 400, "detail", BAD_QUERY),
+        ("GET", LIST + "?" + "&".join(f"a{n}=1" for n in range(300)), {}, 400, "detail",
+         "There are too many parameters; at most 200 are taken."),
+        *(("OPTIONS", path, {"Authorization": "Token nope"}, 401, "detail", BAD_TOKEN) for path in (LIST, DETAIL)),
         ("GET", LIST + "?limt=5", {"Prefer": "handling=strict"}, 400, "limt",
          "There is no such parameter. Did you mean limit?"),
         ("GET", LIST + "?zzz=5", {"Prefer": "respond-async, handling=strict"}, 400, "zzz",
          "There is no such parameter. Known ones: format, limit, offset, start."),
-        ("GET", DETAIL + "?limit=5", {"Prefer": "handling = strict"}, 400, "limit",
+        ("GET", DETAIL + "?limit=5", {"Prefer": 'handling = "strict", handling=lenient'}, 400, "limit",
          "There is no such parameter. Known ones: format."),
     ]  # fmt: skip
 
@@ -120,6 +122,8 @@ async def test_a_wrong_credential_is_told_before_other_mistakes(service: Service
         (b"[" * 50_000, "application/json", 400, {"detail": "The body is not valid JSON."}),
         (b'"\xff"', "application/json", 400, {"detail": "The body is not valid JSON."}),
         (b"username=%FF&password=x", "application/x-www-form-urlencoded", 400, None),
+        (b"a=1&" * 200, "application/x-www-form-urlencoded", 400,
+         {"detail": "There are too many fields; at most 100 are taken."}),
         (b"nonsense", "multipart/form-data; boundary=x", 400, {"detail": "The multipart body cannot be read."}),
         (b"nonsense", "multipart/form-data", 400, {"detail": "The multipart body cannot be read."}),
         (b"x", "text/plain", 415, None),
@@ -179,3 +183,9 @@ async def test_basic_credentials_with_odd_characters(service: Service) -> None:
     username, _ = await service.user("Émile@field.example")
     answer = await service.get(LIST, auth=httpx.BasicAuth(username, PASSWORD))
     assert answer.status_code == 200
+
+
+async def test_the_first_word_on_handling_counts(service: Service) -> None:
+    answer = await service.get(f"{LIST}?zzz=1", headers={"Prefer": "handling=lenient, handling=strict"})
+    assert answer.status_code == 200
+    assert "Preference-Applied" not in answer.headers

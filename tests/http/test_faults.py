@@ -13,7 +13,7 @@ from fieldgate.http.language import Message
 from fieldgate.http.operations import Operation, detail
 from fieldgate.http.service import Health
 from fieldgate.settings import Settings
-from tests.conftest import BASE, Service, Start
+from tests.conftest import BASE, PASSWORD, Service, Start
 
 
 def broken() -> Operation:
@@ -65,7 +65,7 @@ async def test_a_database_that_cannot_be_reached(tmp_path: Path) -> None:
         assert answer.headers["Retry-After"]
 
 
-async def test_a_client_that_goes_away_gets_no_answer(service: Service) -> None:
+async def test_a_body_that_ends_early_is_told_in_our_shape(service: Service) -> None:
     events: list[Any] = [
         {"type": "http.request", "body": b'{"user', "more_body": True},
         {"type": "http.disconnect"},
@@ -84,7 +84,8 @@ async def test_a_client_that_goes_away_gets_no_answer(service: Service) -> None:
         "scheme": "http", "client": None,
     }  # fmt: skip
     await service.app(scope, receive, send)
-    assert sent == []
+    assert sent[0]["status"] == 400
+    assert sent[1]["body"] == b'{"detail":"The body ended before it was complete."}'
 
 
 async def test_an_id_is_taken_from_a_trusted_proxy_only(start: Start) -> None:
@@ -103,7 +104,8 @@ async def test_measurements_are_for_those_who_may(start: Start) -> None:
     loopback = (ipaddress.ip_network("127.0.0.1"),)
     async with start(trusted_proxies=loopback) as service:
         assert (await service.get("/metrics")).status_code == 200
-        assert (await service.get("/metrics", headers={"X-Forwarded-For": "192.0.2.1"})).status_code == 403
+        for hop in ("192.0.2.1", "192.0.2.1:5555", "[2001:db8::1]:80", "nonsense"):
+            assert (await service.get("/metrics", headers={"X-Forwarded-For": hop})).status_code == 403
     async with start() as service:
         await service.request("FOO" * 10, "/nowhere")
         text = (await service.get("/metrics")).text
@@ -113,6 +115,10 @@ async def test_measurements_are_for_those_who_may(start: Start) -> None:
 async def test_a_request_writes_a_line(start: Start, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     async with start(access_log=True) as service:
         await service.get("/nowhere/%0a%22?secret=1")
+        username, _ = await service.user()
+        refused = await service.client.delete("/token/", auth=httpx.BasicAuth(username, PASSWORD))
     line = capfdbinary.readouterr().err
+    assert refused.status_code == 404
+    assert f'"user":"{username}"'.encode() in line, "who was refused is known too"
     assert b'"path":"/nowhere/%0a%22","status":404' in line
     assert b"secret" not in line

@@ -26,6 +26,7 @@ ROUTES = Routes({"/": "root", "/a/": "a", "/a/{id}/": "one", "/a/{id}/b/{name}":
         ("/a//", None),
         ("/a//b/c", None),
         ("//a", None),
+        ("a/7", None),
         ("/a/7/c/d", None),
         ("/a/7/b/c/d", None),
     ],
@@ -34,7 +35,17 @@ def test_finding(path: str, expected: object) -> None:
     assert ROUTES.find(path) == expected
 
 
-@given(st.text())
-def test_any_path_has_an_answer(path: str) -> None:
-    found = ROUTES.find(path)
-    assert found is None or path.startswith("/") or path.count("/") <= 1
+@given(st.lists(st.text(st.characters(exclude_characters="/"), min_size=1), max_size=5), st.sampled_from(["", "/"]))
+def test_segments_come_back_as_they_were_sent(segments: list[str], end: str) -> None:
+    found = ROUTES.find("/" + "/".join(segments) + end)
+    match segments:
+        case ["a", "mini"]:
+            assert found == ("mini", {})
+        case ["a", number]:
+            assert found == ("one", {"id": number})
+        case ["a", number, "b", name]:
+            assert found == ("two", {"id": number, "name": name})
+        case ["a"] | ["x"]:
+            assert found == (segments[0], {})
+        case _:
+            assert found == (("root", {}) if not segments and not end else None)

@@ -166,13 +166,26 @@ async def test_another_site_cannot_log_anybody_in(service: Service, headers: dic
 async def test_pages_are_not_shared_between_readers(service: Service) -> None:
     username, number = await service.user()
     session = await service.store.issue_token(number, IssuedBy.SESSION, None)
-    known = await service.get(f"{LIST}?format=api", headers={"Cookie": f"{SESSION_COOKIE}={session}"})
+    known = await service.get(f"{LIST}?format=api", headers={"Cookie": f"{SESSION_COOKIE.decode()}={session}"})
     public = await service.get(f"{LIST}?format=api")
     assert username in known.text
     assert username not in public.text
     assert known.headers["ETag"] != public.headers["ETag"]
     assert known.headers["Cache-Control"] == "private, no-cache"
     assert {"Cookie", "Authorization"} <= set(known.headers["Vary"].split(", "))
+
+
+@pytest.mark.parametrize("path", ["/", "/api-docs/swagger-ui/", f"{LIST}?format=api"])
+async def test_pages_can_be_validated_but_not_shared(service: Service, path: str) -> None:
+    answer = await service.get(path)
+    assert answer.headers["Cache-Control"] == "private, no-cache"
+    again = await service.get(path, headers={"If-None-Match": answer.headers["ETag"]})
+    assert again.status_code == 304
+
+
+async def test_the_description_says_what_language_it_is_in(service: Service) -> None:
+    for path in ("/api-docs/openapi.json", "/api-docs/openapi.yaml"):
+        assert (await service.get(path, headers={"Accept-Language": "ar"})).headers["Content-Language"] == "en"
 
 
 async def test_files_of_pages_may_be_kept_for_ever(service: Service) -> None:

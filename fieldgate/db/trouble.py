@@ -1,0 +1,39 @@
+"""Which errors mean that the database is out of reach for now, and which that something is wrong with us."""
+
+import errno
+import socket
+import sqlite3
+
+import asyncpg
+import sqlalchemy.exc
+
+_NETWORK = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.ENOENT}
+_SQLITE = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+}
+# Classes of PostgreSQL's error codes: connection exceptions, insufficient resources, operator intervention.
+_POSTGRES = ("08", "53", "57")
+
+
+def is_out_of_reach(error: BaseException | None) -> bool:
+    """Whether another try later may succeed: the database is away, full, or has no time for us."""
+    if error is None:
+        return False
+    if isinstance(error, ConnectionError | TimeoutError | socket.gaierror | asyncpg.InterfaceError):
+        return True
+    if isinstance(error, asyncpg.PostgresError):
+        return str(error.sqlstate).startswith(_POSTGRES)
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF in _SQLITE
+    if isinstance(error, sqlalchemy.exc.TimeoutError):
+        return True
+    if isinstance(error, sqlalchemy.exc.DBAPIError):
+        return error.connection_invalidated or is_out_of_reach(error.orig)
+    if isinstance(error, OSError):
+        return error.errno in _NETWORK
+    # SQLAlchemy wraps the driver's error in one of its own, and keeps the first as the cause.
+    return is_out_of_reach(error.__cause__)

@@ -1,0 +1,30 @@
+"""Cookies: ours among whatever else the browser sends, and ours as they are set."""
+
+from http.cookies import SimpleCookie
+from urllib.parse import urlsplit
+
+from fieldgate.http.errors import Header
+from fieldgate.http.origin import Origin
+
+LONGEST = 4096  # characters of a cookie of ours; nobody means more
+
+
+def read_cookie(header: bytes, name: bytes) -> bytes:
+    """The value of one cookie, or b"". Other cookies may look as they like: they are not ours to judge."""
+    if name in header:
+        for pair in header.split(b";"):
+            key, _, value = pair.strip().partition(b"=")
+            if key == name and len(value) <= LONGEST:
+                return value
+    return b""
+
+
+def set_cookie(name: bytes, value: str, origin: Origin, lifetime: int, *, is_secret: bool) -> Header:
+    """The header that sets a cookie for the whole service; a lifetime of 0 removes it."""
+    cookie: SimpleCookie = SimpleCookie()
+    key = name.decode()
+    cookie[key] = value
+    cookie[key].update({"path": urlsplit(origin.base).path + "/", "max-age": str(lifetime), "samesite": "Lax"})
+    cookie[key]["httponly"] = is_secret
+    cookie[key]["secure"] = origin.is_secure
+    return (b"set-cookie", cookie[key].OutputString().encode())

@@ -1,0 +1,74 @@
+"""Which errors are worth another try later, told by the errors the databases really raise."""
+
+import sqlite3
+from pathlib import Path
+
+import asyncpg
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+
+from fieldgate.db import Database, is_out_of_reach
+
+
+async def trouble(database: Database, statement: str) -> Exception:
+    with pytest.raises((SQLAlchemyError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError)) as raised:
+        async with database.transaction() as connection:
+            await connection.execute(text(statement), {"secret": "hunter2"} if ":secret" in statement else {})
+    error: Exception = raised.value
+    return error
+
+
+async def test_a_mistake_of_ours_is_no_trouble_and_shows_no_parameters(database: Database) -> None:
+    error = await trouble(database, "SELECT nope FROM changes WHERE topic = :secret")
+    assert not is_out_of_reach(error)
+    assert "hunter2" not in str(error)
+
+
+@pytest.mark.parametrize("address", ["postgresql://u@127.0.0.1:9/d", "postgresql://u@nowhere.invalid/d"])
+async def test_a_server_that_is_not_there(address: str) -> None:
+    database = Database(address)
+    assert is_out_of_reach(await trouble(database, "SELECT 1"))
+    await database.close()
+
+
+@pytest.mark.parametrize("kind_of_database", ["postgresql"], indirect=True)
+async def test_a_server_that_restarts(database: Database) -> None:
+    ended = text("SELECT pg_terminate_backend(pg_backend_pid())")
+    with pytest.raises((SQLAlchemyError, asyncpg.PostgresError)) as raised:
+        async with database.transaction() as connection:
+            await connection.execute(ended)
+    assert is_out_of_reach(raised.value)
+    async with database.reading() as connection:
+        assert (await connection.execute(text("SELECT 1"))).scalar_one() == 1, "the next one is a new connection"
+
+
+@pytest.mark.parametrize("kind_of_database", ["postgresql"], indirect=True)
+async def test_options_in_postgresqls_own_spelling_are_understood(database: Database) -> None:
+    spelled = Database(database.url.update_query_dict({"sslmode": "prefer"}).render_as_string(hide_password=False))
+    async with spelled.reading() as connection:
+        assert (await connection.execute(text("SELECT 1"))).scalar_one() == 1
+    pool = await spelled.postgres_pool()
+    assert await pool.fetchval("SELECT 2") == 2
+    await spelled.close()
+
+
+async def test_a_writer_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fieldgate.db.database._SQLITE_PRAGMAS", ("PRAGMA busy_timeout = 1",))
+    database = Database(f"sqlite:///{tmp_path}/fieldgate.db")
+    other = sqlite3.connect(tmp_path / "fieldgate.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert is_out_of_reach(await trouble(database, "SELECT 1"))
+    other.close()
+    await database.close()
+
+
+def test_other_errors() -> None:
+    assert not is_out_of_reach(ValueError())
+    assert not is_out_of_reach(None)
+    assert is_out_of_reach(TimeoutError())
+    assert is_out_of_reach(OSError(113, "No route to host"))
+    assert not is_out_of_reach(OSError(13, "Permission denied"))
+    wrapped = RuntimeError()
+    wrapped.__cause__ = ConnectionResetError()
+    assert is_out_of_reach(wrapped)
