@@ -27,9 +27,6 @@ class Message:
     def __str__(self) -> str:
         return Language.ENGLISH.say(self)
 
-    def __repr__(self) -> str:
-        return f"Message({str(self)!r})"
-
 
 class Language(Enum):
     ENGLISH = "en"

@@ -66,6 +66,8 @@ async def test_a_writer_that_does_not_end(tmp_path: Path, monkeypatch: pytest.Mo
 def test_other_errors() -> None:
     assert not is_out_of_reach(ValueError())
     assert not is_out_of_reach(None)
+    assert is_out_of_reach(asyncpg.TooManyConnectionsError())
+    assert not is_out_of_reach(asyncpg.UndefinedColumnError())
     assert is_out_of_reach(TimeoutError())
     assert is_out_of_reach(OSError(113, "No route to host"))
     assert not is_out_of_reach(OSError(13, "Permission denied"))

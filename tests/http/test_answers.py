@@ -14,8 +14,10 @@ from fieldgate.http.compression import coding
 from fieldgate.http.endpoint import LONGEST_HEAD, REMEMBERED_HEADS
 from fieldgate.http.keeping import Kept
 from fieldgate.http.language import Language, Message, preferred
-from fieldgate.http.operations import creation, detail
-from tests.conftest import Service, Start
+from fieldgate.http.links import Link
+from fieldgate.http.operations import Created, creation, detail
+from fieldgate.http.service import Health
+from tests.conftest import BASE, Service, Start
 
 LIST = "/api/v2/permissions/"
 DETAIL = "/api/v2/permissions/view_asset/"
@@ -264,3 +266,16 @@ def test_what_is_kept_is_for_everybody() -> None:
 
     with pytest.raises(LookupError, match="nobody provides nobody"):
         takes(detail("/x/", title=Message("x"), about=Message("x"), tag="x")(lost), {})
+
+
+async def test_what_was_made_says_where_it_is(start: Start) -> None:
+    @creation("/api/v2/made/", of=Health, title=Message("Ready"), about=Message("Ready"), tag="x",
+              example={"status": "x", "version": "x"})  # fmt: skip
+    async def made() -> Created:
+        return Created(Health("made"), Link("/api/v2/made/7/"))
+
+    async with start(made) as service:
+        answer = await service.client.post("/api/v2/made")
+        assert answer.status_code == 201
+        assert answer.headers["Location"] == f"{BASE}/api/v2/made/7/"
+        assert answer.headers["Cache-Control"] == "no-store"

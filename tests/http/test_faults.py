@@ -1,7 +1,9 @@
 """Faults: of a handler, of the database, of the client. Never a stack trace, never an answer cut in two."""
 
 import ipaddress
+import json
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 from fieldgate.app import build
 from fieldgate.http.language import Message
+from fieldgate.http.observation import JsonLines
 from fieldgate.http.operations import Operation, detail
 from fieldgate.http.service import Health
 from fieldgate.settings import Settings
@@ -122,3 +125,22 @@ async def test_a_request_writes_a_line(start: Start, capfdbinary: pytest.Capture
     assert f'"user":"{username}"'.encode() in line, "who was refused is known too"
     assert b'"path":"/nowhere/%0a%22","status":404' in line
     assert b"secret" not in line
+
+
+def test_records_of_the_log_are_json_lines() -> None:
+    try:
+        raise RuntimeError("inside")
+    except RuntimeError:
+        trace = sys.exc_info()
+    record = logging.LogRecord("fieldgate.error", logging.ERROR, "x.py", 1, "failed\n%s", ('"',), trace)
+    record.request_id = "abc"
+    line = JsonLines().format(record)
+    assert "\n" not in line
+    told = json.loads(line)
+    assert (told["level"], told["event"], told["logger"], told["request_id"]) == (
+        "error",
+        'failed\n"',
+        "fieldgate.error",
+        "abc",
+    )
+    assert "RuntimeError: inside" in told["trace"]

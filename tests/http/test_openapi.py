@@ -3,11 +3,14 @@
 from typing import Any
 
 import msgspec
+import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
 from fieldgate.app import operations
+from fieldgate.http.language import Message
 from fieldgate.http.openapi import Description
+from fieldgate.http.operations import detail
 from tests.conftest import BASE, Service
 
 
@@ -56,6 +59,17 @@ def test_examples_fit_their_schemas() -> None:
         content = response["content"]["application/json"]
         schema = {**content["schema"], "components": described["components"]}
         Draft202012Validator(schema).validate(content["example"])
+
+
+def test_a_record_of_unknown_make_cannot_be_described() -> None:
+    class Odd:
+        pass
+
+    @detail("/odd/", of=Odd, title=Message("x"), about=Message("x"), tag="x")
+    async def odd() -> None: ...
+
+    with pytest.raises(TypeError, match="is not supported"):
+        Description([odd])
 
 
 def test_operation_ids_are_unique_and_paths_end_as_clients_know_them() -> None:

@@ -211,3 +211,14 @@ async def test_any_resource_has_a_page(start: Start) -> None:
 def test_a_page_cannot_name_a_file_that_is_not_there() -> None:
     with pytest.raises(KeyError):
         Assets().path("nope.css")
+
+
+async def test_logging_out_twice_harms_nobody(service: Service) -> None:
+    answer = await service.client.post("/logout/", data={"csrf_token": "x", "next": "/api/v2/"})
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/api/v2/")
+
+
+async def test_browsers_that_ask_for_an_icon_find_it(service: Service) -> None:
+    answer = await service.get("/favicon.ico")
+    assert answer.status_code == 303
+    assert (await service.get(answer.headers["Location"])).headers["Content-Type"] == "image/svg+xml"
