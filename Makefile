@@ -69,11 +69,11 @@ $(BIN)/uv: requirements/uv.txt
 
 $(RUN_READY): requirements/run.txt pyproject.toml | $(BIN)/uv
 	@echo "== locked dependencies of the service"
-	@$(UV) install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements/run.txt
-	@$(UV) install --quiet --compile-bytecode --python $(BIN)/python --no-deps --editable .
+	@scripts/install-locked $(VENV) --require-hashes -r requirements/run.txt
+	@scripts/install-locked $(VENV) --no-deps --editable .
 	@touch $@
 
 $(DEV_READY): requirements/dev.txt $(RUN_READY)
 	@echo "== locked dependencies of the tests"
-	@$(UV) install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	@scripts/install-locked $(VENV) --require-hashes -r requirements/dev.txt
 	@touch $@
