@@ -8,6 +8,7 @@ answer for is refused, so that nobody can make us hand out links to theirs.
 import ipaddress
 import re
 import socket
+import threading
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from urllib.parse import urlsplit
@@ -26,6 +27,7 @@ FORWARDED = (
     b"x-forwarded-prefix",
 )
 
+NAME_PATIENCE = 1.0  # seconds
 LONGEST = 300  # characters of a host or prefix; a name of the network has at most 253
 
 _HOST = re.compile(r"(?P<name>[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?\.?|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
@@ -107,7 +109,7 @@ def default_hosts(settings: Settings) -> tuple[str, ...]:
     if settings.base_url:
         names.add(_bracketed(urlsplit(settings.base_url).hostname or ""))
     if settings.host in _EVERYWHERE:
-        names.update({socket.gethostname().lower(), socket.getfqdn().lower()})
+        names.update(_own_names())
         names.update(_bracketed(address) for address in _own_addresses())
     return tuple(sorted(names - _EVERYWHERE - {"[::]"}))
 
@@ -120,6 +122,16 @@ def is_inside(address: str, networks: Iterable[Network]) -> bool:
         return False
     parsed = getattr(parsed, "ipv4_mapped", None) or parsed
     return any(parsed.version == network.version and parsed in network for network in networks)
+
+
+def _own_names() -> set[str]:
+    """What this machine calls itself. Its full name is asked of the network, which may be away: not for long."""
+    host = socket.gethostname().lower()
+    names = {host, f"{host}.local"}
+    asking = threading.Thread(target=lambda: names.add(socket.getfqdn().lower()), daemon=True)
+    asking.start()
+    asking.join(NAME_PATIENCE)
+    return set(names)
 
 
 def _own_addresses() -> Iterable[str]:
