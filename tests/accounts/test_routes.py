@@ -118,6 +118,7 @@ async def test_get_auth_token_with_a_bad_header_is_401(service: Service) -> None
     assert (await service.get("/get_auth_token")).status_code == 405
 
 
+@pytest.mark.usefixtures("long_waits")
 async def test_guessing_is_slowed_down_over_http(start: Start) -> None:
     async with start() as service:
         username, _ = await service.user()
