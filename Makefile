@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test lint bench fuzz messages lock clean
+.PHONY: help install serve test lint bench fuzz torture messages lock clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,9 +41,14 @@ lint: $(DEV_READY)  ## ruff, mypy --strict, import-linter
 bench: $(DEV_READY)  ## us, a peer and the floor, side by side
 	@scripts/need wrk wrk
 	@$(BIN)/python -m benchmarks $(BENCH)
+	@$(BIN)/python -m benchmarks.imports
 
 fuzz: $(DEV_READY)  ## ask a running service what its description allows and forbids, for minutes
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),500) $(BIN)/pytest tests/test_fuzzing.py
+
+torture: $(DEV_READY)  ## hostile files, 10,000 mutations, and kill -9 at every stage: some 20 minutes
+	@MUTATIONS=$(or $(MUTATIONS),10000) KILL_POSTS=$(or $(KILL_POSTS),200) $(BIN)/pytest -m '' tests/imports/test_killing.py \
+		tests/imports/test_hostile.py
 
 messages: $(DEV_READY)  ## collect the messages of the code into fieldgate/locale
 	@$(BIN)/python scripts/collect-messages

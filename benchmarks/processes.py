@@ -27,8 +27,8 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(command: Sequence[str], *, port: int, core: int, environment: Mapping[str, str]) -> Iterator[None]:
-    """Run a server on one core for as long as the block lasts, beginning once it accepts connections.
+def serving(command: Sequence[str], *, port: int, core: int | None, environment: Mapping[str, str]) -> Iterator[None]:
+    """Run a server, on one core if it is named, for as long as the block lasts, beginning once it accepts connections.
 
     It gets a session of its own, so that Ctrl-C reaches the rig alone and the server is stopped in good order.
     Its output goes nowhere: a log that has to be stored would be measured too.
@@ -41,7 +41,7 @@ def serving(command: Sequence[str], *, port: int, core: int, environment: Mappin
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        preexec_fn=partial(os.sched_setaffinity, 0, {core}),
+        preexec_fn=None if core is None else partial(os.sched_setaffinity, 0, {core}),
     )
     try:
         _wait_until_listening(process, port, command)

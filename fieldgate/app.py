@@ -10,6 +10,8 @@ from fieldgate.accounts.authentication import Accounts
 from fieldgate.accounts.guessing import Guessing
 from fieldgate.accounts.secrets import Passwords
 from fieldgate.accounts.store import AccountStore
+from fieldgate.assets import routes as asset_routes
+from fieldgate.assets.store import AssetStore
 from fieldgate.db import Changes, Database
 from fieldgate.http import service
 from fieldgate.http.application import Application
@@ -20,6 +22,8 @@ from fieldgate.http.observation import Observer, logging_config
 from fieldgate.http.openapi import Description
 from fieldgate.http.operations import Operation
 from fieldgate.http.origin import Origins
+from fieldgate.imports import routes as import_routes
+from fieldgate.imports.store import ImportStore
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.permissions.catalogue import Catalogue
 from fieldgate.settings import Settings
@@ -32,7 +36,12 @@ from fieldgate.web.resources import ResourcePages
 
 def operations() -> tuple[Operation, ...]:
     """Everything the service answers."""
-    resources = (*permission_routes.OPERATIONS, *account_routes.OPERATIONS)
+    resources = (
+        *permission_routes.OPERATIONS,
+        *import_routes.OPERATIONS,
+        *asset_routes.OPERATIONS,
+        *account_routes.OPERATIONS,
+    )
     pages = (*web_routes.OPERATIONS, *web_assets.OPERATIONS)
     return (*resources, service.index_of(resources), service.healthz, service.readyz, service.metrics, *pages)
 
@@ -49,9 +58,11 @@ def build(settings: Settings, *, passwords: Passwords | None = None, more: Seque
     answered = (*operations(), *more)
     provided = (
         settings, database, changes, store, accounts, observer, assets, pages,
+        ImportStore(database, changes), AssetStore(database, changes),
         Catalogue(), Description(answered), service.Readiness(database),
     )  # fmt: skip
     site = Site(
+        settings=settings,
         origins=Origins(settings),
         cors=Cors(settings),
         accounts=accounts,

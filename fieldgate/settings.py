@@ -58,6 +58,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     kept_answers: Annotated[int, Meta(description="Memory for ready answers, per process, for example `64MiB`.")] = (
         64 * MEBIBYTE
     )
+    max_upload: Annotated[int, Meta(description="Largest file that can be imported, for example `25MiB`.")] = (
+        25 * MEBIBYTE
+    )
+    import_lease: Annotated[
+        int, Meta(description="How long a worker that says nothing keeps an import, for example `30s`.")
+    ] = 30
+    import_memory: Annotated[int, Meta(description="Memory for reading one file, for example `1GiB`.")] = (
+        1024 * MEBIBYTE
+    )
+    import_seconds: Annotated[int, Meta(description="Processor time for reading one file, for example `60s`.")] = 60
+    import_retention: Annotated[int, Meta(description="How long finished imports are listed, for example `90d`.")] = (
+        90 * DAY
+    )
     metrics_from: Annotated[
         tuple[Network, ...], Meta(description="Addresses or networks that may read `/metrics`.")
     ] = LOOPBACK
@@ -156,6 +169,11 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "token_lifetime": seconds,
     "session_lifetime": seconds,
     "kept_answers": _size,
+    "max_upload": _size,
+    "import_lease": seconds,
+    "import_memory": _size,
+    "import_seconds": seconds,
+    "import_retention": seconds,
     "metrics_from": _networks,
     "access_log": _switch,
     "log_level": _level,

@@ -10,6 +10,7 @@ from fieldgate.cli.schema import migrate
 from fieldgate.cli.serve import serve
 from fieldgate.cli.tokens import token
 from fieldgate.cli.users import user
+from fieldgate.cli.worker import worker
 from fieldgate.db import is_out_of_reach
 
 
@@ -35,6 +36,7 @@ def main() -> None:
 
 
 main.add_command(serve)
+main.add_command(worker)
 main.add_command(migrate)
 main.add_command(user)
 main.add_command(token)

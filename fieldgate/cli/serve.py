@@ -7,6 +7,8 @@ import os
 import secrets
 import shutil
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -44,9 +46,10 @@ PATIENCE = 60  # seconds until a service that does not come up is worth a word
     help="Port.",
 )
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes.")
+@click.option("--no-worker", is_flag=True, help="Leave imports to `fieldgate worker` elsewhere.")
 @click.option("--demo", is_flag=True, help="Make a demo user and print its password and a token; loopback only.")
 @data_option
-def serve(host: str, port: int, workers: int, demo: bool, data: Path | None) -> None:
+def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data: Path | None) -> None:
     """Serve until stopped. Requests under way are finished first."""
     if demo and host != "localhost" and not is_inside(host, LOOPBACK):
         raise click.ClickException("--demo makes an account anybody can use, so it binds to 127.0.0.1 only.")
@@ -71,6 +74,7 @@ def serve(host: str, port: int, workers: int, demo: bool, data: Path | None) -> 
         log_access=False,
     )
     server.shown_host = host
+    server.minds_worker = not no_worker
     try:
         server.serve()
     finally:
@@ -100,10 +104,37 @@ class Server(Granian):  # type: ignore[misc, valid-type]  # chosen by Granian fo
     """Granian, which also says when it listens. Not before its processes are forked: threads do not survive that."""
 
     shown_host = ""
+    minds_worker = False
 
     def startup(self, *arguments: Any) -> None:
         super().startup(*arguments)
+        if self.minds_worker:
+            self._stopping = threading.Event()
+            self._minding = threading.Thread(target=_mind_worker, args=(self._stopping,))
+            self._minding.start()
         threading.Thread(target=_announce, args=(self.shown_host, self.bind_port), daemon=True).start()
+
+    def shutdown(self, *arguments: Any) -> None:
+        if self.minds_worker:
+            self._stopping.set()
+        try:
+            super().shutdown(*arguments)
+        finally:
+            if self.minds_worker:
+                self._minding.join()
+
+
+def _mind_worker(stopping: threading.Event) -> None:
+    """Keep one `fieldgate worker` running until we stop; it finishes the import it is at."""
+    while not stopping.is_set():
+        working = subprocess.Popen([sys.executable, "-m", "fieldgate", "worker"])
+        while working.poll() is None and not stopping.wait(0.2):
+            pass
+        if stopping.is_set():
+            working.terminate()
+            working.wait()
+        else:
+            stopping.wait(1.0)
 
 
 async def _make_ready(settings: Settings, demo: bool) -> None:

@@ -17,6 +17,16 @@ MOST_FIELDS = 100
 READABLE = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
 
 
+class UploadedFile:
+    """A file somebody sent: the name it had there, without folders, and its bytes."""
+
+    __slots__ = ("data", "name")
+
+    def __init__(self, name: str, data: bytes) -> None:
+        self.name = name
+        self.data = data
+
+
 async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int) -> bytes:
     """The whole body, refused as soon as it is known to be longer than the limit."""
     declared = headers.get(b"content-length", b"0")
@@ -73,20 +83,29 @@ def _urlencoded(body: bytes) -> dict[str, Any]:
 
 
 def _multipart(body: bytes, boundary: str) -> dict[str, Any]:
-    values: dict[str, bytes] = {}
-    name = ""
+    """Fields as text, files as `UploadedFile`; of a repeated name the last one counts."""
+    values: dict[str, str | UploadedFile] = {}
+    head: MultipartSegment | None = None
+    chunks: list[bytes] = []
     try:
         with PushMultipartParser(boundary, max_segment_count=MOST_FIELDS) as parser:
-            for part in parser.parse(body):
+            for part in (*parser.parse(body), *parser.parse(b"")):
                 if isinstance(part, MultipartSegment):
-                    name = part.name
-                    values[name] = b""
+                    head, chunks = part, []
                 elif part:
-                    values[name] += part
-            list(parser.parse(b""))
-        return {name: value.decode() for name, value in values.items()}
+                    chunks.append(bytes(part))
+                elif head is not None:
+                    data = b"".join(chunks)
+                    is_file = head.filename is not None
+                    values[head.name] = UploadedFile(_base_name(head.filename), data) if is_file else data.decode()
+                    head = None
+        return values
     except (MultipartError, UnicodeDecodeError, ValueError):
         raise BadRequest(Message("The multipart body cannot be read.")) from None
+
+
+def _base_name(name: str | None) -> str:
+    return (name or "").replace("\\", "/").rsplit("/", 1)[-1].replace("\0", "").strip()
 
 
 def _too_large(limit: int) -> TooLarge:

@@ -28,6 +28,7 @@ from fieldgate.http.observation import Observer
 from fieldgate.http.operations import Operation
 from fieldgate.http.origin import Origin, Origins
 from fieldgate.http.rendering import Drawer, Renderer
+from fieldgate.settings import Settings
 
 log = logging.getLogger("fieldgate.error")
 
@@ -42,6 +43,7 @@ _SAFE = ("GET", "HEAD")
 class Site(msgspec.Struct, frozen=True):
     """What all endpoints share."""
 
+    settings: Settings
     origins: Origins
     cors: Cors
     accounts: Authenticator
@@ -173,7 +175,8 @@ class Endpoint:
         if operation.checks_forgery:
             refuse_forgery(exchange.caller, request.headers)
         if operation.body is not None:
-            body = await bodies.read_body(request.receive, request.headers, operation.body_limit)
+            limit = operation.body_limit(self._site.settings)
+            body = await bodies.read_body(request.receive, request.headers, limit)
             exchange.body = read_fields(operation.body, bodies.read_values(request.headers, body))
 
     async def _make(self, operation: Operation, exchange: Exchange, etag: bytes = b"") -> Answer:

@@ -11,10 +11,11 @@ once, each field with its message, in the caller's language.
 from collections.abc import Mapping
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
+from fieldgate.http.bodies import UploadedFile
 from fieldgate.http.errors import Invalid
 from fieldgate.http.language import Message
 
@@ -35,6 +36,9 @@ def read_fields(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absen
             continue
         if isinstance(value, str) and "\0" in value:  # PostgreSQL cannot store it, and nobody means it
             wrong[field.encode_name] = [NO_NULLS]
+            continue
+        if isinstance(value, UploadedFile) and UploadedFile in _choices(field.type):
+            taken[field.name] = value
             continue
         try:
             taken[field.name] = msgspec.convert(value, field.type, strict=False)
@@ -58,19 +62,27 @@ def names(kind: type[msgspec.Struct]) -> frozenset[str]:
 
 def _expectation(kind: Any) -> Message:
     """What a field of this type takes, as a message."""
-    limits = msgspec.Meta()
-    while True:
-        if get_origin(kind) is Annotated:
-            kind, *extras = get_args(kind)
-            limits = next((extra for extra in extras if isinstance(extra, msgspec.Meta)), limits)
-        elif get_origin(kind) in (Union, UnionType):
-            kind = next(choice for choice in get_args(kind) if choice is not NoneType)
-        else:
-            break
+    length: int | None = None
+    while get_origin(kind) in (Annotated, Union, UnionType):
+        length = next((extra.max_length for extra in get_args(kind) if isinstance(extra, msgspec.Meta)), None) or length
+        kind = _choices(kind)[0]
+    if get_origin(kind) is Literal:
+        return Message("Choose one of: {choices}.", choices=", ".join(map(str, get_args(kind))))
     if kind is bool:
         return Message("Say true or false.")
+    if kind is UploadedFile:
+        return Message("Send a file.")
     if kind is int:
         return Message("Enter a whole number.")
-    if limits.max_length is not None:
-        return Message("Enter text of at most {length} characters.", length=limits.max_length)
+    if length is not None:
+        return Message("Enter text of at most {length} characters.", length=length)
     return Message("Enter text.")
+
+
+def _choices(kind: Any) -> list[Any]:
+    """The types a field can have, without what only annotates them, and without None."""
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    if get_origin(kind) in (Union, UnionType):
+        return [choice for choice in get_args(kind) if choice is not NoneType]
+    return [kind]

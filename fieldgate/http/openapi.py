@@ -8,7 +8,7 @@ import msgspec
 import yaml
 
 from fieldgate import __version__
-from fieldgate.http.bodies import READABLE
+from fieldgate.http.bodies import READABLE, UploadedFile
 from fieldgate.http.language import Language
 from fieldgate.http.links import Link, encode, resolve
 from fieldgate.http.negotiation import Format
@@ -70,6 +70,7 @@ REFUSALS: dict[int, tuple[str, str, tuple[str, ...]]] = {
     406: ("None of the accepted media types is on offer.", "Detail", ()),
     413: ("The body is too large.", "Detail", ()),
     415: ("The body has a type that cannot be read.", "Detail", ()),
+    422: ("The request contradicts an earlier one.", "Detail", ()),
     429: ("Too many attempts.", "Detail", ("Retry-After",)),
     500: ("A fault on our side.", "Detail", ()),
     503: ("The service is busy or not ready.", "Detail", ("Retry-After",)),
@@ -83,6 +84,7 @@ _EXAMPLES: dict[int, Any] = {
     406: {"detail": "None of the accepted types is on offer; these are: application/json, text/html."},
     413: {"detail": "The body is too large; at most 65536 bytes are taken here."},
     415: {"detail": "The body has a type that cannot be read here; send one of: application/json."},
+    422: {"detail": "This Idempotency-Key was used with other content. Send another key for another import."},
     429: {"detail": "Too many failed attempts to log in. Try again in 8 seconds."},
     500: {"detail": "Something went wrong on our side. It has been noted; please try again later."},
     503: {"detail": "The service is busy. Please try again in a few seconds."},
@@ -173,7 +175,7 @@ class Description:
 def _document(operations: Sequence[Operation]) -> dict[str, Any]:
     kinds = [kind for operation in operations for kind in (operation.of, operation.body) if kind is not None]
     schemas, components = msgspec.json.schema_components(
-        kinds, schema_hook=_schema_of_link, ref_template=SCHEMA_PATH + "{name}"
+        kinds, schema_hook=_schema_of, ref_template=SCHEMA_PATH + "{name}"
     )
     by_kind = dict(zip(kinds, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
@@ -199,9 +201,12 @@ def _document(operations: Sequence[Operation]) -> dict[str, Any]:
     }
 
 
-def _schema_of_link(kind: type) -> dict[str, Any]:
+def _schema_of(kind: type) -> dict[str, Any]:
+    """The types of ours that records and bodies hold."""
     if kind is Link:
         return {"type": "string", "format": "uri"}
+    if kind is UploadedFile:
+        return {"type": "string", "format": "binary"}
     raise NotImplementedError(kind)
 
 
@@ -225,10 +230,9 @@ def _describe(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
         "security": ([] if operation.needs_user else [{}]) + [{name: []} for name in _SECURITY],
     }
     if operation.body is not None:
-        schema = schemas[operation.body]
         described["requestBody"] = {
             "required": True,
-            "content": {media_type: {"schema": schema} for media_type in READABLE},
+            "content": {media_type: {"schema": schemas[operation.body]} for media_type in READABLE},
         }
     return described
 

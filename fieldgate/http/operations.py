@@ -20,6 +20,7 @@ from fieldgate.http.credentials import Caller, User
 from fieldgate.http.language import Message
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
+from fieldgate.settings import Settings
 
 Handler = Callable[..., Awaitable[Any]]
 Declare = Callable[[Handler], "Operation"]
@@ -43,6 +44,10 @@ class Created(msgspec.Struct, frozen=True):
     location: Link | None = None
 
 
+def _small(_: Settings) -> int:
+    return SMALL
+
+
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """One method on one path: all that routing, the exchange, pages and the OpenAPI description need to know."""
 
@@ -64,7 +69,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     # Of an operation that writes its own answer: the type it gives, where that is no `Format`, and its schema.
     media_type: str = ""
     schema: Mapping[str, Any] = {}
-    body_limit: int = SMALL
+    # How much body is taken, where it is more than a few fields: asked of the settings.
+    body_limit: Callable[[Settings], int] = _small
     # False: for operators and browsers, no part of the described interface.
     described: bool = True
     # False: answered whatever the Host header says (health checks).
@@ -124,6 +130,11 @@ def detail(path: str, **details: Any) -> Declare:
 def creation(path: str, **details: Any) -> Declare:
     """POST that makes a record: the handler returns `Created`."""
     return operation("POST", path, Shape.RECORD, **{"status": 201, **details})
+
+
+def change(path: str, **details: Any) -> Declare:
+    """PATCH: the handler takes what shall change as its `body`, and returns the record as it is then."""
+    return operation("PATCH", path, Shape.RECORD, **details)
 
 
 def deletion(path: str, **details: Any) -> Declare:

@@ -102,7 +102,7 @@ def index_of(operations: Iterable[Operation]) -> Operation:
     endpoints = {
         _label(operation.path): Link(operation.path)
         for operation in sorted(operations, key=lambda each: each.path)
-        if operation.shape is Shape.LIST and operation.path.startswith(INDEX)
+        if operation.shape is Shape.LIST and operation.path.startswith(INDEX) and "{" not in operation.path
     }
 
     @detail(

@@ -2,6 +2,8 @@
 
 from http import HTTPStatus
 
+import msgspec
+
 from fieldgate.http.links import query_string
 from fieldgate.http.rendering import View
 from fieldgate.web.coloring import colored
@@ -9,6 +11,8 @@ from fieldgate.web.pages import Pages
 
 # What a reader learns from; the rest protects the page.
 SHOWN = (b"allow", b"vary", b"content-language", b"link", b"fieldgate-limit", b"fieldgate-ignored")
+# Resources whose page tells more than their JSON does.
+TEMPLATES = {"import_detail": "import.html"}
 
 
 class ResourcePages:
@@ -23,9 +27,10 @@ class ResourcePages:
         shown = [("Content-Type", "application/json")]
         shown += [(name.decode().title(), value.decode("latin-1")) for name, value in view.headers if name in SHOWN]
         return self._pages.draw(
-            "resource.html",
+            TEMPLATES.get(view.operation.name, "resource.html"),
             asked,
             view.caller,
+            record=msgspec.json.decode(view.body),
             title=asked.language.say(view.operation.title),
             about=asked.language.say(view.operation.about),
             method=view.operation.method,

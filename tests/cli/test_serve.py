@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from tests.conftest import PASSWORD
+from tests.imports.workbooks import xlsx
 from tests.processes import Served, run
 
 LIST = "/api/v2/permissions/"
@@ -175,7 +176,7 @@ def test_stopping_finishes_what_was_accepted(tmp_path: Path) -> None:
 
 def test_a_killed_process_is_replaced(tmp_path: Path) -> None:
     with Served(tmp_path) as served, served.client() as client:
-        worker = _children(served.process.pid)[0]
+        worker = next(pid for pid in _children(served.process.pid) if not _is_import_worker(pid))
         os.kill(worker, signal.SIGKILL)
         while True:
             try:
@@ -190,6 +191,10 @@ def _children(parent: int) -> list[int]:
     return sorted(int(pid) for pid in found)
 
 
+def _is_import_worker(pid: int) -> bool:
+    return b"worker" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+
+
 def test_serve_on_postgresql(tmp_path: Path, database_url: str, kind_of_database: str) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     if kind_of_database == "postgresql":
@@ -200,3 +205,29 @@ def test_serve_on_postgresql(tmp_path: Path, database_url: str, kind_of_database
         headers = {"Authorization": f"Token {served.printed('token')}"}
         assert client.get(LIST, headers=headers).status_code == 200
         assert client.get("/readyz").json()["status"] == "ready"
+
+
+def test_an_import_beside_the_service_and_after_the_worker_was_killed(tmp_path: Path) -> None:
+    with Served(tmp_path, "--demo") as served, served.client() as client:
+        client.headers["Authorization"] = f"Token {served.printed('token')}"
+
+        def finished(name: str) -> str:
+            url = client.post("/api/v2/imports/", files={"file": (f"{name}.xlsx", xlsx())}).json()["url"]
+            while (record := client.get(url).json())["status"] == "processing":
+                pass
+            return str(record["status"])
+
+        assert finished("first") == "complete"
+        for pid in _children(served.process.pid):
+            if _is_import_worker(pid):
+                os.kill(pid, signal.SIGKILL)
+        assert finished("second") == "complete"
+        assert client.get("/api/v2/assets/").json()["count"] == 2
+
+
+def test_no_worker_leaves_imports_to_others(tmp_path: Path) -> None:
+    with Served(tmp_path, "--demo", "--no-worker") as served, served.client() as client:
+        client.headers["Authorization"] = f"Token {served.printed('token')}"
+        url = client.post("/api/v2/imports/", files={"file": ("a.xlsx", xlsx())}).json()["url"]
+        assert not [pid for pid in _children(served.process.pid) if _is_import_worker(pid)]
+        assert client.get(url).json()["status"] == "processing"

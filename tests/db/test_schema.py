@@ -5,7 +5,9 @@ import asyncio
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
-import fieldgate.accounts.tables  # noqa: F401  (joins the registry)
+import fieldgate.accounts.tables
+import fieldgate.assets.tables
+import fieldgate.imports.tables  # noqa: F401  (all of them join the registry)
 from fieldgate.db import Database, metadata
 from fieldgate.db.migrations import head
 from fieldgate.db.schema import NEEDED, current, upgrade

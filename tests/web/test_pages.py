@@ -198,8 +198,10 @@ async def test_files_of_pages_may_be_kept_for_ever(service: Service) -> None:
 
 
 async def test_the_index_lists_the_lists(service: Service) -> None:
-    assert (await service.get("/api/v2/")).json() == {"permissions": f"{BASE}{LIST}"}
-    assert (await service.get("/api/v2/?format=json")).json() == {"permissions": f"{BASE}{LIST}?format=json"}
+    paths = {name: f"{BASE}/api/v2/{name}/" for name in ("assets", "imports", "permissions")}
+    assert (await service.get("/api/v2/")).json() == paths
+    index = (await service.get("/api/v2/?format=json")).json()
+    assert index == {name: f"{path}?format=json" for name, path in paths.items()}
 
 
 async def test_any_resource_has_a_page(start: Start) -> None:

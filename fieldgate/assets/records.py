@@ -1,0 +1,62 @@
+"""What assets and their versions look like on the wire."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from fieldgate.http.links import Link
+
+AssetType = Literal["survey", "template", "block", "question", "collection", "empty"]
+
+
+class AssetRecord(msgspec.Struct, frozen=True, kw_only=True):
+    url: Annotated[Link, Meta(description="Address of the asset.")]
+    uid: Annotated[str, Meta(description="Identifier of the asset.")]
+    kind: Annotated[str, Meta(description="Always `asset`.")] = "asset"
+    asset_type: Annotated[str, Meta(description="survey, template, block, question, collection or empty.")]
+    name: Annotated[str, Meta(description="Name of the asset.")]
+    owner__username: Annotated[str, Meta(description="Who owns it.")]
+    parent: Annotated[Link | None, Meta(description="The collection it is in, if any.")]
+    settings: Annotated[dict[str, Any], Meta(description="What people note about it.")]
+    tag_string: Annotated[str, Meta(description="Its tags, separated by commas.")]
+    summary: Annotated[dict[str, Any], Meta(description="What is in it: questions, languages, columns.")]
+    version_id: Annotated[str, Meta(description="Identifier of its newest version.")]
+    version_count: Annotated[int, Meta(description="How many versions there are.")]
+    versions: Annotated[Link, Meta(description="Its versions, the newest first.")]
+    xform_link: Annotated[Link | None, Meta(description="Its XForm, for surveys and templates.")]
+    date_created: Annotated[datetime, Meta(description="When it was made.")]
+    date_modified: Annotated[datetime, Meta(description="When it last changed.")]
+
+
+class AssetDetail(AssetRecord, frozen=True, kw_only=True):
+    content: Annotated[dict[str, Any], Meta(description="The form: survey, choices, settings, translations.")]
+
+
+class VersionRecord(msgspec.Struct, frozen=True, kw_only=True):
+    url: Annotated[Link, Meta(description="Address of the version.")]
+    uid: Annotated[str, Meta(description="Identifier of the version.")]
+    number: Annotated[int, Meta(description="Counted from 1.")]
+    date_created: Annotated[datetime, Meta(description="When it was made.")]
+    summary: Annotated[dict[str, Any], Meta(description="What is in it.")]
+    filename: Annotated[str | None, Meta(description="Name of the file it came from.")]
+    file: Annotated[Link | None, Meta(description="That file, as it was sent.")]
+
+
+class VersionDetail(VersionRecord, frozen=True, kw_only=True):
+    content: Annotated[dict[str, Any], Meta(description="The form as it was then.")]
+
+
+class AssetFilters(msgspec.Struct, frozen=True):
+    q: Annotated[str, Meta(description="Words that must all be in the name, whatever the case.")] = ""
+    asset_type: Annotated[AssetType | None, Meta(description="Only assets of this type.")] = None
+    ordering: Annotated[
+        Literal["date_modified", "-date_modified", "date_created", "-date_created", "name", "-name"],
+        Meta(description="Order of the list; the newest change comes first unless you say otherwise."),
+    ] = "-date_modified"
+
+
+class AssetChange(msgspec.Struct, frozen=True):
+    name: Annotated[Annotated[str, Meta(max_length=255)] | None, Meta(description="A new name.")] = None
+    settings: Annotated[dict[str, Any] | None, Meta(description="New settings, in place of the old.")] = None

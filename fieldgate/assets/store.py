@@ -1,0 +1,196 @@
+"""All SQL about assets and their versions."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row, Select, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fieldgate.accounts.tables import users
+from fieldgate.assets.tables import assets, files, versions
+from fieldgate.db import Changes, Database, new_uid, now
+from fieldgate.http.pagination import Page
+
+TOPIC = "assets"
+
+
+class NewAsset(msgspec.Struct, frozen=True, kw_only=True):
+    """An asset to be made, with its first version."""
+
+    owner_id: int
+    asset_type: str
+    name: str
+    content: dict[str, Any]
+    summary: dict[str, Any]
+    xform: str | None = None
+    settings: dict[str, Any] = {}
+    tags: tuple[str, ...] = ()
+    file_id: int | None = None
+    parent_id: int | None = None
+
+
+class Narrowed(msgspec.Struct, frozen=True):
+    """Which of a user's assets are wanted, and in which order."""
+
+    q: str = ""
+    asset_type: str = ""
+    ordering: str = "-date_modified"
+
+
+_ORDERS = {
+    "date_modified": assets.c.modified_at,
+    "date_created": assets.c.created_at,
+    "name": func.lower(assets.c.name),
+}
+
+
+class AssetStore:
+    def __init__(self, database: Database, changes: Changes) -> None:
+        self._database = database
+        self._changes = changes
+
+    # Written as part of somebody's transaction, such as an import's.
+
+    async def create(self, connection: AsyncConnection, new: NewAsset) -> tuple[int, str]:
+        """The number and the uid of a new asset."""
+        moment, uid = now(), new_uid("a")
+        inserted = assets.insert().values(
+            uid=uid,
+            owner_id=new.owner_id,
+            parent_id=new.parent_id,
+            asset_type=new.asset_type,
+            name=new.name,
+            settings=new.settings,
+            tags=list(new.tags),
+            summary=new.summary,
+            created_at=moment,
+            modified_at=moment,
+        )
+        number = int((await connection.execute(inserted.returning(assets.c.id))).scalar_one())
+        await self._add_version(connection, number, 1, new.content, new.summary, new.xform, new.file_id)
+        await self._changes.bump(connection, TOPIC)
+        return number, uid
+
+    async def replace(
+        self,
+        connection: AsyncConnection,
+        asset: Row[Any],
+        content: dict[str, Any],
+        summary: dict[str, Any],
+        xform: str | None,
+        file_id: int,
+        **changed: Any,
+    ) -> None:
+        """A new version of an asset that is there; older ones stay readable."""
+        # The row is locked by the update before the number is read, so that two imports at once take turns.
+        await connection.execute(
+            assets.update().where(assets.c.id == asset.id).values(summary=summary, modified_at=now(), **changed)
+        )
+        newest = select(func.coalesce(func.max(versions.c.number), 0)).where(versions.c.asset_id == asset.id)
+        number = int((await connection.execute(newest)).scalar_one()) + 1
+        await self._add_version(connection, asset.id, number, content, summary, xform, file_id)
+        await self._changes.bump(connection, TOPIC)
+
+    async def _add_version(
+        self,
+        connection: AsyncConnection,
+        asset_id: int,
+        number: int,
+        content: dict[str, Any],
+        summary: dict[str, Any],
+        xform: str | None,
+        file_id: int | None,
+    ) -> None:
+        await connection.execute(
+            versions.insert().values(
+                uid=new_uid("v"),
+                asset_id=asset_id,
+                number=number,
+                content=content,
+                summary=summary,
+                xform=xform,
+                file_id=file_id,
+                created_at=now(),
+            )
+        )
+
+    async def find(self, connection: AsyncConnection, uid: str) -> Row[Any] | None:
+        """The row of an asset, whoever owns it."""
+        return (await connection.execute(select(assets).where(assets.c.uid == uid))).one_or_none()
+
+    # Asked for by a caller: only what that caller owns.
+
+    async def owned_by(self, user_id: int, narrowed: Narrowed, page: Page) -> tuple[int, Sequence[Row[Any]]]:
+        query = self._listed().where(assets.c.owner_id == user_id)
+        if narrowed.asset_type:
+            query = query.where(assets.c.asset_type == narrowed.asset_type)
+        for word in narrowed.q.split():
+            query = query.where(func.lower(assets.c.name).contains(word.lower(), autoescape=True))
+        order = _ORDERS[narrowed.ordering.removeprefix("-")]
+        order = order.desc() if narrowed.ordering.startswith("-") else order.asc()
+        async with self._database.reading() as connection:
+            count = int((await connection.execute(select(func.count()).select_from(query.subquery()))).scalar_one())
+            page_of = query.order_by(order, assets.c.id).limit(page.limit).offset(page.offset)
+            return count, (await connection.execute(page_of)).all()
+
+    async def one(self, user_id: int, uid: str) -> Row[Any] | None:
+        async with self._database.reading() as connection:
+            query = self._listed().where(assets.c.owner_id == user_id, assets.c.uid == uid)
+            row: Row[Any] | None = (await connection.execute(query)).one_or_none()
+            return row
+
+    def _listed(self) -> Select[Any]:
+        others = versions.alias()
+        newest = select(func.max(others.c.number)).where(others.c.asset_id == assets.c.id).scalar_subquery()
+        parents = assets.alias()
+        return (
+            select(
+                assets,
+                users.c.username,
+                versions.c.uid.label("version_uid"),
+                versions.c.number.label("version_number"),
+                parents.c.uid.label("parent_uid"),
+            )
+            .join_from(assets, users, users.c.id == assets.c.owner_id)
+            .join(versions, (versions.c.asset_id == assets.c.id) & (versions.c.number == newest))
+            .outerjoin(parents, parents.c.id == assets.c.parent_id)
+        )
+
+    async def versions_of(self, asset_id: int, page: Page) -> tuple[int, Sequence[Row[Any]]]:
+        """The newest first, without their contents."""
+        columns = (versions.c.uid, versions.c.number, versions.c.summary, versions.c.created_at, files.c.name)
+        query = select(*columns).outerjoin_from(versions, files).where(versions.c.asset_id == asset_id)
+        async with self._database.reading() as connection:
+            count = int((await connection.execute(select(func.count()).select_from(query.subquery()))).scalar_one())
+            page_of = query.order_by(versions.c.number.desc()).limit(page.limit).offset(page.offset)
+            found: Sequence[Row[Any]] = (await connection.execute(page_of)).all()  # type: ignore[assignment]
+            return count, found
+
+    async def version(self, asset_id: int, uid: str = "") -> Row[Any] | None:
+        """One version with its content and XForm; the newest if none is named."""
+        query = select(versions, files.c.name).outerjoin_from(versions, files).where(versions.c.asset_id == asset_id)
+        if uid:
+            query = query.where(versions.c.uid == uid)
+        async with self._database.reading() as connection:
+            return (await connection.execute(query.order_by(versions.c.number.desc()).limit(1))).one_or_none()
+
+    async def file(self, file_id: int) -> Row[Any] | None:
+        async with self._database.reading() as connection:
+            return (await connection.execute(select(files).where(files.c.id == file_id))).one_or_none()
+
+    async def change(self, user_id: int, uid: str, **values: Any) -> bool:
+        """Whether there was such an asset of the user to change."""
+        update = assets.update().where(assets.c.owner_id == user_id, assets.c.uid == uid)
+        async with self._database.transaction() as connection:
+            count = (await connection.execute(update.values(modified_at=now(), **values))).rowcount
+            await self._changes.bump(connection, TOPIC)
+            return count > 0
+
+    async def delete(self, user_id: int, uid: str) -> bool:
+        """Whether there was such an asset of the user to delete."""
+        async with self._database.transaction() as connection:
+            gone = assets.delete().where(assets.c.owner_id == user_id, assets.c.uid == uid)
+            count = (await connection.execute(gone)).rowcount
+            await self._changes.bump(connection, TOPIC)
+            return count > 0

@@ -1,0 +1,1 @@
+"""Imports: XLSForm files in, assets out, nothing lost."""

@@ -1,0 +1,117 @@
+"""What is wanted of an import, from what was sent. Wrong input that can be seen at once is refused at once."""
+
+import base64
+import binascii
+import hashlib
+import re
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from fieldgate.http.errors import Invalid, Problem, TooLarge
+from fieldgate.http.language import Message
+from fieldgate.imports.records import ImportRequest
+
+TYPES = ("survey", "template", "block", "question")
+LONGEST_NAME = 255
+LONGEST_KEY = 255
+
+_UID = re.compile(r"a[2-9A-HJ-NP-Za-km-z]{21}")
+_EXTENSION = re.compile(r"\.(xlsx|xlsm|xls|csv|ods)$", re.IGNORECASE)
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """A file and what shall become of it."""
+
+    data: bytes
+    filename: str
+    name: str
+    is_library: bool
+    desired_type: str
+    destination_uid: str | None
+    digest: bytes
+
+
+class KeyUsedOtherwise(Problem):
+    status = 422
+    detail = Message("This Idempotency-Key was used with other content. Send another key for another import.")
+
+
+def wanted(request: ImportRequest, limit: int) -> Wanted:
+    """Read a request, or say which field is wrong and why."""
+    data, filename = _source(request, limit)
+    name = request.name.strip() or filename
+    if len(name) > LONGEST_NAME:
+        raise Invalid({"name": [Message("Enter text of at most {length} characters.", length=LONGEST_NAME)]})
+    if request.desired_type and request.desired_type not in TYPES:
+        raise Invalid({"desired_type": [Message("Choose one of: {choices}.", choices=", ".join(TYPES))]})
+    field = "destination" if request.destination.strip() else "assetUid"
+    destination = destination_uid(field, request.destination.strip() or request.assetUid.strip())
+    is_library = str(request.library).strip().lower() in {"true", "1", "yes"}
+    meaning = (name, is_library, request.desired_type, destination)
+    digest = hashlib.sha256(hashlib.sha256(data).digest() + repr(meaning).encode("utf-8", "surrogatepass")).digest()
+    return Wanted(data, filename or name, bare_name(name), is_library, request.desired_type, destination, digest)
+
+
+def bare_name(name: str) -> str:
+    """A name without the extension of a workbook; other dots are part of it, as in "Household 2.0 survey"."""
+    return _EXTENSION.sub("", name).strip()
+
+
+def destination_uid(field: str, text: str) -> str | None:
+    """The uid of an asset in an address of any host, a path, or alone."""
+    if not text:
+        return None
+    try:
+        path = unquote(urlsplit(text).path)
+    except ValueError:
+        path = ""
+    segments = [segment for segment in path.split("/") if segment]
+    uid = segments[-1].removesuffix(".json") if segments else ""
+    if not _UID.fullmatch(uid) or (len(segments) > 1 and segments[-2] != "assets"):
+        raise Invalid({field: [Message("Enter the address or the uid of an asset.")]})
+    return uid
+
+
+def _source(request: ImportRequest, limit: int) -> tuple[bytes, str]:
+    given = [name for name in ("file", "base64Encoded", "url") if getattr(request, name)]
+    if "url" in given:
+        raise Invalid({"url": [Message("Files are not fetched from elsewhere here. Send the file itself.")]})
+    if not given:
+        raise Invalid({"file": [Message("Send a workbook, as file or as base64Encoded.")]})
+    if len(given) > 1:
+        raise Invalid({name: [Message("Send one of file and base64Encoded, not both.")] for name in given})
+    if request.file is not None:
+        data, filename, field = request.file.data, request.file.name[-LONGEST_NAME:], "file"
+    else:
+        data, filename, field = _decoded(request.base64Encoded), "", "base64Encoded"
+    if len(data) > limit:
+        raise TooLarge(Message("The body is too large; at most {limit} bytes are taken here.", limit=limit))
+    if not looks_like_workbook(data):
+        raise Invalid({field: [Message("This is no workbook. Send an xlsx, xls, xlsm, ods or csv file.")]})
+    return data, filename
+
+
+def looks_like_workbook(data: bytes) -> bool:
+    """By the first bytes: a zip archive (xlsx, xlsm, ods), an OLE2 file (xls), or text with lines or columns (csv)."""
+    if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\xff\xfe", b"\xfe\xff")):
+        return True
+    start = data[: 64 * 1024]
+    if b"\0" in start or not start.strip():
+        return False
+    try:
+        text = start.decode("utf-8", errors="strict" if len(data) <= len(start) else "ignore")
+    except UnicodeDecodeError:
+        return False
+    has_lines = "\n" in text or len(data) > len(start)
+    return has_lines and any(mark in text for mark in ",;\t")
+
+
+def _decoded(text: str) -> bytes:
+    """Base64, bare or behind `data:…;base64,`."""
+    _, marker, rest = text.partition("base64")
+    encoded = re.sub(r"\s+", "", rest[1:] if marker else text)
+    try:
+        return base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise Invalid({"base64Encoded": [Message("This is not base64. Encode the file again.")]}) from None

@@ -1,0 +1,54 @@
+"""What imports look like on the wire."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from fieldgate.http.bodies import UploadedFile
+from fieldgate.http.links import Link
+
+Status = Literal["processing", "complete", "error"]
+
+
+class ImportRecord(msgspec.Struct, frozen=True, kw_only=True):
+    url: Annotated[Link, Meta(description="Address of the import.")]
+    status: Annotated[Status, Meta(description="processing, then complete or error.")]
+    messages: Annotated[
+        dict[str, Any],
+        Meta(
+            description="What came of it: `updated` (always) and `created` list assets; on failure `error`, "
+            "`error_type` and `problems`; `warnings` where there are any."
+        ),
+    ]
+    uid: Annotated[str, Meta(description="Identifier of the import.")]
+    date_created: Annotated[datetime, Meta(description="When it was taken in.")]
+    filename: Annotated[str, Meta(description="Name of the file.")]
+
+
+class ImportAccepted(msgspec.Struct, frozen=True, kw_only=True):
+    uid: Annotated[str, Meta(description="Identifier of the import.")]
+    url: Annotated[Link, Meta(description="Where to ask how it goes.")]
+    status: Annotated[Status, Meta(description="Always processing.")]
+
+
+class ImportFilters(msgspec.Struct, frozen=True):
+    status: Annotated[Status | None, Meta(description="Only imports of this status.")] = None
+    ordering: Annotated[
+        Literal["date_created", "-date_created"],
+        Meta(description="Order of the list; the newest comes last unless you say otherwise."),
+    ] = "date_created"
+
+
+class ImportRequest(msgspec.Struct, frozen=True):
+    file: Annotated[UploadedFile | None, Meta(description="The workbook, as a part of a multipart body.")] = None
+    base64Encoded: Annotated[str, Meta(description="The workbook in base64, as a data URI or bare.")] = ""  # noqa: N815
+    url: Annotated[str, Meta(description="Not taken here: send the file itself.")] = ""
+    name: Annotated[str, Meta(description="Name of the asset; the file's own is used without it.", max_length=255)] = ""
+    library: Annotated[str | bool, Meta(description="true: make a block, a question or a collection of them.")] = ""
+    destination: Annotated[str, Meta(description="Asset to replace: its address, path or uid.")] = ""
+    assetUid: Annotated[str, Meta(description="The same, where `destination` is absent.")] = ""  # noqa: N815
+    desired_type: Annotated[str, Meta(description="survey, template, block or question.")] = ""
+    totalFiles: Annotated[str | int, Meta(description="Sent by one client, and not needed.")] = ""  # noqa: N815
+    lastModified: Annotated[str | int, Meta(description="Sent by one client, and not needed.")] = ""  # noqa: N815

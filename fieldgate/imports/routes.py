@@ -1,0 +1,131 @@
+"""`/api/v2/imports/`: files in, and what came of them."""
+
+from typing import Any
+
+from sqlalchemy import Row
+
+from fieldgate.assets.store import AssetStore
+from fieldgate.http.calling import Exchange
+from fieldgate.http.credentials import Caller, User
+from fieldgate.http.errors import Invalid, NotFound
+from fieldgate.http.language import Language, Message
+from fieldgate.http.links import Link
+from fieldgate.http.operations import Created, creation, detail, listing
+from fieldgate.http.pagination import Page, Slice
+from fieldgate.imports.intake import LONGEST_KEY, wanted
+from fieldgate.imports.messages import INTO_COLLECTION, messages_in
+from fieldgate.imports.records import ImportAccepted, ImportFilters, ImportRecord, ImportRequest
+from fieldgate.imports.store import PROCESSING, ImportStore
+from fieldgate.settings import Settings
+
+TAG = "Imports"
+PATH = "/api/v2/imports/"
+
+_UID = "iKm3pVw8ZtQ2xYcRnB5dFh"
+_URL = f"http://127.0.0.1:8000{PATH}{_UID}/"
+_EXAMPLE: dict[str, Any] = {
+    "url": _URL,
+    "status": "complete",
+    "messages": {
+        "updated": [],
+        "created": [
+            {
+                "uid": "aKm3pVw8ZtQ2xYcRnB5dFh",
+                "kind": "asset",
+                "summary": {"geo": False, "labels": ["Name"], "columns": ["type", "name", "label"], "languages": [],
+                            "row_count": 1, "default_translation": None},
+                "owner__username": "amina",
+            }
+        ],
+    },
+    "uid": _UID,
+    "date_created": "2026-11-15T08:30:00Z",
+    "filename": "household.xlsx",
+}  # fmt: skip
+
+
+def _body_limit(settings: Settings) -> int:
+    """A file in base64 takes a third more than the file, and its fields a little."""
+    return settings.max_upload * 4 // 3 + 64 * 1024
+
+
+@listing(
+    PATH,
+    of=ImportRecord,
+    title=Message("Imports"),
+    about=Message("The files the caller has imported, and what came of each. For the public the list is empty."),
+    tag=TAG,
+    example=_EXAMPLE,
+)
+async def import_list(
+    page: Page, caller: Caller, language: Language, filters: ImportFilters, store: ImportStore
+) -> Slice[ImportRecord]:
+    if caller.id is None:
+        return Slice(0, [])
+    count, rows = await store.made_by(caller.id, filters.status, filters.ordering, page)
+    return Slice(count, [_shown(row, language) for row in rows])
+
+
+@creation(
+    PATH,
+    of=ImportAccepted,
+    title=Message("Import a file"),
+    about=Message(
+        "Takes in an XLSForm workbook. The answer comes when it is stored durably; ask its address for what became "
+        "of it. A repeated Idempotency-Key gives the first answer again."
+    ),
+    tag=TAG,
+    body_limit=_body_limit,
+    example={"uid": _UID, "url": _URL, "status": "processing"},
+    refusals=(403, 404, 413, 415, 422),
+)
+async def import_creation(
+    exchange: Exchange, user: User, body: ImportRequest, store: ImportStore, assets: AssetStore, settings: Settings
+) -> Created:
+    asked = wanted(body, settings.max_upload)
+    if asked.destination_uid is not None:
+        await _check_destination(user, asked.destination_uid, assets)
+    key = exchange.headers.get(b"idempotency-key", b"").decode("latin-1").strip() or None
+    if key is not None and len(key) > LONGEST_KEY:
+        raise Invalid({"Idempotency-Key": [Message("Enter text of at most {length} characters.", length=LONGEST_KEY)]})
+    uid = await store.take(user.id, asked, key)
+    link = Link(f"{PATH}{uid}/")
+    return Created(ImportAccepted(uid=uid, url=link, status=PROCESSING), link)
+
+
+@detail(
+    PATH + "{uid}/",
+    of=ImportRecord,
+    title=Message("Import"),
+    about=Message("One import, and what came of it."),
+    tag=TAG,
+    example=_EXAMPLE,
+    refusals=(404,),
+)
+async def import_detail(uid: str, caller: Caller, language: Language, store: ImportStore) -> ImportRecord:
+    row = None if caller.id is None else await store.one(caller.id, uid)
+    if row is None:
+        raise NotFound(Message("There is no import {uid}.", uid=uid[:50]))
+    return _shown(row, language)
+
+
+async def _check_destination(user: User, uid: str, assets: AssetStore) -> None:
+    asset = await assets.one(user.id, uid)
+    if asset is None:
+        raise NotFound(Message("There is no asset {uid}.", uid=uid))
+    if asset.asset_type == "collection":
+        raise Invalid({"destination": [INTO_COLLECTION]})
+
+
+def _shown(row: Row[Any], language: Language) -> ImportRecord:
+    return ImportRecord(
+        url=Link(f"{PATH}{row.uid}/"),
+        status=row.status,
+        messages=messages_in(language, row.messages),
+        uid=row.uid,
+        date_created=row.created_at,
+        filename=row.filename,
+    )
+
+
+OPERATIONS = (import_list, import_creation, import_detail)

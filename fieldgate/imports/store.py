@@ -1,0 +1,218 @@
+"""All SQL about imports: taking them in, handing them out to workers, and writing down what came of them."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+import msgspec
+from sqlalchemy import Row, and_, func, or_, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fieldgate.accounts.tables import users
+from fieldgate.assets.tables import files, versions
+from fieldgate.db import Changes, Database, new_uid, now
+from fieldgate.http.pagination import Page
+from fieldgate.imports.intake import KeyUsedOtherwise, Wanted
+from fieldgate.imports.tables import imports
+
+TOPIC = "imports"
+PROCESSING: Literal["processing"] = "processing"
+COMPLETE, ERROR = "complete", "error"
+CANDIDATES = 20  # jobs looked at when claiming one
+
+
+class LostLease(Exception):
+    """Somebody else works on the import by now; what we made of it is not wanted."""
+
+
+class Job(msgspec.Struct, frozen=True):
+    """An import in the hands of a worker."""
+
+    id: int
+    uid: str
+    user_id: int
+    username: str
+    lease: str
+    attempts: int
+    name: str
+    is_library: bool
+    desired_type: str
+    destination_uid: str | None
+    file_id: int
+    filename: str
+    data: bytes
+
+
+class ImportStore:
+    def __init__(self, database: Database, changes: Changes) -> None:
+        self._database = database
+        self._changes = changes
+
+    async def take(self, user_id: int, wanted: Wanted, retry_key: str | None) -> str:
+        """The uid of a new import, committed and synced; of the first one where the key was used before."""
+        if retry_key is not None and (known := await self._known(user_id, retry_key, wanted.digest)):
+            return known
+        uid = new_uid("i")
+        try:
+            async with self._database.transaction() as connection:
+                file_id = await self._keep_file(connection, wanted)
+                await connection.execute(
+                    imports.insert().values(
+                        uid=uid,
+                        user_id=user_id,
+                        status=PROCESSING,
+                        filename=wanted.filename,
+                        file_id=file_id,
+                        name=wanted.name,
+                        is_library=wanted.is_library,
+                        desired_type=wanted.desired_type,
+                        destination_uid=wanted.destination_uid,
+                        messages={"updated": []},
+                        created_at=now(),
+                        attempts=0,
+                        retry_key=retry_key,
+                        retry_digest=None if retry_key is None else wanted.digest,
+                    )
+                )
+                await self._changes.bump(connection, TOPIC)
+        except IntegrityError:
+            # The same key at the same moment: the other one was first.
+            if retry_key is not None and (known := await self._known(user_id, retry_key, wanted.digest)):
+                return known
+            raise
+        return uid
+
+    async def _keep_file(self, connection: AsyncConnection, wanted: Wanted) -> int:
+        inserted = files.insert().values(name=wanted.filename, digest=wanted.digest, data=wanted.data)
+        return int((await connection.execute(inserted.returning(files.c.id))).scalar_one())
+
+    async def _known(self, user_id: int, retry_key: str, digest: bytes) -> str | None:
+        query = select(imports.c.uid, imports.c.retry_digest).where(
+            imports.c.user_id == user_id, imports.c.retry_key == retry_key
+        )
+        async with self._database.reading() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        if row is None:
+            return None
+        if row.retry_digest != digest:
+            raise KeyUsedOtherwise
+        return str(row.uid)
+
+    async def made_by(
+        self, user_id: int, status: str | None, ordering: str, page: Page
+    ) -> tuple[int, Sequence[Row[Any]]]:
+        query = select(imports).where(imports.c.user_id == user_id)
+        counted = select(func.count()).select_from(imports).where(imports.c.user_id == user_id)
+        if status is not None:
+            query, counted = (each.where(imports.c.status == status) for each in (query, counted))
+        columns = (imports.c.created_at, imports.c.uid)
+        order = [column.desc() if ordering.startswith("-") else column.asc() for column in columns]
+        async with self._database.reading() as connection:
+            count = int((await connection.execute(counted)).scalar_one())
+            rows = (await connection.execute(query.order_by(*order).limit(page.limit).offset(page.offset))).all()
+        return count, rows
+
+    async def one(self, user_id: int, uid: str) -> Row[Any] | None:
+        async with self._database.reading() as connection:
+            query = select(imports).where(imports.c.user_id == user_id, imports.c.uid == uid)
+            return (await connection.execute(query)).one_or_none()
+
+    # For workers
+
+    async def claim(self, lease_for: timedelta) -> Job | None:
+        """An import nobody works on: the oldest of the user whose turn it is, so that many files hold nobody up."""
+        moment = now()
+        is_free = and_(
+            imports.c.status == PROCESSING, or_(imports.c.lease_until.is_(None), imports.c.lease_until < moment)
+        )
+        oldest = (
+            select(imports.c.user_id, func.min(imports.c.id).label("id")).where(is_free).group_by(imports.c.user_id)
+        )
+        first = oldest.subquery()
+        served = (
+            select(imports.c.user_id, func.max(imports.c.claimed_at).label("last"))
+            .where(imports.c.claimed_at.is_not(None))
+            .group_by(imports.c.user_id)
+            .subquery()
+        )
+        turn = (
+            select(first.c.id)
+            .outerjoin_from(first, served, first.c.user_id == served.c.user_id)
+            .order_by(func.coalesce(served.c.last, 0), first.c.id)
+            .limit(CANDIDATES)
+        )
+        async with self._database.reading() as connection:
+            candidates = (await connection.execute(turn)).scalars().all()
+        for number in candidates:
+            lease = secrets.token_hex(16)
+            async with self._database.transaction() as connection:
+                taken = await connection.execute(
+                    imports.update()
+                    .where(imports.c.id == number, is_free)
+                    .values(
+                        lease=lease,
+                        lease_until=moment + lease_for,
+                        claimed_at=moment,
+                        attempts=imports.c.attempts + 1,
+                    )
+                )
+                if taken.rowcount:
+                    return await self._job(connection, number, lease)
+        return None
+
+    async def _job(self, connection: AsyncConnection, number: int, lease: str) -> Job:
+        query = (
+            select(imports, users.c.username, files.c.data)
+            .join_from(imports, users, users.c.id == imports.c.user_id)
+            .join(files, files.c.id == imports.c.file_id)
+            .where(imports.c.id == number)
+        )
+        row = (await connection.execute(query)).one()
+        return Job(
+            id=row.id,
+            uid=row.uid,
+            user_id=row.user_id,
+            username=row.username,
+            lease=lease,
+            attempts=row.attempts,
+            name=row.name,
+            is_library=row.is_library,
+            desired_type=row.desired_type,
+            destination_uid=row.destination_uid,
+            file_id=row.file_id,
+            filename=row.filename,
+            data=bytes(row.data),
+        )
+
+    async def renew(self, job: Job, lease_for: timedelta) -> None:
+        """Say that we still work on it."""
+        async with self._database.transaction() as connection:
+            renewed = imports.update().where(imports.c.id == job.id, imports.c.lease == job.lease)
+            if not (await connection.execute(renewed.values(lease_until=now() + lease_for))).rowcount:
+                raise LostLease
+
+    async def finish(self, connection: AsyncConnection, job: Job, status: str, messages: dict[str, Any]) -> None:
+        """The end of an import, in the transaction that writes its assets; refused to who lost the lease."""
+        done = await connection.execute(
+            imports.update()
+            .where(imports.c.id == job.id, imports.c.lease == job.lease, imports.c.status == PROCESSING)
+            .values(status=status, messages=messages, finished_at=now(), lease=None, lease_until=None)
+        )
+        if not done.rowcount:
+            raise LostLease
+        await self._changes.bump(connection, TOPIC)
+
+    async def forget(self, before: datetime) -> int:
+        """Remove imports that were finished long ago, and files that nothing refers to any more."""
+        async with self._database.transaction() as connection:
+            old = imports.delete().where(imports.c.finished_at < before)
+            count = (await connection.execute(old)).rowcount
+            if count:
+                kept = select(imports.c.file_id).union(
+                    select(versions.c.file_id).where(versions.c.file_id.is_not(None))
+                )
+                await connection.execute(files.delete().where(files.c.id.not_in(kept)))
+                await self._changes.bump(connection, TOPIC)
+            return count

@@ -1,0 +1,34 @@
+"""Imports. The row is the job: what was asked, who works on it until when, and what came of it."""
+
+from sqlalchemy import JSON, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, String, Table, UniqueConstraint
+
+from fieldgate.db import Instant, metadata
+
+imports = Table(
+    "imports",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("uid", String(22), nullable=False, unique=True),
+    Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
+    Column("status", String(10), nullable=False),
+    Column("filename", String(255), nullable=False),
+    Column("file_id", ForeignKey("files.id"), nullable=False, index=True),
+    Column("name", String(255), nullable=False),
+    Column("is_library", Boolean, nullable=False),
+    Column("desired_type", String(20), nullable=False),
+    Column("destination_uid", String(22)),
+    Column("messages", JSON, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("finished_at", Instant),
+    Column("claimed_at", Instant),
+    Column("lease", String(32)),
+    Column("lease_until", Instant),
+    Column("attempts", Integer, nullable=False),
+    # A client that repeats a POST sends the same key; what it sent with it must be the same too.
+    Column("retry_key", String(255)),
+    Column("retry_digest", LargeBinary(32)),
+    UniqueConstraint("user_id", "retry_key"),
+    Index(None, "user_id", "created_at", "uid"),
+    Index(None, "status", "lease_until"),
+    sqlite_autoincrement=True,
+)

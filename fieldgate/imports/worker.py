@@ -1,0 +1,112 @@
+"""The work: claim an import, read its file in a process with limits, write what came of it, and so on."""
+
+import asyncio
+import logging
+from contextlib import suppress
+from datetime import timedelta
+
+from fieldgate.assets.store import AssetStore
+from fieldgate.db import Changes, Database, is_out_of_reach, now
+from fieldgate.http.language import Message
+from fieldgate.imports import sandbox
+from fieldgate.imports.outcome import Outcomes
+from fieldgate.imports.store import TOPIC, ImportStore, Job, LostLease
+from fieldgate.imports.xlsform import Refused
+from fieldgate.settings import Settings
+
+MOST_ATTEMPTS = 3
+GLANCE_EVERY = 0.02  # seconds between two glances at whether anything was sent; they cost microseconds
+LOOK_EVERY = 1.0  # seconds between two looks for work all the same: leases run out without a word
+TIDY_EVERY = 60 * 60  # seconds
+PAUSE = 2.0  # seconds after the database could not be reached
+
+GAVE_UP = Message("The file could not be read in {attempts} attempts. Simplify it, or ask whoever runs this service.")
+FAULT = Message("Something went wrong on our side. It has been noted; please try again later.")
+TOO_MUCH = Message("The file takes too much memory or time to read. Make it smaller, or split it.")
+
+log = logging.getLogger(__name__)
+
+
+class Worker:
+    """Works on imports until it is told to stop. Any number of them, on any machine, share the work."""
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        self._changes = changes = Changes(database)
+        self._store = ImportStore(database, changes)
+        self._outcomes = Outcomes(database, self._store, AssetStore(database, changes))
+        self._limits = sandbox.Limits(settings.import_memory, settings.import_seconds)
+        self._lease = timedelta(seconds=settings.import_lease)
+        self._retention = timedelta(seconds=settings.import_retention)
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Work until `stopping` is set; the import under way is finished first."""
+        await self._changes.start()
+        tidied = float("-inf")
+        while not stopping.is_set():
+            try:
+                if _clock() - tidied > TIDY_EVERY:
+                    await self._store.forget(now() - self._retention)
+                    tidied = _clock()
+                seen = await self._changes.version(TOPIC)
+                if not await self.work_once():
+                    await self._wait_for_work(stopping, seen)
+            except Exception as error:
+                log.exception("work failed")
+                if not is_out_of_reach(error):
+                    raise
+                await _pause(stopping, PAUSE)
+        await self._changes.stop()
+
+    async def _wait_for_work(self, stopping: asyncio.Event, seen: int) -> None:
+        until = _clock() + LOOK_EVERY
+        while not stopping.is_set() and _clock() < until and await self._changes.version(TOPIC) == seen:
+            await _pause(stopping, GLANCE_EVERY)
+
+    async def work_once(self) -> bool:
+        """Work on one import; whether there was one."""
+        job = await self._store.claim(self._lease)
+        if job is None:
+            return False
+        try:
+            await self._work(job)
+        except LostLease:
+            log.warning("import %s was taken over by another worker", job.uid)
+        except Exception as error:
+            if is_out_of_reach(error):
+                raise
+            # Something is wrong with us, but it shall not hold up the next one.
+            log.exception("import %s failed", job.uid)
+            with suppress(LostLease):
+                await self._outcomes.fail(job, Refused("fault", FAULT))
+        return True
+
+    async def _work(self, job: Job) -> None:
+        if job.attempts > MOST_ATTEMPTS:
+            await self._outcomes.fail(job, Refused("gave_up", Message(GAVE_UP.text, attempts=MOST_ATTEMPTS)))
+            return
+        renewing = asyncio.create_task(self._keep_renewing(job))
+        try:
+            read = await asyncio.to_thread(sandbox.understand, job.data, job.filename, self._limits)
+        except Refused as refused:
+            await self._outcomes.fail(job, refused)
+        except sandbox.Died:
+            await self._outcomes.fail(job, Refused("too_large", TOO_MUCH))
+        else:
+            await self._outcomes.succeed(job, read)
+        finally:
+            renewing.cancel()
+
+    async def _keep_renewing(self, job: Job) -> None:
+        with suppress(LostLease):
+            while True:
+                await asyncio.sleep(self._lease.total_seconds() / 3)
+                await self._store.renew(job, self._lease)
+
+
+def _clock() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def _pause(stopping: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(stopping.wait(), seconds)

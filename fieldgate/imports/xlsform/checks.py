@@ -1,0 +1,37 @@
+"""Every rule that can be checked over all rows at once, before a compiler stops at the first broken one."""
+
+from collections.abc import Iterable
+
+from fieldgate.imports.xlsform.choice_checks import check_choices, check_selects
+from fieldgate.imports.xlsform.column_checks import check_columns, check_missing_columns
+from fieldgate.imports.xlsform.draft import Draft
+from fieldgate.imports.xlsform.expression_checks import check_expressions, check_references
+from fieldgate.imports.xlsform.language_checks import check_languages
+from fieldgate.imports.xlsform.name_checks import check_labels, check_names
+from fieldgate.imports.xlsform.problems import Findings, Problem
+
+
+def check_form(draft: Draft, findings: Findings) -> None:
+    check_names(draft, findings)
+    check_labels(draft, findings)
+    check_library(draft, findings)
+
+
+def check_library(draft: Draft, findings: Findings) -> None:
+    """A library is a store of questions: they get their names when they are put into a form."""
+    check_columns(draft, findings)
+    check_selects(draft, findings)
+    check_choices(draft, findings)
+    check_references(draft, findings)
+    check_expressions(draft, findings)
+    check_languages(draft, findings)
+    check_missing_columns(draft, findings)
+    findings.problems = in_reading_order(findings.problems, draft)
+    findings.warnings = in_reading_order(findings.warnings, draft)
+
+
+def in_reading_order(problems: Iterable[Problem], draft: Draft) -> list[Problem]:
+    """Sheet by sheet and row by row, as a person would correct them."""
+    sheets = [draft.survey.sheet, *(table.sheet for table in draft.sheets.values())]
+    order = {sheet: index for index, sheet in reversed(list(enumerate(sheets)))}
+    return sorted(problems, key=lambda problem: (order.get(problem.sheet or "", len(order)), problem.row or 0))

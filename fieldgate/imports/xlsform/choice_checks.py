@@ -1,0 +1,108 @@
+"""Lists of choices, and the questions that offer them."""
+
+import re
+
+from fieldgate.http.language import Message
+from fieldgate.imports.xlsform.draft import Draft
+from fieldgate.imports.xlsform.names import CHOICES, EXTERNAL_CHOICES
+from fieldgate.imports.xlsform.outline import Question
+from fieldgate.imports.xlsform.problems import Findings
+from fieldgate.imports.xlsform.question_types import FROM_FILE, FROM_LIST
+from fieldgate.imports.xlsform.tables import Row, Table
+
+_FILES = (".csv", ".xml", ".geojson")
+_WORD = re.compile(r"[\w.-]+")
+
+
+def check_selects(draft: Draft, findings: Findings) -> None:
+    lists = {kind: _lists(draft.sheets.get(kind)) for kind in (CHOICES, EXTERNAL_CHOICES)}
+    for question in draft.questions:
+        if question.type.name not in FROM_LIST | FROM_FILE:
+            continue
+        if found := _trouble(question, lists):
+            code, message = found
+            findings.problem(code, message, draft.survey.sheet, question.row.number, draft.survey.header("type"))
+
+
+def _trouble(question: Question, lists: dict[str, dict[str, int]]) -> tuple[str, Message] | None:
+    kind, wanted = question.type.name, question.type.list_name
+    if wanted is None:
+        return "missing_choice_list", Message("Name a list of choices after {type}, as in {type} yes_no.", type=kind)
+    if kind in FROM_FILE and not wanted.endswith(_FILES):
+        return "unknown_choice_file", Message(
+            "{file} cannot hold choices. Name a .csv, .xml or .geojson file.", file=wanted
+        )
+    where = EXTERNAL_CHOICES if kind == "select_one_external" else CHOICES
+    # Choices may also be the answers given before (`${name}`), or come with a file.
+    if kind in FROM_FILE or "${" in wanted or wanted.endswith(_FILES) or wanted in lists[where]:
+        return None
+    return "unknown_choice_list", Message(
+        "There is no list {list} in sheet {sheet}. Add it there, or correct its name here.", list=wanted, sheet=where
+    )
+
+
+def check_choices(draft: Draft, findings: Findings) -> None:
+    table = draft.choices
+    if table is None:
+        return
+    for row in table.filled():
+        _check_complete(table, row, findings)
+    if not draft.allows("allow_choice_duplicates"):
+        _check_duplicates(table, findings)
+    _check_spaces(draft, table, findings)
+    _check_unused(draft, table, findings)
+
+
+def _check_complete(table: Table, row: Row, findings: Findings) -> None:
+    if not any(key in row for key in ("list_name", "name", "label")):
+        return  # a remark of the author's, which nothing reads
+    if "list_name" not in row:
+        message = Message("Enter the name of the list that this choice belongs to.")
+        findings.problem("missing_list_name", message, table.sheet, row.number, table.header("list_name"))
+    if "name" not in row:
+        message = Message("Give this choice a name: it is what answers are stored as.")
+        findings.problem("missing_choice_name", message, table.sheet, row.number, table.header("name"))
+    if "label" not in row:
+        message = Message("This choice has no label. Enter what people should read.")
+        findings.warning("missing_choice_label", message, table.sheet, row.number, table.header("label"))
+
+
+def _check_duplicates(table: Table, findings: Findings) -> None:
+    first: dict[tuple[str, str], int] = {}
+    for row in table.filled():
+        listed, name = row.text("list_name"), row.text("name")
+        if listed is None or name is None:
+            continue
+        earlier = first.setdefault((listed, name), row.number)
+        if earlier != row.number:
+            message = Message("The name {name} is taken by row {row}. Choose another name.", name=name, row=earlier)
+            findings.problem("duplicate_choice", message, table.sheet, row.number, table.header("name"))
+
+
+def _check_spaces(draft: Draft, table: Table, findings: Findings) -> None:
+    """Several answers are stored in one text, with spaces between them."""
+    several = {question.type.list_name for question in draft.questions if question.type.name == "select_multiple"}
+    for row in table.filled():
+        name = row.text("name") or ""
+        if " " in name and row.text("list_name") in several:
+            message = Message("Remove the spaces from {name}: this list allows several answers.", name=name)
+            findings.problem("choice_name_with_space", message, table.sheet, row.number, table.header("name"))
+
+
+def _check_unused(draft: Draft, table: Table, findings: Findings) -> None:
+    """A list is used when any cell of the survey mentions it: matrices and lookups name theirs in other columns."""
+    used = {word for row in draft.survey.filled() for cell in row.cells for word in _WORD.findall(cell.text)}
+    used |= {question.type.list_name for question in draft.questions if question.type.list_name}
+    for listed, row in _lists(table).items():
+        if listed not in used:
+            message = Message("No question uses the list {list}. Remove it, or name it in a question.", list=listed)
+            findings.warning("unused_choice_list", message, table.sheet, row, table.header("list_name"))
+
+
+def _lists(table: Table | None) -> dict[str, int]:
+    """Each list and the row of its first choice."""
+    lists: dict[str, int] = {}
+    for row in table.filled() if table else ():
+        if listed := row.text("list_name"):
+            lists.setdefault(listed, row.number)
+    return lists

@@ -1,0 +1,80 @@
+"""Columns: each once, and each with a name that means something."""
+
+import re
+
+from fieldgate.http.language import Message
+from fieldgate.imports.xlsform.draft import Draft
+from fieldgate.imports.xlsform.names import CHOICES, COLUMNS, EXPRESSIONS
+from fieldgate.imports.xlsform.problems import Findings
+from fieldgate.imports.xlsform.tables import Column, Table
+
+# What each row is said to lack when it has nothing in a column.
+_NEEDED_IN_SURVEY = {
+    "type": ("missing_type", "ignored_row"),
+    "name": ("missing_name",),
+    "label": ("missing_label",),
+}
+_NEEDED_IN_CHOICES = {"list_name": ("missing_list_name",), "name": ("missing_choice_name",)}
+
+_WORD = re.compile(r"[^\W\d][\w.-]*")
+
+
+def check_columns(draft: Draft, findings: Findings) -> None:
+    for table in (draft.survey, *draft.sheets.values()):
+        if table.kind in COLUMNS:
+            _check_duplicates(table, findings)
+            _check_unknown(table, draft, findings)
+            _check_headers(table, findings)
+
+
+def check_missing_columns(draft: Draft, findings: Findings) -> None:
+    """Where a whole column is missing, each row lacks its value: that is one mistake and not hundreds."""
+    for table, needed in ((draft.survey, _NEEDED_IN_SURVEY), (draft.choices, _NEEDED_IN_CHOICES)):
+        if table is None or not table.columns:
+            continue
+        for key, codes in needed.items():
+            concerned = any(problem.code in codes for problem in findings.problems) or key == "type"
+            if concerned and not table.has(key):
+                findings.forget(codes)
+                message = Message("Add a column named {column} to this sheet.", column=key)
+                findings.problem("missing_column", message, table.sheet, table.header_row, key)
+
+
+def _check_headers(table: Table, findings: Findings) -> None:
+    if table.beside is not None:
+        message = Message("This row has a value in a column without a header. Give the column a name.")
+        findings.warning("missing_header", message, table.sheet, table.beside)
+
+
+def _check_duplicates(table: Table, findings: Findings) -> None:
+    first: dict[tuple[str, str | None], Column] = {}
+    for column in table.columns:
+        other = first.setdefault((column.key, column.language), column)
+        if other is not column:
+            message = Message("This column is the same as {other}. Keep one of the two.", other=other.header)
+            findings.problem("duplicate_column", message, table.sheet, table.header_row, column.header)
+
+
+def _check_unknown(table: Table, draft: Draft, findings: Findings) -> None:
+    used = _words_of_expressions(draft) if table.kind == CHOICES else frozenset()
+    for column in table.columns:
+        if column.known or column.header in used:
+            continue
+        filled = next((row for row in table.filled() if column.key in row), None)
+        if filled is not None:
+            message = Message(
+                "{column} is not a column of XLSForm and has no effect. Correct its name, or remove it.",
+                column=column.header,
+            )
+            findings.warning("unknown_column", message, table.sheet, filled.number, column.header)
+
+
+def _words_of_expressions(draft: Draft) -> frozenset[str]:
+    """Choices may have columns of the author's own, for filters to ask for."""
+    return frozenset(
+        word
+        for row in draft.survey.filled()
+        for cell in row.cells
+        if cell.column.key in EXPRESSIONS | {"parameters"}
+        for word in _WORD.findall(cell.text)
+    )

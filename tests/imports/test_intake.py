@@ -1,0 +1,112 @@
+"""What is wanted of an import, from what was sent."""
+
+import base64
+from typing import Any
+
+import pytest
+
+from fieldgate.http.bodies import UploadedFile
+from fieldgate.http.errors import Invalid, TooLarge
+from fieldgate.imports.intake import bare_name, destination_uid, looks_like_workbook, wanted
+from fieldgate.imports.records import ImportRequest
+from tests.imports.workbooks import xlsx
+
+UID = "aKm3pVw8ZtQ2xYcRnB5dFh"
+BOOK = xlsx()
+MIB = 1024 * 1024
+
+
+def asked(**fields: Any) -> ImportRequest:
+    return ImportRequest(**{"file": UploadedFile("household.xlsx", BOOK), **fields})
+
+
+def refused(request: ImportRequest) -> list[str]:
+    with pytest.raises(Invalid) as raised:
+        wanted(request, MIB)
+    return list(raised.value.fields)
+
+
+def test_the_files_own_name_is_used_unless_another_is_given() -> None:
+    assert (wanted(asked(), MIB).filename, wanted(asked(), MIB).name) == ("household.xlsx", "household")
+    assert wanted(asked(name="Visit 2.0"), MIB).name == "Visit 2.0"
+
+
+@pytest.mark.parametrize(
+    ("name", "bare"),
+    [
+        ("a.xlsx", "a"),
+        ("a.XLS", "a"),
+        ("Household 2.0 survey", "Household 2.0 survey"),
+        ("a.b.ods", "a.b"),
+        ("a.pdf", "a.pdf"),
+    ],
+)
+def test_only_the_extension_of_a_workbook_is_dropped(name: str, bare: str) -> None:
+    assert bare_name(name) == bare
+
+
+@pytest.mark.parametrize("text", ["{}", "data:application/x;base64,{}", "base64:{}", "  {}\n"])
+def test_base64_as_clients_write_it(text: str) -> None:
+    encoded = text.format(base64.b64encode(BOOK).decode())
+    assert wanted(ImportRequest(base64Encoded=encoded), MIB).data == BOOK
+
+
+@pytest.mark.parametrize(
+    ("library", "expected"),
+    [("true", True), ("True", True), ("1", True), ("yes", True), (True, True), ("false", False), (False, False),
+     ("", False), ("0", False), ("maybe", False)],
+)  # fmt: skip
+def test_a_library_only_where_it_is_said(library: Any, expected: bool) -> None:
+    assert wanted(asked(library=library), MIB).is_library is expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [UID, f"/api/v2/assets/{UID}/", f"https://kf.example/api/v2/assets/{UID}/?format=json", f"/assets/{UID}.json",
+     f"http://other.example/assets/{UID}"],
+)  # fmt: skip
+def test_destinations_as_clients_write_them(text: str) -> None:
+    assert destination_uid("destination", text) == UID
+    assert wanted(asked(assetUid=text), MIB).destination_uid == UID
+
+
+@pytest.mark.parametrize("text", ["x", "aShort", f"/api/v2/users/{UID}/", "http://[", "a" + "0" * 21, f"{UID}/x", "/"])
+def test_what_is_no_destination(text: str) -> None:
+    assert refused(asked(destination=text)) == ["destination"]
+
+
+def test_mistakes_that_can_be_seen_at_once() -> None:
+    assert refused(ImportRequest()) == ["file"]
+    assert refused(asked(base64Encoded="AAAA")) == ["file", "base64Encoded"]
+    assert refused(ImportRequest(base64Encoded="???")) == ["base64Encoded"]
+    assert refused(ImportRequest(base64Encoded=base64.b64encode(b"\x00\x01").decode())) == ["base64Encoded"]
+    assert refused(asked(url="https://example.org/x.xlsx")) == ["url"]
+    assert refused(asked(desired_type="florb")) == ["desired_type"]
+    assert refused(asked(name="x" * 256)) == ["name"]
+    assert refused(ImportRequest(file=UploadedFile("x.pdf", b"%PDF-1.4\n%\x00"))) == ["file"]
+    with pytest.raises(TooLarge):
+        wanted(asked(), len(BOOK) - 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (BOOK, True),
+        (b"\xd0\xcf\x11\xe0rest", True),
+        (b"type,name,label\ntext,a,A\n", True),
+        ("type;name\ntext;é\n".encode("utf-16"), True),
+        (b"", False),
+        (b"   \n", False),
+        (b"just words", False),
+        (b"\x89PNG\r\n", False),
+        (b"a,b\n\x00", False),
+    ],
+)
+def test_a_workbook_by_its_first_bytes(data: bytes, expected: bool) -> None:
+    assert looks_like_workbook(data) is expected
+
+
+def test_what_is_the_same_import() -> None:
+    assert wanted(asked(), MIB).digest == wanted(asked(totalFiles="1"), MIB).digest
+    for other in (asked(name="x"), asked(library="true"), asked(desired_type="block"), asked(destination=UID)):
+        assert wanted(other, MIB).digest != wanted(asked(), MIB).digest

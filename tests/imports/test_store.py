@@ -1,0 +1,133 @@
+"""The queue, the same on SQLite and PostgreSQL: who works on what, until when, and never twice."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import func, select
+
+from fieldgate.accounts.store import AccountStore, NewUser
+from fieldgate.assets.tables import files
+from fieldgate.db import Changes, Database, now
+from fieldgate.http.bodies import UploadedFile
+from fieldgate.http.pagination import Page
+from fieldgate.imports.intake import KeyUsedOtherwise, wanted
+from fieldgate.imports.records import ImportRequest
+from fieldgate.imports.store import COMPLETE, ImportStore, Job, LostLease
+from tests.imports.workbooks import xlsx
+
+LEASE = timedelta(seconds=30)
+BOOK = xlsx()
+
+
+@pytest.fixture
+def store(database: Database) -> ImportStore:
+    return ImportStore(database, Changes(database))
+
+
+async def user(database: Database, name: str = "amina") -> int:
+    return await AccountStore(database, Changes(database)).create_user(NewUser(username=name, password_hash="x"))
+
+
+async def put(store: ImportStore, user_id: int, name: str = "a", key: str | None = None) -> str:
+    return await store.take(user_id, wanted(ImportRequest(file=UploadedFile(f"{name}.xlsx", BOOK)), 10**9), key)
+
+
+async def end(database: Database, store: ImportStore, job: Job) -> None:
+    async with database.transaction() as connection:
+        await store.finish(connection, job, COMPLETE, {"updated": []})
+
+
+async def test_each_import_is_claimed_once_however_many_workers_there_are(
+    database: Database, store: ImportStore
+) -> None:
+    number = await user(database)
+    taken = [await put(store, number, f"f{n}") for n in range(12)]
+    jobs = await asyncio.gather(*(store.claim(LEASE) for _ in range(15)))
+    claimed = [job.uid for job in jobs if job is not None]
+    assert len(claimed) == len(set(claimed))
+    while (job := await store.claim(LEASE)) is not None:
+        claimed.append(job.uid)
+    assert sorted(claimed) == sorted(taken)
+
+
+async def test_the_oldest_first_and_fair_between_users(database: Database, store: ImportStore) -> None:
+    many, one = await user(database, "many"), await user(database, "one")
+    hundreds = [await put(store, many, f"f{n}") for n in range(10)]
+    single = await put(store, one)
+    order = []
+    while (job := await store.claim(LEASE)) is not None:
+        order.append(job.uid)
+        await end(database, store, job)
+    assert order.index(single) <= 1, "one file is not held up by ten of somebody else"
+    assert [uid for uid in order if uid != single] == hundreds
+
+
+async def test_a_lease_that_ran_out_is_claimed_again_and_the_first_worker_cannot_finish(
+    database: Database, store: ImportStore
+) -> None:
+    number = await user(database)
+    await put(store, number)
+    slow = await store.claim(timedelta(0))
+    assert slow is not None
+    quick = await store.claim(LEASE)
+    assert quick is not None
+    assert (quick.uid, quick.attempts) == (slow.uid, 2)
+    with pytest.raises(LostLease):
+        await end(database, store, slow)
+    with pytest.raises(LostLease):
+        await store.renew(slow, LEASE)
+    await store.renew(quick, LEASE)
+    await end(database, store, quick)
+    with pytest.raises(LostLease):
+        await end(database, store, quick)
+    assert await store.claim(LEASE) is None
+
+
+async def test_a_job_knows_what_was_asked(database: Database, store: ImportStore) -> None:
+    number = await user(database)
+    uid = await put(store, number, "household")
+    job = await store.claim(LEASE)
+    assert job is not None
+    assert (job.uid, job.user_id, job.username, job.name, job.filename, job.data) == (
+        uid, number, "amina", "household", "household.xlsx", BOOK,
+    )  # fmt: skip
+
+
+async def test_a_repeated_key_gives_the_first_answer(database: Database, store: ImportStore) -> None:
+    number, other = await user(database), await user(database, "other")
+    answers = await asyncio.gather(*(put(store, number, key="k") for _ in range(6)))
+    assert len(set(answers)) == 1
+    assert await put(store, other, key="k") != answers[0], "a key belongs to who sent it"
+    with pytest.raises(KeyUsedOtherwise):
+        await put(store, number, "another", key="k")
+
+
+async def test_lists(database: Database, store: ImportStore) -> None:
+    number, other = await user(database), await user(database, "other")
+    taken = [await put(store, number, f"f{n}") for n in range(3)]
+    await put(store, other)
+    job = await store.claim(LEASE)
+    assert job is not None
+    await end(database, store, job)
+    count, rows = await store.made_by(number, None, "date_created", Page(2, 0))
+    assert (count, [row.uid for row in rows]) == (3, taken[:2])
+    count, rows = await store.made_by(number, None, "-date_created", Page(2, 0))
+    assert [row.uid for row in rows] == taken[:0:-1]
+    count, rows = await store.made_by(number, "processing", "date_created", Page())
+    assert (count, [row.uid for row in rows]) == (2, taken[1:])
+    assert await store.one(other, taken[0]) is None
+
+
+async def test_old_imports_are_forgotten_with_their_files(database: Database, store: ImportStore) -> None:
+    number = await user(database)
+    await put(store, number)
+    kept = await put(store, number, "later")
+    job = await store.claim(LEASE)
+    assert job is not None
+    await end(database, store, job)
+    assert await store.forget(now() - timedelta(days=1)) == 0
+    assert await store.forget(now() + timedelta(days=1)) == 1
+    assert [row.uid for row in (await store.made_by(number, None, "date_created", Page()))[1]] == [kept]
+    async with database.reading() as connection:
+        assert (await connection.execute(select(func.count()).select_from(files))).scalar_one() == 1

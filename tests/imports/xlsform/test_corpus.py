@@ -1,0 +1,245 @@
+"""A corpus of forms, one for each feature of XLSForm: what is understood of it, and what the XForm must hold."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pytest
+
+from fieldgate.imports.xlsform import Form, Refused, understand
+from tests.imports.xlsform.workbooks import Rows, xlsx
+
+HEADER = ["type", "name", "label"]
+LIST = ["list_name", "name", "label"]
+YES_NO: Rows = [LIST, ["yes_no", "yes", "Yes"], ["yes_no", "no", "No"]]
+
+
+class Expected(NamedTuple):
+    row_count: int
+    labels: list[str | None]
+    holds: str = ""
+    geo: bool = False
+    languages: tuple[str | None, ...] = ()
+    default: str | None = None
+
+
+def survey(*rows: Sequence[object], header: list[str] | None = None, **sheets: Rows) -> dict[str, Rows]:
+    return {"survey": [header or HEADER, *rows], **sheets}
+
+
+FORMS: dict[str, tuple[Mapping[str, Rows], Expected]] = {
+    "text": (survey(["text", "a", "A"]), Expected(1, ["A"], 'type="string"')),
+    "numbers": (survey(["integer", "a", "A"], ["decimal", "b", "B"]), Expected(2, ["A", "B"], 'type="decimal"')),
+    "dates": (
+        survey(["date", "a", "A"], ["time", "b", "B"], ["dateTime", "c", "C"]),
+        Expected(3, ["A", "B", "C"], 'type="dateTime"'),
+    ),
+    "range": (
+        survey(["range", "a", "A", "start=0 end=10 step=2"], header=[*HEADER, "parameters"]),
+        Expected(1, ["A"], "<range"),
+    ),
+    "note": (survey(["note", "n", "Read this"], ["text", "a", "A"]), Expected(1, ["A"])),
+    "point": (survey(["geopoint", "a", "A"]), Expected(1, ["A"], 'type="geopoint"', geo=True)),
+    "trace": (survey(["geotrace", "a", "A"]), Expected(1, ["A"], 'type="geotrace"', geo=True)),
+    "shape": (survey(["geoshape", "a", "A"]), Expected(1, ["A"], 'type="geoshape"', geo=True)),
+    "point at the start": (survey(["start-geopoint", "s", None], ["text", "a", "A"]), Expected(1, ["A"])),
+    "metadata": (
+        survey(["start", "start", None], ["end", "end", None], ["today", "today", None], ["deviceid", "d", None],
+               ["text", "a", "A"]),
+        Expected(1, ["A"], "jr:preload"),
+    ),
+    "media questions": (
+        survey(["image", "a", "A"], ["audio", "b", "B"], ["video", "c", "C"], ["file", "d", "D"]),
+        Expected(4, ["A", "B", "C", "D"], 'mediatype="image/*"'),
+    ),
+    "barcode and acknowledge": (
+        survey(["barcode", "a", "A"], ["acknowledge", "b", "B"]),
+        Expected(2, ["A", "B"], 'type="barcode"'),
+    ),
+    "select one": (survey(["select_one yes_no", "a", "A"], choices=YES_NO), Expected(1, ["A"], "<select1")),
+    "select many": (survey(["select_multiple yes_no", "a", "A"], choices=YES_NO), Expected(1, ["A"], "<select ")),
+    "select one, written with spaces": (
+        survey(["select one yes_no", "a", "A"], choices=YES_NO),
+        Expected(1, ["A"], "<select1"),
+    ),
+    "or other": (survey(["select_one yes_no or_other", "a", "A"], choices=YES_NO), Expected(1, ["A"], "a_other")),
+    "cascade": (
+        survey(
+            ["select_one region", "r", "Region", None],
+            ["select_one town", "t", "Town", "region = ${r}"],
+            header=[*HEADER, "choice_filter"],
+            choices=[[*LIST, "region"], ["region", "n", "North", None], ["town", "x", "X", "n"]],
+        ),
+        Expected(2, ["Region", "Town"], "region"),
+    ),
+    "choices from a file": (
+        survey(["select_one_from_file towns.csv", "t", "Town"]),
+        Expected(1, ["Town"], "jr://file-csv/towns.csv"),
+    ),
+    "external choices": (
+        survey(
+            ["text", "s", "State", None],
+            ["select_one_external town", "t", "Town", "state=${s}"],
+            header=[*HEADER, "choice_filter"],
+            external_choices=[[*LIST, "state"], ["town", "x", "X", "n"]],
+        ),
+        Expected(2, ["State", "Town"], "instance('town')"),
+    ),
+    "group": (
+        survey(["begin group", "g", "G"], ["text", "a", "A"], ["end group", None, None]),
+        Expected(1, ["A"], 'ref="/data/g"'),
+    ),
+    "group with underscores": (
+        survey(["begin_group", "g", "G"], ["text", "a", "A"], ["end_group", None, None]),
+        Expected(1, ["A"], 'ref="/data/g"'),
+    ),
+    "repeat": (
+        survey(["begin repeat", "r", "R"], ["text", "a", "A"], ["end repeat", None, None]),
+        Expected(2, ["R", "A"], "<repeat"),
+    ),
+    "repeat inside a group": (
+        survey(["begin group", "g", "G"], ["begin repeat", "r", "R"], ["text", "a", "A"], ["end repeat", None, None],
+               ["end group", None, None]),
+        Expected(2, ["R", "A"], "/data/g/r"),
+    ),
+    "same name in two groups": (
+        survey(["begin group", "g", "G"], ["text", "a", "A"], ["end group", None, None],
+               ["begin group", "h", "H"], ["text", "a", "B"], ["end group", None, None]),
+        Expected(2, ["A", "B"], "/data/h/a"),
+    ),
+    "calculation": (
+        survey(["integer", "a", "A", None], ["calculate", "b", None, "${a} * 2"], header=[*HEADER, "calculation"]),
+        Expected(2, ["A"], "calculate="),
+    ),
+    "condition and constraint": (
+        survey(
+            ["integer", "a", "A", None, ". > 0", "yes"],
+            ["text", "b", "B", "${a} > 5 and ${a} < 10", None, None],
+            header=[*HEADER, "relevant", "constraint", "required"],
+        ),
+        Expected(2, ["A", "B"], "relevant="),
+    ),
+    "two languages": (
+        survey(["text", "a", "A", "B"], header=["type", "name", "label::English (en)", "label::French (fr)"]),
+        Expected(1, ["A"], "<translation", languages=("English (en)", "French (fr)"), default="English (en)"),
+    ),
+    "a default language": (
+        survey(
+            ["text", "a", "A", "B"],
+            header=["type", "name", "label::English (en)", "label::French (fr)"],
+            settings=[["default_language"], ["French (fr)"]],
+        ),
+        Expected(1, ["B"], "French", languages=("French (fr)", "English (en)"), default="French (fr)"),
+    ),
+    "a language in the choices only": (
+        survey(
+            ["select_one x", "a", "A"],
+            header=["type", "name", "label::English (en)"],
+            choices=[["list_name", "name", "label::English (en)", "label::Arabic (ar)"], ["x", "1", "One", "واحد"]],
+        ),
+        Expected(1, ["A"], "Arabic", languages=("English (en)", "Arabic (ar)"), default="English (en)"),
+    ),
+    "media of a label": (
+        survey(["text", "a", "A", "a.png"], header=[*HEADER, "media::image"]),
+        Expected(1, ["A"], "jr://images/a.png"),
+    ),
+    "hints and appearance": (
+        survey(["text", "a", "A", "Help", "multiline"], header=[*HEADER, "hint", "appearance"]),
+        Expected(1, ["A"], 'appearance="multiline"'),
+    ),
+    "settings": (
+        survey(["text", "a", "A"], settings=[["form_title", "form_id", "version", "style"], ["T", "t1", "7", "pages"]]),
+        Expected(1, ["A"], 'id="t1"'),
+    ),
+    "settings in other words": (
+        survey(["text", "a", "A"], settings=[["Form Title", "id_string"], ["T", "t2"]]),
+        Expected(1, ["A"], 'id="t2"'),
+    ),
+    "entities": (
+        survey(
+            ["text", "a", "A", "tree_name"],
+            header=[*HEADER, "save_to"],
+            entities=[["list_name", "label"], ["trees", "${a}"]],
+        ),
+        Expected(1, ["A"], "entity"),
+    ),
+    "headers in capitals": (survey(["text", "a", "A"], header=["Type", "NAME", "Label"]), Expected(1, ["A"])),
+    "sheets in capitals": (
+        {"Survey": [HEADER, ["select_one yes_no", "a", "A"]], "CHOICES": YES_NO},
+        Expected(1, ["A"], "<select1"),
+    ),
+    "one sheet of any name": ({"Sheet1": [HEADER, ["text", "a", "A"]]}, Expected(1, ["A"])),
+    "blank rows between": (survey(["text", "a", "A"], [None], [None], ["text", "b", "B"]), Expected(2, ["A", "B"])),
+    "more than five labels": (
+        survey(*(["text", f"q{n}", f"Q{n}"] for n in range(8))),
+        Expected(8, ["Q0", "Q1", "Q2", "Q3", "Q4"]),
+    ),
+    "other writing": (survey(["text", "اسم", "ما اسمك؟"]), Expected(1, ["ما اسمك؟"])),
+    "only what the live system knows": (
+        survey(["begin_score", "s", "Score"], ["score__row", "a", "A"], ["end_score", None, None], ["text", "b", "B"]),
+        Expected(3, ["Score", "A", "B"]),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("feature", FORMS)
+def test_each_feature(feature: str) -> None:
+    sheets, expected = FORMS[feature]
+    form = understand(xlsx(sheets), "corpus.xlsx")
+    assert isinstance(form, Form)
+    summary: dict[str, Any] = form.summary
+    assert set(summary) == {"geo", "labels", "columns", "languages", "row_count", "default_translation"}
+    assert (summary["row_count"], summary["labels"], summary["geo"]) == (
+        expected.row_count,
+        expected.labels,
+        expected.geo,
+    )
+    assert tuple(summary["languages"]) == expected.languages
+    assert summary["default_translation"] == expected.default
+    assert expected.holds in form.xform
+
+
+# What goes wrong in the live system's table of failures, and the word it has here.
+MISTAKES: dict[str, tuple[bytes, str, str]] = {
+    "not a workbook": (b"\x89PNG\r\n\x1a\n\x00\xff\xfe", "unreadable_workbook", ""),
+    "truncated": (xlsx({"survey": [HEADER, ["text", "a", "A"]]})[:-400], "unreadable_workbook", ""),
+    "a zip that is no workbook": (b"PK\x03\x04" + b"\x00" * 100, "unreadable_workbook", ""),
+    "no usable sheet": (xlsx({"a": [["x"]], "b": [["y"]]}), "no_usable_sheet", ""),
+    "both sheets": (xlsx({"survey": [HEADER], "library": [HEADER]}), "both_sheets", ""),
+    "name that is no XML name": (xlsx(survey(["text", "1 a", "A"])), "invalid_form", "invalid_name"),
+    "same name twice": (xlsx(survey(["text", "a", "A"], ["text", "a", "B"])), "invalid_form", "duplicate_name"),
+    "named row without type": (xlsx(survey(["text", "a", "A"], [None, "b", "B"])), "invalid_form", "missing_type"),
+    "unknown type": (xlsx(survey(["florb", "a", "A"])), "invalid_form", "unknown_type"),
+    "repeated header": (
+        xlsx(survey(["text", "a", "A", "B"], header=[*HEADER, "label"])), "invalid_form", "duplicate_column",
+    ),
+    "default language that is not there": (
+        xlsx(survey(["text", "a", "A"], header=["type", "name", "label::English (en)"],
+                    settings=[["default_language"], ["French (fr)"]])),
+        "invalid_form", "unknown_default_language",
+    ),
+    "unclosed group": (xlsx(survey(["begin group", "g", "G"], ["text", "a", "A"])), "invalid_form", "unclosed_group"),
+    "unknown list": (xlsx(survey(["select_one nope", "a", "A"])), "invalid_form", "unknown_choice_list"),
+    "unknown reference": (
+        xlsx(survey(["text", "a", "A", "${nope} = 1"], header=[*HEADER, "relevant"])),
+        "invalid_form", "unknown_reference",
+    ),
+    "broken expression": (
+        xlsx(survey(["integer", "a", "A", None], ["text", "b", "B", "${a} +* 3"], header=[*HEADER, "relevant"])),
+        "invalid_form", "broken_expression",
+    ),
+    "open bracket": (
+        xlsx(survey(["text", "a", "A", None], ["text", "b", "B", "concat(${a}"], header=[*HEADER, "calculation"])),
+        "invalid_form", "broken_expression",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_each_mistake(mistake: str) -> None:
+    data, error_type, code = MISTAKES[mistake]
+    with pytest.raises(Refused) as refused:
+        understand(data, "corpus.xlsx")
+    assert refused.value.error_type == error_type
+    assert str(refused.value.error)
+    if code:
+        assert code in {problem.code for problem in refused.value.problems}

@@ -1,0 +1,46 @@
+"""The many spellings of question types."""
+
+import pytest
+
+from fieldgate.imports.xlsform.question_types import STANDARD, QuestionType, nearest, parse
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Text", QuestionType("text")),
+        ("string", QuestionType("text")),
+        ("q image", QuestionType("image")),
+        ("add date time prompt", QuestionType("datetime")),
+        ("get start time", QuestionType("start")),
+        ("dateTime", QuestionType("datetime")),
+        ("begin group", QuestionType("begin_group")),
+        ("Begin_Repeat", QuestionType("begin_repeat")),
+        ("end looped group", QuestionType("end_repeat")),
+        ("begin_rank", QuestionType("begin_rank")),
+        ("rank fruits", QuestionType("rank", "fruits")),
+        ("select_one yes_no", QuestionType("select_one", "yes_no")),
+        ("select one from Yes_No or specify other", QuestionType("select_one", "Yes_No", or_other=True)),
+        ("select all that apply from fruits or_other", QuestionType("select_multiple", "fruits", or_other=True)),
+        ("select one from file towns.csv", QuestionType("select_one_from_file", "towns.csv")),
+        ("select_multiple", QuestionType("select_multiple")),
+        ("osm buildings", QuestionType("osm", "buildings")),
+        ("select_one yes no", None),
+        ("text area", None),
+        ("florb", None),
+    ],
+)
+def test_spellings(text: str, expected: QuestionType | None) -> None:
+    assert parse(text) == expected
+
+
+def test_every_standard_type_is_known_by_its_own_name() -> None:
+    assert all(parse(name) == QuestionType(name) for name in STANDARD)
+
+
+@pytest.mark.parametrize(
+    ("text", "guess"),
+    [("txt", "text"), ("selct_one yes_no", "select_one"), ("begin grup", "begin_group"), ("qwzx", None)],
+)
+def test_nearest(text: str, guess: str | None) -> None:
+    assert nearest(text) == guess

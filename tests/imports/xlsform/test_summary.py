@@ -1,0 +1,155 @@
+"""The six keys of a summary, as properties of any form at all."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldgate.imports.xlsform import Form, understand
+from tests.imports.xlsform.workbooks import Rows, sectioned
+
+COUNTED = ["text", "integer", "geopoint", "gps", "geotrace", "geoshape", "date", "acknowledge", "photo"]
+NOT_COUNTED = ["note", "start", "today", "end", "deviceid", "username", "start-geopoint"]
+GEOGRAPHIC = {"geopoint", "gps", "geotrace", "geoshape"}
+LANGUAGES = ["English (en)", "French (fr)", "Arabic (ar)", "Spanish (es)"]
+
+types = st.lists(st.sampled_from(COUNTED + NOT_COUNTED), max_size=12)
+columns = st.lists(st.sampled_from(["hint", "relevant", "required", "appearance", "default"]), unique=True)
+languages = st.lists(st.sampled_from(LANGUAGES), unique=True, min_size=1, max_size=4)
+
+FILLED = {"hint": "Look here", "relevant": "1 = 1", "required": "yes", "appearance": "w1", "default": "x"}
+
+
+def summary(survey: Rows, settings: Rows = ()) -> dict[str, Any]:
+    sheets = {"survey": survey, "settings": settings} if settings else {"survey": survey}
+    form = understand(sectioned(sheets), "form")
+    assert isinstance(form, Form)
+    assert form.row_count == form.summary["row_count"]
+    return form.summary
+
+
+def survey_of(chosen: list[str], extra: list[str] | None = None) -> list[list[str]]:
+    extra = extra or []
+    rows = [
+        [kind, f"q{index}", f"Question {index}", *(FILLED[key] for key in extra)] for index, kind in enumerate(chosen)
+    ]
+    return [["type", "name", "label", *extra], *rows]
+
+
+@given(types)
+def test_exactly_six_keys(chosen: list[str]) -> None:
+    assert set(summary(survey_of(chosen))) == {
+        "geo",
+        "labels",
+        "columns",
+        "languages",
+        "row_count",
+        "default_translation",
+    }
+
+
+@given(types)
+def test_row_count_is_the_number_of_questions_without_notes_and_metadata(chosen: list[str]) -> None:
+    assert summary(survey_of(chosen))["row_count"] == sum(kind in COUNTED for kind in chosen)
+
+
+@given(types)
+def test_geo_means_that_some_question_asks_for_a_place(chosen: list[str]) -> None:
+    assert summary(survey_of(chosen))["geo"] is bool(GEOGRAPHIC & set(chosen))
+
+
+@given(types)
+def test_labels_are_the_first_five_of_counted_rows(chosen: list[str]) -> None:
+    expected = [f"Question {index}" for index, kind in enumerate(chosen) if kind in COUNTED]
+    assert summary(survey_of(chosen))["labels"] == expected[:5]
+
+
+@given(types, columns)
+def test_columns_are_those_that_counted_rows_fill(chosen: list[str], extra: list[str]) -> None:
+    found = summary(survey_of(chosen, extra))["columns"]
+    expected = {"type", "name", "label", *extra} if any(kind in COUNTED for kind in chosen) else set()
+    assert set(found) == expected
+    assert len(found) == len(set(found))
+
+
+@given(languages)
+def test_languages_come_in_the_order_of_their_columns(spoken: list[str]) -> None:
+    header = ["type", "name", *(f"label::{language}" for language in spoken)]
+    found = summary([header, ["text", "a", *spoken]])
+    assert found["languages"] == spoken
+    assert found["default_translation"] == spoken[0]
+    assert found["labels"] == [spoken[0]]
+
+
+@given(languages, st.data())
+def test_the_default_language_comes_first(spoken: list[str], data: st.DataObject) -> None:
+    default = data.draw(st.sampled_from(spoken))
+    header = ["type", "name", *(f"label::{language}" for language in spoken)]
+    found = summary([header, ["text", "a", *spoken]], [["default_language"], [default]])
+    assert found["languages"] == [default, *(language for language in spoken if language != default)]
+    assert found["default_translation"] == default
+    assert found["labels"] == [default]
+
+
+@given(types, st.lists(st.integers(0, 12), max_size=5))
+def test_blank_rows_change_nothing(chosen: list[str], places: list[int]) -> None:
+    survey = survey_of(chosen)
+    spaced = list(survey)
+    for place in places:
+        spaced.insert(min(place + 1, len(spaced)), ["", " ", ""])
+    assert summary(spaced) == summary(survey)
+
+
+@given(types, columns, st.sampled_from([str.upper, str.title, " {} ".format]))
+def test_the_case_of_headers_changes_nothing(chosen: list[str], extra: list[str], spelled: Any) -> None:
+    header, *rows = survey_of(chosen, extra)
+    assert summary([[spelled(name) for name in header], *rows]) == summary([header, *rows])
+
+
+@given(types, columns, st.randoms(use_true_random=False))
+def test_the_order_of_columns_changes_nothing_but_their_order(chosen: list[str], extra: list[str], random: Any) -> None:
+    survey = survey_of(chosen, extra)
+    order = list(range(len(survey[0])))
+    random.shuffle(order)
+    shuffled, straight = summary([[row[index] for index in order] for row in survey]), summary(survey)
+    assert set(shuffled.pop("columns")) == set(straight.pop("columns"))
+    assert shuffled == straight
+
+
+def test_a_form_that_names_no_language_has_none() -> None:
+    found = summary([["type", "name", "label"], ["text", "a", "A"]])
+    assert (found["languages"], found["default_translation"]) == ([], None)
+    found = summary([["type", "name"], ["start", "start"]], [["default_language"], ["French (fr)"]])
+    assert (found["languages"], found["default_translation"]) == ([], None)
+
+
+def test_a_language_without_a_name_stands_among_the_others() -> None:
+    found = summary([["type", "name", "label", "hint::French (fr)"], ["text", "a", "A", "B"]])
+    assert (found["languages"], found["default_translation"]) == ([None, "French (fr)"], None)
+
+
+def test_languages_of_choices_are_added_and_those_of_settings_are_not() -> None:
+    sheets: dict[str, Rows] = {
+        "survey": [["type", "name", "label::English (en)"], ["select_one x", "a", "A"]],
+        "choices": [["list_name", "name", "label:French (fr)"], ["x", "1", "Un"]],
+        "settings": [["form_title::Spanish (es)"], ["T"]],
+    }
+    form = understand(sectioned(sheets), "form")
+    assert isinstance(form, Form)
+    assert form.summary["languages"] == ["English (en)", "French (fr)"]
+
+
+def test_repeats_and_what_only_the_live_system_knows_count_and_groups_do_not() -> None:
+    rows = [
+        ["begin group", "g", "G"],
+        ["begin repeat", "r", "R"],
+        ["hidden", "h", ""],
+        ["end repeat", "", ""],
+        ["end group", "", ""],
+        ["begin_score", "s", "S"],
+        ["score__row", "s1", "S1"],
+        ["end_score", "", ""],
+    ]
+    found = summary([["type", "name", "label"], *rows])
+    assert found["row_count"] == 4
+    assert found["labels"] == ["R", "S", "S1"]

@@ -1,0 +1,124 @@
+"""Workbooks for tests, written in memory in each of the formats that can be imported."""
+
+import io
+import struct
+import zipfile
+from collections.abc import Mapping, Sequence
+from xml.sax.saxutils import escape, quoteattr
+
+from openpyxl import Workbook
+
+Rows = Sequence[Sequence[object]]
+
+
+def xlsx(sheets: Mapping[str, Rows]) -> bytes:
+    workbook = Workbook()
+    workbook.remove(workbook.worksheets[0])
+    for name, rows in sheets.items():
+        sheet = workbook.create_sheet(name)
+        for row in rows:
+            sheet.append(list(row))
+    file = io.BytesIO()
+    workbook.save(file)
+    return file.getvalue()
+
+
+def separated(rows: Rows, separator: str = ",") -> str:
+    return "\n".join(separator.join(_quoted(value) for value in row) for row in rows)
+
+
+def sectioned(sheets: Mapping[str, Rows]) -> bytes:
+    """Several sheets in one CSV file, as XLSForm's tools write them."""
+    return "\n".join(f"{name}\n{separated([['', *row] for row in rows])}" for name, rows in sheets.items()).encode()
+
+
+def ods(sheets: Mapping[str, Rows]) -> bytes:
+    tables = "".join(
+        f"<table:table table:name={quoteattr(name)}>{''.join(map(_ods_row, rows))}</table:table>"
+        for name, rows in sheets.items()
+    )
+    kind = "application/vnd.oasis.opendocument.spreadsheet"
+    office = "urn:oasis:names:tc:opendocument:xmlns"
+    content = (
+        f'<office:document-content xmlns:office="{office}:office:1.0" xmlns:table="{office}:table:1.0"'
+        f' xmlns:text="{office}:text:1.0"><office:body><office:spreadsheet>{tables}</office:spreadsheet>'
+        "</office:body></office:document-content>"
+    )
+    manifest = (
+        f'<manifest:manifest xmlns:manifest="{office}:manifest:1.0">'
+        f'<manifest:file-entry manifest:full-path="/" manifest:media-type="{kind}"/></manifest:manifest>'
+    )
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("mimetype", kind)
+        archive.writestr("META-INF/manifest.xml", manifest)
+        archive.writestr("content.xml", content)
+    return file.getvalue()
+
+
+def xls(sheets: Mapping[str, Rows]) -> bytes:
+    """The binary format of Excel 97: records of a workbook (BIFF8) in a small OLE2 file."""
+    bodies = [_biff_sheet(rows) for rows in sheets.values()]
+    start = _record(0x0809, struct.pack("<HHHHII", 0x0600, 0x0005, 0, 0, 0, 0))
+    end = _record(0x000A)
+    length = len(start) + len(end) + sum(4 + 8 + 2 * len(name) for name in sheets)
+    directory = b""
+    for name, body in zip(sheets, bodies, strict=True):
+        directory += _record(0x0085, struct.pack("<IHBB", length, 0, len(name), 1) + name.encode("utf-16-le"))
+        length += len(body)
+    return ole2("Workbook", start + directory + end + b"".join(bodies))
+
+
+def ole2(name: str, stream: bytes) -> bytes:
+    """A compound file that holds one stream. Streams shorter than 4096 bytes would need more machinery: pad."""
+    stream = stream.ljust(4096, b"\0")
+    sectors = -(-len(stream) // 512)
+    chain = [0xFFFFFFFD, 0xFFFFFFFE, *range(3, 2 + sectors), 0xFFFFFFFE]
+    header = struct.pack(
+        "<8s16sHHHHH6sIIIIIIIIII",
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+        b"",
+        *(0x3E, 3, 0xFFFE, 9, 6),
+        b"",
+        *(0, 1, 1, 0, 4096, 0xFFFFFFFE, 0, 0xFFFFFFFE, 0, 0),
+    )
+    header += struct.pack("<108I", *([0xFFFFFFFF] * 108))
+    allocation = struct.pack("<128I", *chain, *([0xFFFFFFFF] * (128 - len(chain))))
+    entries = _ole2_entry("Root Entry", 5, 1, 0xFFFFFFFE, 0) + _ole2_entry(name, 2, 0xFFFFFFFF, 2, len(stream))
+    return header + allocation + entries.ljust(512, b"\0") + stream.ljust(sectors * 512, b"\0")
+
+
+def _ole2_entry(name: str, kind: int, child: int, start: int, size: int) -> bytes:
+    text = name.encode("utf-16-le")
+    none = 0xFFFFFFFF
+    return struct.pack(
+        "<64sHBBIII16sI8s8sIQ", text, len(text) + 2, kind, 1, none, none, child, b"", 0, b"", b"", start, size
+    )
+
+
+def _biff_sheet(rows: Rows) -> bytes:
+    cells = b"".join(
+        _record(0x0204, struct.pack("<HHHHB", y, x, 0, len(str(value)), 1) + str(value).encode("utf-16-le"))
+        for y, row in enumerate(rows)
+        for x, value in enumerate(row)
+        if value is not None
+    )
+    return _record(0x0809, struct.pack("<HHHHII", 0x0600, 0x0010, 0, 0, 0, 0)) + cells + _record(0x000A)
+
+
+def _record(kind: int, data: bytes = b"") -> bytes:
+    return struct.pack("<HH", kind, len(data)) + data
+
+
+def _quoted(value: object) -> str:
+    return "" if value is None else '"' + str(value).replace('"', '""') + '"'
+
+
+def _ods_row(row: Sequence[object]) -> str:
+    cells = "".join(
+        "<table:table-cell/>"
+        if value is None
+        else f'<table:table-cell office:value-type="string"><text:p>{escape(str(value))}</text:p></table:table-cell>'
+        for value in row
+    )
+    return f"<table:table-row>{cells}</table:table-row>"
