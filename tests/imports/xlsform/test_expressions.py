@@ -18,7 +18,7 @@ READABLE = Expression(broken=False, unknown_functions=())
         "selected(${fruit}, 'apple') and not(selected(., \"pear\"))",
         "selected(${fruit},'apple') or(${age}=3)",
         "current()/../name",
-        "instance('towns')/root/item[name = ${town}]/label",
+        "instance('towns')/*/item[name = ${town}]/label",
         "jr:choice-name(${town}, '${town}')",
         "${child}[position() = 1]/name",
         "indexed-repeat(${name}, ${child}, position(..) - 1)",
