@@ -1,14 +1,17 @@
 """Values people send, as query parameters or in a body, read into a struct.
 
-A struct's fields are the names; their types and `Meta` limits say what is right. Everything wrong is told at
-once, each field with its message, in the caller's language.
+A struct's fields are the names; their types and `Meta` limits say what is right: a `tuple` is a list separated
+by commas, a `datetime` may lack its time or zone. Everything wrong is told at once, each field with its message,
+in the caller's language.
 
     class Login(msgspec.Struct):
         username: Annotated[str, Meta(max_length=150)]
     login = read_fields(Login, {"username": "amina"})
 """
 
+import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
@@ -22,6 +25,9 @@ from fieldgate.http.language import Message
 NO_NULLS = Message("Null characters are not allowed.")
 
 Fields = TypeVar("Fields", bound=msgspec.Struct)
+
+# In a query a bare `+` is a space, and clients send `…T00:00:00+00:00` as it is.
+_LOST_PLUS = re.compile(r"(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$", re.ASCII)
 
 
 def read_fields(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absent: bool = False) -> Fields:
@@ -41,12 +47,47 @@ def read_fields(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absen
             taken[field.name] = value
             continue
         try:
-            taken[field.name] = msgspec.convert(value, field.type, strict=False)
-        except msgspec.ValidationError:
-            wrong[field.encode_name] = [_expectation(field.type)]
+            taken[field.name] = _convert(value, field.type)
+        except ValueError as error:
+            said = error.args[0] if error.args else None
+            wrong[field.encode_name] = [said if isinstance(said, Message) else _expectation(field.type)]
     if wrong:
         raise Invalid(wrong)
     return kind(**taken)
+
+
+def _convert(value: Any, kind: Any) -> Any:
+    """The value as the type of its field, or `ValueError`, with a message where more can be said than the type says."""
+    choice = _choices(kind)[0]
+    if isinstance(value, str) and get_origin(choice) is tuple:
+        return _listed(value, get_args(choice)[0])
+    if isinstance(value, str) and choice is datetime:
+        return read_moment(value)
+    return msgspec.convert(value, kind, strict=False)
+
+
+def _listed(text: str, kind: Any) -> tuple[Any, ...]:
+    """A list separated by commas; blank members are dropped."""
+    members = [member.strip() for member in text.split(",")]
+    return tuple([_member(member, kind) for member in members if member])
+
+
+def _member(text: str, kind: Any) -> Any:
+    try:
+        return msgspec.convert(text, kind, strict=False)
+    except msgspec.ValidationError:
+        raise ValueError(
+            Message("“{value}” cannot be taken. {expected}", value=text[:40], expected=_expectation(kind))
+        ) from None
+
+
+def read_moment(text: str) -> datetime:
+    """A moment in ISO 8601. Without a time it is midnight, without a zone UTC; a `+` that became a space is meant."""
+    moment = datetime.fromisoformat(_LOST_PLUS.sub(r"\1+\2", text.strip()))
+    try:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(text) from None
 
 
 @cache
@@ -72,8 +113,12 @@ def _expectation(kind: Any) -> Message:
         return Message("Say true or false.")
     if kind is UploadedFile:
         return Message("Send a file.")
+    if get_origin(kind) is tuple:
+        return _expectation(get_args(kind)[0])
     if kind is int:
         return Message("Enter a whole number.")
+    if kind is datetime:
+        return Message("Enter a date or a time such as 2026-11-15 or 2026-11-15T08:30:00Z.")
     if length is not None:
         return Message("Enter text of at most {length} characters.", length=length)
     return Message("Enter text.")

@@ -279,7 +279,10 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
     for field in msgspec.structs.fields(operation.filters) if operation.filters else ():
         schema = msgspec.json.schema(field.type)
         about = schema.pop("description", "")
-        found.append({"name": field.encode_name, "in": "query", "description": about, "schema": schema})
+        described: dict[str, Any] = {"name": field.encode_name, "in": "query", "description": about, "schema": schema}
+        if schema.get("type") == "array":  # separated by commas
+            described |= {"style": "form", "explode": False}
+        found.append(described)
     if operation.shape is Shape.LIST:
         found += _PAGING
     if operation.shape is not Shape.READY:

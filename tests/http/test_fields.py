@@ -1,6 +1,7 @@
 """Values people send, read into structs: everything wrong is told at once."""
 
-from typing import Annotated
+from datetime import UTC, datetime
+from typing import Annotated, Literal
 
 import msgspec
 import pytest
@@ -45,6 +46,47 @@ def test_everything_wrong_is_told_at_once() -> None:
         "note": "Enter text.",
         "countries__in": "Null characters are not allowed.",
     }
+
+
+class Lists(msgspec.Struct):
+    countries: tuple[int, ...] = ()
+    kinds: tuple[Literal[0, 1], ...] = ()
+    since: datetime | None = None
+
+
+def test_lists_are_separated_by_commas() -> None:
+    assert read_fields(Lists, {"countries": " 1, 2,,3,", "kinds": "1,0"}) == Lists((1, 2, 3), (1, 0))
+    assert read_fields(Lists, {"countries": ","}) == Lists()
+    assert read_fields(Lists, {"countries": [1, 2]}) == Lists((1, 2)), "as JSON sends it"
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2012-01-01T00:00:00", datetime(2012, 1, 1, tzinfo=UTC)),
+        ("2012-01-01", datetime(2012, 1, 1, tzinfo=UTC)),
+        (" 2012-01-01 05:30 ", datetime(2012, 1, 1, 5, 30, tzinfo=UTC)),
+        ("2020-02-29T00:00:00.000Z", datetime(2020, 2, 29, tzinfo=UTC)),
+        ("2020-02-29T02:00:00+02:00", datetime(2020, 2, 29, tzinfo=UTC)),
+        ("2020-02-29T02:00:00 02:00", datetime(2020, 2, 29, tzinfo=UTC)),
+    ],
+)
+def test_moments_may_lack_time_and_zone(text: str, moment: datetime) -> None:
+    assert read_fields(Lists, {"since": text}).since == moment
+
+
+def test_what_is_wrong_in_a_list_is_named() -> None:
+    with pytest.raises(Invalid) as refused:
+        read_fields(Lists, {"countries": "1,abc", "kinds": "1,7", "since": "yesterday"})
+    assert {name: str(messages[0]) for name, messages in refused.value.fields.items()} == {
+        "countries": "“abc” cannot be taken. Enter a whole number.",
+        "kinds": "“7” cannot be taken. Choose one of: 0, 1.",
+        "since": "Enter a date or a time such as 2026-11-15 or 2026-11-15T08:30:00Z.",
+    }
+    with pytest.raises(Invalid):
+        read_fields(Lists, {"since": "0001-01-01T00:00:00+14:00"})
+    with pytest.raises(Invalid):
+        read_fields(Lists, {"countries": {"a": 1}})
 
 
 def test_a_record_holds_only_what_can_be_encoded() -> None:
