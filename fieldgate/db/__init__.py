@@ -2,9 +2,22 @@
 
 from fieldgate.db.changes import Changes
 from fieldgate.db.database import Database
-from fieldgate.db.lookup import Lookup
+from fieldgate.db.lookup import Lookup, among
+from fieldgate.db.snapshot import Snapshot, snapshot
 from fieldgate.db.tables import Instant, metadata, now
 from fieldgate.db.trouble import is_out_of_reach
 from fieldgate.db.uid import new_uid
 
-__all__ = ["Changes", "Database", "Instant", "Lookup", "is_out_of_reach", "metadata", "new_uid", "now"]
+__all__ = [
+    "Changes",
+    "Database",
+    "Instant",
+    "Lookup",
+    "Snapshot",
+    "among",
+    "is_out_of_reach",
+    "metadata",
+    "new_uid",
+    "now",
+    "snapshot",
+]

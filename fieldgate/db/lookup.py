@@ -4,10 +4,11 @@ find = Lookup(database, select(tokens.c.id).where(tokens.c.hash == bindparam("ha
 row = await find.first(hash=digest)
 """
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Select
+from sqlalchemy import ARRAY, BigInteger, Column, ColumnElement, Select, any_, bindparam, column, func, select
 
 from fieldgate.db.database import CONNECT_TIMEOUT, Database
 
@@ -21,9 +22,19 @@ class Lookup:
         self._sql = str(compiled)
         self._order: Sequence[str] = compiled.positiontup or ()
 
+    async def all(self, **values: object) -> Sequence[Sequence[Any]]:
+        """All rows; few enough for the event loop to wait for them."""
+        arguments = self._arguments(values)
+        if self._database.is_sqlite:
+            return self._database.sqlite_reader().execute(self._sql, arguments).fetchall()
+        pool = await self._database.postgres_pool()
+        async with pool.acquire(timeout=CONNECT_TIMEOUT) as connection:
+            found: Sequence[Sequence[Any]] = await connection.fetch(self._sql, *arguments)
+        return found
+
     async def first(self, **values: object) -> Sequence[Any] | None:
         """The first row, or None."""
-        arguments = [values[name] for name in self._order]
+        arguments = self._arguments(values)
         if self._database.is_sqlite:
             row: Sequence[Any] | None = self._database.sqlite_reader().execute(self._sql, arguments).fetchone()
             return row
@@ -31,3 +42,15 @@ class Lookup:
         async with pool.acquire(timeout=CONNECT_TIMEOUT) as connection:
             found = await connection.fetchrow(self._sql, *arguments)
         return None if found is None else tuple(found)
+
+    def _arguments(self, values: dict[str, object]) -> list[object]:
+        if self._database.is_sqlite:  # which takes no lists
+            return [json.dumps(values[name]) if isinstance(values[name], list) else values[name] for name in self._order]
+        return [values[name] for name in self._order]
+
+
+def among(database: Database, key: Column[Any], name: str) -> ColumnElement[bool]:
+    """Whether a key is in the list of numbers that `name` will be bound to, however long it is."""
+    if database.is_sqlite:
+        return key.in_(select(column("value")).select_from(func.json_each(bindparam(name))))
+    return key == any_(bindparam(name, type_=ARRAY(BigInteger)))

@@ -1,0 +1,91 @@
+"""One state of the data, read on the driver itself: for very many rows, which the engine would take seconds to hand over.
+
+async with snapshot(database) as state:
+    version = (await state.rows(select(...)))[0]
+    async for some in state.batches(select(...)): ...
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+
+from sqlalchemy import Select
+
+from fieldgate.db.database import BUSY_TIMEOUT, Database
+
+BATCH = 20_000  # rows handed over at once
+
+Rows = Sequence[Sequence[Any]]
+
+
+class Snapshot(Protocol):
+    async def rows(self, statement: Select[Any]) -> Rows: ...
+
+    def batches(self, statement: Select[Any]) -> AsyncIterator[Rows]: ...
+
+
+@asynccontextmanager
+async def snapshot(database: Database) -> AsyncIterator[Snapshot]:
+    """All reads in the block see the same state."""
+    if database.is_sqlite:
+        connection = await asyncio.to_thread(_open, str(database.url.database))
+        try:
+            yield _OnSqlite(database, connection)
+        finally:
+            connection.close()
+        return
+    postgres = await database.connect()
+    try:
+        async with postgres.transaction(isolation="repeatable_read", readonly=True):
+            yield _OnPostgres(database, postgres)
+    finally:
+        await postgres.close()
+
+
+def _open(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT}")
+    connection.execute("PRAGMA query_only = ON")
+    connection.execute("BEGIN")
+    return connection
+
+
+class _OnSqlite:
+    def __init__(self, database: Database, connection: sqlite3.Connection) -> None:
+        self._database = database
+        self._connection = connection
+
+    async def rows(self, statement: Select[Any]) -> Rows:
+        cursor = await asyncio.to_thread(self._connection.execute, *_compiled(self._database, statement))
+        return await asyncio.to_thread(cursor.fetchall)
+
+    async def batches(self, statement: Select[Any]) -> AsyncIterator[Rows]:
+        cursor = await asyncio.to_thread(self._connection.execute, *_compiled(self._database, statement))
+        while some := await asyncio.to_thread(cursor.fetchmany, BATCH):
+            yield some
+
+
+class _OnPostgres:
+    def __init__(self, database: Database, connection: Any) -> None:
+        self._database = database
+        self._connection = connection
+
+    async def rows(self, statement: Select[Any]) -> Rows:
+        sql, values = _compiled(self._database, statement)
+        found: Rows = await self._connection.fetch(sql, *values)
+        return found
+
+    async def batches(self, statement: Select[Any]) -> AsyncIterator[Rows]:
+        sql, values = _compiled(self._database, statement)
+        cursor = await self._connection.cursor(sql, *values)
+        while some := await cursor.fetch(BATCH):
+            yield some
+
+
+def _compiled(database: Database, statement: Select[Any]) -> tuple[str, list[Any]]:
+    """The statement and its values, as the driver takes them; moments are whole microseconds on both sides."""
+    compiled = statement.compile(dialect=database.dialect, compile_kwargs={"render_postcompile": True})
+    values = compiled.params
+    return str(compiled), [values[name] for name in compiled.positiontup or ()]

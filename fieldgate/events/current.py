@@ -1,0 +1,200 @@
+"""The events as they stand now: the index, kept up with the data, and what lists ask of it."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import reduce
+from operator import and_
+from typing import Generic, TypeVar
+
+import msgspec
+from pyroaring import BitMap
+
+from fieldgate.db import Changes
+from fieldgate.events import ordering
+from fieldgate.events.documents import Reader
+from fieldgate.events.filters import EventFilters, narrow, ordering_terms, search_words
+from fieldgate.events.index import CannotApply, Index, Numbers
+from fieldgate.events.sight import Sight
+from fieldgate.events.store import TOPIC, EventStore, Missed, Standing
+from fieldgate.http.language import Language
+from fieldgate.http.pagination import Page
+from fieldgate.reference.directory import Directory, folded
+from fieldgate.reference.store import ReferenceStore
+
+AT_ONCE = 100_000  # events whose index is made anew while the caller waits; beyond, beside the answers
+KEPT_SELECTIONS = 128
+KEPT_ORDERS = 8
+ATTEMPTS = 3  # at an answer, when the data runs away under it
+
+log = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
+
+
+class _Kept(Generic[Value]):
+    """What was made lately, each once."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[object, asyncio.Future[Value]] = OrderedDict()
+
+    async def get(self, key: object, make: Callable[[], Awaitable[Value]]) -> Value:
+        making = self._values.get(key)
+        if making is None:
+            making = self._values[key] = asyncio.ensure_future(make())
+            while len(self._values) > self._most:
+                self._values.popitem(last=False)
+        else:
+            self._values.move_to_end(key)
+        try:
+            return await asyncio.shield(making)
+        except Exception:
+            self._values.pop(key, None)
+            raise
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What a list asks for: how many match, the documents of the page, and the state they are of."""
+
+    count: int
+    documents: list[bytes]
+    view: "View"
+
+
+class View:
+    """One state of the events: never changes, and forgets nothing it was asked within its bounds."""
+
+    def __init__(self, standing: Standing, index: Index, directory: Directory, store: EventStore) -> None:
+        self.standing = standing
+        self.index = index
+        self.directory = directory
+        self._store = store
+        self._selections = _Kept[BitMap](KEPT_SELECTIONS)
+        self._ranks = _Kept[Numbers](KEPT_ORDERS)
+        self._orders = _Kept[ordering.Order](KEPT_ORDERS)
+        self._places = _Kept[BitMap](KEPT_SELECTIONS)
+        self._readers = {language: Reader(directory, language) for language in Language}
+
+    def read(self, documents: bytes, language: Language, sight: Sight) -> bytes:
+        """Documents, in one piece, as a caller may see them."""
+        return self._readers[language].read(documents, sight)
+
+    async def find(self, filters: EventFilters, sight: Sight, language: Language, page: Page) -> Found:
+        """A page of the events that match."""
+        terms = ordering_terms(filters.ordering)
+        wanted = msgspec.structs.replace(filters, ordering="")
+        chosen = await self._selections.get((wanted, sight), lambda: self._select(wanted, sight))
+        if terms:
+            order = await self._orders.get((terms, language), lambda: self._order(terms, language))
+            places = await self._places.get((wanted, sight, terms, language), lambda: _in_thread(order.places, chosen))
+            numbers = order.page(self.index, places, page.limit, page.offset)
+        else:
+            numbers = self.index.page(chosen, page.limit, page.offset)
+        return Found(len(chosen), await self._store.documents(numbers, self.standing.version), self)
+
+    async def _select(self, filters: EventFilters, sight: Sight) -> BitMap:
+        index, version = self.index, self.standing.version
+        sets = [index.seen(sight), *narrow(index, self.directory, filters)]
+        for word in search_words(filters.search):
+            named = index.numbered(await self._store.named(folded(word), version))
+            about = [f"c{country}" for country in self.directory.countries_named(word)]
+            about += [f"d{kind}" for kind in self.directory.types_named(word)]
+            sets.append(named | index.bearing(*about))
+        if filters.glide:
+            sets.append(index.numbered(await self._store.with_glide(filters.glide, version)))
+        if filters.appeal_code:
+            sets.append(index.numbered(await self._store.with_appeal(filters.appeal_code, version)))
+        return reduce(and_, sorted(sets, key=len))
+
+    async def _order(self, terms: ordering.Terms, language: Language) -> ordering.Order:
+        ranks = {
+            field: await self._ranks.get((field, language), lambda field=field: self._rank(field, language))  # type: ignore[misc]
+            for field, _ in terms
+        }
+        return await _in_thread(ordering.order, terms, ranks, self.index.ids)
+
+    async def _rank(self, field: str, language: Language) -> Numbers:
+        if field in ordering.IN_RECORDS:
+            return await ordering.read_ranks(field, self.index, language, self._store.facts())
+        return await _in_thread(ordering.held_ranks, field, self.index, self.directory, language)
+
+
+class Events:
+    """Finds events in the state the database is in. Every process has one."""
+
+    def __init__(self, store: EventStore, reference: ReferenceStore, changes: Changes) -> None:
+        self._store = store
+        self._reference = reference
+        self._changes = changes
+        self._view: View | None = None
+        self._turn = asyncio.Lock()
+        self._rebuilding: asyncio.Task[None] | None = None
+
+    async def find(self, filters: EventFilters, sight: Sight, language: Language, page: Page) -> Found:
+        for _ in range(ATTEMPTS):
+            view = await self.view()
+            with suppress(Missed):
+                return await view.find(filters, sight, language, page)
+            await self._settle()
+        raise Missed
+
+    async def view(self) -> View:
+        """The events as of now, or, while a large index is made anew, as of a moment ago."""
+        directory = await self._reference.directory()
+        view = self._view
+        version = await self._changes.version(TOPIC)
+        if view is None or view.standing.version < version:
+            async with self._turn:
+                view = self._view
+                if view is None or view.standing.version < version:
+                    view = self._view = await self._renewed(view, directory)
+        if view.directory is not directory:
+            view = self._view = View(view.standing, view.index, directory, self._store)
+        return view
+
+    async def _renewed(self, view: View | None, directory: Directory) -> View:
+        if view is None:
+            return await self._built(directory)
+        changed = await self._store.read_changes(view.standing)
+        if changed is not None:
+            standing, rows, gone = changed
+            with suppress(CannotApply):
+                return View(standing, view.index.changed(rows, gone), directory, self._store)
+        if len(view.index) <= AT_ONCE:
+            return await self._built(directory)
+        if self._rebuilding is None or self._rebuilding.done():
+            self._rebuilding = asyncio.create_task(self._rebuild(directory))
+        return view
+
+    async def _built(self, directory: Directory) -> View:
+        standing, index = await self._store.read_index()
+        return View(standing, index, directory, self._store)
+
+    async def _rebuild(self, directory: Directory) -> None:
+        try:
+            self._view = await self._built(directory)
+        except Exception:  # the next request begins another one
+            log.exception("the index of events could not be made")
+
+    async def _settle(self) -> None:
+        """Wait for the index that is being made."""
+        if self._rebuilding is not None:
+            await asyncio.wait([self._rebuilding])
+
+    @property
+    def lag(self) -> int:
+        """Versions the last answer lagged behind; 0 where it did not."""
+        return 0
+
+    async def stop(self) -> None:
+        if self._rebuilding is not None:
+            self._rebuilding.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._rebuilding
+
+
+async def _in_thread(work: Callable[..., Value], *arguments: object) -> Value:
+    return await asyncio.to_thread(work, *arguments)

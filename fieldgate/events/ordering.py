@@ -1,0 +1,106 @@
+"""Orderings of events: whatever is asked for, nulls come last and the id breaks ties, so that every order is total."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from pyroaring import BitMap
+
+from fieldgate.events.index import Index, Numbers, bitmap
+from fieldgate.http.language import Language
+from fieldgate.reference.directory import Directory, sorting_key
+from fieldgate.reference.texts import Texts, in_language
+
+Terms = Sequence[tuple[str, bool]]  # a field, and whether it descends
+
+IN_RECORDS = frozenset({"name", "summary", "num_affected", "glide"})  # fields the index does not hold
+NOTHING = -1  # the rank of what is not known
+
+
+class Facts(msgspec.Struct):
+    """What of an event's record orderings need; the rest is skipped over."""
+
+    name: Texts = {}
+    summary: Texts = {}
+    num_affected: int | None = None
+    glide: str = ""
+    original_language: str = "en"
+
+
+class Order:
+    """All events in another order than the usual."""
+
+    def __init__(self, positions: npt.NDArray[np.intp]) -> None:
+        self._positions = positions.astype(np.uint32)
+        self._places = np.empty(len(positions), dtype=np.uint32)
+        self._places[positions] = np.arange(len(positions), dtype=np.uint32)
+
+    def places(self, chosen: BitMap) -> BitMap:
+        """Where the chosen events stand in this order."""
+        return bitmap(self._places[np.frombuffer(chosen.to_array(), dtype=np.uint32)]) if chosen else BitMap()
+
+    def page(self, index: Index, places: BitMap, limit: int, offset: int) -> list[int]:
+        """The ids of one page."""
+        wanted = places[offset : offset + limit].to_array()
+        found: list[int] = index.ids[self._positions[wanted]].tolist()
+        return found
+
+
+def order(terms: Terms, ranks: Mapping[str, Numbers], ids: Numbers) -> Order:
+    """The order by several fields; `ranks` has, for each of them, a number by position, `NOTHING` for null."""
+    keys: list[Numbers] = []
+    for field, descends in terms:
+        rank = ranks[field]
+        keys += [(rank == NOTHING).astype(np.int64), -rank if descends else rank]
+    return Order(np.lexsort((ids, *reversed(keys))))
+
+
+def held_ranks(field: str, index: Index, directory: Directory, language: Language) -> Numbers:
+    """The ranks of a field the index holds."""
+    if field == "disaster_start_date":
+        return _dense(index.starts)
+    if field == "created_at":
+        return _dense(index.created)
+    if field == "updated_at":
+        return _dense(index.updated)
+    if field == "id":
+        return _dense(index.ids)
+    ranks = np.full(len(index.ids), NOTHING, dtype=np.int64)
+    if field == "ifrc_severity_level":
+        words = [f"s{level}" for level in range(3)]
+    else:  # types of disaster, by name
+        words = [f"d{number}" for number in directory.types_by_name(language)]
+    for rank, word in enumerate(words):
+        ranks[np.frombuffer(index.bearing(word).to_array(), dtype=np.uint32)] = rank
+    return ranks
+
+
+async def read_ranks(
+    field: str, index: Index, language: Language, batches: AsyncIterator[Sequence[tuple[int, bytes]]]
+) -> Numbers:
+    """The ranks of a field that only the records hold."""
+    decode = msgspec.json.Decoder(Facts).decode
+    values: dict[int, str | int] = {}
+    async for some in batches:
+        for number, packed in some:
+            position = index.position(number)
+            value = _value(field, decode(packed), language)
+            if position is not None and value not in ("", None):
+                values[position] = value
+    in_order = {value: rank for rank, value in enumerate(sorted(set(values.values())))}  # type: ignore[type-var]
+    ranks = np.full(len(index.ids), NOTHING, dtype=np.int64)
+    ranks[list(values)] = [in_order[value] for value in values.values()]
+    return ranks
+
+
+def _value(field: str, facts: Facts, language: Language) -> str | int | None:
+    if field == "num_affected":
+        return facts.num_affected
+    if field == "glide":
+        return facts.glide
+    return sorting_key(in_language(getattr(facts, field), language, facts.original_language))
+
+
+def _dense(column: Numbers) -> Numbers:
+    return np.unique(column, return_inverse=True)[1].astype(np.int64)

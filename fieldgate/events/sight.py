@@ -1,0 +1,46 @@
+"""What a caller may see of events, and of the reports in them."""
+
+import msgspec
+
+from fieldgate.events.model import MOVEMENT, PUBLIC, SECRETARIAT, SOCIETIES
+from fieldgate.http.credentials import Caller
+from fieldgate.reference.directory import Directory
+
+
+class Sight(msgspec.Struct, frozen=True):
+    """The levels seen whatever the country, and the countries whose members-only records are seen as well."""
+
+    levels: frozenset[int]
+    countries: frozenset[int] = frozenset()
+
+    @property
+    def sees_persons(self) -> bool:
+        return MOVEMENT in self.levels
+
+    def sees(self, visibility: int, countries: frozenset[int] | tuple[int, ...]) -> bool:
+        if visibility in self.levels:
+            return True
+        return visibility == SOCIETIES and not self.countries.isdisjoint(countries)
+
+
+EVERYBODY = Sight(frozenset({PUBLIC}))
+EVERYTHING = Sight(frozenset({PUBLIC, MOVEMENT, SECRETARIAT, SOCIETIES}))
+
+
+def sight_of(caller: Caller, directory: Directory) -> Sight:
+    """What a caller may see: the public, members of the movement, those of a country, and the secretariat."""
+    if caller.is_anonymous:
+        return EVERYBODY
+    if caller.is_superuser or caller.is_ifrc:
+        return EVERYTHING
+    found = (directory.country_by_iso3(iso3) for iso3 in caller.countries)
+    return Sight(frozenset({PUBLIC, MOVEMENT}), frozenset(country.id for country in found if country is not None))
+
+
+def seen_as(caller: Caller) -> str:
+    """The same word for callers who see the same."""
+    if caller.is_anonymous:
+        return ""
+    if caller.is_superuser or caller.is_ifrc:
+        return "all"
+    return "member " + " ".join(sorted(caller.countries))

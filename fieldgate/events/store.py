@@ -1,0 +1,313 @@
+"""All SQL about events: writing them with their documents, and what the index, pages and details read."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple, TypeVar
+
+import msgspec
+from sqlalchemy import ColumnElement, Table, and_, bindparam, exists, func, insert, literal, or_, select, union_all
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fieldgate.db import Changes, Database, Lookup, Snapshot, among, now, snapshot
+from fieldgate.db.tables import versions
+from fieldgate.events.documents import document
+from fieldgate.events.index import Builder, Index, Row, facets_of
+from fieldgate.events.model import SOCIETIES, Event, pack, unpack
+from fieldgate.events.sight import Sight
+from fieldgate.events.tables import deleted, documents, events, history, words
+from fieldgate.reference.directory import folded
+
+TOPIC = "events"
+WHOLES = "events, as a whole"  # bumped where what changed cannot be told event by event
+MOST_CHANGES = 20_000  # more than that, and the index is made anew
+HISTORY_KEPT = timedelta(minutes=10)  # no reader lags so far behind
+AT_ONCE = 500  # rows of one statement
+APART = "\x1f"  # between the names of an event in `words`
+
+Value = TypeVar("Value")
+
+
+class Standing(NamedTuple):
+    """How the data stands: the version, and the last one that cannot be told event by event."""
+
+    version: int
+    wholes: int
+
+
+class Outcome(msgspec.Struct):
+    """What a write did."""
+
+    created: int = 0
+    changed: int = 0
+    unchanged: int = 0
+
+
+class Missed(Exception):
+    """A document was removed that the reader's version still had: the reader lags too far behind."""
+
+
+class SlugTaken(Exception):
+    """Another event has this name in addresses already."""
+
+
+class EventStore:
+    def __init__(self, database: Database, changes: Changes) -> None:
+        self._database = database
+        self._changes = changes
+        is_before = history.c.id == bindparam("id"), history.c.until > bindparam("version")
+        self._documents = Lookup(
+            database,
+            select(documents.c.id, documents.c.version, documents.c.document).where(
+                among(database, documents.c.id, "ids")
+            ),
+        )
+        self._before = Lookup(
+            database, select(history.c.document).where(*is_before).order_by(history.c.until).limit(1)
+        )
+        self._by_id = Lookup(database, select(events.c.packed).where(events.c.id == bindparam("id")))
+        self._by_slug = Lookup(database, select(events.c.packed).where(events.c.slug == bindparam("slug")))
+
+    # Writing
+
+    async def put(self, new: Sequence[Event], *, is_demo: bool = False) -> Outcome:
+        """Write events, whole, in one transaction. What is there already in the same state is left alone."""
+        async with self._database.transaction() as connection:
+            known = await self._packed(connection, [event.id for event in new])
+            fresh = [(event, packed) for event in new if known.get(event.id) != (packed := pack(event))]
+            outcome = Outcome(unchanged=len(new) - len(fresh))
+            if not fresh:
+                return outcome
+            version = await self._next_version(connection)
+            old = [event.id for event, _ in fresh if event.id in known]
+            outcome.changed, outcome.created = len(old), len(fresh) - len(old)
+            await self._remove(connection, old, version)
+            for some in _batches([event.id for event, _ in fresh]):
+                await connection.execute(deleted.delete().where(deleted.c.id.in_(some)))
+            await self._insert(connection, fresh, version, is_demo=is_demo)
+            return outcome
+
+    async def delete(self, numbers: Sequence[int]) -> int:
+        """Delete events; how many there were. That they are gone can be learned of."""
+        async with self._database.transaction() as connection:
+            known = await self._packed(connection, numbers)
+            if not known:
+                return 0
+            version = await self._next_version(connection)
+            await self._remove(connection, list(known), version)
+            moment = now()
+            gone = [unpack(packed) for packed in known.values()]
+            rows = [
+                {
+                    "id": event.id,
+                    "deleted_at": moment,
+                    "version": version,
+                    "visibility": event.visibility,
+                    "countries": "," + ",".join(map(str, event.countries)) + ",",
+                }
+                for event in gone
+            ]
+            await connection.execute(insert(deleted), rows)
+            return len(known)
+
+    async def delete_demo(self) -> int:
+        """Delete the events that were made up. Nobody needs to learn of it."""
+        async with self._database.transaction() as connection:
+            is_demo = select(events.c.id).where(events.c.is_demo)
+            count: int = (await connection.execute(select(func.count()).select_from(is_demo.subquery()))).scalar_one()
+            if count:
+                await self._changes.bump(connection, TOPIC, WHOLES)
+                for table in (documents, words, history):
+                    await connection.execute(table.delete().where(table.c.id.in_(is_demo)))
+                await connection.execute(events.delete().where(events.c.is_demo))
+            return count
+
+    async def has_demo(self) -> bool:
+        return await self._exists(events.c.is_demo)
+
+    async def has_real(self) -> bool:
+        return await self._exists(~events.c.is_demo)
+
+    async def _exists(self, condition: ColumnElement[bool]) -> bool:
+        async with self._database.reading() as connection:
+            found = await connection.execute(select(events.c.id).where(condition).limit(1))
+            return found.first() is not None
+
+    async def _next_version(self, connection: AsyncConnection) -> int:
+        await self._changes.bump(connection, TOPIC)
+        found = await connection.execute(select(versions.c.version).where(versions.c.topic == TOPIC))
+        return int(found.scalar_one())
+
+    async def _packed(self, connection: AsyncConnection, numbers: Sequence[int]) -> dict[int, bytes]:
+        found: dict[int, bytes] = {}
+        for some in _batches(numbers):
+            rows = await connection.execute(select(events.c.id, events.c.packed).where(events.c.id.in_(some)))
+            found.update((row.id, bytes(row.packed)) for row in rows)
+        return found
+
+    async def _remove(self, connection: AsyncConnection, numbers: Sequence[int], version: int) -> None:
+        """Take the present state away, and keep it for readers who still answer from the version before."""
+        moment = now()
+        await connection.execute(history.delete().where(history.c.at < moment - HISTORY_KEPT))
+        for some in _batches(numbers):
+            before = select(
+                documents.c.id, literal(version), literal(moment, history.c.at.type), documents.c.document,
+                words.c.names, words.c.glide, words.c.appeal_codes,
+            ).join_from(documents, words, words.c.id == documents.c.id)  # fmt: skip
+            names = ["id", "until", "at", "document", "names", "glide", "appeal_codes"]
+            await connection.execute(insert(history).from_select(names, before.where(documents.c.id.in_(some))))
+            for table in (documents, words, events):
+                await connection.execute(table.delete().where(table.c.id.in_(some)))
+
+    async def _insert(
+        self, connection: AsyncConnection, fresh: Sequence[tuple[Event, bytes]], version: int, *, is_demo: bool
+    ) -> None:
+        slugs = [event.slug for event, _ in fresh if event.slug is not None]
+        for some in _batches(slugs):
+            taken = await connection.execute(select(events.c.slug).where(events.c.slug.in_(some)).limit(1))
+            if (slug := taken.scalar()) is not None:
+                raise SlugTaken(slug)
+        await connection.execute(
+            insert(events),
+            [
+                {
+                    "id": event.id,
+                    "version": version,
+                    "slug": event.slug,
+                    "parent_event": event.parent_event,
+                    "visibility": event.visibility,
+                    "start": event.disaster_start_date,
+                    "created": event.created_at,
+                    "updated": event.updated_at,
+                    "facets": facets_of(event),
+                    "is_demo": is_demo,
+                    "packed": packed,
+                }
+                for event, packed in fresh
+            ],
+        )
+        await connection.execute(
+            insert(documents),
+            [{"id": event.id, "version": version, "document": document(event)} for event, _ in fresh],
+        )
+        await connection.execute(
+            insert(words),
+            [
+                {
+                    "id": event.id,
+                    "version": version,
+                    "names": APART.join(dict.fromkeys(map(folded, event.name.values()))),
+                    "glide": event.glide,
+                    "appeal_codes": "," + ",".join(appeal.code.upper() for appeal in event.appeals if appeal.code) + ",",
+                }
+                for event, _ in fresh
+            ],
+        )
+
+    # For the index
+
+    async def read_index(self) -> tuple[Standing, Index]:
+        """The index of all events in lists, and what it was made from."""
+        builder = Builder()
+        async with snapshot(self._database) as state:
+            standing = await _standing(state)
+            async for some in state.batches(_ROWS.where(events.c.parent_event.is_(None))):
+                await asyncio.to_thread(builder.add, some)
+        return standing, await asyncio.to_thread(builder.build)
+
+    async def read_changes(self, known: Standing) -> tuple[Standing, list[Row], list[int]] | None:
+        """What became of the data since: how it stands, changed rows, and ids no longer in lists. None if too much."""
+        async with snapshot(self._database) as state:
+            standing = await _standing(state)
+            if standing.wholes != known.wholes:
+                return None
+            is_since = events.c.version > known.version
+            changed = await state.rows(_ROWS.add_columns(events.c.parent_event).where(is_since).limit(MOST_CHANGES))
+            gone = await state.rows(select(deleted.c.id).where(deleted.c.version > known.version).limit(MOST_CHANGES))
+        if len(changed) == MOST_CHANGES or len(gone) == MOST_CHANGES:
+            return None
+        rows = [Row(*row[:5]) for row in changed if row[5] is None]
+        return standing, rows, [row[0] for row in (*gone, *(row for row in changed if row[5] is not None))]
+
+    # For pages. All of these answer for the version the reader's index is of.
+
+    async def documents(self, numbers: Sequence[int], version: int) -> list[bytes]:
+        """The documents of events, in the order asked for."""
+        found = {row[0]: row[2] for row in await self._documents.all(ids=numbers) if row[1] <= version}
+        if len(found) < len(numbers):
+            for number in numbers:
+                if number not in found:
+                    before = await self._before.first(id=number, version=version)
+                    if before is None:
+                        raise Missed
+                    found[number] = before[0]
+        return [found[number] for number in numbers]
+
+    async def named(self, word: str, version: int) -> list[int]:
+        """The ids of events in whose name, in any language, a folded word occurs."""
+        return await self._matching(lambda table: table.c.names.contains(word, autoescape=True), version)
+
+    async def with_glide(self, glide: str, version: int) -> list[int]:
+        return await self._matching(lambda table: table.c.glide == glide, version)
+
+    async def with_appeal(self, code: str, version: int) -> list[int]:
+        pattern = f",{code.upper()},"
+        return await self._matching(lambda table: table.c.appeal_codes.contains(pattern, autoescape=True), version)
+
+    async def _matching(self, condition: Callable[[Table], ColumnElement[bool]], version: int) -> list[int]:
+        earlier = history.alias()
+        is_state = history.c.until > version, ~exists().where(
+            earlier.c.id == history.c.id, earlier.c.until > version, earlier.c.until < history.c.until
+        )
+        query = union_all(
+            select(words.c.id).where(words.c.version <= version, condition(words)),
+            select(history.c.id).where(*is_state, condition(history)),
+        )
+        async with self._database.reading() as connection:
+            return list((await connection.execute(query)).scalars())
+
+    async def facts(self) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
+        """All events as they are kept, many at a time: for orderings by what the index does not hold."""
+        async with snapshot(self._database) as state:
+            async for some in state.batches(select(events.c.id, events.c.packed)):
+                yield [(row[0], row[1]) for row in some]
+
+    # One event
+
+    async def one(self, number: int) -> Event | None:
+        row = await self._by_id.first(id=number) if number < 2**63 else None
+        return None if row is None else unpack(row[0])
+
+    async def by_slug(self, slug: str) -> Event | None:
+        row = await self._by_slug.first(slug=slug)
+        return None if row is None else unpack(row[0])
+
+    async def gone(
+        self, since: datetime | None, sight: Sight, limit: int, offset: int
+    ) -> tuple[int, Sequence[tuple[int, datetime]]]:
+        """Deleted events a caller could see, the first first."""
+        seen = deleted.c.visibility.in_(sorted(sight.levels))
+        for country in sight.countries:
+            own = deleted.c.countries.contains(f",{country},")
+            seen = or_(seen, and_(deleted.c.visibility == SOCIETIES, own))
+        query = select(deleted.c.id, deleted.c.deleted_at).where(seen)
+        if since is not None:
+            query = query.where(deleted.c.deleted_at >= since)
+        ordered = query.order_by(deleted.c.deleted_at, deleted.c.id).limit(limit).offset(offset)
+        async with self._database.reading() as connection:
+            count: int = (await connection.execute(select(func.count()).select_from(query.subquery()))).scalar_one()
+            rows = await connection.execute(ordered)
+            return count, [(row.id, row.deleted_at) for row in rows]
+
+
+_ROWS = select(events.c.id, events.c.start, events.c.created, events.c.updated, events.c.facets)
+
+
+async def _standing(state: Snapshot) -> Standing:
+    found = dict(await state.rows(select(versions.c.topic, versions.c.version)))  # type: ignore[arg-type]
+    return Standing(found.get(TOPIC, 0), found.get(WHOLES, 0))
+
+
+def _batches(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    for start in range(0, len(values), AT_ONCE):
+        yield values[start : start + AT_ONCE]

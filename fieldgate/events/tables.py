@@ -1,0 +1,68 @@
+"""Events: what is known of each, the ready documents of lists, what they were before, and which are gone."""
+
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, LargeBinary, SmallInteger, String, Table, Text
+
+from fieldgate.db import Instant, metadata
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    # The version of the data that brought this state: the index asks for what came after the one it knows.
+    Column("version", BigInteger, nullable=False, index=True),
+    Column("slug", String(50), unique=True),
+    Column("parent_event", BigInteger),
+    Column("visibility", SmallInteger, nullable=False),
+    Column("start", Instant, nullable=False),
+    Column("created", Instant, nullable=False),
+    Column("updated", Instant, nullable=False),
+    Column("facets", Text, nullable=False),
+    Column("is_demo", Boolean, nullable=False),
+    # All of it, as `model.pack` writes it.
+    Column("packed", LargeBinary, nullable=False),
+)
+
+# Read for every page, and so kept apart from the rest: short rows, found by id.
+documents = Table(
+    "event_documents",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("version", BigInteger, nullable=False),
+    Column("document", LargeBinary, nullable=False),
+)
+
+# What `search`, `glide` and `appeal_code` look through.
+words = Table(
+    "event_words",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("version", BigInteger, nullable=False),
+    Column("names", Text, nullable=False),  # in all languages, folded
+    Column("glide", String(18), nullable=False, index=True),
+    Column("appeal_codes", Text, nullable=False),  # each between two commas
+)
+
+# What an event was until a version, for readers who still answer from the version before.
+history = Table(
+    "event_history",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("until", BigInteger, primary_key=True),
+    Column("at", Instant, nullable=False, index=True),
+    Column("document", LargeBinary, nullable=False),
+    Column("names", Text, nullable=False),
+    Column("glide", String(18), nullable=False),
+    Column("appeal_codes", Text, nullable=False),
+)
+
+deleted = Table(
+    "deleted_events",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("deleted_at", Instant, nullable=False),
+    Column("version", BigInteger, nullable=False, index=True),
+    # A hidden event leaves no trace for those who could not see it.
+    Column("visibility", SmallInteger, nullable=False),
+    Column("countries", Text, nullable=False),
+    Index("ix_deleted_events_deleted_at_id", "deleted_at", "id"),
+)
