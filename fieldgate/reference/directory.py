@@ -88,6 +88,14 @@ class Directory:
         """The countries whose name holds the word, in any language and whatever the case."""
         return _holding(self._country_names, word)
 
+    def countries_called(self, name: str) -> frozenset[int]:
+        """The countries with this very name, in any language and whatever the case."""
+        return _having(self._country_names, name)
+
+    def types_called(self, name: str) -> frozenset[int]:
+        """The disaster types with this very name, in any language and whatever the case."""
+        return _having(self._type_names, name)
+
     def types_named(self, word: str) -> frozenset[int]:
         """The disaster types whose name holds the word, in any language and whatever the case."""
         return _holding(self._type_names, word)
@@ -158,6 +166,11 @@ def _folded(names: Texts) -> tuple[str, ...]:
 def _holding(names: Mapping[int, tuple[str, ...]], word: str) -> frozenset[int]:
     wanted = folded(word)
     return frozenset([number for number, own in names.items() if any(wanted in name for name in own)])
+
+
+def _having(names: Mapping[int, tuple[str, ...]], name: str) -> frozenset[int]:
+    wanted = folded(name)
+    return frozenset([number for number, own in names.items() if wanted in own])
 
 
 def _mini(country: Country, language: Language) -> MiniCountry:
