@@ -26,6 +26,8 @@ from fieldgate.imports import routes as import_routes
 from fieldgate.imports.store import ImportStore
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.permissions.catalogue import Catalogue
+from fieldgate.reference import routes as reference_routes
+from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import Settings
 from fieldgate.web import assets as web_assets
 from fieldgate.web import routes as web_routes
@@ -40,6 +42,7 @@ def operations() -> tuple[Operation, ...]:
         *permission_routes.OPERATIONS,
         *import_routes.OPERATIONS,
         *asset_routes.OPERATIONS,
+        *reference_routes.OPERATIONS,
         *account_routes.OPERATIONS,
     )
     pages = (*web_routes.OPERATIONS, *web_assets.OPERATIONS)
@@ -58,7 +61,7 @@ def build(settings: Settings, *, passwords: Passwords | None = None, more: Seque
     answered = (*operations(), *more)
     provided = (
         settings, database, changes, store, accounts, observer, assets, pages,
-        ImportStore(database, changes), AssetStore(database, changes),
+        ImportStore(database, changes), AssetStore(database, changes), ReferenceStore(database, changes),
         Catalogue(), Description(answered), service.Readiness(database),
     )  # fmt: skip
     site = Site(

@@ -7,7 +7,8 @@ from alembic.runtime.migration import MigrationContext
 
 import fieldgate.accounts.tables
 import fieldgate.assets.tables
-import fieldgate.imports.tables  # noqa: F401  (all of them join the registry)
+import fieldgate.imports.tables
+import fieldgate.reference.tables  # noqa: F401  (all of them join the registry)
 from fieldgate.db import Database, metadata
 from fieldgate.db.migrations import head
 from fieldgate.db.schema import NEEDED, current, upgrade

@@ -1,0 +1,1 @@
+"""Countries, regions and disaster types: what events refer to, and people look ids up in."""

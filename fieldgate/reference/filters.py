@@ -1,0 +1,105 @@
+"""How the lists are narrowed and ordered: what can be asked, and which ids answer it."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from fieldgate.http.language import Language
+from fieldgate.reference.directory import Country, Directory
+from fieldgate.reference.regions import REGIONS, regions_named
+
+Ids = Annotated[tuple[int, ...], Meta(description="Only those with one of these ids, separated by commas.")]
+Name = Annotated[str, Meta(description="Only those with this name, in any language and whatever the case.")]
+Search = Annotated[str, Meta(description="Words that must all be in the name, in any language, whatever the case.")]
+Ordering = Annotated[
+    Literal["name", "-name", "id", "-id"],
+    Meta(description="Order of the list: by the name in the language of the answer unless you say otherwise."),
+]
+
+
+class CountryFilters(msgspec.Struct, frozen=True, kw_only=True):
+    id: Annotated[int | None, Meta(description="Only the one with this id.")] = None
+    id__in: Ids = ()
+    iso: Annotated[str, Meta(description="Only those with this two-letter code, whatever the case.")] = ""
+    iso3: Annotated[str, Meta(description="Only those with this three-letter code, whatever the case.")] = ""
+    name: Name = ""
+    search: Search = ""
+    region: Annotated[int | None, Meta(description="Only those of this region; 0 is Africa.")] = None
+    region__in: Annotated[
+        tuple[int, ...], Meta(description="Only those of one of these regions, separated by commas.")
+    ] = ()
+    record_type: Annotated[int | None, Meta(description="Only those of this type; 1 is a country.")] = None
+    record_type__in: Annotated[
+        tuple[int, ...], Meta(description="Only those of one of these types, separated by commas.")
+    ] = ()
+    is_independent: Annotated[bool | None, Meta(description="Only those that are states of their own, or not.")] = None
+    is_deprecated: Annotated[
+        bool | None, Meta(description="`true` lists what is no longer in use, which is left out otherwise.")
+    ] = None
+    mini: Annotated[bool | None, Meta(description="Taken and without effect: records are small here.")] = None
+    ordering: Ordering = "name"
+
+
+class RegionFilters(msgspec.Struct, frozen=True, kw_only=True):
+    id__in: Ids = ()
+    search: Search = ""
+
+
+class DisasterTypeFilters(msgspec.Struct, frozen=True, kw_only=True):
+    id__in: Ids = ()
+    name: Name = ""
+    search: Search = ""
+    ordering: Ordering = "name"
+
+
+def matching_countries(directory: Directory, filters: CountryFilters, language: Language) -> list[int]:
+    """The countries that are asked for, in the order that is."""
+    wanted = frozenset(country.id for country in directory.countries.values() if _fits(country, filters))
+    if filters.name:
+        wanted &= directory.countries_called(filters.name)
+    wanted = wanted.intersection(*map(directory.countries_named, filters.search.split()))
+    return _ordered(wanted, directory.countries_by_name(language), filters.ordering)
+
+
+def matching_types(directory: Directory, filters: DisasterTypeFilters, language: Language) -> list[int]:
+    """The disaster types that are asked for, in the order that is."""
+    wanted = frozenset(directory.types)
+    if filters.id__in:
+        wanted &= frozenset(filters.id__in)
+    if filters.name:
+        wanted &= directory.types_called(filters.name)
+    wanted = wanted.intersection(*map(directory.types_named, filters.search.split()))
+    return _ordered(wanted, directory.types_by_name(language), filters.ordering)
+
+
+def matching_regions(filters: RegionFilters) -> list[int]:
+    """The regions that are asked for, by number."""
+    wanted = frozenset(region.id for region in REGIONS)
+    if filters.id__in:
+        wanted &= frozenset(filters.id__in)
+    return sorted(wanted.intersection(*map(regions_named, filters.search.split())))
+
+
+def _fits(country: Country, filters: CountryFilters) -> bool:
+    return (
+        filters.id in (None, country.id)
+        and (not filters.id__in or country.id in filters.id__in)
+        and _same(filters.iso, country.iso)
+        and _same(filters.iso3, country.iso3)
+        and filters.region in (None, country.region)
+        and (not filters.region__in or country.region in filters.region__in)
+        and filters.record_type in (None, country.record_type)
+        and (not filters.record_type__in or country.record_type in filters.record_type__in)
+        and filters.is_independent in (None, country.independent)
+        and country.is_deprecated is bool(filters.is_deprecated)
+    )
+
+
+def _same(asked: str, code: str | None) -> bool:
+    return not asked or (code is not None and asked.casefold() == code.casefold())
+
+
+def _ordered(wanted: frozenset[int], by_name: list[int], ordering: str) -> list[int]:
+    found = [number for number in by_name if number in wanted] if ordering.endswith("name") else sorted(wanted)
+    return found[::-1] if ordering.startswith("-") else found

@@ -1,0 +1,43 @@
+"""The five regions. They are fixed: their ids are part of the interface, and 0 is one like any other."""
+
+from functools import cache
+
+import msgspec
+
+from fieldgate.http.language import Language, Message
+from fieldgate.http.links import encode
+from fieldgate.reference.directory import folded
+from fieldgate.reference.records import RegionRecord
+
+
+class Region(msgspec.Struct, frozen=True):
+    id: int
+    name: Message
+
+
+REGIONS = (
+    Region(0, Message("Africa")),
+    Region(1, Message("Americas")),
+    Region(2, Message("Asia Pacific")),
+    Region(3, Message("Europe")),
+    Region(4, Message("Middle East & North Africa")),
+)
+
+
+@cache
+def region_records(language: Language) -> dict[int, msgspec.Raw]:
+    """Every region by its id, ready to send."""
+    return {region.id: msgspec.Raw(encode(_record(region, language))) for region in REGIONS}
+
+
+def regions_named(word: str) -> frozenset[int]:
+    """The regions whose name holds the word, in any language and whatever the case."""
+    wanted = folded(word)
+    return frozenset(
+        region.id for region in REGIONS if any(wanted in folded(language.say(region.name)) for language in Language)
+    )
+
+
+def _record(region: Region, language: Language) -> RegionRecord:
+    name = language.say(region.name)
+    return RegionRecord(name=region.id, id=region.id, region_name=name, label=name)

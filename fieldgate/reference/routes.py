@@ -1,0 +1,165 @@
+"""`/api/v2/country/`, `/api/v2/region/`, `/api/v2/disaster_type/`: where people look up ids; open to everybody."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from fieldgate.http.errors import NotFound
+from fieldgate.http.language import Language, Message
+from fieldgate.http.operations import detail, listing
+from fieldgate.http.pagination import Page, Slice, read_integer
+from fieldgate.reference.filters import (
+    CountryFilters,
+    DisasterTypeFilters,
+    RegionFilters,
+    matching_countries,
+    matching_regions,
+    matching_types,
+)
+from fieldgate.reference.records import DisasterTypeRecord, MiniCountry, RegionRecord
+from fieldgate.reference.regions import region_records
+from fieldgate.reference.store import TOPIC, ReferenceStore
+
+TAG = "Countries, regions and disaster types"
+
+_COUNTRY: dict[str, Any] = {
+    "iso": "NP",
+    "iso3": "NPL",
+    "id": 123,
+    "record_type": 1,
+    "record_type_display": "Country",
+    "region": 2,
+    "independent": True,
+    "is_deprecated": False,
+    "fdrs": "DNP001",
+    "average_household_size": None,
+    "society_name": "",
+    "name": "Nepal",
+    "translation_module_original_language": "en",
+}
+_REGION: dict[str, Any] = {
+    "name": 0,
+    "id": 0,
+    "region_name": "Africa",
+    "bbox": None,
+    "label": "Africa",
+    "translation_module_original_language": "en",
+}
+_TYPE = {"id": 12, "summary": "", "name": "Flood", "translation_module_original_language": "en"}
+
+
+@listing(
+    "/api/v2/country/",
+    of=MiniCountry,
+    title=Message("Countries"),
+    about=Message("Countries and territories, and the regions events are entered for, with their codes and regions."),
+    tag=TAG,
+    changes_with=(TOPIC,),
+    example=_COUNTRY,
+)
+async def country_list(
+    page: Page, language: Language, filters: CountryFilters, store: ReferenceStore
+) -> Slice[MiniCountry]:
+    directory = await store.directory()
+    found = matching_countries(directory, filters, language)
+    return Slice(len(found), [msgspec.Raw(directory.mini(language, number)) for number in _on(page, found)])
+
+
+@detail(
+    "/api/v2/country/{id}/",
+    of=MiniCountry,
+    title=Message("Country"),
+    about=Message("One country, also if it is no longer in use."),
+    tag=TAG,
+    changes_with=(TOPIC,),
+    example=_COUNTRY,
+    refusals=(404,),
+)
+async def country_detail(id: str, language: Language, store: ReferenceStore) -> msgspec.Raw:
+    directory = await store.directory()
+    number = read_integer(id)
+    if number is None or directory.country(number) is None:
+        raise NotFound(Message("There is no country {id}.", id=id[:50]))
+    return msgspec.Raw(directory.mini(language, number))
+
+
+@listing(
+    "/api/v2/region/",
+    of=RegionRecord,
+    title=Message("Regions"),
+    about=Message("The five regions of the world; region 0 is Africa."),
+    tag=TAG,
+    changes_with=(),
+    example=_REGION,
+)
+async def region_list(page: Page, language: Language, filters: RegionFilters) -> Slice[RegionRecord]:
+    found = matching_regions(filters)
+    return Slice(len(found), [region_records(language)[number] for number in _on(page, found)])
+
+
+@detail(
+    "/api/v2/region/{id}/",
+    of=RegionRecord,
+    title=Message("Region"),
+    about=Message("One region."),
+    tag=TAG,
+    changes_with=(),
+    example=_REGION,
+    refusals=(404,),
+)
+async def region_detail(id: str, language: Language) -> msgspec.Raw:
+    number = read_integer(id)
+    record = None if number is None else region_records(language).get(number)
+    if record is None:
+        raise NotFound(Message("There is no region {id}.", id=id[:50]))
+    return record
+
+
+@listing(
+    "/api/v2/disaster_type/",
+    of=DisasterTypeRecord,
+    title=Message("Disaster types"),
+    about=Message("The kinds of disaster an event can be."),
+    tag=TAG,
+    changes_with=(TOPIC,),
+    example=_TYPE,
+)
+async def disaster_type_list(
+    page: Page, language: Language, filters: DisasterTypeFilters, store: ReferenceStore
+) -> Slice[DisasterTypeRecord]:
+    directory = await store.directory()
+    found = matching_types(directory, filters, language)
+    return Slice(len(found), [msgspec.Raw(directory.type_record(language, number)) for number in _on(page, found)])
+
+
+@detail(
+    "/api/v2/disaster_type/{id}/",
+    of=DisasterTypeRecord,
+    title=Message("Disaster type"),
+    about=Message("One kind of disaster."),
+    tag=TAG,
+    changes_with=(TOPIC,),
+    example=_TYPE,
+    refusals=(404,),
+)
+async def disaster_type_detail(id: str, language: Language, store: ReferenceStore) -> msgspec.Raw:
+    directory = await store.directory()
+    number = read_integer(id)
+    if number is None or directory.type_(number) is None:
+        raise NotFound(Message("There is no disaster type {id}.", id=id[:50]))
+    return msgspec.Raw(directory.type_record(language, number))
+
+
+def _on(page: Page, numbers: Sequence[int]) -> Sequence[int]:
+    return numbers[page.offset : page.offset + page.limit]
+
+
+OPERATIONS = (
+    country_list,
+    country_detail,
+    region_list,
+    region_detail,
+    disaster_type_list,
+    disaster_type_detail,
+)

@@ -1,0 +1,63 @@
+"""All SQL about countries and disaster types, and the directory made of them."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from sqlalchemy import Table, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fieldgate.db import Changes, Database
+from fieldgate.reference.directory import Country, Directory, DisasterType
+from fieldgate.reference.tables import countries, disaster_types
+
+TOPIC = "reference"
+
+
+class ReferenceStore:
+    def __init__(self, database: Database, changes: Changes) -> None:
+        self._database = database
+        self._changes = changes
+        self._building = asyncio.Lock()
+        self._kept: tuple[int, Directory] | None = None
+
+    async def directory(self) -> Directory:
+        """The directory as of the data's version: built once for each, however many ask at once."""
+        kept = self._kept
+        if kept is not None and kept[0] == await self._changes.version(TOPIC):
+            return kept[1]
+        async with self._building:
+            # Read before the rows are: should they be newer, the directory is built once more, and never stale.
+            version = await self._changes.version(TOPIC)
+            if self._kept is None or self._kept[0] != version:
+                self._kept = (version, await self._read())
+            return self._kept[1]
+
+    async def _read(self) -> Directory:
+        async with self._database.reading() as connection:
+            found = (await connection.execute(select(countries).order_by(countries.c.id))).mappings().all()
+            types = (await connection.execute(select(disaster_types).order_by(disaster_types.c.id))).mappings().all()
+        return Directory([Country(**row) for row in found], [DisasterType(**row) for row in types])
+
+    # Written as part of somebody's transaction, such as a sync's.
+
+    async def put_countries(self, connection: AsyncConnection, rows: Iterable[Country]) -> int:
+        """Make the countries be as given, new ones too; others stay. How many changed."""
+        return await self._put(connection, countries, rows)
+
+    async def put_types(self, connection: AsyncConnection, rows: Iterable[DisasterType]) -> int:
+        """Make the disaster types be as given, new ones too; others stay. How many changed."""
+        return await self._put(connection, disaster_types, rows)
+
+    async def _put(self, connection: AsyncConnection, table: Table, rows: Iterable[msgspec.Struct]) -> int:
+        held = {row["id"]: dict(row) for row in (await connection.execute(select(table))).mappings()}
+        given = {values["id"]: values for values in map(msgspec.structs.asdict, rows)}
+        changed = [values for number, values in given.items() if held.get(number) != values]
+        if changed:
+            insert: Any = (sqlite if self._database.is_sqlite else postgresql).insert(table)
+            replaced = {column.name: insert.excluded[column.name] for column in table.c if not column.primary_key}
+            await connection.execute(insert.on_conflict_do_update(index_elements=[table.c.id], set_=replaced), changed)
+            await self._changes.bump(connection, TOPIC)
+        return len(changed)

@@ -1,0 +1,31 @@
+"""Countries and disaster types. Their ids are those of the live system, so that its clients' ids work here."""
+
+from sqlalchemy import JSON, Boolean, Column, Float, Integer, String, Table, Text
+
+from fieldgate.db import metadata
+
+countries = Table(
+    "countries",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("iso", String(2)),
+    Column("iso3", String(3)),
+    Column("region", Integer),
+    Column("record_type", Integer, nullable=False),
+    Column("independent", Boolean),
+    Column("is_deprecated", Boolean, nullable=False),
+    Column("fdrs", Text),
+    Column("average_household_size", Float),
+    Column("names", JSON, nullable=False),
+    Column("society_names", JSON, nullable=False),
+    Column("original_language", String(2), nullable=False),
+)
+
+disaster_types = Table(
+    "disaster_types",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("names", JSON, nullable=False),
+    Column("summaries", JSON, nullable=False),
+    Column("original_language", String(2), nullable=False),
+)

@@ -1,0 +1,142 @@
+"""The directory: what is found, how it is said, and in which order."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldgate.http.language import Language
+from fieldgate.reference.directory import Country, Directory, DisasterType, sorting_key
+
+COUNTRIES = (
+    Country(
+        id=14, iso="AF", iso3="AFG", region=2, independent=True, fdrs="DAF001", average_household_size=7.5,
+        names={"en": "Afghanistan", "fr": "Afghanistan", "es": "Afganistán", "ar": "أفغانستان"},
+        society_names={"en": "A society", "fr": "Une société"},
+    ),
+    Country(id=2, iso="AE", iso3="ARE", region=4, names={"en": "United Arab Emirates", "fr": "Émirats arabes unis"}),
+    Country(id=182, iso="CI", iso3="CIV", region=0, names={"en": "Côte d’Ivoire", "es": "Costa de Marfil"}),
+    Country(id=65, iso="ET", iso3="ETH", region=0, names={"en": "Ethiopia", "fr": "Éthiopie"}),
+    Country(id=285, record_type=3, names={"en": "Africa", "fr": "Afrique"}),
+    Country(id=11, record_type=9, is_deprecated=True, names={}, original_language="fr"),
+)  # fmt: skip
+TYPES = (
+    DisasterType(id=12, names={"en": "Flood", "fr": "Inondation", "es": "Inundación", "ar": "فيضان"}),
+    DisasterType(id=27, names={"en": "Flash flood", "fr": "Crue éclair"}, summaries={"en": "A sudden flood"}),
+)
+
+directory = Directory(COUNTRIES, TYPES)
+
+
+def test_a_country_is_found_by_id_and_by_code() -> None:
+    found = directory.country(14)
+    assert found is not None
+    assert found.iso3 == "AFG"
+    assert directory.country_by_iso3("afg") == found
+    assert directory.country(15) is None
+    assert directory.country_by_iso3("") is None
+    kind = directory.type_(12)
+    assert kind is not None
+    assert directory.type_(13) is None
+
+
+def test_region_0_is_a_region_and_no_region_is_none() -> None:
+    assert directory.countries_of(0) == {65, 182}
+    assert directory.countries_of(4) == {2}
+    assert directory.countries_of(1) == frozenset()
+    assert directory.countries_of(99) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("word", "numbers"),
+    [
+        ("AFGHAN", {14}),
+        ("afganistán", {14}),
+        ("أفغان", {14}),
+        ("côte d'iv", {182}),
+        ("CÔTE D’IV", {182}),
+        ("afri", {285}),
+        ("A society", set()),
+        ("e", {2, 182, 65, 285}),
+    ],
+)
+def test_names_are_searched_in_every_language(word: str, numbers: set[int]) -> None:
+    assert directory.countries_named(word) == numbers
+
+
+def test_types_are_searched_in_every_language() -> None:
+    assert directory.types_named("FLOOD") == {12, 27}
+    assert directory.types_named("éclair") == {27}
+    assert directory.types_named("فيضان") == {12}
+
+
+def test_a_mini_country_has_the_keys_of_the_live_system_in_its_order() -> None:
+    assert json.loads(directory.mini(Language.FRENCH, 14)) == {
+        "iso": "AF", "iso3": "AFG", "id": 14, "record_type": 1, "record_type_display": "Pays", "region": 2,
+        "independent": True, "is_deprecated": False, "fdrs": "DAF001", "average_household_size": 7.5,
+        "society_name": "Une société", "name": "Afghanistan", "translation_module_original_language": "en",
+    }  # fmt: skip
+    assert list(json.loads(directory.mini(Language.ENGLISH, 2))) == [
+        "iso", "iso3", "id", "record_type", "record_type_display", "region", "independent", "is_deprecated", "fdrs",
+        "average_household_size", "society_name", "name", "translation_module_original_language",
+    ]  # fmt: skip
+
+
+def test_what_is_not_known_is_null_or_empty() -> None:
+    said = json.loads(directory.mini(Language.ARABIC, 11))
+    assert [said[key] for key in ("iso", "iso3", "region", "independent", "fdrs", "average_household_size")] == [
+        None
+    ] * 6
+    assert [said[key] for key in ("name", "society_name", "record_type_display")] == [""] * 3
+    assert (said["is_deprecated"], said["translation_module_original_language"]) == (True, "fr")
+
+
+def test_a_disaster_type_has_its_keys() -> None:
+    assert json.loads(directory.type_record(Language.SPANISH, 27)) == {
+        "id": 27, "summary": "A sudden flood", "name": "Flash flood", "translation_module_original_language": "en",
+    }  # fmt: skip
+    assert directory.type_name(Language.FRENCH, 27) == "Crue éclair"
+
+
+def test_countries_stand_in_the_order_of_their_names_in_the_language() -> None:
+    def names(language: Language) -> list[str]:
+        return [record["name"] for record in json.loads(directory.minis(language, [182, 65, 14, 2]))]
+
+    assert names(Language.ENGLISH) == ["Afghanistan", "Côte d’Ivoire", "Ethiopia", "United Arab Emirates"]
+    assert names(Language.FRENCH) == ["Afghanistan", "Côte d’Ivoire", "Émirats arabes unis", "Éthiopie"]
+    assert names(Language.SPANISH) == ["Afganistán", "Costa de Marfil", "Ethiopia", "United Arab Emirates"]
+    assert directory.minis(Language.ENGLISH, []) == b"[]"
+
+
+def test_an_id_nobody_knows_is_an_error() -> None:
+    asked: list[Any] = [directory.mini, directory.type_record, directory.country_name, directory.type_name]
+    for ask in asked:
+        with pytest.raises(KeyError):
+            ask(Language.ENGLISH, 999)
+    with pytest.raises(KeyError):
+        directory.minis(Language.ENGLISH, [14, 999])
+
+
+named = st.dictionaries(st.sampled_from(["en", "fr", "es", "ar"]), st.text(max_size=5))
+
+
+@given(st.dictionaries(st.integers(0, 50), named, max_size=20), st.sampled_from(list(Language)))
+def test_the_order_is_total_and_blind_to_case_and_accents(names: dict[int, dict[str, str]], language: Language) -> None:
+    some = Directory([Country(id=number, names=own) for number, own in names.items()], [])
+    ordered = some.countries_by_name(language)
+    assert sorted(ordered) == sorted(names)
+    keys = [(sorting_key(some.country_name(language, number)), number) for number in ordered]
+    assert keys == sorted(keys)
+    assert [record["id"] for record in json.loads(some.minis(language, reversed(ordered)))] == ordered
+    for number, own in names.items():
+        for name in own.values():
+            assert number in some.countries_named(name)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("Émirats", "emirats"), ("España", "Espana"), ("أفغانستان", "افغانستان"), ("ÅLAND", "Aland")]
+)
+def test_accents_do_not_move_a_name(one: str, other: str) -> None:
+    assert sorting_key(one) == sorting_key(other)

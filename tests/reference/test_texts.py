@@ -1,0 +1,30 @@
+"""Which language a reader gets where her own is missing."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldgate.http.language import Language
+from fieldgate.reference.texts import in_language
+
+CODES = ("en", "fr", "es", "ar")
+
+texts = st.dictionaries(st.sampled_from(CODES), st.sampled_from(["", "one", "two", "three", "four"]))
+
+
+@given(texts, st.sampled_from(list(Language)), st.sampled_from([*CODES, "", "pt"]))
+def test_the_first_text_there_is_in_the_order_of_the_interface(
+    texts: dict[str, str], language: Language, original: str
+) -> None:
+    said = in_language(texts, language, original)
+    for code in (language.value, original, "en", "fr", "es", "ar"):
+        if texts.get(code):
+            assert said == texts[code]
+            return
+    assert said == ""
+
+
+def test_the_language_it_was_written_in_comes_before_english() -> None:
+    texts = {"en": "Flood", "es": "Inundación", "fr": ""}
+    assert in_language(texts, Language.FRENCH, "es") == "Inundación"
+    assert in_language(texts, Language.FRENCH, "ar") == "Flood"
+    assert in_language(texts, Language.SPANISH, "en") == "Inundación"
