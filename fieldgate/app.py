@@ -13,6 +13,9 @@ from fieldgate.accounts.store import AccountStore
 from fieldgate.assets import routes as asset_routes
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Changes, Database
+from fieldgate.events import routes as event_routes
+from fieldgate.events.current import Events
+from fieldgate.events.store import EventStore
 from fieldgate.http import service
 from fieldgate.http.application import Application
 from fieldgate.http.cors import Cors
@@ -42,6 +45,7 @@ def operations() -> tuple[Operation, ...]:
         *permission_routes.OPERATIONS,
         *import_routes.OPERATIONS,
         *asset_routes.OPERATIONS,
+        *event_routes.OPERATIONS,
         *reference_routes.OPERATIONS,
         *account_routes.OPERATIONS,
     )
@@ -58,10 +62,13 @@ def build(settings: Settings, *, passwords: Passwords | None = None, more: Seque
     observer = Observer(settings)
     assets = Assets()
     pages = Pages(assets)
+    reference = ReferenceStore(database, changes)
+    event_store = EventStore(database, changes)
+    events = Events(event_store, reference, changes)
     answered = (*operations(), *more)
     provided = (
         settings, database, changes, store, accounts, observer, assets, pages,
-        ImportStore(database, changes), AssetStore(database, changes), ReferenceStore(database, changes),
+        ImportStore(database, changes), AssetStore(database, changes), reference, event_store, events,
         Catalogue(), Description(answered), service.Readiness(database),
     )  # fmt: skip
     site = Site(
@@ -83,6 +90,7 @@ def build(settings: Settings, *, passwords: Passwords | None = None, more: Seque
             yield
         finally:
             await accounts.settle()
+            await events.stop()
             await changes.stop()
             await database.close()
 

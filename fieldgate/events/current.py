@@ -67,10 +67,13 @@ class Found(msgspec.Struct, frozen=True):
 class View:
     """One state of the events: never changes, and forgets nothing it was asked within its bounds."""
 
-    def __init__(self, standing: Standing, index: Index, directory: Directory, store: EventStore) -> None:
+    def __init__(
+        self, standing: Standing, index: Index, directory: Directory, directory_version: int, store: EventStore
+    ) -> None:
         self.standing = standing
         self.index = index
         self.directory = directory
+        self.versions = (standing.version, directory_version)
         self._store = store
         self._selections = _Kept[BitMap](KEPT_SELECTIONS)
         self._ranks = _Kept[Numbers](KEPT_ORDERS)
@@ -143,39 +146,37 @@ class Events:
 
     async def view(self) -> View:
         """The events as of now, or, while a large index is made anew, as of a moment ago."""
-        directory = await self._reference.directory()
+        known_as, directory = await self._reference.versioned()
         view = self._view
         version = await self._changes.version(TOPIC)
         if view is None or view.standing.version < version:
             async with self._turn:
                 view = self._view
                 if view is None or view.standing.version < version:
-                    view = self._view = await self._renewed(view, directory)
-        if view.directory is not directory:
-            view = self._view = View(view.standing, view.index, directory, self._store)
+                    standing, index = await self._renewed(view)
+                    view = self._view = View(standing, index, directory, known_as, self._store)
+        if view.versions[1] != known_as:
+            view = self._view = View(view.standing, view.index, directory, known_as, self._store)
         return view
 
-    async def _renewed(self, view: View | None, directory: Directory) -> View:
+    async def _renewed(self, view: View | None) -> tuple[Standing, Index]:
         if view is None:
-            return await self._built(directory)
+            return await self._store.read_index()
         changed = await self._store.read_changes(view.standing)
         if changed is not None:
             standing, rows, gone = changed
             with suppress(CannotApply):
-                return View(standing, view.index.changed(rows, gone), directory, self._store)
+                return standing, view.index.changed(rows, gone)
         if len(view.index) <= AT_ONCE:
-            return await self._built(directory)
+            return await self._store.read_index()
         if self._rebuilding is None or self._rebuilding.done():
-            self._rebuilding = asyncio.create_task(self._rebuild(directory))
-        return view
+            self._rebuilding = asyncio.create_task(self._rebuild(view))
+        return view.standing, view.index
 
-    async def _built(self, directory: Directory) -> View:
-        standing, index = await self._store.read_index()
-        return View(standing, index, directory, self._store)
-
-    async def _rebuild(self, directory: Directory) -> None:
+    async def _rebuild(self, view: View) -> None:
         try:
-            self._view = await self._built(directory)
+            standing, index = await self._store.read_index()
+            self._view = View(standing, index, view.directory, view.versions[1], self._store)
         except Exception:  # the next request begins another one
             log.exception("the index of events could not be made")
 

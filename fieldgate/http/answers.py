@@ -2,7 +2,7 @@
 
 import hashlib
 from asyncio import to_thread
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -45,6 +45,8 @@ class Answer(msgspec.Struct):
     headers: list[Header]
     body: bytes = b""
     etag: bytes = b""
+    # In place of a body: one that is made while it is sent, of whatever length.
+    stream: AsyncIterator[bytes] | None = None
 
     @property
     def size(self) -> int:
@@ -77,6 +79,8 @@ def tag_of_body(body: bytes) -> bytes:
 
 async def finish(answer: Answer, coding: str) -> Answer:
     """Compress where it pays, and write down length and validator."""
+    if answer.stream is not None:
+        return answer
     body, etag, headers = answer.body, answer.etag, [*answer.headers]
     if coding and len(body) > compression.SMALLEST:
         # A large body keeps a core busy for a while: not the one that answers everybody else.
@@ -115,5 +119,8 @@ async def transmit(
         status, body = 304, b""
         complete = [header for header in complete if header[0] not in _ABOUT_THE_BODY]
     await send({"type": "http.response.start", "status": status, "headers": complete})
+    if answer.stream is not None and method != "HEAD":
+        async for part in answer.stream:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
     await send({"type": "http.response.body", "body": body})
     return status

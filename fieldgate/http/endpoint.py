@@ -27,6 +27,7 @@ from fieldgate.http.negotiation import Format
 from fieldgate.http.observation import Observer
 from fieldgate.http.operations import Operation
 from fieldgate.http.origin import Origin, Origins
+from fieldgate.http.pagination import Slice
 from fieldgate.http.rendering import Drawer, Renderer
 from fieldgate.settings import Settings
 
@@ -122,11 +123,11 @@ class Endpoint:
         if operation.needs_user and request.caller.is_anonymous:
             raise Unauthorized
         exchange = Exchange(request.method, asked, request.caller, request.client, request.headers)
-        if operation.changes_with is not None and asked.format is Format.JSON and not operation.asks_who:
+        if operation.is_kept and asked.format is not Format.PAGE:
             return await self._kept(operation, exchange)
         if request.method not in _SAFE:
             await self._read_body(operation, exchange, request)
-        return await self._make(operation, exchange)
+        return await self._finish(operation, exchange, await self._call(operation, exchange))
 
     async def _describe(self, request: Request) -> Answer:
         if b"access-control-request-method" not in request.headers:  # a browser's preflight carries no credentials
@@ -164,11 +165,16 @@ class Endpoint:
 
     async def _kept(self, operation: Operation, exchange: Exchange) -> Answer:
         """The answer for the data as it is now: a ready one, or one that is made and kept."""
-        key = (exchange.asked.identity, await self._site.changes.versions(operation.changes_with or ()))
+        seen_as = operation.seen_as(exchange.caller) if operation.seen_as else ""
+        versions = await self._site.changes.versions(operation.changes_with or ())
+        key = (f"{exchange.asked.identity} {seen_as}", versions)
         answer = self._site.kept.get(key)
         if answer is None:
-            answer = await self._make(operation, exchange, answers.tag_of(*key))
-            self._site.kept.put(key, answer)
+            result = await self._call(operation, exchange)
+            is_of_now = not isinstance(result, Slice) or result.versions in (None, versions)
+            answer = await self._finish(operation, exchange, result, answers.tag_of(*key) if is_of_now else b"")
+            if is_of_now:
+                self._site.kept.put(key, answer)
         return answer
 
     async def _read_body(self, operation: Operation, exchange: Exchange, request: Request) -> None:
@@ -179,9 +185,11 @@ class Endpoint:
             body = await bodies.read_body(request.receive, request.headers, limit)
             exchange.body = read_fields(operation.body, bodies.read_values(request.headers, body))
 
-    async def _make(self, operation: Operation, exchange: Exchange, etag: bytes = b"") -> Answer:
+    async def _call(self, operation: Operation, exchange: Exchange) -> Any:
         arguments = {name: take(exchange) for name, take in self._takes[operation.method].items()}
-        result = await operation.handler(**arguments)
+        return await operation.handler(**arguments)
+
+    async def _finish(self, operation: Operation, exchange: Exchange, result: Any, etag: bytes = b"") -> Answer:
         answer = self._renderer.render(operation, exchange, result, etag)
         return await answers.finish(answer, exchange.asked.coding)
 

@@ -14,6 +14,8 @@ class Format(Enum):
 
     JSON = ("json", "application/json", "application/json")
     PAGE = ("api", "text/html", "text/html; charset=utf-8")
+    CSV = ("csv", "text/csv", "text/csv; charset=utf-8")
+    NDJSON = ("ndjson", "application/x-ndjson", "application/x-ndjson")
 
     __hash__ = object.__hash__
 

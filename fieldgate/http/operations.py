@@ -9,7 +9,7 @@ A handler takes what its parameters say: `Page`, `Language`, `Origin`, `Asked`, 
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, get_type_hints
 
@@ -23,6 +23,7 @@ from fieldgate.http.negotiation import Format
 from fieldgate.settings import Settings
 
 Handler = Callable[..., Awaitable[Any]]
+Writer = Callable[[Sequence[bytes]], bytes]
 Declare = Callable[[Handler], "Operation"]
 
 EITHER = (Format.JSON, Format.PAGE)
@@ -63,6 +64,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     formats: tuple[Format, ...] = EITHER
     # Topics of db.changes the answer depends on; () for what a release fixes; None where nobody can tell.
     changes_with: tuple[str, ...] | None = None
+    # Where the answer depends on the caller, and may be kept all the same: the same word for callers who see the same.
+    seen_as: Callable[[Caller], str] | None = None
+    # Of a list: how its records, as JSON, are written in formats other than JSON and the page.
+    writers: Mapping[Format, Writer] = {}
     # Statuses beyond those every operation can give.
     refusals: tuple[int, ...] = ()
     example: Any = None
@@ -87,6 +92,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         return self.handler.__name__
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether a ready answer may be given again."""
+        return self.changes_with is not None and (not self.asks_who or self.seen_as is not None)
 
     @property
     def filters(self) -> type[msgspec.Struct] | None:

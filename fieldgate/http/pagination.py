@@ -36,6 +36,8 @@ class Slice(msgspec.Struct, Generic[Record], frozen=True):
 
     count: int
     records: Sequence[Record | msgspec.Raw]
+    # Of what was answered from a state of the data that the handler knows: the versions of its topics.
+    versions: tuple[int, ...] | None = None
 
 
 def read_page(parameters: Mapping[str, str]) -> Page:
@@ -98,9 +100,12 @@ def envelope(answer: Slice[Record], next_page: str | None, previous_page: str | 
             b',"previous":',
             msgspec.json.encode(previous_page),
             b',"results":[',
-            b",".join(
-                bytes(record) if isinstance(record, msgspec.Raw) else encode(record) for record in answer.records
-            ),
+            b",".join(encoded(answer)),
             b"]}",
         )
     )
+
+
+def encoded(answer: Slice[Record]) -> list[bytes]:
+    """The records of a page as JSON, each for itself. Links are yet to resolve."""
+    return [bytes(record) if isinstance(record, msgspec.Raw) else encode(record) for record in answer.records]

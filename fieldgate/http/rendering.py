@@ -16,7 +16,7 @@ from fieldgate.http.errors import Header, Problem
 from fieldgate.http.language import Language
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, Operation
-from fieldgate.http.pagination import MAXIMUM_LIMIT, Slice, envelope, neighbours
+from fieldgate.http.pagination import MAXIMUM_LIMIT, Slice, encoded, envelope, neighbours
 
 JSON: Header = (b"content-type", Format.JSON.content_type)
 
@@ -73,6 +73,8 @@ class Renderer:
             next_page, previous_page = neighbours(asked.address, asked.parameters, asked.page, result.count)
             prepared = envelope(result, next_page, previous_page)
             headers += _list_headers(asked, next_page, previous_page)
+            if asked.format in operation.writers:
+                return self._written(operation, asked, headers, result, etag)
         elif isinstance(result, Created):
             prepared = links.encode(result.record)
             headers += _location(asked, result)
@@ -91,6 +93,14 @@ class Renderer:
             etag = etag or answers.tag_of_body(body)
         headers += [answers.DATA_POLICY, caching, JSON]
         return Answer(operation.status, headers, body, etag)
+
+    def _written(self, operation: Operation, asked: Asked, headers: list[Header], answer: Slice[Any], etag: bytes) -> Answer:
+        """A list in a format of its own."""
+        resolved = [links.resolve(each, asked.origin.base.encode(), asked.format_query) for each in encoded(answer)]
+        body = operation.writers[asked.format](resolved)
+        caching = answers.REVALIDATE_PRIVATELY if operation.asks_who else answers.REVALIDATE
+        headers += [answers.DATA_POLICY, caching, (b"content-type", asked.format.content_type)]
+        return Answer(operation.status, headers, body, etag or answers.tag_of_body(body))
 
     def refuse(self, problem: Problem, language: Language) -> Answer:
         """A problem, said in the caller's language."""
@@ -134,11 +144,11 @@ class Renderer:
         """The common headers for an answer that a handler wrote itself; its own win."""
         own = dict(ready.headers)
         headers = [header for header in (*self._common(asked), answers.PAGE_POLICY) if header[0] not in own]
-        if ready.status != HTTPStatus.OK or answers.NEVER_STORE in ready.headers:
+        if ready.status != HTTPStatus.OK or ready.stream is not None or answers.NEVER_STORE in ready.headers:
             etag = b""
         else:
             etag = etag or answers.tag_of_body(ready.body)
-        return Answer(ready.status, [*headers, *ready.headers], ready.body, etag)
+        return Answer(ready.status, [*headers, *ready.headers], ready.body, etag, ready.stream)
 
     def _draw(self, view: View) -> Answer:
         """The page of an exchange. It shows who is logged in, so it is each caller's own."""

@@ -25,15 +25,19 @@ class ReferenceStore:
 
     async def directory(self) -> Directory:
         """The directory as of the data's version: built once for each, however many ask at once."""
+        return (await self.versioned())[1]
+
+    async def versioned(self) -> tuple[int, Directory]:
+        """The directory, and the version of the data it is of."""
         kept = self._kept
         if kept is not None and kept[0] == await self._changes.version(TOPIC):
-            return kept[1]
+            return kept
         async with self._building:
             # Read before the rows are: should they be newer, the directory is built once more, and never stale.
             version = await self._changes.version(TOPIC)
             if self._kept is None or self._kept[0] != version:
                 self._kept = (version, await self._read())
-            return self._kept[1]
+            return self._kept
 
     async def _read(self) -> Directory:
         async with self._database.reading() as connection:

@@ -7,6 +7,7 @@ from alembic.runtime.migration import MigrationContext
 
 import fieldgate.accounts.tables
 import fieldgate.assets.tables
+import fieldgate.events.tables
 import fieldgate.imports.tables
 import fieldgate.reference.tables  # noqa: F401  (all of them join the registry)
 from fieldgate.db import Database, metadata

@@ -1,0 +1,206 @@
+"""`/api/v2/event/`: emergencies, in lists of any filter and order, alone, small, as files, and those that are gone."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from fieldgate.events import exporting, formats
+from fieldgate.events.current import Events, Found
+from fieldgate.events.documents import detail_document
+from fieldgate.events.filters import EventFilters
+from fieldgate.events.records import DeletedEvent, EventDetail, EventRecord, MiniEvent
+from fieldgate.events.sight import seen_as, sight_of
+from fieldgate.events.store import TOPIC, EventStore
+from fieldgate.http.answers import NEVER_STORE, Answer
+from fieldgate.http.credentials import Caller
+from fieldgate.http.errors import NotFound
+from fieldgate.http.language import Language, Message
+from fieldgate.http.negotiation import Format
+from fieldgate.http.operations import detail, listing, ready
+from fieldgate.http.pagination import Page, Slice, read_integer
+from fieldgate.reference.store import TOPIC as REFERENCE
+from fieldgate.reference.store import ReferenceStore
+
+TAG = "Events"
+PATH = "/api/v2/event/"
+DEPENDS_ON = (TOPIC, REFERENCE)
+FORMATS = (Format.JSON, Format.PAGE, Format.CSV, Format.NDJSON)
+
+
+class DeletedFilters(msgspec.Struct):
+    since: Annotated[datetime, Meta(description="Deleted at this moment or later.")] | None = None
+
+
+class ExportFilters(EventFilters, frozen=True, kw_only=True):
+    format: Annotated[Literal["csv", "ndjson", "xlsx"], Meta(description="Kind of file.")] = "csv"
+
+
+_COUNTRY: dict[str, Any] = {
+    "iso": "NP", "iso3": "NPL", "id": 123, "record_type": 1, "record_type_display": "Country", "region": 2,
+    "independent": True, "is_deprecated": False, "fdrs": "DNP001", "average_household_size": None,
+    "society_name": "", "name": "Nepal", "translation_module_original_language": "en",
+}  # fmt: skip
+_TYPE = {"id": 12, "summary": "", "name": "Flood", "translation_module_original_language": "en"}
+_COMMON: dict[str, Any] = {
+    "countries": [_COUNTRY],
+    "num_affected": 12000,
+    "ifrc_severity_level": 1,
+    "ifrc_severity_level_display": "Orange",
+    "ifrc_severity_level_update_date": None,
+    "glide": "FL-2026-000123-NPL",
+    "disaster_start_date": "2026-07-14T00:00:00Z",
+    "created_at": "2026-07-15T06:12:09.512345Z",
+    "auto_generated": False,
+    "auto_generated_source": None,
+    "appeals": [],
+    "is_featured": False,
+    "is_featured_region": False,
+    "field_reports": [],
+    "updated_at": "2026-07-16T10:00:00Z",
+    "id": 7001,
+    "slug": None,
+    "parent_event": None,
+    "tab_one_title": "Additional Information",
+    "tab_two_title": None,
+    "tab_three_title": None,
+    "emergency_response_contact_email": None,
+    "active_deployments": 0,
+    "summary": "",
+    "name": "Nepal: Floods, July 2026",
+    "translation_module_original_language": "en",
+}
+_EXAMPLE = {"dtype": _TYPE, **_COMMON}
+_ALONE = {
+    "dtype": 12,
+    **_COMMON,
+    "districts": [],
+    "contacts": [],
+    "key_figures": [],
+    "hide_attached_field_reports": False,
+    "hide_field_report_map": False,
+    "featured_documents": [],
+    "links": [],
+    "countries_for_preview": [_COUNTRY],
+    "response_activity_count": 0,
+    "visibility": 3,
+}
+_MINI = {
+    "id": 7001,
+    "slug": None,
+    "dtype": _TYPE,
+    "auto_generated_source": None,
+    "emergency_response_contact_email": None,
+    "countries_for_preview": [_COUNTRY],
+    "name": "Nepal: Floods, July 2026",
+    "translation_module_original_language": "en",
+}
+
+
+@listing(
+    PATH,
+    of=EventRecord,
+    title=Message("Events"),
+    about=Message("Emergencies, the newest first. Those that were merged into another are found by their id alone."),
+    tag=TAG,
+    formats=FORMATS,
+    writers=formats.WRITERS,
+    changes_with=DEPENDS_ON,
+    seen_as=seen_as,
+    example=_EXAMPLE,
+)
+async def event_list(
+    page: Page, caller: Caller, language: Language, filters: EventFilters, events: Events
+) -> Slice[EventRecord]:
+    found, records = await _found(page, caller, language, filters, events)
+    return Slice(found.count, [msgspec.Raw(record) for record in records], found.view.versions)
+
+
+@listing(
+    PATH + "mini/",
+    of=MiniEvent,
+    title=Message("Events in short"),
+    about=Message("The same events as in the full list, with what menus need."),
+    tag=TAG,
+    changes_with=DEPENDS_ON,
+    seen_as=seen_as,
+    example=_MINI,
+)
+async def event_mini_list(
+    page: Page, caller: Caller, language: Language, filters: EventFilters, events: Events
+) -> Slice[MiniEvent]:
+    found, records = await _found(page, caller, language, filters, events)
+    return Slice(found.count, [formats.mini(record) for record in records], found.view.versions)
+
+
+@listing(
+    PATH + "deleted/",
+    of=DeletedEvent,
+    title=Message("Deleted events"),
+    about=Message("Events that are gone, the first first, for those who keep a copy."),
+    tag=TAG,
+    changes_with=DEPENDS_ON,
+    seen_as=seen_as,
+    example={"id": 7001, "deleted_at": "2026-11-15T08:30:00Z"},
+)
+async def event_deleted_list(
+    page: Page, caller: Caller, filters: DeletedFilters, store: EventStore, reference: ReferenceStore
+) -> Slice[DeletedEvent]:
+    sight = sight_of(caller, await reference.directory())
+    count, rows = await store.gone(filters.since, sight, page.limit, page.offset)
+    return Slice(count, [DeletedEvent(id=number, deleted_at=moment) for number, moment in rows])
+
+
+@ready(
+    PATH + "export/",
+    title=Message("Events as a file"),
+    about=Message("All events that match, as CSV, lines of JSON or a workbook, however many they are."),
+    tag=TAG,
+    media_type="text/csv",
+)
+async def event_export(caller: Caller, language: Language, filters: ExportFilters, events: Events) -> Answer:
+    view = await events.view()
+    wanted = EventFilters(**{name: getattr(filters, name) for name in EventFilters.__struct_fields__})
+    batches = exporting.records(view, wanted, sight_of(caller, view.directory), language)
+    headers = [
+        (b"content-type", exporting.TYPES[filters.format]),
+        (b"content-disposition", f'attachment; filename="events.{filters.format}"'.encode()),
+        NEVER_STORE,
+    ]
+    return Answer(200, headers, stream=exporting.WRITERS[filters.format](batches))
+
+
+@detail(
+    PATH + "{id}/",
+    of=EventDetail,
+    title=Message("Event"),
+    about=Message("One event, by its id or its name in addresses, with all that is known of it."),
+    tag=TAG,
+    changes_with=DEPENDS_ON,
+    seen_as=seen_as,
+    example=_ALONE,
+    refusals=(404,),
+)
+async def event_detail(id: str, caller: Caller, language: Language, store: EventStore, events: Events) -> msgspec.Raw:
+    view = await events.view()
+    sight = sight_of(caller, view.directory)
+    number = read_integer(id)
+    event = await store.by_slug(id) if number is None else await store.one(number)
+    if event is None or not sight.sees(event.visibility, event.countries):
+        raise NotFound(Message("There is no event {id}.", id=id[:50]))
+    return msgspec.Raw(view.read(detail_document(event), language, sight))
+
+
+async def _found(
+    page: Page, caller: Caller, language: Language, filters: EventFilters, events: Events
+) -> tuple[Found, list[bytes]]:
+    view = await events.view()
+    sight = sight_of(caller, view.directory)
+    found = await events.find(filters, sight, language, page)
+    if not found.documents:
+        return found, []
+    return found, found.view.read(b"\n".join(found.documents), language, sight).split(b"\n")
+
+
+OPERATIONS = (event_list, event_mini_list, event_deleted_list, event_export, event_detail)

@@ -1,0 +1,76 @@
+"""Events for tests: random, valid, and few enough values that filters meet."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import strategies as st
+
+from fieldgate.events.model import SOURCES, Appeal, Event, FieldReport, Person
+
+COUNTRIES = (14, 27, 84, 85, 123, 180, 290)
+TYPES = (1, 2, 4, 12, 20)
+FIRST = datetime(2020, 1, 1, tzinfo=UTC)
+
+moments = st.integers(0, 12).map(lambda days: FIRST + timedelta(days=days))
+words = st.sampled_from(("Flood", "Crue", "Inundación", "فيضان", "École", "north", ""))
+
+
+def texts(required: bool = False) -> st.SearchStrategy[dict[str, str]]:
+    least = {"en": words.filter(bool)} if required else {}
+    others = {code: words for code in ("en", "fr", "ar", "es") if code not in least}
+    return st.fixed_dictionaries(least, optional=others)
+
+
+appeals = st.builds(
+    Appeal,
+    id=st.integers(1, 99),
+    aid=st.just("x"),
+    code=st.sampled_from((None, "MDRNP001", "MDRBD002")),
+    atype=st.sampled_from((0, 1, 2, 3)),
+    status=st.sampled_from((0, 1, 2, 3)),
+    start_date=st.none() | moments,
+    end_date=st.none() | moments,
+)
+persons = st.builds(Person, id=st.integers(1, 9), name=st.just("Amina"), email=st.just("amina@example.org"))
+reports = st.builds(
+    FieldReport,
+    id=st.integers(1, 99),
+    summary=texts(),
+    description=texts(),
+    visibility=st.sampled_from((1, 2, 3, 4)),
+    created_at=moments,
+    updated_at=moments,
+    countries=st.lists(st.sampled_from(COUNTRIES), max_size=2, unique=True).map(tuple),
+    contacts=st.lists(persons, max_size=1).map(tuple),
+    num_affected=st.none() | st.integers(0, 9),
+    epi_figures_source=st.sampled_from((None, 0, 2)),
+    recent_affected=st.integers(0, 6),
+)
+
+
+def events(numbers: st.SearchStrategy[int]) -> st.SearchStrategy[Event]:
+    return st.builds(
+        Event,
+        id=numbers,
+        name=texts(required=True),
+        summary=texts(),
+        original_language=st.sampled_from(("en", "fr", "ar", "es")),
+        dtype=st.none() | st.sampled_from(TYPES),
+        countries=st.lists(st.sampled_from(COUNTRIES), max_size=3, unique=True).map(tuple),
+        num_affected=st.none() | st.integers(0, 3),
+        ifrc_severity_level=st.sampled_from((0, 1, 2)),
+        glide=st.sampled_from(("", "FL-2020-000001-NPL")),
+        disaster_start_date=moments,
+        created_at=moments,
+        updated_at=moments,
+        auto_generated_source=st.none() | st.sampled_from(SOURCES),
+        is_featured=st.booleans(),
+        is_featured_region=st.booleans(),
+        visibility=st.sampled_from((3, 3, 1, 2, 4)),
+        appeals=st.lists(appeals, max_size=2).map(tuple),
+        field_reports=st.lists(reports, max_size=2).map(tuple),
+        contacts=st.lists(persons, max_size=1).map(tuple),
+    )
+
+
+def some_events(most: int = 12) -> st.SearchStrategy[list[Event]]:
+    return st.lists(events(st.integers(0, 40)), max_size=most, unique_by=lambda event: event.id)

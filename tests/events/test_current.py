@@ -1,0 +1,108 @@
+"""Whatever is written, filtered, ordered and paged: the index says what looking at every event says."""
+
+from collections.abc import Sequence
+
+import msgspec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fieldgate.db import Changes, Database
+from fieldgate.events.current import Events
+from fieldgate.events.filters import ORDERINGS, EventFilters
+from fieldgate.events.model import SOURCES, Event
+from fieldgate.events.sight import EVERYBODY, EVERYTHING, Sight
+from fieldgate.events.store import EventStore
+from fieldgate.http.language import Language
+from fieldgate.http.pagination import Page
+from fieldgate.reference.store import ReferenceStore
+from tests.events.naive import matching
+from tests.events.samples import COUNTRIES, TYPES, moments, some_events
+
+sights = st.sampled_from((EVERYBODY, EVERYTHING, Sight(frozenset({1, 3}), frozenset({14, 27}))))
+terms = st.builds(lambda sign, field: sign + field, st.sampled_from(("", "-")), st.sampled_from(ORDERINGS))
+numbers = st.lists(st.sampled_from((*COUNTRIES, 9999, 2**70)), max_size=2).map(tuple)
+few = st.sampled_from((None, None, None, True, False))
+
+
+def a(strategy: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    """Mostly nothing: many filters at once match no event at all."""
+    return st.none() | st.none() | st.none() | strategy
+
+
+filters = st.builds(
+    EventFilters,
+    countries__in=st.just(()) | numbers,
+    regions__in=st.just(()) | st.lists(st.sampled_from((0, 1, 2, 3, 99)), max_size=2).map(tuple),
+    countries__iso3__in=st.just(()) | st.just(()) | st.lists(st.sampled_from(("AFG", "npl", "XXX")), max_size=2).map(tuple),
+    dtype=a(st.sampled_from((*TYPES, 999))),
+    dtype__in=st.just(()) | st.just(()) | st.lists(st.sampled_from(TYPES), max_size=2).map(tuple),
+    id=a(st.sampled_from((0, 1, 2, 3, 2**70))),
+    id__in=st.just(()) | st.just(()) | st.lists(st.integers(0, 40), max_size=20).map(tuple),
+    appeal_type=st.just(()) | st.just(()) | st.lists(st.integers(0, 3), max_size=2).map(tuple),
+    appeal_code=st.sampled_from(("", "", "", "MDRNP001", "%")),
+    is_featured=few,
+    is_featured_region=few,
+    auto_generated_source=a(st.sampled_from(SOURCES)),
+    glide=st.sampled_from(("", "", "", "FL-2020-000001-NPL")),
+    ifrc_severity_level=a(st.integers(0, 2)),
+    ifrc_severity_level__in=st.just(()) | st.just(()) | st.just((0, 2)),
+    disaster_start_date__gte=a(moments),
+    disaster_start_date__lt=a(moments),
+    disaster_start_date=a(a(moments)),
+    created_at__gt=a(moments),
+    created_at__lte=a(moments),
+    updated_at__gte=a(moments),
+    search=st.sampled_from(("", "", "flood", "CRUE", "école", "nep", '"a flood"', "fl, oo", "%", "neverheard")),
+    ordering=st.just("") | st.lists(terms, max_size=3).map(",".join),
+)
+asked = st.tuples(filters, sights, st.sampled_from(Language), st.integers(1, 5), st.integers(0, 8))
+
+
+class House:
+    """A database with events, and two processes that read it."""
+
+    def __init__(self, database: Database) -> None:
+        self.store = EventStore(database, Changes(database))
+        self.reference = ReferenceStore(database, Changes(database))
+        self.readers = [self.reader(database) for _ in range(2)]
+        self.held: dict[int, Event] = {}
+
+    def reader(self, database: Database) -> Events:
+        changes = Changes(database)
+        return Events(EventStore(database, changes), ReferenceStore(database, changes), changes)
+
+    async def put(self, events: Sequence[Event]) -> None:
+        await self.store.put(events)
+        self.held |= {event.id: event for event in events}
+
+    async def delete(self, number: int) -> None:
+        assert await self.store.delete([number]) == (number in self.held)
+        self.held.pop(number, None)
+
+    async def check(self, question: tuple[EventFilters, Sight, Language, int, int]) -> None:
+        filters, sight, language, limit, offset = question
+        directory = await self.reference.directory()
+        expected = matching(list(self.held.values()), filters, sight, language, directory)
+        for reader in self.readers:
+            found = await reader.find(filters, sight, language, Page(limit, offset))
+            documents = [msgspec.json.decode(found.view.read(each, language, sight)) for each in found.documents]
+            assert found.count == len(expected)
+            assert [document["id"] for document in documents] == expected[offset : offset + limit]
+            assert [document["num_affected"] for document in documents] == [
+                self.held[document["id"]].num_affected for document in documents
+            ], "the documents are those of now"
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=150)
+@given(st.lists(st.tuples(some_events(), st.lists(st.integers(0, 40), max_size=2), st.lists(asked, max_size=4)), max_size=4))
+async def test_lists_are_what_looking_at_every_event_finds(database: Database, steps: list[tuple]) -> None:  # type: ignore[type-arg]
+    house = House(database)
+    for written, gone, questions in steps:
+        await house.put(written)
+        for number in gone:
+            await house.delete(number)
+        for question in questions:
+            await house.check(question)
+    await house.store.delete(list(house.held))
+
+
