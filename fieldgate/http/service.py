@@ -121,7 +121,7 @@ def index_of(operations: Iterable[Operation]) -> Operation:
 
 
 def _label(path: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", path.removeprefix(INDEX).strip("/"))
+    return re.sub(r"[^a-z0-9_]+", "-", path.removeprefix(INDEX).strip("/"))
 
 
 def _json(record: Health) -> Answer:

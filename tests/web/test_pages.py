@@ -198,7 +198,8 @@ async def test_files_of_pages_may_be_kept_for_ever(service: Service) -> None:
 
 
 async def test_the_index_lists_the_lists(service: Service) -> None:
-    paths = {name: f"{BASE}/api/v2/{name}/" for name in ("assets", "imports", "permissions")}
+    names = ("assets", "country", "disaster_type", "imports", "permissions", "region")
+    paths = {name: f"{BASE}/api/v2/{name}/" for name in names}
     assert (await service.get("/api/v2/")).json() == paths
     index = (await service.get("/api/v2/?format=json")).json()
     assert index == {name: f"{path}?format=json" for name, path in paths.items()}

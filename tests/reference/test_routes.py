@@ -1,0 +1,236 @@
+"""The three lists: shapes, filters, orders, pages, and every bad value in four languages."""
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from fieldgate.db import Changes
+from fieldgate.http.language import Language
+from fieldgate.reference.directory import Country, sorting_key
+from fieldgate.reference.store import ReferenceStore
+from tests.conftest import BASE, Service, Start
+
+COUNTRY, REGION, TYPE = "/api/v2/country/", "/api/v2/region/", "/api/v2/disaster_type/"
+KEYS = {
+    COUNTRY: [
+        "iso", "iso3", "id", "record_type", "record_type_display", "region", "independent", "is_deprecated", "fdrs",
+        "average_household_size", "society_name", "name", "translation_module_original_language",
+    ],
+    REGION: ["name", "id", "region_name", "bbox", "label", "translation_module_original_language"],
+    TYPE: ["id", "summary", "name", "translation_module_original_language"],
+}  # fmt: skip
+COUNTS = {COUNTRY: 247, REGION: 5, TYPE: 24}
+
+
+async def _all(service: Service, path: str, query: str = "", language: str = "en") -> list[dict[str, Any]]:
+    answer = await service.get(f"{path}?limit=1000&{query}", headers={"Accept-Language": language})
+    assert answer.status_code == 200, answer.text
+    assert "Fieldgate-Ignored" not in answer.headers
+    body = answer.json()
+    assert body["count"] == len(body["results"])
+    found: list[dict[str, Any]] = body["results"]
+    return found
+
+
+async def _ids(service: Service, path: str, query: str, language: str = "en") -> list[int]:
+    return [record["id"] for record in await _all(service, path, query, language)]
+
+
+@pytest.mark.parametrize("language", list(Language))
+@pytest.mark.parametrize("path", list(KEYS))
+async def test_list_and_detail_agree_in_every_language(service: Service, path: str, language: Language) -> None:
+    records = await _all(service, path, language=language.value)
+    assert len(records) == COUNTS[path]
+    for record in records:
+        assert list(record) == KEYS[path]
+    for record in (records[0], records[-1]):
+        for address in (f"{path}{record['id']}/", f"{path}{record['id']}", f"{path}{record['id']}.json"):
+            answer = await service.get(address, headers={"Accept-Language": language.value})
+            assert answer.json() == record
+            assert answer.headers["Content-Language"] == language.value
+
+
+async def test_a_country_is_as_clients_know_it(service: Service) -> None:
+    answer = await service.get(f"{COUNTRY}14/", headers={"Accept-Language": "es"})
+    assert answer.json() == {
+        "iso": "AF", "iso3": "AFG", "id": 14, "record_type": 1, "record_type_display": "País", "region": 2,
+        "independent": True, "is_deprecated": False, "fdrs": "DAF001", "average_household_size": None,
+        "society_name": "", "name": "Afganistán", "translation_module_original_language": "en",
+    }  # fmt: skip
+
+
+async def test_region_0_is_a_region_like_any_other(service: Service) -> None:
+    assert (await service.get(f"{REGION}0/")).json() == {
+        "name": 0, "id": 0, "region_name": "Africa", "bbox": None, "label": "Africa",
+        "translation_module_original_language": "en",
+    }  # fmt: skip
+    assert [record["id"] for record in await _all(service, REGION)] == [0, 1, 2, 3, 4]
+    africa = await _all(service, COUNTRY, "region=0")
+    assert {record["region"] for record in africa} == {0}
+    assert len(africa) == 53
+    assert await _all(service, COUNTRY, "region__in=0") == africa
+
+
+@pytest.mark.parametrize("language", list(Language))
+@pytest.mark.parametrize("path", [COUNTRY, TYPE])
+async def test_the_order_is_that_of_names_in_the_readers_language(
+    service: Service, path: str, language: Language
+) -> None:
+    names = [record["name"] for record in await _all(service, path, language=language.value)]
+    assert names == sorted(names, key=sorting_key)
+    for ordering in ("name", "id"):
+        forward = await _ids(service, path, f"ordering={ordering}", language.value)
+        assert await _ids(service, path, f"ordering=-{ordering}", language.value) == forward[::-1]
+    assert await _ids(service, path, "ordering=id") == sorted(await _ids(service, path, ""))
+
+
+async def test_walking_the_pages_meets_each_country_once(service: Service) -> None:
+    address, met = f"{COUNTRY}?limit=40&mini=true", []
+    while address:
+        body = (await service.get(address)).json()
+        met += [record["id"] for record in body["results"]]
+        address = body["next"]
+    assert len(met) == len(set(met)) == body["count"] == 247
+    first = (await service.get(f"{COUNTRY}?mini=true&region=0&limit=2")).json()
+    assert first["next"] == f"{BASE}{COUNTRY}?limit=2&mini=true&offset=2&region=0"
+
+
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        ("id=123", {123}),
+        ("id=99999999999999999999999999", set()),
+        ("id__in=14, 27,14,5000", {14, 27}),
+        ("iso=np", {123}),
+        ("iso3=ssd", {290}),
+        ("iso3=SSD&region=0", {290}),
+        ("iso3=SSD&region=1", set()),
+        ("iso3=XXX", set()),
+        ("name=nepal", {123}),
+        ("name=Soudan du Sud", {290}),
+        ("name=soudan", {161}),
+        ("name=نيبال", {123}),
+        ("name=côte d'ivoire", {182}),
+        ("search=soudan", {161, 290}),
+        ("search=DU soudan", {290}),
+        ("search=south soudan", {290}),
+        ("search=nothing like it", set()),
+        ("region__in=99", set()),
+        ("region=99", set()),
+        ("record_type=3", {282, 283, 285, 286, 287}),
+        ("record_type__in=2,3&search=afri", {285, 287}),
+        ("is_deprecated=true", {11, 223}),
+        ("is_deprecated=1&search=serbia", {11}),
+        ("is_deprecated=false&name=serbia", {271}),
+        ("is_independent=false&search=samoa", {229}),
+        ("is_independent=true&search=samoa", {147}),
+        ("is_independent=false&search=antarctica", set()),
+        ("name=&region=&search=&id__in=,&iso3=np l", set()),
+    ],
+)
+async def test_countries_are_narrowed(service: Service, query: str, ids: set[int]) -> None:
+    assert set(await _ids(service, COUNTRY, quote(query, safe="=&,"))) == ids
+
+
+async def test_what_is_no_longer_in_use_is_left_out_and_can_be_had(service: Service) -> None:
+    usual = await _ids(service, COUNTRY, "")
+    assert not {11, 223} & set(usual)
+    assert await _ids(service, COUNTRY, "is_deprecated=false") == usual
+    assert await _ids(service, COUNTRY, "id__in=11,14") == [14]
+    assert (await service.get(f"{COUNTRY}11/")).json()["name"] == "Serbia and Montenegro"
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "ids"),
+    [
+        (TYPE, "search=flood", {12, 27}),
+        (TYPE, "search=flood flash", {27}),
+        (TYPE, "search=inondation", {12}),
+        (TYPE, "name=FLOOD", {12}),
+        (TYPE, "name=séisme", {2}),
+        (TYPE, "id__in=12,2,3", {2, 12}),
+        (TYPE, "name=flood&id__in=2", set()),
+        (REGION, "search=afri", {0, 4}),
+        (REGION, "search=أوروبا", {3}),
+        (REGION, "search=middle norte", {4}),
+        (REGION, "id__in=0,9", {0}),
+        (REGION, "id__in=0&search=europe", set()),
+    ],
+)
+async def test_types_and_regions_are_narrowed(service: Service, path: str, query: str, ids: set[int]) -> None:
+    assert set(await _ids(service, path, quote(query, safe="=&,"))) == ids
+
+
+NUMBER, TRUTH = "Enter a whole number.", "Say true or false."
+ORDER = "Choose one of: name, -name, id, -id."
+NULLS = "Null characters are not allowed."
+TAKEN = "“{}” cannot be taken. " + NUMBER
+
+BAD: list[tuple[str, str, str, str]] = [
+    *((COUNTRY, name, value, NUMBER) for name in ("id", "region", "record_type") for value in ("abc", "1.5", "1,2")),
+    *((path, "id__in", "1,abc", TAKEN.format("abc")) for path in KEYS),
+    *((COUNTRY, name, "0,x,1.5", TAKEN.format("x")) for name in ("region__in", "record_type__in")),
+    *((COUNTRY, name, "maybe", TRUTH) for name in ("is_independent", "is_deprecated", "mini")),
+    *((path, "ordering", value, ORDER) for path in (COUNTRY, TYPE) for value in ("iso", "--name", "NAME")),
+    *((COUNTRY, name, "a%00b", NULLS) for name in ("iso", "iso3", "name", "search", "id", "id__in")),
+    *((TYPE, name, "a%00b", NULLS) for name in ("name", "search")),
+    (REGION, "search", "a%00b", NULLS),
+]
+
+
+@pytest.mark.parametrize(("path", "name", "value", "message"), BAD)
+async def test_a_bad_value_is_told_in_four_languages(
+    service: Service, path: str, name: str, value: str, message: str
+) -> None:
+    said = set()
+    for language in Language:
+        answer = await service.get(f"{path}?{name}={value}", headers={"Accept-Language": language.value})
+        assert answer.status_code == 400
+        assert list(answer.json()) == [name]
+        said.add(answer.json()[name][0])
+        if language is Language.ENGLISH:
+            assert answer.json() == {name: [message]}
+    assert len(said) == 4
+
+
+@pytest.mark.parametrize("id", ["abc", "999", "-1", "1.5", "9" * 30, "9" * 5000, "٩٩٩", "x" * 300])
+@pytest.mark.parametrize(("path", "noun"), [(COUNTRY, "country"), (REGION, "region"), (TYPE, "disaster type")])
+async def test_an_id_nobody_has_is_not_found(service: Service, path: str, noun: str, id: str) -> None:
+    said = set()
+    for language in Language:
+        answer = await service.get(f"{path}{id}/", headers={"Accept-Language": language.value})
+        assert answer.status_code == 404
+        said.add(answer.json()["detail"])
+    assert f"There is no {noun} {id[:50]}." in said
+    assert len(said) == 4
+
+
+async def test_an_answer_is_kept_until_the_data_changes(start: Start) -> None:
+    async with start() as service:
+        first = await service.get(f"{COUNTRY}?search=newland")
+        same = await service.get(f"{COUNTRY}?search=newland", headers={"If-None-Match": first.headers["ETag"]})
+        assert same.status_code == 304
+        store = ReferenceStore(service.database, Changes(service.database))
+        async with service.database.transaction() as connection:
+            await store.put_countries(connection, [Country(id=900, names={"en": "Newland"}, region=0)])
+        other = await service.get(f"{COUNTRY}?search=newland", headers={"If-None-Match": first.headers["ETag"]})
+        assert other.status_code == 200
+        assert [record["id"] for record in other.json()["results"]] == [900]
+        assert (await service.get(f"{COUNTRY}900/")).json()["society_name"] == ""
+
+
+@pytest.mark.parametrize("path", [*KEYS, f"{COUNTRY}14/", f"{REGION}0/", f"{TYPE}12/"])
+async def test_pages_come_by_themselves(service: Service, path: str) -> None:
+    for language in Language:
+        answer = await service.get(f"{path}?format=api", headers={"Accept-Language": language.value})
+        assert answer.status_code == 200
+        assert f'<html lang="{language.value}" dir="{language.direction}">' in answer.text
+        assert "HTTP 200 OK" in answer.text
+
+
+@pytest.mark.parametrize("path", list(KEYS))
+async def test_nobody_needs_to_log_in_and_nobody_can_write(service: Service, path: str) -> None:
+    assert (await service.get(path)).headers["Allow"] == "GET, HEAD, OPTIONS"
+    assert (await service.request("POST", path, json={})).status_code == 405
+    assert (await service.get(path, headers={"Authorization": "Token nope"})).status_code == 401

@@ -1,0 +1,139 @@
+"""What the migration brings, the directory that follows the data, and writes that say what changed; both databases."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import msgspec
+import pytest
+
+from fieldgate.db import Changes, Database
+from fieldgate.http.language import Language
+from fieldgate.reference.directory import Country, Directory, DisasterType
+from fieldgate.reference.store import TOPIC, ReferenceStore
+
+CODES = ("en", "fr", "es", "ar")
+
+
+@pytest.fixture
+def store(database: Database) -> ReferenceStore:
+    return ReferenceStore(database, Changes(database))
+
+
+async def _put(database: Database, store: ReferenceStore, *rows: Any) -> int:
+    put = store.put_countries if isinstance(rows[0], Country) else store.put_types
+    async with database.transaction() as connection:
+        changed: int = await put(connection, rows)
+        return changed
+
+
+async def test_the_countries_of_the_world_are_there(store: ReferenceStore) -> None:
+    directory = await store.directory()
+    known = {14: "AFG", 27: "BGD", 84: "IND", 85: "IDN", 123: "NPL", 180: "SUR", 290: "SSD"}
+    for number, iso3 in known.items():
+        country = directory.country_by_iso3(iso3)
+        assert country is not None
+        assert country.id == number
+    countries = [each for each in directory.countries.values() if each.record_type == 1]
+    assert len(countries) == 244
+    assert sum(1 for each in countries if each.independent) == 197
+    assert {each.id for each in countries if each.is_deprecated} == {11, 223}
+    for field in ("iso", "iso3"):
+        codes = [getattr(each, field) for each in countries]
+        assert max(Counter(codes).values()) == 1, "a code belongs to one country"
+        assert all(code.isascii() and code.isupper() for code in codes)
+    without_region = {each.iso for each in countries if each.region is None}
+    assert without_region == {"AQ", "BV", "GS", "HM", "IO", "TF"}, "nobody lives there"
+    assert {each.fdrs for each in countries if each.fdrs} == {f"D{each.iso}001" for each in countries if each.fdrs}
+
+
+async def test_the_regions_are_there_as_records_too(store: ReferenceStore) -> None:
+    directory = await store.directory()
+    rows = {each.id: each.names["en"] for each in directory.countries.values() if each.record_type == 3}
+    assert rows == {
+        282: "Americas",
+        283: "Asia Pacific",
+        285: "Africa",
+        286: "Europe",
+        287: "Middle East & North Africa",
+    }
+
+
+async def test_disaster_types_are_there(store: ReferenceStore) -> None:
+    directory = await store.directory()
+    numbers = [1, 2, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 19, 20, 21, 23, 24, 27, 54, 57, 62, 66, 67, 68]
+    assert list(directory.types) == numbers
+    assert directory.type_name(Language.ENGLISH, 27) == "Flash Flood"
+    assert directory.type_name(Language.FRENCH, 2) == "Séisme"
+
+
+async def test_everything_has_a_name_of_its_own_in_four_languages(store: ReferenceStore) -> None:
+    directory = await store.directory()
+    for records in (directory.countries.values(), directory.types.values()):
+        for code in CODES:
+            names = [record.names[code] for record in records]
+            assert all(names)
+            assert len(set(names)) == len(names), code
+        arabic = [record.names["ar"] for record in records]
+        assert all(any("\u0600" <= letter <= "\u06ff" for letter in name) for name in arabic)
+
+
+async def test_the_directory_is_built_once_for_each_version(database: Database, store: ReferenceStore) -> None:
+    first = await asyncio.gather(*(store.directory() for _ in range(20)))
+    assert len({id(each) for each in first}) == 1
+    assert await _put(database, store, Country(id=900, names={"en": "Newland"}, region=0)) == 1
+    second = await asyncio.gather(*(store.directory() for _ in range(20)))
+    assert len({id(each) for each in second}) == 1
+    assert second[0] is not first[0]
+    assert 900 in second[0].countries_of(0)
+    assert 900 not in first[0].countries, "whoever holds an older one sees one state throughout"
+
+
+async def test_another_process_sees_a_change(database_url: str, database: Database, store: ReferenceStore) -> None:
+    other = Database(database_url)
+    there = ReferenceStore(other, Changes(other))
+    assert (await there.directory()).country(900) is None
+    await _put(database, store, Country(id=900, names={"en": "Newland"}))
+    assert (await there.directory()).country_name(Language.ARABIC, 900) == "Newland"
+    await other.close()
+
+
+async def test_only_what_differs_is_written(database: Database, store: ReferenceStore) -> None:
+    changes = Changes(database)
+    directory = await store.directory()
+    assert await _put(database, store, *directory.countries.values()) == 0
+    assert await _put(database, store, *directory.types.values()) == 0
+    assert await changes.version(TOPIC) == 0
+    nepal = directory.countries[123]
+    richer = msgspec.structs.replace(nepal, average_household_size=4.3, society_names={"en": "A society"})
+    assert await _put(database, store, *{**directory.countries, 123: richer}.values()) == 1
+    assert await changes.version(TOPIC) == 1
+    assert await _put(database, store, richer, richer) == 0
+    assert (await store.directory()).country(123) == richer
+    flood = DisasterType(id=12, names={"en": "Flood"}, summaries={"fr": "De l’eau"}, original_language="fr")
+    assert await _put(database, store, flood, DisasterType(id=99, names={"en": "New"})) == 2
+    assert await changes.version(TOPIC) == 2
+    assert (await store.directory()).type_(12) == flood
+    assert len((await store.directory()).types) == 25
+
+
+async def test_a_write_that_fails_changes_nothing(database: Database, store: ReferenceStore) -> None:
+    before = await store.directory()
+    with pytest.raises(ZeroDivisionError):
+        async with database.transaction() as connection:
+            await store.put_countries(connection, [Country(id=900, names={"en": "Newland"})])
+            raise ZeroDivisionError
+    assert await store.directory() is before
+
+
+async def test_a_directory_that_waited_for_its_turn_is_the_newest(database: Database, store: ReferenceStore) -> None:
+    found: list[Directory] = []
+
+    async def ask() -> None:
+        found.append(await store.directory())
+
+    async def write() -> None:
+        await _put(database, store, Country(id=900, names={"en": "Newland"}))
+
+    await asyncio.gather(ask(), ask(), write(), ask())
+    assert (await store.directory()).country(900) is not None
