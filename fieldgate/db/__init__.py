@@ -1,5 +1,6 @@
 """The database: one surface for SQLite and PostgreSQL, migrations, and who tells caches that data changed."""
 
+from fieldgate.db.bulk import Bulk
 from fieldgate.db.changes import Changes
 from fieldgate.db.database import Database
 from fieldgate.db.lookup import Lookup, among
@@ -9,6 +10,7 @@ from fieldgate.db.trouble import is_out_of_reach
 from fieldgate.db.uid import new_uid
 
 __all__ = [
+    "Bulk",
     "Changes",
     "Database",
     "Instant",

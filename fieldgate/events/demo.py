@@ -6,6 +6,7 @@ for event in demo_events(2000, directory): ...
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
+from html import escape
 from random import Random
 from typing import Any, NamedTuple
 
@@ -70,11 +71,12 @@ KINDS = {
     68: Kind(6, "other", "AC"),
 }
 
-PRONE = frozenset("AFG BGD COD COL ETH HTI IDN IND KEN MDG MOZ NPL PAK PHL SDN SOM SSD VNM YEM".split())
+# Three-letter codes of countries: struck more often than others, or written about in another language than English.
+PRONE = "AFG BGD COD COL ETH HTI IDN IND KEN MDG MOZ NPL PAK PHL SDN SOM SSD VNM YEM"
 SHARES = {0: 3, 1: 3, 2: 3, 3: 1, 4: 2}  # of a country, by its region
-FRENCH = frozenset("BDI BEN BFA CAF CIV CMR COD COG COM DJI FRA GAB GIN HTI MCO MDG MLI NER SEN TCD TGO".split())
-SPANISH = frozenset("ARG BOL CHL COL CRI CUB DOM ECU ESP GNQ GTM HND MEX NIC PAN PER PRY SLV URY VEN".split())
-ARABIC = frozenset("ARE BHR DZA EGY IRQ JOR KWT LBN LBY MAR MRT OMN PSE QAT SAU SDN SYR TUN YEM".split())
+FRENCH = "BDI BEN BFA CAF CIV CMR COD COG COM DJI FRA GAB GIN HTI MCO MDG MLI NER SEN TCD TGO"
+SPANISH = "ARG BOL CHL COL CRI CUB DOM ECU ESP GNQ GTM HND MEX NIC PAN PER PRY SLV URY VEN"
+ARABIC = "ARE BHR DZA EGY IRQ JOR KWT LBN LBY MAR MRT OMN PSE QAT SAU SDN SYR TUN YEM"
 
 
 def _bag(shares: Mapping[Any, int]) -> Sequence[Any]:
@@ -140,7 +142,7 @@ class _Maker:
         severity = pick(SEVERITIES)
         code: Code = CODES[place.language]  # type: ignore[assignment]
         appeals = self._appeals(place, created, people) if chance() < 0.4 else ()
-        reports = self._reports(countries, dtype, created, name, code, people, visibility) if chance() < 0.42 else ()
+        reports = self._reports(countries, dtype, created, name, code, people, visibility) if chance() < 0.4 else ()
         source = self._source(dtype, bool(appeals), bool(reports)) if chance() < 0.35 else None
         more = self._rarities(place, dtype, began, number) if chance() < 0.15 else {}
         return Event(
@@ -183,7 +185,8 @@ class _Maker:
         return list(found.values())
 
     def _name(self, where: Said, dtype: int, began: datetime) -> Texts:
-        kind, month, colon, comma = self._types[dtype], self._months[began.year, began.month], *_BETWEEN
+        kind, month = self._types[dtype], self._months[began.year, began.month]
+        colon, comma = demo_texts.COLON, demo_texts.COMMA
         return {code: where[at] + colon[at] + kind[at] + comma[at] + month[at] for at, code in enumerate(CODES)}
 
     def _summary(self, where: Said, dtype: int, own: int, people: int) -> Texts:
@@ -191,7 +194,8 @@ class _Maker:
         work = self._pick(demo_texts.WORK[KINDS[dtype].does]) if self.chance() < 0.5 else None
         said = {}
         for at in range(len(CODES)) if self.chance() < 0.1 else (own,):
-            sentence = affected[at].format(place=where[at], people=f"{people:,}".replace(",", demo_texts.THOUSANDS[at]))
+            count = f"{people:,}".replace(",", demo_texts.THOUSANDS[at])
+            sentence = affected[at].format(place=escape(where[at], quote=False), people=count)
             said[CODES[at]] = f"<p>{sentence}</p>" if work is None else f"<p>{sentence} {work[at]}</p>"
         return said
 
@@ -251,7 +255,7 @@ class _Maker:
     ) -> tuple[FieldReport, ...]:
         chance = self.chance
         reports = []
-        for count in range(1 if chance() < 0.9 else 2):
+        for count in range(1 if chance() < 0.92 else 2):
             at = _moment(int(created.timestamp()) + (count + int(3 * chance())) * DAY)
             reports.append(
                 FieldReport(
@@ -276,7 +280,7 @@ class _Maker:
             )
         return tuple(reports)
 
-    def _harm(self, dtype: int, people: int) -> dict[str, int]:
+    def _harm(self, dtype: int, people: int) -> dict[str, Any]:
         dead = int(people * 0.004 * self.chance())
         if KINDS[dtype].does == "health":
             cases = people // 4
@@ -329,9 +333,6 @@ class _Maker:
         return more
 
 
-_BETWEEN = (demo_texts.COLON, demo_texts.COMMA)
-
-
 def _places(directory: Directory) -> dict[int, _Place]:
     struck = [each for each in directory.countries.values() if _can_be_struck(each)]
     return {
@@ -341,7 +342,7 @@ def _places(directory: Directory) -> dict[int, _Place]:
             iso3=each.iso3 or "",
             language=_language(each.iso3 or ""),
             names=_said(directory.country_name(language, each.id) for language in Language),
-            share=SHARES.get(each.region or 0, 1) * (4 if each.iso3 in PRONE else 1),
+            share=SHARES.get(each.region or 0, 1) * (4 if (each.iso3 or "") in PRONE else 1),
             region=tuple(other.id for other in struck if other.region == each.region and other is not each),
         )
         for each in struck
@@ -392,6 +393,6 @@ def _moment(seconds: int) -> datetime:
 
 def _rounded(number: float) -> int:
     """To two digits, as people count people."""
-    digits = len(str(int(number)))
-    step = 10 ** max(digits - 2, 0)
-    return int(number) // step * step
+    whole = int(number)
+    step = int("1" + "0" * (len(str(whole)) - 2))
+    return whole // step * step

@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Table, and_, bindparam, exists, func, insert, literal, or_, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.db import Changes, Database, Lookup, Snapshot, among, now, snapshot
+from fieldgate.db import Bulk, Changes, Database, Instant, Lookup, Snapshot, among, now, snapshot
 from fieldgate.db.tables import versions
 from fieldgate.events.documents import document
 from fieldgate.events.index import Builder, Index, Row, facets_of
@@ -67,6 +67,9 @@ class EventStore:
         )
         self._by_id = Lookup(database, select(events.c.packed).where(events.c.id == bindparam("id")))
         self._by_slug = Lookup(database, select(events.c.packed).where(events.c.slug == bindparam("slug")))
+        self._new_events, self._new_documents, self._new_words = (
+            Bulk(database, table) for table in (events, documents, words)
+        )
 
     # Writing
 
@@ -167,8 +170,8 @@ class EventStore:
             taken = await connection.execute(select(events.c.slug).where(events.c.slug.in_(some)).limit(1))
             if (slug := taken.scalar()) is not None:
                 raise SlugTaken(slug)
-        await connection.execute(
-            insert(events),
+        await self._new_events.insert(
+            connection,
             [
                 {
                     "id": event.id,
@@ -176,9 +179,9 @@ class EventStore:
                     "slug": event.slug,
                     "parent_event": event.parent_event,
                     "visibility": event.visibility,
-                    "start": event.disaster_start_date,
-                    "created": event.created_at,
-                    "updated": event.updated_at,
+                    "start": Instant.pack(event.disaster_start_date),
+                    "created": Instant.pack(event.created_at),
+                    "updated": Instant.pack(event.updated_at),
                     "facets": facets_of(event),
                     "is_demo": is_demo,
                     "packed": packed,
@@ -186,12 +189,12 @@ class EventStore:
                 for event, packed in fresh
             ],
         )
-        await connection.execute(
-            insert(documents),
+        await self._new_documents.insert(
+            connection,
             [{"id": event.id, "version": version, "document": document(event)} for event, _ in fresh],
         )
-        await connection.execute(
-            insert(words),
+        await self._new_words.insert(
+            connection,
             [
                 {
                     "id": event.id,

@@ -106,6 +106,25 @@ def test_a_second_demo_start_works_with_new_secrets(tmp_path: Path) -> None:
     assert tokens[0] != tokens[1]
 
 
+def test_a_demo_starts_with_events_and_later_starts_leave_them_alone(tmp_path: Path) -> None:
+    address = "/api/v2/event/?limit=1"
+
+    def public() -> int:
+        with Served(tmp_path, "--demo") as served, served.client() as client:
+            page = client.get(address).json()
+            assert page["results"][0]["id"] > 1900, "the newest comes first"
+            member = client.get(address, headers={"Authorization": f"Token {served.printed('token')}"}).json()
+            assert page["count"] < member["count"] < 2000
+            return int(page["count"])
+
+    first = public()
+    assert first > 1900
+    assert public() == first
+    assert run("events", "demo", "10", "--replace", data=tmp_path).returncode == 0
+    with Served(tmp_path, "--demo") as served, served.client() as client:
+        assert client.get(address).json()["count"] <= 10
+
+
 def test_a_port_that_is_taken(tmp_path: Path, served: Served) -> None:
     done = run("serve", "--port", str(served.port), data=tmp_path)
     assert done.returncode == 1
