@@ -88,7 +88,7 @@ async def read_ranks(
             value = _value(field, decode(packed), language)
             if position is not None and value not in ("", None):
                 values[position] = value
-    in_order = {value: rank for rank, value in enumerate(sorted(set(values.values())))}  # type: ignore[type-var]
+    in_order = {value: rank for rank, value in enumerate(sorted(set(values.values())))}
     ranks = np.full(len(index.ids), NOTHING, dtype=np.int64)
     ranks[list(values)] = [in_order[value] for value in values.values()]
     return ranks

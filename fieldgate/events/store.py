@@ -62,9 +62,7 @@ class EventStore:
                 among(database, documents.c.id, "ids")
             ),
         )
-        self._before = Lookup(
-            database, select(history.c.document).where(*is_before).order_by(history.c.until).limit(1)
-        )
+        self._before = Lookup(database, select(history.c.document).where(*is_before).order_by(history.c.until).limit(1))
         self._by_id = Lookup(database, select(events.c.packed).where(events.c.id == bindparam("id")))
         self._by_slug = Lookup(database, select(events.c.packed).where(events.c.slug == bindparam("slug")))
 
@@ -198,7 +196,9 @@ class EventStore:
                     "version": version,
                     "names": APART.join(dict.fromkeys(map(folded, event.name.values()))),
                     "glide": event.glide,
-                    "appeal_codes": "," + ",".join(appeal.code.upper() for appeal in event.appeals if appeal.code) + ",",
+                    "appeal_codes": ","
+                    + ",".join(appeal.code.upper() for appeal in event.appeals if appeal.code)
+                    + ",",
                 }
                 for event, _ in fresh
             ],
@@ -256,8 +256,9 @@ class EventStore:
 
     async def _matching(self, condition: Callable[[Table], ColumnElement[bool]], version: int) -> list[int]:
         earlier = history.alias()
-        is_state = history.c.until > version, ~exists().where(
-            earlier.c.id == history.c.id, earlier.c.until > version, earlier.c.until < history.c.until
+        is_state = (
+            history.c.until > version,
+            ~exists().where(earlier.c.id == history.c.id, earlier.c.until > version, earlier.c.until < history.c.until),
         )
         query = union_all(
             select(words.c.id).where(words.c.version <= version, condition(words)),
@@ -286,7 +287,7 @@ class EventStore:
         self, since: datetime | None, sight: Sight, limit: int, offset: int
     ) -> tuple[int, Sequence[tuple[int, datetime]]]:
         """Deleted events a caller could see, the first first."""
-        seen = deleted.c.visibility.in_(sorted(sight.levels))
+        seen: ColumnElement[bool] = deleted.c.visibility.in_(sorted(sight.levels))
         for country in sight.countries:
             own = deleted.c.countries.contains(f",{country},")
             seen = or_(seen, and_(deleted.c.visibility == SOCIETIES, own))
@@ -304,7 +305,8 @@ _ROWS = select(events.c.id, events.c.start, events.c.created, events.c.updated, 
 
 
 async def _standing(state: Snapshot) -> Standing:
-    found = dict(await state.rows(select(versions.c.topic, versions.c.version)))  # type: ignore[arg-type]
+    rows = await state.rows(select(versions.c.topic, versions.c.version))
+    found = {row[0]: row[1] for row in rows}
     return Standing(found.get(TOPIC, 0), found.get(WHOLES, 0))
 
 

@@ -33,7 +33,9 @@ filters = st.builds(
     EventFilters,
     countries__in=st.just(()) | numbers,
     regions__in=st.just(()) | st.lists(st.sampled_from((0, 1, 2, 3, 99)), max_size=2).map(tuple),
-    countries__iso3__in=st.just(()) | st.just(()) | st.lists(st.sampled_from(("AFG", "npl", "XXX")), max_size=2).map(tuple),
+    countries__iso3__in=st.just(())
+    | st.just(())
+    | st.lists(st.sampled_from(("AFG", "npl", "XXX")), max_size=2).map(tuple),
     dtype=a(st.sampled_from((*TYPES, 999))),
     dtype__in=st.just(()) | st.just(()) | st.lists(st.sampled_from(TYPES), max_size=2).map(tuple),
     id=a(st.sampled_from((0, 1, 2, 3, 2**70))),
@@ -94,7 +96,11 @@ class House:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=150)
-@given(st.lists(st.tuples(some_events(), st.lists(st.integers(0, 40), max_size=2), st.lists(asked, max_size=4)), max_size=4))
+@given(
+    st.lists(
+        st.tuples(some_events(), st.lists(st.integers(0, 40), max_size=2), st.lists(asked, max_size=4)), max_size=4
+    )
+)
 async def test_lists_are_what_looking_at_every_event_finds(database: Database, steps: list[tuple]) -> None:  # type: ignore[type-arg]
     house = House(database)
     for written, gone, questions in steps:
@@ -104,5 +110,3 @@ async def test_lists_are_what_looking_at_every_event_finds(database: Database, s
         for question in questions:
             await house.check(question)
     await house.store.delete(list(house.held))
-
-
