@@ -33,6 +33,7 @@ ABOUT = "\n".join(
 )
 
 _TEXT = {"type": "string"}
+_WITHOUT_NULLS = r"^[^\u0000]*$"
 
 HEADERS: dict[str, dict[str, Any]] = {
     "Allow": {"description": "Methods this address takes.", "schema": _TEXT},
@@ -280,6 +281,8 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
         schema = msgspec.json.schema(field.type)
         about = schema.pop("description", "")
         described: dict[str, Any] = {"name": field.encode_name, "in": "query", "description": about, "schema": schema}
+        if schema.get("type") == "string" and not {"enum", "format"} & set(schema):
+            schema["pattern"] = _WITHOUT_NULLS
         if schema.get("type") == "array":  # separated by commas
             described |= {"style": "form", "explode": False}
         found.append(described)
