@@ -1,6 +1,6 @@
 """The database: one surface for SQLite and PostgreSQL, migrations, and who tells caches that data changed."""
 
-from fieldgate.db.bulk import Bulk
+from fieldgate.db.bulk import insert_rows
 from fieldgate.db.changes import Changes
 from fieldgate.db.database import Database
 from fieldgate.db.lookup import Lookup, among
@@ -10,13 +10,13 @@ from fieldgate.db.trouble import is_out_of_reach
 from fieldgate.db.uid import new_uid
 
 __all__ = [
-    "Bulk",
     "Changes",
     "Database",
     "Instant",
     "Lookup",
     "Snapshot",
     "among",
+    "insert_rows",
     "is_out_of_reach",
     "metadata",
     "new_uid",

@@ -158,6 +158,8 @@ async def event_deleted_list(
     about=Message("All events that match, as CSV, lines of JSON or a workbook, however many they are."),
     tag=TAG,
     media_type="text/csv",
+    more_types=("application/x-ndjson", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    volatile=True,
 )
 async def event_export(caller: Caller, language: Language, filters: ExportFilters, events: Events) -> Answer:
     view = await events.view()

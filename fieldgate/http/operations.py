@@ -73,6 +73,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     example: Any = None
     # Of an operation that writes its own answer: the type it gives, where that is no `Format`, and its schema.
     media_type: str = ""
+    more_types: tuple[str, ...] = ()
     schema: Mapping[str, Any] = {}
     # How much body is taken, where it is more than a few fields: asked of the settings.
     body_limit: Callable[[Settings], int] = _small

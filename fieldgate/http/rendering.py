@@ -94,7 +94,9 @@ class Renderer:
         headers += [answers.DATA_POLICY, caching, JSON]
         return Answer(operation.status, headers, body, etag)
 
-    def _written(self, operation: Operation, asked: Asked, headers: list[Header], answer: Slice[Any], etag: bytes) -> Answer:
+    def _written(
+        self, operation: Operation, asked: Asked, headers: list[Header], answer: Slice[Any], etag: bytes
+    ) -> Answer:
         """A list in a format of its own."""
         resolved = [links.resolve(each, asked.origin.base.encode(), asked.format_query) for each in encoded(answer)]
         body = operation.writers[asked.format](resolved)
