@@ -12,7 +12,8 @@ from fieldgate.http.language import Language, Message
 from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, creation, detail, listing
 from fieldgate.http.pagination import Page, Slice
-from fieldgate.imports.intake import LONGEST_KEY, wanted
+from fieldgate.imports.fetching import Fetcher
+from fieldgate.imports.intake import LONGEST_KEY, planned, url_digest, wanted
 from fieldgate.imports.messages import INTO_COLLECTION, messages_in
 from fieldgate.imports.records import ImportAccepted, ImportFilters, ImportRecord, ImportRequest
 from fieldgate.imports.store import PROCESSING, ImportStore
@@ -80,17 +81,24 @@ async def import_list(
     refusals=(403, 404, 413, 415, 422),
 )
 async def import_creation(
-    exchange: Exchange, user: User, body: ImportRequest, store: ImportStore, assets: AssetStore, settings: Settings
+    exchange: Exchange,
+    user: User,
+    body: ImportRequest,
+    store: ImportStore,
+    assets: AssetStore,
+    fetcher: Fetcher,
+    settings: Settings,
 ) -> Created:
-    asked = wanted(body, settings.max_upload)
-    if asked.destination_uid is not None:
-        await _check_destination(user, asked.destination_uid, assets)
-    key = exchange.headers.get(b"idempotency-key", b"").decode("latin-1").strip() or None
-    if key is not None and len(key) > LONGEST_KEY:
-        raise Invalid({"Idempotency-Key": [Message("Enter text of at most {length} characters.", length=LONGEST_KEY)]})
-    uid = await store.take(user.id, asked, key)
-    link = Link(f"{PATH}{uid}/")
-    return Created(ImportAccepted(uid=uid, url=link, status=PROCESSING), link)
+    key = _retry_key(exchange)
+    plan = planned(body)
+    if plan.destination_uid is not None:
+        await _check_destination(user, plan.destination_uid, assets)
+    fetched = None
+    if body.url:
+        if key is not None and (known := await store.known(user.id, key, url_digest(body.url, plan))):
+            return _accepted(known)
+        fetched = await fetcher.fetch(body.url, settings.max_upload)
+    return _accepted(await store.take(user.id, wanted(body, settings.max_upload, fetched), key))
 
 
 @detail(
@@ -107,6 +115,18 @@ async def import_detail(uid: str, caller: Caller, language: Language, store: Imp
     if row is None:
         raise NotFound(Message("There is no import {uid}.", uid=uid[:50]))
     return _shown(row, language)
+
+
+def _retry_key(exchange: Exchange) -> str | None:
+    key = exchange.headers.get(b"idempotency-key", b"").decode("latin-1").strip() or None
+    if key is not None and len(key) > LONGEST_KEY:
+        raise Invalid({"Idempotency-Key": [Message("Enter text of at most {length} characters.", length=LONGEST_KEY)]})
+    return key
+
+
+def _accepted(uid: str) -> Created:
+    link = Link(f"{PATH}{uid}/")
+    return Created(ImportAccepted(uid=uid, url=link, status=PROCESSING), link)
 
 
 async def _check_destination(user: User, uid: str, assets: AssetStore) -> None:

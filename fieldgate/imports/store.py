@@ -52,7 +52,7 @@ class ImportStore:
 
     async def take(self, user_id: int, wanted: Wanted, retry_key: str | None) -> str:
         """The uid of a new import, committed and synced; of the first one where the key was used before."""
-        if retry_key is not None and (known := await self._known(user_id, retry_key, wanted.digest)):
+        if retry_key is not None and (known := await self.known(user_id, retry_key, wanted.digest)):
             return known
         uid = new_uid("i")
         try:
@@ -79,7 +79,7 @@ class ImportStore:
                 await self._changes.bump(connection, TOPIC)
         except IntegrityError:
             # The same key at the same moment: the other one was first.
-            if retry_key is not None and (known := await self._known(user_id, retry_key, wanted.digest)):
+            if retry_key is not None and (known := await self.known(user_id, retry_key, wanted.digest)):
                 return known
             raise
         return uid
@@ -88,7 +88,8 @@ class ImportStore:
         inserted = files.insert().values(name=wanted.filename, digest=wanted.digest, data=wanted.data)
         return int((await connection.execute(inserted.returning(files.c.id))).scalar_one())
 
-    async def _known(self, user_id: int, retry_key: str, digest: bytes) -> str | None:
+    async def known(self, user_id: int, retry_key: str, digest: bytes) -> str | None:
+        """The uid of the import made with a key; refused where it was made of something else."""
         query = select(imports.c.uid, imports.c.retry_digest).where(
             imports.c.user_id == user_id, imports.c.retry_key == retry_key
         )
