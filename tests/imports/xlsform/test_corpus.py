@@ -101,6 +101,62 @@ FORMS: dict[str, tuple[Mapping[str, Rows], Expected]] = {
                ["end group", None, None]),
         Expected(2, ["R", "A"], "/data/g/r"),
     ),
+    "loop": (
+        survey(["begin loop over yes_no", "l", "L"], ["text", "a", "Why %(label)s?"], ["end loop", None, None],
+               choices=YES_NO),
+        Expected(2, ["L", "Why %(label)s?"], "<label>Why Yes?</label>"),
+    ),
+    "loop in other words": (
+        survey(["Begin_Loop yes_no", "l", "L"], ["text", "a", "A"], ["END  LOOP", None, None], choices=YES_NO),
+        Expected(2, ["L", "A"], 'ref="/data/l/no/a"'),
+    ),
+    "loop with groups inside and around": (
+        survey(["begin group", "o", "O"], ["begin loop over yes_no", "l", "L"], ["begin group", "g", "G"],
+               ["text", "a", "A"], ["end group", None, None], ["end loop", None, None], ["end group", None, None],
+               choices=YES_NO),
+        Expected(2, ["L", "A"], 'ref="/data/o/l/yes/g/a"'),
+    ),
+    "loop in a loop": (
+        survey(["begin loop over yes_no", "l", "L"], ["begin loop over yes_no", "m", "M"], ["text", "a", "A"],
+               ["end loop", None, None], ["end loop", None, None], choices=YES_NO),
+        Expected(3, ["L", "M", "A"], 'ref="/data/l/yes/m/no/a"'),
+    ),
+    "loop in a repeat": (
+        survey(["begin repeat", "r", "R"], ["begin loop over yes_no", "l", "L"], ["text", "a", "A"],
+               ["end loop", None, None], ["end repeat", None, None], choices=YES_NO),
+        Expected(3, ["R", "L", "A"], 'ref="/data/r/l/no/a"'),
+    ),
+    "loop in two languages": (
+        survey(
+            ["begin loop over x", "l", "L", "L"],
+            ["text", "a", "How many %(label)s? 100%%", "Combien de %(label)s ?"],
+            ["end loop", None, None, None],
+            header=["type", "name", "label::English (en)", "label::French (fr)"],
+            choices=[["list_name", "name", "label::English (en)", "label::French (fr)"], ["x", "s", "soap", "savon"]],
+        ),
+        Expected(2, ["L", "How many %(label)s? 100%%"], "Combien de savon ?",
+                 languages=("English (en)", "French (fr)"), default="English (en)"),
+    ),
+    "loop that speaks of what is outside, and is spoken of": (
+        survey(
+            ["text", "o", "O", None],
+            ["begin loop over yes_no", "l", "L", None],
+            ["text", "a", "A", "${o} != '%(name)s'"],
+            ["end loop", None, None, None],
+            ["note", "n", "N", "${l} != ''"],
+            header=[*HEADER, "relevant"],
+            choices=YES_NO,
+        ),
+        Expected(3, ["O", "L", "A"], "/data/o  != 'no'"),
+    ),
+    "loop over one choice, and a column of the author's own": (
+        survey(
+            ["begin loop over x", "l", "L"], ["integer", "a", "How many %(unit)s?"], ["end loop", None, None],
+            ["note", "n", "You said ${a}"],
+            choices=[[*LIST, "unit"], ["x", "rice", "Rice", "kg"], ["x", "none", "None of these", None]],
+        ),
+        Expected(2, ["L", "How many %(unit)s?"], "How many kg?"),
+    ),
     "same name in two groups": (
         survey(["begin group", "g", "G"], ["text", "a", "A"], ["end group", None, None],
                ["begin group", "h", "H"], ["text", "a", "B"], ["end group", None, None]),

@@ -42,6 +42,29 @@ PROBLEMS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         {"survey": [HEADER, ["select_one_from_file x.pdf", "a", "A"]]},
         Place("survey", 2, "type"),
     ),
+    "repeat_in_loop": (
+        {
+            "survey": [HEADER, ["begin loop over x", "l", "L"], ["begin repeat", "r", "R"], GOOD, ["end repeat"],
+                       ["end loop"]],
+            "choices": [LIST, ["x", "a", "A"], ["x", "b", "B"]],
+        },
+        Place("survey", 3, "type"),
+    ),
+    "broken_placeholder": (
+        {
+            "survey": [HEADER, ["begin loop over x", "l", "L"], ["text", "a", "100% sure?"], ["end loop"]],
+            "choices": [LIST, ["x", "a", "A"]],
+        },
+        Place("survey", 3, "label"),
+    ),
+    "invalid_choice_name": (
+        {"survey": [HEADER, ["begin loop over x", "l", "L"], GOOD, ["end loop"]], "choices": [LIST, ["x", "1", "A"]]},
+        Place("choices", 2, "name"),
+    ),
+    "missing_loop_label": (
+        {"survey": [HEADER, ["begin loop over x", "l", "L"], GOOD, ["end loop"]], "choices": [LIST, ["x", "a"]]},
+        Place("choices", 2, "label"),
+    ),
     "missing_list_name": (
         {"survey": [HEADER, ["select_one x", "a", "A"]], "choices": [LIST, ["x", "1", "One"], [None, "2", "Two"]]},
         Place("choices", 3, "list_name"),
@@ -95,7 +118,7 @@ PROBLEMS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         {"survey": [[*HEADER, "parameters"], GOOD, ["text", "a", "A", "colour=red"]]},
         Place("survey", 3, None),
     ),
-}
+}  # fmt: skip
 
 WARNINGS: dict[str, tuple[Mapping[str, Rows], Place]] = {
     "ignored_row": ({"survey": [[*HEADER, "hint"], GOOD, [None, None, None, "remark"]]}, Place("survey", 3, None)),
@@ -255,6 +278,43 @@ def test_a_column_that_is_not_there_is_one_mistake(sheets: Mapping[str, Rows], s
         ("missing_column", Place(sheet, 1, column))
     ]
     assert "ignored_row" not in {warning.code for warning in refusal.warnings}
+
+
+CHOICES: Rows = [LIST, ["x", "a", "A"], ["x", "b", "B"]]
+BEGIN, END = ["begin loop over x", "l", "L"], ["end loop"]
+
+
+@pytest.mark.parametrize(
+    ("survey", "expected"),
+    [
+        ([HEADER, ["begin loop", "l", "L"], GOOD, END], [("missing_choice_list", 2)]),
+        ([HEADER, ["begin loop over y", "l", "L"], GOOD, END], [("unknown_choice_list", 2)]),
+        ([HEADER, ["begin loop over ${good}", "l", "L"], GOOD, END], [("unknown_choice_list", 2)]),
+        ([HEADER, ["begin loop over x or_other", "l", "L"], GOOD, END], [("unknown_type", 2), ("unmatched_end", 4)]),
+        ([HEADER, BEGIN, GOOD], [("unclosed_group", 2)]),
+        ([HEADER, BEGIN, GOOD, ["end group"]], [("unmatched_end", 4)]),
+        ([HEADER, GOOD, END], [("unmatched_end", 3)]),
+        ([HEADER, BEGIN, GOOD, GOOD, END], [("duplicate_name", 4)]),
+        ([HEADER, BEGIN, GOOD, ["note", "n", "So ${good}"], END], [("ambiguous_reference", 4)]),
+        ([HEADER, BEGIN, GOOD, END, ["note", "n", "So ${good}"]], [("ambiguous_reference", 5)]),
+        ([HEADER, BEGIN, GOOD, END, ["note", "n", "So ${a}"]], [("unknown_reference", 5)]),
+        ([HEADER, BEGIN, ["text", "q", "%(colour)s"], END], [("broken_placeholder", 3)]),
+        ([HEADER, BEGIN, ["text", "q", "%(label)"], END], [("broken_placeholder", 3)]),
+        ([HEADER, BEGIN, ["text", "q", "50 %"], END], [("broken_placeholder", 3)]),
+    ],
+)
+def test_what_is_wrong_with_loops(survey: Rows, expected: list[tuple[str, int]]) -> None:
+    found = refused(xlsx({"survey": survey, "choices": CHOICES})).problems
+    assert [(problem.code, problem.row) for problem in found] == expected
+
+
+def test_a_reference_into_a_loop_is_explained() -> None:
+    rows: Rows = [HEADER, BEGIN, GOOD, END, ["note", "n", "So ${good}"]]
+    (problem,) = refused(xlsx({"survey": rows, "choices": CHOICES})).problems
+    assert str(problem.message) == (
+        "good is asked for each choice of a loop, so that it is unclear which answer is meant."
+        " Refer to a question outside the loop."
+    )
 
 
 def test_names_may_repeat_in_other_groups_but_not_for_repeats() -> None:
