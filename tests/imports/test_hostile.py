@@ -3,10 +3,9 @@
 import asyncio
 import json
 import os
+import pickle
 import random
-import signal
 import socket
-import struct
 import sys
 import tempfile
 import time
@@ -17,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from fieldgate.accounts.store import AccountStore, NewUser
@@ -31,7 +31,7 @@ from fieldgate.imports.worker import Worker
 from fieldgate.imports.xlsform import Form, Library, Refused
 from fieldgate.settings import Settings
 from tests.conftest import Start
-from tests.imports import hostile
+from tests.imports import hostile, misbehaving
 from tests.imports.hostile import COMPLETE, ERROR, HEAVY, MEBIBYTE, QUICK, REFUSED, Hostile
 from tests.imports.test_worker import PATH, Desk
 from tests.imports.workbooks import SURVEY, xlsx
@@ -221,37 +221,55 @@ def most_memory(pid: int) -> int:
     return int(line.split()[1]) * 1024
 
 
-def _dies_in_its_answer(_: bytes) -> None:
-    """Begins an answer of a thousand bytes, and is no more."""
-    pipe = sys._getframe(1).f_locals["pipe"]
-    os.write(pipe.fileno(), struct.pack("!i", 1000) + b"x" * 10)
-    os.kill(os.getpid(), signal.SIGKILL)
+class _Evil:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (f"/tmp/{hostile.OUTSIDE}",)
 
 
-def _answers_what_cannot_be_sent(_: bytes) -> Any:
-    return lambda: None
+FORGED = {
+    "refusal": {"error_type": "x", "error": {"text": "x", "values": {"text": "y"}}, "problems": [], "warnings": []}
+}
 
 
-def _exits(_: bytes) -> None:
-    sys.exit(3)
+@pytest.mark.parametrize(
+    ("work", "argument", "why"),
+    [
+        (misbehaving.dies_in_its_answer, b"", "crash"),
+        (misbehaving.answers_what_cannot_be_sent, b"", "fault"),
+        (misbehaving.exits, b"", "crash"),
+        (misbehaving.says, pickle.dumps((True, _Evil())), "crash"),
+        (misbehaving.says, msgspec.msgpack.encode({"form": {"content": []}}), "crash"),
+        (misbehaving.says, msgspec.msgpack.encode(FORGED), "crash"),
+        (misbehaving.says, msgspec.msgpack.encode({}), "fault"),
+        (misbehaving.says_endlessly, b"", "crash"),
+        (misbehaving.says_half_and_stays, b"", "time"),
+        (misbehaving.closes_and_stays, b"", "time"),
+    ],
+)
+def test_a_process_without_an_answer_has_died(
+    monkeypatch: pytest.MonkeyPatch, work: Any, argument: bytes, why: str
+) -> None:
+    monkeypatch.setattr(sandbox, "SPARE", 1)
+    with pytest.raises(sandbox.Died, match=f"^{why}$"):
+        sandbox._in_process(work, (argument,), sandbox.Limits(MEMORY, 1))
+    assert traces_outside() == []
 
 
-@pytest.mark.parametrize("work", [_dies_in_its_answer, _answers_what_cannot_be_sent, _exits])
-def test_a_process_without_an_answer_has_died(work: Any) -> None:
-    with pytest.raises(sandbox.Died):
-        sandbox._in_process(work, (b"",), LIMITS)
+def test_an_answer_too_long_for_the_worker_is_not_sent() -> None:
+    with pytest.raises(sandbox.Died, match="memory"):
+        sandbox._in_process(misbehaving.answers_at_length, (b"",), sandbox.Limits(4 * MEMORY, SECONDS))
 
 
-def test_a_process_leaves_no_files() -> None:
-    before = set(Path(tempfile.gettempdir()).glob("fieldgate-import-*"))
-    with pytest.raises(sandbox.Died):
-        sandbox._in_process(_writes_and_dies, (b"",), LIMITS)
-    assert set(Path(tempfile.gettempdir()).glob("fieldgate-import-*")) <= before
+def test_reading_a_form_opens_no_file_to_write() -> None:
+    for book in (BOOK, TABLE):
+        assert isinstance(sandbox._in_process(misbehaving.understood_without_writing, (book,), LIMITS), Form)
 
 
-def _writes_and_dies(_: bytes) -> None:
-    Path(tempfile.mkstemp()[1]).write_bytes(b"left behind")
-    os.kill(os.getpid(), signal.SIGKILL)
+def test_a_process_cannot_fill_the_disk(tmp_path: Path) -> None:
+    with pytest.raises(sandbox.Died) as died:
+        sandbox._in_process(misbehaving.writes, (str(tmp_path / "left"),), LIMITS)
+    assert "File too large" in died.value.notes
+    assert (tmp_path / "left").stat().st_size == 0
 
 
 BOOK = xlsx(

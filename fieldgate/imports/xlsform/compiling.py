@@ -4,7 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pyxform.xls2xform import convert
+from pyxform.builder import create_survey_element_from_dict
+from pyxform.xls2json import workbook_to_json
+from pyxform.xls2json_backends import get_xlsform
 
 from fieldgate.http.language import Message
 from fieldgate.imports.xlsform.draft import Draft
@@ -21,12 +23,19 @@ _FIRST_ROW = 2  # the compiler counts the rows of a list from here
 def compile_form(draft: Draft, fallback: str, findings: Findings) -> str:
     """The XForm, or an empty text and a problem. Any error of the compiler is about the form, for us."""
     try:
-        return str(convert(_workbook(draft, fallback), form_name=ROOT).xform)
+        return _xform(_workbook(draft, fallback))
     except MemoryError:
         raise  # says something of the machine and nothing of the form
     except Exception as error:  # The compiler lets errors of every kind out, KeyError among them.
         _report(error, draft, findings)
         return ""
+
+
+def _xform(workbook: dict[str, Any]) -> str:
+    """As pyxform's own `convert`, which writes the form to a file and reads it from there: here are no files."""
+    given = get_xlsform(xlsform=workbook)
+    form = workbook_to_json(workbook_dict=given, form_name=ROOT, fallback_form_name=given.fallback_form_name)
+    return f'<?xml version="1.0"?>{create_survey_element_from_dict(form).xml().toxml()}'
 
 
 def _workbook(draft: Draft, fallback: str) -> dict[str, Any]:

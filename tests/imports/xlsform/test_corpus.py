@@ -1,11 +1,13 @@
 """A corpus of forms, one for each feature of XLSForm: what is understood of it, and what the XForm must hold."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import pytest
+from pyxform.xls2xform import convert
 
-from fieldgate.imports.xlsform import Form, Refused, understand
+from fieldgate.imports.xlsform import Form, Refused, compiling, understand
 from tests.imports.xlsform.workbooks import Rows, xlsx
 
 HEADER = ["type", "name", "label"]
@@ -252,6 +254,23 @@ def test_each_feature(feature: str) -> None:
     assert tuple(summary["languages"]) == expected.languages
     assert summary["default_translation"] == expected.default
     assert expected.holds in form.xform
+
+
+@pytest.mark.parametrize("feature", FORMS)
+def test_the_compiler_gives_what_its_own_command_gives(feature: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """We leave out the last step of `convert`, which writes files."""
+    given: list[dict[str, Any]] = []
+    build = compiling._workbook
+
+    def seen(*arguments: Any) -> dict[str, Any]:
+        workbook = build(*arguments)
+        given.append(deepcopy(workbook))
+        return workbook
+
+    monkeypatch.setattr(compiling, "_workbook", seen)
+    form = understand(xlsx(FORMS[feature][0]), "corpus.xlsx")
+    assert isinstance(form, Form)
+    assert form.xform == convert(given[0], form_name="data").xform
 
 
 # What goes wrong in the live system's table of failures, and the word it has here.
