@@ -400,7 +400,7 @@ def mutated_within(book: bytes, chance: random.Random) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(book)) as valid, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as changed_book:
         names = valid.namelist()
-        victim = chance.choice([name for name in names if name.endswith((".xml", ".rels"))])
+        victim = chance.choice([name for name in names if name.endswith((".xml", ".rels", ".bin"))])
         for name in names:
             data = valid.read(name)
             changed_book.writestr(name, mutated(data, chance) if name == victim else data)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fieldgate.imports.xlsform import Form, Refused, looks_like_workbook, reading, understand
 from fieldgate.imports.xlsform.reading import Grid, read
-from tests.imports.xlsform.workbooks import Rows, ods, ole2, sectioned, separated, xls, xlsx
+from tests.imports.xlsform.workbooks import Rows, ods, ole2, sectioned, separated, xls, xlsm, xlsx
 
 SHEETS: Mapping[str, Rows] = {
     "survey": [["type", "name", "label"], ["select_one colour", "paint", "Peinture préférée"]],
@@ -19,7 +19,7 @@ SHEETS: Mapping[str, Rows] = {
 }
 
 
-@pytest.mark.parametrize("write", [xlsx, xls, ods, sectioned])
+@pytest.mark.parametrize("write", [xlsx, xlsm, xls, ods, sectioned])
 def test_every_format_says_the_same(write: Callable[[Mapping[str, Rows]], bytes]) -> None:
     data = write(SHEETS)
     form = understand(data, "paint")
@@ -28,6 +28,9 @@ def test_every_format_says_the_same(write: Callable[[Mapping[str, Rows]], bytes]
     assert form.title == "Paint"
     assert form.summary["labels"] == ["Peinture préférée"]
     assert [choice["name"] for choice in form.content["choices"]] == ["red"]
+    in_xlsx = understand(xlsx(SHEETS), "paint")
+    assert isinstance(in_xlsx, Form)
+    assert (form.content, form.summary, form.xform) == (in_xlsx.content, in_xlsx.summary, in_xlsx.xform)
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
