@@ -153,6 +153,7 @@ WARNINGS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         {"survey": [[*HEADER, "calculation"], ["calculate", "a", None, "sqroot(4)"]]},
         Place("survey", 2, "calculation"),
     ),
+    "compiler_warning": ({"survey": [HEADER, GOOD, [], ["image", "a", "A"]]}, Place("survey", 4, None)),
 }
 
 
@@ -250,6 +251,51 @@ def test_what_the_compiler_says_is_passed_on_with_its_row() -> None:
     (in_csv,) = refused(sectioned({"survey": survey})).problems
     assert "colour" in str(in_xlsx.message)
     assert (in_xlsx.row, in_csv.row) == (4, 5)
+
+
+@pytest.mark.parametrize(
+    ("sheets", "where", "begins"),
+    [
+        ({"survey": [HEADER, ["image", "a", "A"]]}, ("survey", 2), "Use the max-pixels parameter"),
+        ({"survey": [HEADER, [], ["begin repeat", "r"], GOOD, ["end repeat"]]}, ("survey", 3), "Repeat has no label"),
+        ({"survey": [HEADER, ["simserial", "a"]]}, ("survey", 2), "simserial is no longer supported"),
+        (
+            {
+                "survey": [["type", "name", "label::English (en)"], ["select_one x or_other", "a", "A"]],
+                "choices": [["list_name", "name", "label::English (en)"], ["x", "b", "B"]],
+            },
+            (None, None),
+            "This form uses or_other and translations",
+        ),
+        (
+            {
+                "survey": [[*HEADER, "choice_filter"], ["select_one x", "a", "A", "of = 1"]],
+                "Choices": [[], [*LIST, "of", "my own"], ["x", "b", "B", 1]],
+            },
+            ("Choices", 2),
+            "On the 'choices' sheet, the 'my own' value is invalid.",
+        ),
+    ],
+)
+def test_what_the_compiler_remarks_is_passed_on(
+    sheets: Mapping[str, Rows], where: tuple[str | None, int | None], begins: str
+) -> None:
+    (warning,) = understand(xlsx(sheets), "form").warnings
+    assert (warning.code, (warning.sheet, warning.row)) == ("compiler_warning", where)
+    assert str(warning.message).startswith(f"The compiler of forms remarks: {begins}")
+
+
+def test_what_we_say_in_our_own_words_is_not_said_again() -> None:
+    sheets: Mapping[str, Rows] = {
+        "survey": [
+            ["type", "name", "label::English (en)", "hint::French (fr)"],
+            ["select_one x", "good", "A", "B"],
+            ["text", "Good", "A", "B"],
+        ],
+        "choices": [["list_name", "name", "label::English (en)"], ["x", "b"]],
+    }
+    warnings = understand(xlsx(sheets), "form").warnings
+    assert {warning.code for warning in warnings} == {"similar_name", "missing_choice_label", "missing_translation"}
 
 
 def test_a_group_that_is_ended_twice_is_one_mistake() -> None:
