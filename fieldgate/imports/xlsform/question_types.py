@@ -5,6 +5,7 @@ parse("select one from yesno or other")  # QuestionType("select_one", list_name=
 
 import re
 from difflib import get_close_matches
+from functools import lru_cache
 
 import msgspec
 
@@ -70,6 +71,8 @@ UNSEEN = METADATA | {
 
 STANDARD_CONTAINERS = frozenset({"group", "repeat", "loop"})
 LIVE_CONTAINERS = frozenset({"kobomatrix", "score", "rank"})
+_BEGINS = {f"begin_{container}": container for container in STANDARD_CONTAINERS | LIVE_CONTAINERS}
+_ENDS = {f"end_{container}": container for container in STANDARD_CONTAINERS | LIVE_CONTAINERS}
 LIVE_ONLY = frozenset({"score__row", "rank__level"})
 
 FROM_FILE = frozenset({"select_one_from_file", "select_multiple_from_file"})
@@ -128,11 +131,11 @@ class QuestionType(msgspec.Struct, frozen=True):
 
     @property
     def begins(self) -> str | None:
-        return self.name.removeprefix("begin_") if self.name.startswith("begin_") else None
+        return _BEGINS.get(self.name)
 
     @property
     def ends(self) -> str | None:
-        return self.name.removeprefix("end_") if self.name.startswith("end_") else None
+        return _ENDS.get(self.name)
 
     @property
     def only_live(self) -> bool:
@@ -155,6 +158,7 @@ class QuestionType(msgspec.Struct, frozen=True):
         return " ".join(part for part in (self.name, self.list_name, "or_other" if self.or_other else None) if part)
 
 
+@lru_cache(maxsize=256)  # a form of thousands of rows has a few types
 def parse(text: str) -> QuestionType | None:
     """None for a type that nobody knows."""
     words = text.split()
