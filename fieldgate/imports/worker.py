@@ -22,7 +22,31 @@ PAUSE = 2.0  # seconds after the database could not be reached
 
 GAVE_UP = Message("The file could not be read in {attempts} attempts. Simplify it, or ask whoever runs this service.")
 FAULT = Message("Something went wrong on our side. It has been noted; please try again later.")
-TOO_MUCH = Message("The file takes too much memory or time to read. Make it smaller, or split it.")
+
+WHY_IT_DIED = {
+    sandbox.Why.TIME: Refused(
+        "too_large",
+        Message(
+            "The file takes too long to read. Make it smaller, or split it. A small file is damaged: open it, save it"
+            " anew and send that."
+        ),
+    ),
+    sandbox.Why.MEMORY: Refused(
+        "too_large",
+        Message(
+            "The file takes too much memory to read. Make it smaller, or split it. A small file is damaged: open it,"
+            " save it anew and send that."
+        ),
+    ),
+    sandbox.Why.CRASH: Refused(
+        "reader_crashed",
+        Message(
+            "The file could not be read: it is damaged, or of a kind that no reader understands. Open it, save it anew"
+            " and send that."
+        ),
+    ),
+    sandbox.Why.FAULT: Refused("fault", FAULT),
+}
 
 log = logging.getLogger(__name__)
 
@@ -89,8 +113,10 @@ class Worker:
             read = await asyncio.to_thread(sandbox.understand, job.data, job.filename, self._limits)
         except Refused as refused:
             await self._outcomes.fail(job, refused)
-        except sandbox.Died:
-            await self._outcomes.fail(job, Refused("too_large", TOO_MUCH))
+        except sandbox.Died as died:
+            level = logging.ERROR if died.why is sandbox.Why.FAULT else logging.WARNING
+            log.log(level, "import %s was not read: %s %s", job.uid, died, died.notes)
+            await self._outcomes.fail(job, WHY_IT_DIED[died.why])
         else:
             await self._outcomes.succeed(job, read)
         finally:

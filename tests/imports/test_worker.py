@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from fieldgate.imports.store import ImportStore
 from fieldgate.imports.worker import MOST_ATTEMPTS, Worker
 from fieldgate.settings import Settings
 from tests.conftest import Service, Start
+from tests.imports import misbehaving
 from tests.imports.workbooks import SURVEY, xlsx
 
 PATH = "/api/v2/imports/"
@@ -196,27 +196,40 @@ async def test_a_destination_that_went_away_in_between(desk: Desk) -> None:
     assert (await desk.get(url))["messages"]["error_type"] == "destination_gone"
 
 
-def _bomb(size: int) -> bytes:
-    """Memory without end, as a parser can be made to take it."""
-    return b"x" * size
-
-
-def _spin(_: bytes) -> None:
-    while True:
-        pass
-
-
-def _crash(_: bytes) -> None:
-    os.kill(os.getpid(), signal.SIGSEGV)
+LIMITS = sandbox.Limits(memory=2**30, seconds=1)
 
 
 @pytest.mark.parametrize(
-    ("work", "argument"), [(_bomb, 2**31), (_spin, b""), (_crash, b"")], ids=["memory", "time", "crash"]
+    ("work", "argument", "why"),
+    [
+        (misbehaving.bomb, 2**31, "memory"),
+        (misbehaving.spin, b"", "time"),
+        (misbehaving.crash, b"", "crash"),
+        (misbehaving.err, b"", "fault"),
+    ],
 )
-def test_a_process_with_limits_ends_alone(work: Any, argument: Any) -> None:
-    limits = sandbox.Limits(memory=2**30, seconds=1)
-    with pytest.raises(sandbox.Died):
-        sandbox._in_process(work, (argument,), limits)
+def test_a_process_with_limits_ends_alone(work: Any, argument: Any, why: str) -> None:
+    with pytest.raises(sandbox.Died, match=f"^{why}$") as died:
+        sandbox._in_process(work, (argument,), LIMITS)
+    assert ("an error of ours" in died.value.notes) == (why == "fault")
+
+
+@pytest.mark.parametrize(
+    ("work", "argument", "error_type", "begins"),
+    [
+        (misbehaving.bomb, 2**31, "too_large", "The file takes too much memory to read."),
+        (misbehaving.spin, b"", "too_large", "The file takes too long to read."),
+        (misbehaving.crash, b"", "reader_crashed", "The file could not be read: it is damaged"),
+        (misbehaving.err, b"", "fault", "Something went wrong on our side."),
+    ],
+)
+async def test_people_are_told_why(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, work: Any, argument: Any, error_type: str, begins: str
+) -> None:
+    monkeypatch.setattr(sandbox, "understand", lambda *_: sandbox._in_process(work, (argument,), LIMITS))
+    messages = (await desk.done(xlsx()))["messages"]
+    assert messages["error_type"] == error_type
+    assert messages["error"].startswith(begins)
 
 
 async def test_too_many_attempts_end_in_an_error(desk: Desk, database_url: str) -> None:

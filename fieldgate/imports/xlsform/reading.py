@@ -49,9 +49,10 @@ def read(data: bytes) -> list[Grid]:
     """All sheets of the workbook; Refused when it is none, or too large to be a form."""
     try:
         grids = _spreadsheet(data) if data.startswith((ZIP, OLE2)) else _separated_values(data)
-    except (Refused, MemoryError):
+    except (Refused, MemoryError, KeyboardInterrupt, SystemExit):
         raise
-    except Exception as error:  # The readers raise errors of their own and of the libraries below them.
+    except BaseException as error:
+        # The readers raise errors of their own and of the libraries below them. A panic in Rust is no Exception.
         raise _unreadable(data) from error
     for grid in grids:
         _refuse_wide_or_long(grid)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.http.language import Message
-from fieldgate.imports.xlsform.checks import check_form, check_library
+from fieldgate.imports.xlsform.checks import check_form, check_library, in_reading_order
 from fieldgate.imports.xlsform.compiling import compile_form
 from fieldgate.imports.xlsform.content import normalise
 from fieldgate.imports.xlsform.draft import Draft
@@ -50,6 +50,7 @@ def _form(survey: Table, sheets: dict[str, Table], name: str, findings: Findings
     findings.refuse_if_any()
     xform = compile_form(draft, name, findings)
     findings.refuse_if_any()
+    findings.warnings = in_reading_order(findings.warnings, draft)
     settings = draft.settings
     spoken = languages((survey, draft.choices), settings.get("default_language"))
     content = normalise(survey, draft.questions, sheets, settings, spoken)

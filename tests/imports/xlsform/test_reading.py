@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fieldgate.imports.xlsform import Form, Refused, looks_like_workbook, reading, understand
 from fieldgate.imports.xlsform.reading import Grid, read
-from tests.imports.xlsform.workbooks import Rows, ods, ole2, sectioned, separated, xls, xlsx
+from tests.imports.xlsform.workbooks import Rows, ods, ole2, sectioned, separated, xls, xlsm, xlsx
 
 SHEETS: Mapping[str, Rows] = {
     "survey": [["type", "name", "label"], ["select_one colour", "paint", "Peinture préférée"]],
@@ -19,7 +19,7 @@ SHEETS: Mapping[str, Rows] = {
 }
 
 
-@pytest.mark.parametrize("write", [xlsx, xls, ods, sectioned])
+@pytest.mark.parametrize("write", [xlsx, xlsm, xls, ods, sectioned])
 def test_every_format_says_the_same(write: Callable[[Mapping[str, Rows]], bytes]) -> None:
     data = write(SHEETS)
     form = understand(data, "paint")
@@ -28,6 +28,9 @@ def test_every_format_says_the_same(write: Callable[[Mapping[str, Rows]], bytes]
     assert form.title == "Paint"
     assert form.summary["labels"] == ["Peinture préférée"]
     assert [choice["name"] for choice in form.content["choices"]] == ["red"]
+    in_xlsx = understand(xlsx(SHEETS), "paint")
+    assert isinstance(in_xlsx, Form)
+    assert (form.content, form.summary, form.xform) == (in_xlsx.content, in_xlsx.summary, in_xlsx.xform)
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
@@ -75,7 +78,17 @@ def test_other_files_are_no_workbooks(data: bytes) -> None:
     assert not looks_like_workbook(data)
 
 
-@pytest.mark.parametrize("data", [b"PK\x03\x04 and no more", xlsx(SHEETS)[:900], b"\xd0\xcf\x11\xe0 and no more"])
+# The last two make the reader panic, which is no Exception in Python.
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"PK\x03\x04 and no more",
+        xlsx(SHEETS)[:900],
+        b"\xd0\xcf\x11\xe0 and no more",
+        xls(SHEETS)[:1100],
+        xls(SHEETS)[:1500],
+    ],
+)
 def test_a_damaged_file_is_refused(data: bytes) -> None:
     with pytest.raises(Refused) as refusal:
         understand(data, "damaged")
@@ -127,7 +140,7 @@ def test_a_grid_is_what_was_read() -> None:
     "place",
     [
         "fieldgate.imports.xlsform.reading._spreadsheet",
-        "fieldgate.imports.xlsform.compiling.convert",
+        "fieldgate.imports.xlsform.compiling.workbook_to_json",
         "fieldgate.imports.xlsform.expressions._Parser.parse",
     ],
 )
