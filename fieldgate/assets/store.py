@@ -50,27 +50,38 @@ class AssetStore:
         self._database = database
         self._changes = changes
 
-    # Written as part of somebody's transaction, such as an import's.
+    # Written as part of somebody's transaction, such as an import's, who also says that assets changed.
 
-    async def create(self, connection: AsyncConnection, new: NewAsset) -> tuple[int, str]:
-        """The number and the uid of a new asset."""
-        moment, uid = now(), new_uid("a")
-        inserted = assets.insert().values(
-            uid=uid,
-            owner_id=new.owner_id,
-            parent_id=new.parent_id,
-            asset_type=new.asset_type,
-            name=new.name,
-            settings=new.settings,
-            tags=list(new.tags),
-            summary=new.summary,
-            created_at=moment,
-            modified_at=moment,
-        )
-        number = int((await connection.execute(inserted.returning(assets.c.id))).scalar_one())
-        await self._add_version(connection, number, 1, new.content, new.summary, new.xform, new.file_id)
-        await self._changes.bump(connection, TOPIC)
-        return number, uid
+    async def create(self, connection: AsyncConnection, new: Sequence[NewAsset]) -> list[tuple[int, str]]:
+        """The number and the uid of each new asset, in the order given."""
+        moment = now()
+        rows = [
+            {
+                "uid": new_uid("a"),
+                "owner_id": asset.owner_id,
+                "parent_id": asset.parent_id,
+                "asset_type": asset.asset_type,
+                "name": asset.name,
+                "settings": asset.settings,
+                "tags": list(asset.tags),
+                "summary": asset.summary,
+                "created_at": moment,
+                "modified_at": moment,
+            }
+            for asset in new
+        ]
+        if not rows:
+            return []
+        await connection.execute(assets.insert(), rows)
+        uids = [str(row["uid"]) for row in rows]
+        numbered = await connection.execute(select(assets.c.uid, assets.c.id).where(assets.c.uid.in_(uids)))
+        numbers = {row.uid: int(row.id) for row in numbered}
+        first = [
+            _version(numbers[uid], 1, asset.content, asset.summary, asset.xform, asset.file_id)
+            for uid, asset in zip(uids, new, strict=True)
+        ]
+        await connection.execute(versions.insert(), first)
+        return [(numbers[uid], uid) for uid in uids]
 
     async def replace(
         self,
@@ -89,31 +100,7 @@ class AssetStore:
         )
         newest = select(func.coalesce(func.max(versions.c.number), 0)).where(versions.c.asset_id == asset.id)
         number = int((await connection.execute(newest)).scalar_one()) + 1
-        await self._add_version(connection, asset.id, number, content, summary, xform, file_id)
-        await self._changes.bump(connection, TOPIC)
-
-    async def _add_version(
-        self,
-        connection: AsyncConnection,
-        asset_id: int,
-        number: int,
-        content: dict[str, Any],
-        summary: dict[str, Any],
-        xform: str | None,
-        file_id: int | None,
-    ) -> None:
-        await connection.execute(
-            versions.insert().values(
-                uid=new_uid("v"),
-                asset_id=asset_id,
-                number=number,
-                content=content,
-                summary=summary,
-                xform=xform,
-                file_id=file_id,
-                created_at=now(),
-            )
-        )
+        await connection.execute(versions.insert().values(_version(asset.id, number, content, summary, xform, file_id)))
 
     async def find(self, connection: AsyncConnection, uid: str) -> Row[Any] | None:
         """The row of an asset, whoever owns it."""
@@ -194,3 +181,23 @@ class AssetStore:
             count = (await connection.execute(gone)).rowcount
             await self._changes.bump(connection, TOPIC)
             return count > 0
+
+
+def _version(
+    asset_id: int,
+    number: int,
+    content: dict[str, Any],
+    summary: dict[str, Any],
+    xform: str | None,
+    file_id: int | None,
+) -> dict[str, Any]:
+    return {
+        "uid": new_uid("v"),
+        "asset_id": asset_id,
+        "number": number,
+        "content": content,
+        "summary": summary,
+        "xform": xform,
+        "file_id": file_id,
+        "created_at": now(),
+    }

@@ -4,6 +4,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.assets.store import TOPIC as ASSETS
 from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.db import Database
 from fieldgate.http.language import Message
@@ -32,7 +33,7 @@ class Outcomes:
             async with self._database.transaction() as connection:
                 made = await self._write(connection, job, read)
                 messages = {"updated": [], **made, **_warnings(read.warnings)}
-                await self._store.finish(connection, job, COMPLETE, messages)
+                await self._store.finish(connection, job, COMPLETE, messages, ASSETS)
         except Refused as refused:
             await self.fail(job, refused)
 
@@ -66,7 +67,7 @@ class Outcomes:
             xform=form.xform if asset_type in WITH_SETTINGS else None,
             file_id=job.file_id,
         )
-        _, uid = await self._assets.create(connection, new)
+        [(_, uid)] = await self._assets.create(connection, [new])
         return _told(uid, job, form.summary)
 
     async def _replace(self, connection: AsyncConnection, job: Job, form: Form) -> dict[str, Any]:
@@ -101,20 +102,20 @@ class Outcomes:
             summary={},
             file_id=job.file_id,
         )
-        number, uid = await self._assets.create(connection, collection)
-        for item in library.blocks:
-            await self._assets.create(
-                connection,
-                NewAsset(
-                    owner_id=job.user_id,
-                    asset_type=item.kind,
-                    name=(item.name or job.name)[:255],
-                    content=item.content,
-                    summary=item.summary,
-                    tags=tuple(item.tags),
-                    parent_id=number,
-                ),
+        [(number, uid)] = await self._assets.create(connection, [collection])
+        children = [
+            NewAsset(
+                owner_id=job.user_id,
+                asset_type=item.kind,
+                name=(item.name or job.name)[:255],
+                content=item.content,
+                summary=item.summary,
+                tags=tuple(item.tags),
+                parent_id=number,
             )
+            for item in library.blocks
+        ]
+        await self._assets.create(connection, children)
         return {"uid": uid, "kind": "collection", "owner__username": job.username}
 
 

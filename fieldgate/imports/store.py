@@ -193,7 +193,9 @@ class ImportStore:
             if not (await connection.execute(renewed.values(lease_until=now() + lease_for))).rowcount:
                 raise LostLease
 
-    async def finish(self, connection: AsyncConnection, job: Job, status: str, messages: dict[str, Any]) -> None:
+    async def finish(
+        self, connection: AsyncConnection, job: Job, status: str, messages: dict[str, Any], *changed: str
+    ) -> None:
         """The end of an import, in the transaction that writes its assets; refused to who lost the lease."""
         done = await connection.execute(
             imports.update()
@@ -202,7 +204,7 @@ class ImportStore:
         )
         if not done.rowcount:
             raise LostLease
-        await self._changes.bump(connection, TOPIC)
+        await self._changes.bump(connection, TOPIC, *changed)
 
     async def forget(self, before: datetime) -> int:
         """Remove imports that were finished long ago, and files that nothing refers to any more."""

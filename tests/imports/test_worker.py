@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.assets.tables import assets, versions
@@ -160,6 +160,22 @@ async def test_a_library_becomes_a_collection(desk: Desk) -> None:
     assert into.status_code == 400
     refused = await desk.done(xlsx(library=LIBRARY))
     assert (refused["status"], refused["messages"]["error_type"]) == ("error", "library_not_asked")
+
+
+async def test_a_large_library_is_written_with_a_few_statements(desk: Desk) -> None:
+    rows = (("type", "name", "label"), *(("text", f"q{n}", f"Question {n}") for n in range(300)))
+    url = await desk.send(xlsx(library=rows), library="true")
+    statements: list[str] = []
+    engine = desk.service.database._engine.sync_engine
+    event.listen(engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
+    assert await desk.worker.work_once()
+    made = (await desk.get(url))["messages"]["created"]
+    written = [text for text in statements if text.startswith(("INSERT", "UPDATE"))]
+    assert len(written) < 20
+    assert sum("INTO changes" in text for text in written) == 2, "imports and assets, once each"
+    listed = await desk.get("/api/v2/assets/?asset_type=question&limit=1000&ordering=date_created")
+    assert [asset["name"] for asset in listed["results"]] == [f"Question {n}" for n in range(300)]
+    assert {asset["parent"].rstrip("/").rsplit("/", 1)[1] for asset in listed["results"]} == {made[0]["uid"]}
 
 
 async def test_a_form_that_does_not_compile_is_refused_with_every_problem(desk: Desk) -> None:
