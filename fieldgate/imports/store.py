@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import Row, and_, func, or_, select
+from sqlalchemy import ColumnElement, Row, Select, TextClause, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -15,12 +15,12 @@ from fieldgate.assets.tables import files, versions
 from fieldgate.db import Changes, Database, new_uid, now
 from fieldgate.http.pagination import Page
 from fieldgate.imports.intake import KeyUsedOtherwise, Wanted
-from fieldgate.imports.tables import imports
+from fieldgate.imports.tables import WAITS, imports
 
 TOPIC = "imports"
 PROCESSING: Literal["processing"] = "processing"
 COMPLETE, ERROR = "complete", "error"
-CANDIDATES = 20  # jobs looked at when claiming one
+CANDIDATES = 20  # users looked at when claiming an import
 
 
 class LostLease(Exception):
@@ -123,53 +123,60 @@ class ImportStore:
 
     async def claim(self, lease_for: timedelta) -> Job | None:
         """An import nobody works on: the oldest of the user whose turn it is, so that many files hold nobody up."""
+        async with self._database.reading() as connection:
+            waiting = (await connection.execute(self._turns())).scalars().all()
+        lease = secrets.token_hex(16)
+        number: int | None = None
+        if waiting:
+            async with self._database.transaction() as connection:
+                for user_id in waiting:
+                    number = await self._lease_next(connection, user_id, lease, lease_for)
+                    if number is not None:
+                        break
+        # The file is read when the lease is committed: nobody waits for a lock while megabytes travel.
+        return None if number is None else await self._job(number, lease)
+
+    def _turns(self) -> Select[int]:
+        """Users with something to do, those served longest ago first."""
         moment = now()
-        is_free = and_(
-            imports.c.status == PROCESSING, or_(imports.c.lease_until.is_(None), imports.c.lease_until < moment)
-        )
-        oldest = (
-            select(imports.c.user_id, func.min(imports.c.id).label("id")).where(is_free).group_by(imports.c.user_id)
-        )
-        first = oldest.subquery()
-        served = (
-            select(imports.c.user_id, func.max(imports.c.claimed_at).label("last"))
-            .where(imports.c.claimed_at.is_not(None))
+        first = (
+            select(imports.c.user_id, func.min(imports.c.id).label("id"))
+            .where(*_is_free(moment))
             .group_by(imports.c.user_id)
             .subquery()
         )
-        turn = (
-            select(first.c.id)
-            .outerjoin_from(first, served, first.c.user_id == served.c.user_id)
-            .order_by(func.coalesce(served.c.last, 0), first.c.id)
-            .limit(CANDIDATES)
-        )
-        async with self._database.reading() as connection:
-            candidates = (await connection.execute(turn)).scalars().all()
-        for number in candidates:
-            lease = secrets.token_hex(16)
-            async with self._database.transaction() as connection:
-                taken = await connection.execute(
-                    imports.update()
-                    .where(imports.c.id == number, is_free)
-                    .values(
-                        lease=lease,
-                        lease_until=moment + lease_for,
-                        claimed_at=moment,
-                        attempts=imports.c.attempts + 1,
-                    )
-                )
-                if taken.rowcount:
-                    return await self._job(connection, number, lease)
-        return None
+        earlier = imports.alias()
+        served = select(func.max(earlier.c.claimed_at)).where(earlier.c.user_id == first.c.user_id).scalar_subquery()
+        return select(first.c.user_id).order_by(func.coalesce(served, 0), first.c.id).limit(CANDIDATES)
 
-    async def _job(self, connection: AsyncConnection, number: int, lease: str) -> Job:
+    async def _lease_next(
+        self, connection: AsyncConnection, user_id: int, lease: str, lease_for: timedelta
+    ) -> int | None:
+        """The user's oldest import that is free. One that another worker is about to take is left to it."""
+        moment = now()
+        oldest = select(imports.c.id).where(imports.c.user_id == user_id, *_is_free(moment)).order_by(imports.c.id)
+        found = await connection.execute(oldest.limit(1).with_for_update(skip_locked=True))
+        number: int | None = found.scalar_one_or_none()
+        if number is not None:
+            await connection.execute(
+                imports.update()
+                .where(imports.c.id == number)
+                .values(lease=lease, lease_until=moment + lease_for, claimed_at=moment, attempts=imports.c.attempts + 1)
+            )
+        return number
+
+    async def _job(self, number: int, lease: str) -> Job | None:
+        """None where the user is deleted in this very moment, and the import with it."""
         query = (
             select(imports, users.c.username, files.c.data)
             .join_from(imports, users, users.c.id == imports.c.user_id)
             .join(files, files.c.id == imports.c.file_id)
             .where(imports.c.id == number)
         )
-        row = (await connection.execute(query)).one()
+        async with self._database.reading() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        if row is None:
+            return None
         return Job(
             id=row.id,
             uid=row.uid,
@@ -218,3 +225,7 @@ class ImportStore:
                 await connection.execute(files.delete().where(files.c.id.not_in(kept)))
                 await self._changes.bump(connection, TOPIC)
             return count
+
+
+def _is_free(moment: datetime) -> tuple[TextClause, ColumnElement[bool]]:
+    return WAITS, or_(imports.c.lease_until.is_(None), imports.c.lease_until < moment)

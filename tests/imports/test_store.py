@@ -1,10 +1,11 @@
 """The queue, the same on SQLite and PostgreSQL: who works on what, until when, and never twice."""
 
 import asyncio
+import re
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 
 from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.assets.tables import files
@@ -14,6 +15,7 @@ from fieldgate.http.pagination import Page
 from fieldgate.imports.intake import KeyUsedOtherwise, wanted
 from fieldgate.imports.records import ImportRequest
 from fieldgate.imports.store import COMPLETE, ImportStore, Job, LostLease
+from fieldgate.imports.tables import imports
 from tests.imports.workbooks import xlsx
 
 LEASE = timedelta(seconds=30)
@@ -49,6 +51,46 @@ async def test_each_import_is_claimed_once_however_many_workers_there_are(
     while (job := await store.claim(LEASE)) is not None:
         claimed.append(job.uid)
     assert sorted(claimed) == sorted(taken)
+
+
+async def test_workers_that_ask_at_once_all_get_something_to_do(database: Database, store: ImportStore) -> None:
+    number = await user(database)
+    for n in range(11):
+        await put(store, number, f"f{n}")
+    jobs = await asyncio.gather(*(store.claim(LEASE) for _ in range(4)))
+    assert len({job.uid for job in jobs if job is not None}) == 4
+
+
+async def test_a_file_is_read_after_the_claim_is_committed(database: Database, store: ImportStore) -> None:
+    """Or a worker would hold SQLite's lock while a large file travels."""
+    await put(store, await user(database))
+    read = store._job
+
+    async def slowly(number: int, lease: str) -> Job | None:
+        async with asyncio.timeout(5), database.transaction() as connection:
+            await connection.execute(imports.update().where(imports.c.id == number).values(name="seen"))
+        return await read(number, lease)
+
+    store._job = slowly  # type: ignore[method-assign]
+    job = await store.claim(LEASE)
+    assert job is not None
+    assert (job.name, job.data) == ("seen", BOOK)
+
+
+async def test_claiming_does_not_look_at_the_history(database: Database, store: ImportStore) -> None:
+    statement = store._turns().compile(dialect=database.dialect, compile_kwargs={"literal_binds": True})
+    async with database.reading() as connection:
+        if database.is_sqlite:
+            plan = (await connection.execute(text(f"EXPLAIN QUERY PLAN {statement}"))).all()
+        else:
+            await connection.execute(text("SET LOCAL enable_seqscan = off"))
+            await connection.execute(text("SET LOCAL enable_bitmapscan = off"))
+            plan = (await connection.execute(text(f"EXPLAIN {statement}"))).all()
+    steps = "\n".join(row[-1] for row in plan)
+    for index in ("ix_imports_user_id_id_lease_until", "ix_imports_user_id_claimed_at"):
+        assert index in steps
+    looks = [row[-1] for row in plan if re.search(r"(SCAN|SEARCH|Scan).* imports", row[-1])]
+    assert all("ix_imports_" in look for look in looks), looks
 
 
 async def test_the_oldest_first_and_fair_between_users(database: Database, store: ImportStore) -> None:
