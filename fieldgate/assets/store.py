@@ -94,7 +94,7 @@ class AssetStore:
         **changed: Any,
     ) -> None:
         """A new version of an asset that is there; older ones stay readable."""
-        # The row is locked by the update before the number is read, so that two imports at once take turns.
+        # The row was locked when it was found, before the number is read: two imports at once take turns.
         await connection.execute(
             assets.update().where(assets.c.id == asset.id).values(summary=summary, modified_at=now(), **changed)
         )
@@ -103,8 +103,8 @@ class AssetStore:
         await connection.execute(versions.insert().values(_version(asset.id, number, content, summary, xform, file_id)))
 
     async def find(self, connection: AsyncConnection, uid: str) -> Row[Any] | None:
-        """The row of an asset, whoever owns it."""
-        return (await connection.execute(select(assets).where(assets.c.uid == uid))).one_or_none()
+        """The row of an asset, whoever owns it; nobody else changes or deletes it before the transaction ends."""
+        return (await connection.execute(select(assets).where(assets.c.uid == uid).with_for_update())).one_or_none()
 
     # Asked for by a caller: only what that caller owns.
 

@@ -77,6 +77,7 @@ class Outcomes:
         if asset.asset_type == "collection":
             raise Refused("destination_is_collection", INTO_COLLECTION)
         asset_type = "survey" if asset.asset_type == "empty" else asset.asset_type
+        name = (form.title or asset.name or job.name)[:255]
         await self._assets.replace(
             connection,
             asset,
@@ -84,8 +85,8 @@ class Outcomes:
             form.summary,
             form.xform if asset_type in WITH_SETTINGS else None,
             job.file_id,
-            asset_type=asset_type,
-            name=(form.title or asset.name or job.name)[:255],
+            **({} if asset_type == asset.asset_type else {"asset_type": asset_type}),
+            **({} if name == asset.name else {"name": name}),
         )
         return _told(asset.uid, job, form.summary)
 

@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import event, select
 
 from fieldgate.accounts.store import AccountStore, NewUser
+from fieldgate.assets.store import AssetStore
 from fieldgate.assets.tables import assets, versions
 from fieldgate.db import Changes, Database
 from fieldgate.http.bodies import UploadedFile
@@ -210,6 +211,32 @@ async def test_a_destination_that_went_away_in_between(desk: Desk) -> None:
     assert gone.status_code == 204
     await desk.worker.work_once()
     assert (await desk.get(url))["messages"]["error_type"] == "destination_gone"
+
+
+@pytest.mark.parametrize("method", ["DELETE", "PATCH"])
+async def test_a_destination_that_is_changed_while_it_is_replaced(
+    desk: Desk, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uid = (await desk.done(xlsx()))["messages"]["created"][0]["uid"]
+    url = await desk.send(xlsx(), destination=uid)
+    find, under_way = AssetStore.find, []
+
+    async def and_meanwhile(*arguments: Any) -> Any:
+        found = await find(*arguments)
+        request = desk.service.request(method, f"/api/v2/assets/{uid}/", headers=desk.headers, json={"name": "Another"})
+        under_way.append(asyncio.create_task(request))
+        await asyncio.wait(under_way, timeout=0.3)  # as long as a request takes that nothing holds up
+        return found
+
+    monkeypatch.setattr(AssetStore, "find", and_meanwhile)
+    await desk.worker.work_once()
+    assert (await under_way[0]).status_code in (200, 204)
+    assert (await desk.get(url))["status"] == "complete"
+    asset = await desk.service.get(f"/api/v2/assets/{uid}/", headers=desk.headers)
+    if method == "PATCH":
+        assert (asset.json()["name"], asset.json()["version_count"]) == ("Another", 2)
+    else:
+        assert asset.status_code == 404
 
 
 def _bomb(size: int) -> bytes:
