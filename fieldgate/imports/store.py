@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Select, TextClause, func, or_, select
+from sqlalchemy import ColumnElement, Delete, Row, Select, TextClause, exists, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -20,6 +20,7 @@ from fieldgate.imports.tables import WAITS, imports
 TOPIC = "imports"
 PROCESSING: Literal["processing"] = "processing"
 COMPLETE, ERROR = "complete", "error"
+BATCH = 200  # rows deleted in one transaction
 CANDIDATES = 20  # users looked at when claiming an import
 
 
@@ -215,15 +216,29 @@ class ImportStore:
 
     async def forget(self, before: datetime) -> int:
         """Remove imports that were finished long ago, and files that nothing refers to any more."""
+        old = select(imports.c.id).where(imports.c.finished_at < before).order_by(imports.c.id).limit(BATCH)
+        unused = (
+            select(files.c.id)
+            .where(
+                ~exists().where(imports.c.file_id == files.c.id),
+                ~exists().where(versions.c.file_id == files.c.id),
+            )
+            .order_by(files.c.id)
+            .limit(BATCH)
+        )
+        count = 0
+        while gone := await self._delete(imports.delete().where(imports.c.id.in_(old)), TOPIC):
+            count += gone
+        while await self._delete(files.delete().where(files.c.id.in_(unused))):
+            pass
+        return count
+
+    async def _delete(self, some: Delete, *changed: str) -> int:
+        """How many went, in a transaction short enough for everybody else to have a turn."""
         async with self._database.transaction() as connection:
-            old = imports.delete().where(imports.c.finished_at < before)
-            count = (await connection.execute(old)).rowcount
+            count = (await connection.execute(some)).rowcount
             if count:
-                kept = select(imports.c.file_id).union(
-                    select(versions.c.file_id).where(versions.c.file_id.is_not(None))
-                )
-                await connection.execute(files.delete().where(files.c.id.not_in(kept)))
-                await self._changes.bump(connection, TOPIC)
+                await self._changes.bump(connection, *changed)
             return count
 
 

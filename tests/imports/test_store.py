@@ -5,9 +5,10 @@ import re
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import func, select, text
+from sqlalchemy import Table, event, func, select, text
 
 from fieldgate.accounts.store import AccountStore, NewUser
+from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import files
 from fieldgate.db import Changes, Database, now
 from fieldgate.http.bodies import UploadedFile
@@ -173,3 +174,41 @@ async def test_old_imports_are_forgotten_with_their_files(database: Database, st
     assert [row.uid for row in (await store.made_by(number, None, "date_created", Page()))[1]] == [kept]
     async with database.reading() as connection:
         assert (await connection.execute(select(func.count()).select_from(files))).scalar_one() == 1
+
+
+async def count(database: Database, table: Table) -> int:
+    async with database.reading() as connection:
+        return int((await connection.execute(select(func.count()).select_from(table))).scalar_one())
+
+
+async def test_a_file_stays_as_long_as_a_version_came_from_it(database: Database, store: ImportStore) -> None:
+    owned, number = AssetStore(database, Changes(database)), await user(database)
+    await put(store, number)
+    job = await store.claim(LEASE)
+    assert job is not None
+    new = NewAsset(owner_id=number, asset_type="survey", name="a", content={}, summary={}, file_id=job.file_id)
+    async with database.transaction() as connection:
+        [(_, uid)] = await owned.create(connection, [new])
+        await store.finish(connection, job, COMPLETE, {"updated": []})
+    assert await store.forget(now() + timedelta(days=1)) == 1
+    assert await count(database, files) == 1
+    await owned.delete(number, uid)
+    assert await store.forget(now() - timedelta(days=1)) == 0
+    assert await count(database, files) == 0, "whether or not an import went too"
+
+
+async def test_much_is_forgotten_in_small_steps(
+    database: Database, store: ImportStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fieldgate.imports.store.BATCH", 2)
+    number = await user(database)
+    for n in range(5):
+        await put(store, number, f"f{n}")
+        job = await store.claim(LEASE)
+        assert job is not None
+        await end(database, store, job)
+    begun: list[object] = []
+    event.listen(database._engine.sync_engine, "begin", begun.append)
+    assert await store.forget(now() + timedelta(days=1)) == 5
+    assert len(begun) >= 6
+    assert (await count(database, imports), await count(database, files)) == (0, 0)

@@ -4,8 +4,10 @@ import asyncio
 import os
 import re
 import signal
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -264,14 +266,61 @@ def test_a_process_with_limits_ends_alone(work: Any, argument: Any) -> None:
 
 async def test_too_many_attempts_end_in_an_error(desk: Desk, database_url: str) -> None:
     url = await desk.send(xlsx())
-    from datetime import timedelta
-
     store = ImportStore(desk.service.database, Changes(desk.service.database))
     for _ in range(MOST_ATTEMPTS):
         assert await store.claim(timedelta(0)) is not None
     await desk.worker.work_once()
     record = await desk.get(url)
     assert (record["status"], record["messages"]["error_type"]) == ("error", "gave_up")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a fault"), ConnectionError("away")])
+async def test_what_cannot_be_tidied_up_holds_up_no_import(
+    desk: Desk, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> int:
+        raise error
+
+    monkeypatch.setattr(ImportStore, "forget", fail)
+    url, stopping = await desk.send(xlsx()), asyncio.Event()
+    working = asyncio.create_task(desk.worker.run(stopping))
+    async with asyncio.timeout(30):
+        while (await desk.get(url))["status"] == "processing" and not working.done():
+            await asyncio.sleep(0.05)
+    stopping.set()
+    await working
+    assert (await desk.get(url))["status"] == "complete"
+
+
+async def test_a_lease_is_renewed_while_the_work_takes_longer(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = await desk.send(xlsx())
+    store = ImportStore(desk.service.database, Changes(desk.service.database))
+    understand, renew, may_go_on = sandbox.understand, ImportStore.renew, threading.Event()
+    renewals: list[Exception | None] = [ConnectionError("away"), None, None, None]
+    left = list(renewals)
+
+    def slowly(*arguments: Any) -> Any:
+        assert may_go_on.wait(30)
+        return understand(*arguments)
+
+    async def renew_after_trouble(*arguments: Any) -> None:
+        error = left.pop(0) if left else None
+        if error is not None:
+            raise error
+        await renew(*arguments)
+
+    monkeypatch.setattr(sandbox, "understand", slowly)
+    monkeypatch.setattr(ImportStore, "renew", renew_after_trouble)
+    desk.worker._lease = timedelta(seconds=1.5)
+    working = asyncio.create_task(desk.worker.work_once())
+    async with asyncio.timeout(30):
+        while left and not working.done():
+            await asyncio.sleep(0.05)
+    assert await store.claim(timedelta(seconds=30)) is None, "the first lease ran out long ago"
+    may_go_on.set()
+    assert await working
+    assert (await desk.get(url))["status"] == "complete"
+    assert not [task for task in asyncio.all_tasks() if "_keep_renewing" in repr(task)]
 
 
 async def test_workers_killed_at_work_lose_nothing(tmp_path: Path, database_url: str, database: Database) -> None:
