@@ -18,6 +18,7 @@ from fieldgate.http.pagination import Page, Slice
 
 TAG = "Assets"
 PATH = "/api/v2/assets/"
+MOST_WORDS = 20  # of a search
 WITH_XFORM = ("survey", "template")
 
 _BASE = "http://127.0.0.1:8000/api/v2/assets/aKm3pVw8ZtQ2xYcRnB5dFh/"
@@ -66,7 +67,10 @@ def path_of(uid: str) -> str:
 async def asset_list(page: Page, caller: Caller, filters: AssetFilters, store: AssetStore) -> Slice[AssetRecord]:
     if caller.id is None:
         return Slice(0, [])
-    narrowed = Narrowed(filters.q, filters.asset_type or "", filters.ordering)
+    words = filters.q.split()
+    if len(words) > MOST_WORDS:
+        raise Invalid({"q": [Message("Enter at most {count} words.", count=MOST_WORDS)]})
+    narrowed = Narrowed(words, filters.asset_type or "", filters.ordering)
     count, rows = await store.owned_by(caller.id, narrowed, page)
     return Slice(count, [AssetRecord(**_shown(row)) for row in rows])
 

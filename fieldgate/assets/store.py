@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, Select, func, select
+from sqlalchemy import ColumnElement, Row, Select, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import users
+from fieldgate.assets.names import name_key
 from fieldgate.assets.tables import assets, files, versions
 from fieldgate.db import Changes, Database, new_uid, now
 from fieldgate.http.pagination import Page
@@ -33,15 +34,15 @@ class NewAsset(msgspec.Struct, frozen=True, kw_only=True):
 class Narrowed(msgspec.Struct, frozen=True):
     """Which of a user's assets are wanted, and in which order."""
 
-    q: str = ""
+    words: Sequence[str] = ()
     asset_type: str = ""
     ordering: str = "-date_modified"
 
 
-_ORDERS = {
+_ORDERS: dict[str, ColumnElement[Any]] = {
     "date_modified": assets.c.modified_at,
     "date_created": assets.c.created_at,
-    "name": func.lower(assets.c.name),
+    "name": assets.c.name_key,
 }
 
 
@@ -62,6 +63,7 @@ class AssetStore:
                 "parent_id": asset.parent_id,
                 "asset_type": asset.asset_type,
                 "name": asset.name,
+                "name_key": name_key(asset.name),
                 "settings": asset.settings,
                 "tags": list(asset.tags),
                 "summary": asset.summary,
@@ -96,7 +98,9 @@ class AssetStore:
         """A new version of an asset that is there; older ones stay readable."""
         # The row was locked when it was found, before the number is read: two imports at once take turns.
         await connection.execute(
-            assets.update().where(assets.c.id == asset.id).values(summary=summary, modified_at=now(), **changed)
+            assets.update()
+            .where(assets.c.id == asset.id)
+            .values(summary=summary, modified_at=now(), **_with_key(changed))
         )
         newest = select(func.coalesce(func.max(versions.c.number), 0)).where(versions.c.asset_id == asset.id)
         number = int((await connection.execute(newest)).scalar_one()) + 1
@@ -112,8 +116,8 @@ class AssetStore:
         query = self._listed().where(assets.c.owner_id == user_id)
         if narrowed.asset_type:
             query = query.where(assets.c.asset_type == narrowed.asset_type)
-        for word in narrowed.q.split():
-            query = query.where(func.lower(assets.c.name).contains(word.lower(), autoescape=True))
+        for word in narrowed.words:
+            query = query.where(assets.c.name_key.contains(name_key(word), autoescape=True))
         order = _ORDERS[narrowed.ordering.removeprefix("-")]
         order = order.desc() if narrowed.ordering.startswith("-") else order.asc()
         async with self._database.reading() as connection:
@@ -170,7 +174,7 @@ class AssetStore:
         """Whether there was such an asset of the user to change."""
         update = assets.update().where(assets.c.owner_id == user_id, assets.c.uid == uid)
         async with self._database.transaction() as connection:
-            count = (await connection.execute(update.values(modified_at=now(), **values))).rowcount
+            count = (await connection.execute(update.values(modified_at=now(), **_with_key(values)))).rowcount
             await self._changes.bump(connection, TOPIC)
             return count > 0
 
@@ -201,3 +205,8 @@ def _version(
         "file_id": file_id,
         "created_at": now(),
     }
+
+
+def _with_key(values: dict[str, Any]) -> dict[str, Any]:
+    """A new name is found and sorted as such."""
+    return values | {"name_key": name_key(values["name"])} if "name" in values else values

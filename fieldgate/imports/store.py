@@ -86,7 +86,7 @@ class ImportStore:
         return uid
 
     async def _keep_file(self, connection: AsyncConnection, wanted: Wanted) -> int:
-        inserted = files.insert().values(name=wanted.filename, digest=wanted.digest, data=wanted.data)
+        inserted = files.insert().values(name=wanted.filename, data=wanted.data)
         return int((await connection.execute(inserted.returning(files.c.id))).scalar_one())
 
     async def _known(self, user_id: int, retry_key: str, digest: bytes) -> str | None:

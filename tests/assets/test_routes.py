@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -37,6 +38,33 @@ async def test_finding_assets(desk: Desk) -> None:
     assert await names(desk, "ordering=-name&limit=1") == ["Market 100%"]
     refused = await desk.service.get(f"{PATH}?asset_type=florb&ordering=size", headers=desk.headers)
     assert (refused.status_code, sorted(refused.json())) == (400, ["asset_type", "ordering"])
+
+
+async def test_case_does_not_matter_in_any_language(desk: Desk) -> None:
+    for name in ("École primaire", "Éamon", "Straße", "zone", "Ецик"):
+        await desk.done(xlsx(), name=name)
+    for query, found in (("ÉCOLE", "École primaire"), ("e\u0301cole", "École primaire"), ("STRASSE", "Straße"),
+                         ("ецИК", "Ецик")):  # fmt: skip
+        assert await names(desk, f"q={quote(query)}") == [found]
+    uid = (await desk.get(f"{PATH}?q=zone"))["results"][0]["uid"]
+    await desk.service.client.patch(f"{PATH}{uid}/", json={"name": "ÉLAN"}, headers=desk.headers)
+    assert await names(desk, f"q={quote('élan')}") == ["ÉLAN"]
+    await desk.done(xlsx(survey=SURVEY, settings=(("form_title",), ("Œuvre ÉTÉ",))), destination=uid)
+    assert await names(desk, f"q={quote('été')}") == ["Œuvre ÉTÉ"]
+    assert (await names(desk, "ordering=name"))[-1] == "Ецик"
+
+
+async def test_a_search_has_a_bound(desk: Desk) -> None:
+    said = set()
+    for language in ("en", "fr", "es", "ar"):
+        headers = {**desk.headers, "Accept-Language": language}
+        assert (await desk.service.get(f"{PATH}?q={'+'.join('a' * 20)}", headers=headers)).status_code == 200
+        for query in ("+".join("a" * 21), "+".join("a" * 500)):
+            refused = await desk.service.get(f"{PATH}?q={query}", headers=headers)
+            assert (refused.status_code, list(refused.json())) == (400, ["q"])
+        said.add(refused.json()["q"][0])
+        assert (await desk.service.get(f"{PATH}?q={'a' * 1001}", headers=headers)).status_code == 400
+    assert len(said) == 4
 
 
 async def test_changing_and_deleting(desk: Desk) -> None:
