@@ -48,6 +48,9 @@ class Database:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
             event.listen(self._engine.sync_engine, "begin", _begin_sqlite)
         self._writing = self._engine.execution_options(sqlite_begin="IMMEDIATE")
+        # SQLite keeps one state for a transaction as it is.
+        one_state = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        self._reading = self._engine.execution_options(**one_state)
         self._write_turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if self.is_sqlite else nullcontext()
         self._reader: sqlite3.Connection | None = None
         self._lookups: asyncpg.Pool | None = None
@@ -69,7 +72,7 @@ class Database:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """A transaction that only reads, and sees one state of the data throughout."""
-        async with self._engine.begin() as connection:
+        async with self._reading.begin() as connection:
             yield connection
 
     def sqlite_reader(self) -> sqlite3.Connection:

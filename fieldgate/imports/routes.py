@@ -83,12 +83,15 @@ async def import_creation(
     exchange: Exchange, user: User, body: ImportRequest, store: ImportStore, assets: AssetStore, settings: Settings
 ) -> Created:
     asked = wanted(body, settings.max_upload)
-    if asked.destination_uid is not None:
-        await _check_destination(user, asked.destination_uid, assets)
     key = exchange.headers.get(b"idempotency-key", b"").decode("latin-1").strip() or None
     if key is not None and len(key) > LONGEST_KEY:
         raise Invalid({"Idempotency-Key": [Message("Enter text of at most {length} characters.", length=LONGEST_KEY)]})
-    uid = await store.take(user.id, asked, key)
+    # What a client repeats was answered once: the destination may be gone since.
+    uid = None if key is None else await store.known(user.id, key, asked.digest)
+    if uid is None:
+        if asked.destination_uid is not None:
+            await _check_destination(user, asked.destination_uid, assets)
+        uid = await store.take(user.id, asked, key)
     link = Link(f"{PATH}{uid}/")
     return Created(ImportAccepted(uid=uid, url=link, status=PROCESSING), link)
 

@@ -53,8 +53,6 @@ class ImportStore:
 
     async def take(self, user_id: int, wanted: Wanted, retry_key: str | None) -> str:
         """The uid of a new import, committed and synced; of the first one where the key was used before."""
-        if retry_key is not None and (known := await self._known(user_id, retry_key, wanted.digest)):
-            return known
         uid = new_uid("i")
         try:
             async with self._database.transaction() as connection:
@@ -80,7 +78,7 @@ class ImportStore:
                 await self._changes.bump(connection, TOPIC)
         except IntegrityError:
             # The same key at the same moment: the other one was first.
-            if retry_key is not None and (known := await self._known(user_id, retry_key, wanted.digest)):
+            if retry_key is not None and (known := await self.known(user_id, retry_key, wanted.digest)):
                 return known
             raise
         return uid
@@ -89,7 +87,8 @@ class ImportStore:
         inserted = files.insert().values(name=wanted.filename, data=wanted.data)
         return int((await connection.execute(inserted.returning(files.c.id))).scalar_one())
 
-    async def _known(self, user_id: int, retry_key: str, digest: bytes) -> str | None:
+    async def known(self, user_id: int, retry_key: str, digest: bytes) -> str | None:
+        """The import this key was used for; refused where something else came with it."""
         query = select(imports.c.uid, imports.c.retry_digest).where(
             imports.c.user_id == user_id, imports.c.retry_key == retry_key
         )

@@ -215,6 +215,15 @@ async def test_a_destination_that_went_away_in_between(desk: Desk) -> None:
     assert (await desk.get(url))["messages"]["error_type"] == "destination_gone"
 
 
+async def test_a_repeated_post_is_answered_although_the_destination_went_away(desk: Desk) -> None:
+    uid = (await desk.done(xlsx()))["messages"]["created"][0]["uid"]
+    desk.headers["Idempotency-Key"] = "again"
+    book = xlsx()
+    url = await desk.send(book, destination=uid)
+    await desk.service.client.delete(f"/api/v2/assets/{uid}/", headers=desk.headers)
+    assert await desk.send(book, destination=uid) == url
+
+
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
 async def test_a_destination_that_is_changed_while_it_is_replaced(
     desk: Desk, method: str, monkeypatch: pytest.MonkeyPatch
