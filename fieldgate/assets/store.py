@@ -126,8 +126,10 @@ class AssetStore:
             return count, (await connection.execute(page_of)).all()
 
     async def one(self, user_id: int, uid: str) -> Row[Any] | None:
+        """An asset, with the content and the XForm of its newest version."""
         async with self._database.reading() as connection:
-            query = self._listed().where(assets.c.owner_id == user_id, assets.c.uid == uid)
+            query = self._listed().add_columns(versions.c.content, versions.c.xform)
+            query = query.where(assets.c.owner_id == user_id, assets.c.uid == uid)
             row: Row[Any] | None = (await connection.execute(query)).one_or_none()
             return row
 
@@ -158,13 +160,12 @@ class AssetStore:
             found: Sequence[Row[Any]] = (await connection.execute(page_of)).all()  # type: ignore[assignment]
             return count, found
 
-    async def version(self, asset_id: int, uid: str = "") -> Row[Any] | None:
-        """One version with its content and XForm; the newest if none is named."""
-        query = select(versions, files.c.name).outerjoin_from(versions, files).where(versions.c.asset_id == asset_id)
-        if uid:
-            query = query.where(versions.c.uid == uid)
+    async def version(self, asset_id: int, uid: str) -> Row[Any] | None:
+        """One version with its content and XForm."""
+        query = select(versions, files.c.name).outerjoin_from(versions, files)
         async with self._database.reading() as connection:
-            return (await connection.execute(query.order_by(versions.c.number.desc()).limit(1))).one_or_none()
+            named = query.where(versions.c.asset_id == asset_id, versions.c.uid == uid)
+            return (await connection.execute(named)).one_or_none()
 
     async def file(self, file_id: int) -> Row[Any] | None:
         async with self._database.reading() as connection:

@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from fieldgate.assets.names import one_line
 from fieldgate.http.errors import Invalid, Problem, TooLarge
 from fieldgate.http.language import Message
 from fieldgate.imports.records import ImportRequest
@@ -40,7 +41,7 @@ class KeyUsedOtherwise(Problem):
 def wanted(request: ImportRequest, limit: int) -> Wanted:
     """Read a request, or say which field is wrong and why."""
     data, filename = _source(request, limit)
-    name = request.name.strip() or filename
+    name = one_line(request.name) or filename
     if len(name) > LONGEST_NAME:
         raise Invalid({"name": [Message("Enter text of at most {length} characters.", length=LONGEST_NAME)]})
     if request.desired_type and request.desired_type not in TYPES:
@@ -82,7 +83,7 @@ def _source(request: ImportRequest, limit: int) -> tuple[bytes, str]:
     if len(given) > 1:
         raise Invalid({name: [Message("Send one of file and base64Encoded, not both.")] for name in given})
     if request.file is not None:
-        data, filename, field = request.file.data, request.file.name[-LONGEST_NAME:], "file"
+        data, filename, field = request.file.data, one_line(request.file.name)[-LONGEST_NAME:], "file"
     else:
         data, filename, field = _decoded(request.base64Encoded), "", "base64Encoded"
     if len(data) > limit:

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import users
-from fieldgate.assets.tables import files, versions
+from fieldgate.assets.tables import assets, files, versions
 from fieldgate.db import Changes, Database, new_uid, now
 from fieldgate.http.pagination import Page
 from fieldgate.imports.intake import KeyUsedOtherwise, Wanted
@@ -44,6 +44,7 @@ class Job(msgspec.Struct, frozen=True):
     file_id: int
     filename: str
     data: bytes
+    title: str  # of the asset that it becomes, unless the form has one of its own
 
 
 class ImportStore:
@@ -168,9 +169,10 @@ class ImportStore:
     async def _job(self, number: int, lease: str) -> Job | None:
         """None where the user is deleted in this very moment, and the import with it."""
         query = (
-            select(imports, users.c.username, files.c.data)
+            select(imports, users.c.username, files.c.data, assets.c.name.label("asset_name"))
             .join_from(imports, users, users.c.id == imports.c.user_id)
             .join(files, files.c.id == imports.c.file_id)
+            .outerjoin(assets, assets.c.uid == imports.c.destination_uid)
             .where(imports.c.id == number)
         )
         async with self._database.reading() as connection:
@@ -191,6 +193,7 @@ class ImportStore:
             file_id=row.file_id,
             filename=row.filename,
             data=bytes(row.data),
+            title=row.asset_name or row.name,
         )
 
     async def renew(self, job: Job, lease_for: timedelta) -> None:

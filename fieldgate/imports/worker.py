@@ -94,7 +94,7 @@ class Worker:
         done = asyncio.Event()
         renewing = asyncio.create_task(self._keep_renewing(job, done))
         try:
-            read = await asyncio.to_thread(sandbox.understand, job.data, job.filename, self._limits)
+            read = await asyncio.to_thread(sandbox.understand, job.data, job.title, self._limits)
         except Refused as refused:
             await self._outcomes.fail(job, refused)
         except sandbox.Died:

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
+from fieldgate.assets.store import AssetStore
 from fieldgate.imports.worker import Worker
 from fieldgate.settings import Settings
 from tests.conftest import Start
@@ -82,6 +83,39 @@ async def test_changing_and_deleting(desk: Desk) -> None:
     for method in ("GET", "DELETE"):
         assert (await desk.service.request(method, asset["url"], headers=desk.headers)).status_code == 404
     assert (await patch(name="x")).status_code == 404
+
+
+async def test_a_change_of_nothing_changes_nothing(desk: Desk) -> None:
+    asset = await desk.asset(await desk.done(xlsx()))
+    patched = await desk.service.client.patch(asset["url"], json={}, headers=desk.headers)
+    assert (patched.status_code, patched.json()) == (200, asset)
+    missing = await desk.service.client.patch(f"{PATH}aKm3pVw8ZtQ2xYcRnB5dFh/", json={}, headers=desk.headers)
+    assert missing.status_code == 404
+    named = await desk.service.client.patch(asset["url"], json={"name": "Visit\u0001 1\n"}, headers=desk.headers)
+    assert named.json()["name"] == "Visit  1"
+
+
+async def test_an_asset_that_is_deleted_while_it_is_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is there as it was, or it is not there; never without its content."""
+    asset = await desk.asset(await desk.done(xlsx()))
+    one, delete = AssetStore.one, AssetStore.delete
+
+    async def and_meanwhile(store: AssetStore, user_id: int, uid: str) -> Any:
+        found = await one(store, user_id, uid)
+        await delete(store, user_id, uid)
+        return found
+
+    monkeypatch.setattr(AssetStore, "one", and_meanwhile)
+    assert (await desk.get(asset["url"]))["content"] == asset["content"]
+
+
+async def test_downloads_are_not_pages(desk: Desk) -> None:
+    asset = await desk.asset(await desk.done(xlsx(), name="Été"))
+    version = (await desk.get(asset["versions"]))["results"][0]
+    for url, name in ((asset["xform_link"], "%C3%89t%C3%A9.xml"), (version["file"], "household.xlsx")):
+        headers = (await desk.service.get(url, headers=desk.headers)).headers
+        assert headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
+        assert headers["Content-Disposition"] == f"attachment; filename*=UTF-8''{name}"
 
 
 async def test_nobody_elses_assets(desk: Desk) -> None:

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from sqlalchemy import event, select
@@ -105,6 +106,28 @@ async def test_the_settings_of_a_form_are_honoured(desk: Desk) -> None:
     settings = (("form_title", "form_id", "version"), ("Visit", "visit_1", "7"))
     asset = await desk.asset(await desk.done(xlsx(survey=SURVEY, settings=settings), name="another"))
     assert asset["name"] == "Visit"
+
+
+async def named(desk: Desk, asset: dict[str, Any]) -> tuple[str | None, str | None, str | None]:
+    """The title, id and version of an asset's XForm."""
+    xform = await desk.service.get(asset["xform_link"], headers=desk.headers)
+    root = ElementTree.fromstring(xform.content)
+    data = root.find(".//{http://www.w3.org/2002/xforms}instance/*")
+    assert data is not None
+    return root.findtext(".//{http://www.w3.org/1999/xhtml}title"), data.get("id"), data.get("version")
+
+
+async def test_an_xform_is_named_as_its_asset(desk: Desk) -> None:
+    first = await desk.asset(await desk.done(xlsx(), name="Household 2.0\tsurvey.xlsx"))
+    assert first["name"] == "Household 2.0 survey"
+    assert await named(desk, first) == ("Household 2.0 survey", "household_2_0_survey", None)
+    await desk.done(xlsx(), filename="second.xlsx", destination=first["uid"])
+    assert await named(desk, first) == ("Household 2.0 survey", "household_2_0_survey", None), "it keeps its name"
+    settings = (("form_id", "version"), ("visit_1", "7"))
+    second = await desk.asset(await desk.done(xlsx(survey=SURVEY, settings=settings), name="استبيان \x01<1> & \ufffe"))
+    assert await named(desk, second) == (second["name"], "visit_1", "7")
+    titled = await desk.asset(await desk.done(xlsx(survey=SURVEY, settings=(("form_title",), ("Home Visit",)))))
+    assert await named(desk, titled) == ("Home Visit", "home_visit", None)
 
 
 async def test_a_destination_is_replaced_and_older_versions_stay(desk: Desk) -> None:

@@ -35,7 +35,7 @@ class Form(msgspec.Struct):
 
 
 def understand(data: bytes, name: str) -> Form | Library:
-    """The workbook as a form or as a library, whichever sheet it has. `name` is used where the form has no id."""
+    """The workbook as a form or as a library, whichever sheet it has. `name` is used where the form has no title."""
     findings = Findings()
     grids = read(data)
     sheets = _tables(grids)
