@@ -1,6 +1,6 @@
 """All SQL about assets and their versions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -105,10 +105,24 @@ class AssetStore:
         newest = select(func.coalesce(func.max(versions.c.number), 0)).where(versions.c.asset_id == asset.id)
         number = int((await connection.execute(newest)).scalar_one()) + 1
         await connection.execute(versions.insert().values(_version(asset.id, number, content, summary, xform, file_id)))
+        await self._sum_up(connection, asset.parent_id)
+
+    async def _sum_up(self, connection: AsyncConnection, collection_id: int | None) -> None:
+        """What a collection says of what is in it, after that changed."""
+        if collection_id is not None:
+            inside = select(assets.c.summary).where(assets.c.parent_id == collection_id).order_by(assets.c.id)
+            summary = summary_of_all((await connection.execute(inside)).scalars())
+            await connection.execute(assets.update().where(assets.c.id == collection_id).values(summary=summary))
 
     async def find(self, connection: AsyncConnection, uid: str) -> Row[Any] | None:
         """The row of an asset, whoever owns it; nobody else changes or deletes it before the transaction ends."""
+        await self._lock_collection(connection, uid)
         return (await connection.execute(select(assets).where(assets.c.uid == uid).with_for_update())).one_or_none()
+
+    async def _lock_collection(self, connection: AsyncConnection, uid: str) -> None:
+        """Before what is in it, as deleting a collection does: or two who wait for each other wait for ever."""
+        around = select(assets.c.parent_id).where(assets.c.uid == uid)
+        await connection.execute(select(assets.c.id).where(assets.c.id.in_(around)).with_for_update())
 
     # Asked for by a caller: only what that caller owns.
 
@@ -182,10 +196,18 @@ class AssetStore:
     async def delete(self, user_id: int, uid: str) -> bool:
         """Whether there was such an asset of the user to delete."""
         async with self._database.transaction() as connection:
+            await self._lock_collection(connection, uid)
             gone = assets.delete().where(assets.c.owner_id == user_id, assets.c.uid == uid)
-            count = (await connection.execute(gone)).rowcount
+            parents = (await connection.execute(gone.returning(assets.c.parent_id))).scalars().all()
+            for parent in parents:
+                await self._sum_up(connection, parent)
             await self._changes.bump(connection, TOPIC)
-            return count > 0
+            return bool(parents)
+
+
+def summary_of_all(summaries: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The summary of a collection: every language that something in it is in."""
+    return {"languages": list(dict.fromkeys(name for summary in summaries for name in summary.get("languages", ())))}
 
 
 def _version(

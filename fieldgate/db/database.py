@@ -9,14 +9,28 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import asyncpg
-from sqlalchemy import URL, event, make_url
+from sqlalchemy import (
+    URL,
+    BigInteger,
+    ColumnElement,
+    cast,
+    event,
+    extract,
+    func,
+    literal,
+    make_url,
+    type_coerce,
+)
 from sqlalchemy.engine import Connection
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+
+from fieldgate.db.tables import Instant, now
 
 BUSY_TIMEOUT = 10_000  # milliseconds a writer waits for another one on SQLite
 LOOKUP_CONNECTIONS = 8  # connections of one process to PostgreSQL for what every request asks
@@ -74,6 +88,16 @@ class Database:
         """A transaction that only reads, and sees one state of the data throughout."""
         async with self._reading.begin() as connection:
             yield connection
+
+    def clock(self, after: timedelta = timedelta(0)) -> ColumnElement[datetime]:
+        """The time, or a later one, for statements that several machines must agree on: PostgreSQL's own clock.
+
+        SQLite is in a file of this machine, and so is everybody who uses it.
+        """
+        if self.is_sqlite:
+            return literal(now() + after, Instant)
+        present = cast(extract("epoch", func.statement_timestamp()) * 1_000_000, BigInteger)
+        return type_coerce(present + literal(after // timedelta(microseconds=1), BigInteger), Instant)
 
     def sqlite_reader(self) -> sqlite3.Connection:
         """SQLite's own connection, for reads of microseconds made straight from the event loop.

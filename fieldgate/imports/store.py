@@ -139,10 +139,9 @@ class ImportStore:
 
     def _turns(self) -> Select[int]:
         """Users with something to do, those served longest ago first."""
-        moment = now()
         first = (
             select(imports.c.user_id, func.min(imports.c.id).label("id"))
-            .where(*_is_free(moment))
+            .where(*_is_free(self._database.clock()))
             .group_by(imports.c.user_id)
             .subquery()
         )
@@ -154,15 +153,15 @@ class ImportStore:
         self, connection: AsyncConnection, user_id: int, lease: str, lease_for: timedelta
     ) -> int | None:
         """The user's oldest import that is free. One that another worker is about to take is left to it."""
-        moment = now()
-        oldest = select(imports.c.id).where(imports.c.user_id == user_id, *_is_free(moment)).order_by(imports.c.id)
+        clock = self._database.clock
+        oldest = select(imports.c.id).where(imports.c.user_id == user_id, *_is_free(clock())).order_by(imports.c.id)
         found = await connection.execute(oldest.limit(1).with_for_update(skip_locked=True))
         number: int | None = found.scalar_one_or_none()
         if number is not None:
             await connection.execute(
                 imports.update()
                 .where(imports.c.id == number)
-                .values(lease=lease, lease_until=moment + lease_for, claimed_at=moment, attempts=imports.c.attempts + 1)
+                .values(lease=lease, lease_until=clock(lease_for), claimed_at=clock(), attempts=imports.c.attempts + 1)
             )
         return number
 
@@ -200,7 +199,7 @@ class ImportStore:
         """Say that we still work on it."""
         async with self._database.transaction() as connection:
             renewed = imports.update().where(imports.c.id == job.id, imports.c.lease == job.lease)
-            if not (await connection.execute(renewed.values(lease_until=now() + lease_for))).rowcount:
+            if not (await connection.execute(renewed.values(lease_until=self._database.clock(lease_for)))).rowcount:
                 raise LostLease
 
     async def finish(
@@ -244,5 +243,5 @@ class ImportStore:
             return count
 
 
-def _is_free(moment: datetime) -> tuple[TextClause, ColumnElement[bool]]:
+def _is_free(moment: ColumnElement[datetime]) -> tuple[TextClause, ColumnElement[bool]]:
     return WAITS, or_(imports.c.lease_until.is_(None), imports.c.lease_until < moment)

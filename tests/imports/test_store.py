@@ -127,6 +127,26 @@ async def test_a_lease_that_ran_out_is_claimed_again_and_the_first_worker_cannot
     assert await store.claim(LEASE) is None
 
 
+async def test_workers_on_machines_whose_clocks_differ(
+    database: Database, store: ImportStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put(store, await user(database))
+    job = await store.claim(LEASE)
+    assert job is not None
+    if database.is_sqlite:
+        return  # all of them are on one machine
+    for ahead in (timedelta(hours=1), timedelta(hours=-1)):
+        wrong = now() + ahead
+        for module in ("imports.store", "db.database"):
+            monkeypatch.setattr(f"fieldgate.{module}.now", lambda wrong=wrong: wrong, raising=False)
+        assert await store.claim(LEASE) is None
+        await store.renew(job, LEASE)
+    monkeypatch.undo()
+    assert await store.claim(LEASE) is None
+    await store.renew(job, timedelta(0))
+    assert await store.claim(LEASE) is not None
+
+
 async def test_a_job_knows_what_was_asked(database: Database, store: ImportStore) -> None:
     number = await user(database)
     uid = await put(store, number, "household")

@@ -169,6 +169,36 @@ LIBRARY = (
 )
 
 
+async def test_how_many_questions_there_are_decides_between_block_and_question(desk: Desk) -> None:
+    one, notes = SURVEY[:2], (SURVEY[0], ("note", "a", "A"), ("note", "b", "B"))
+    for survey, fields, expected in (
+        (one, {"desired_type": "block"}, "question"),
+        (SURVEY, {"desired_type": "question"}, "block"),
+        (SURVEY, {"desired_type": "template"}, "template"),
+        (notes, {"library": "true"}, "block"),
+        (notes, {"desired_type": "question"}, "question"),
+    ):
+        assert (await desk.asset(await desk.done(xlsx(survey=survey), **fields)))["asset_type"] == expected
+    block = await desk.asset(await desk.done(xlsx(), library="true"))
+    for survey, expected in ((one, "question"), (SURVEY, "block")):
+        record = await desk.done(xlsx(survey=survey), destination=block["uid"])
+        assert (await desk.asset(record, "updated"))["asset_type"] == expected
+
+
+async def test_a_collection_knows_the_languages_of_what_is_in_it(desk: Desk) -> None:
+    rows = (("block", "type", "name", "label::French (fr)"), ("alone", "text", "a", "A"), (None, "text", "b", "B"))
+    [made] = (await desk.done(xlsx(library=rows), library="true"))["messages"]["created"]
+    url = f"/api/v2/assets/{made['uid']}/"
+    assert (await desk.get(url))["summary"] == {"languages": ["French (fr)"]}
+    alone, other = (await desk.get("/api/v2/assets/?asset_type=question&ordering=name"))["results"]
+    assert alone["name"] == "alone", "a block of one question is a question, and keeps its name"
+    english = xlsx(survey=(("type", "name", "label::English (en)"), ("text", "a", "A")))
+    await desk.done(english, destination=alone["uid"])
+    assert (await desk.get(url))["summary"] == {"languages": ["English (en)", "French (fr)"]}
+    await desk.service.client.delete(other["url"], headers=desk.headers)
+    assert (await desk.get(url))["summary"] == {"languages": ["English (en)"]}
+
+
 async def test_a_library_becomes_a_collection(desk: Desk) -> None:
     record = await desk.done(xlsx(library=LIBRARY), library="true", name="Basics")
     [made] = record["messages"]["created"]
