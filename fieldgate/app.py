@@ -23,6 +23,7 @@ from fieldgate.http.openapi import Description
 from fieldgate.http.operations import Operation
 from fieldgate.http.origin import Origins
 from fieldgate.imports import routes as import_routes
+from fieldgate.imports.fetching import Fetcher
 from fieldgate.imports.store import ImportStore
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.permissions.catalogue import Catalogue
@@ -46,7 +47,13 @@ def operations() -> tuple[Operation, ...]:
     return (*resources, service.index_of(resources), service.healthz, service.readyz, service.metrics, *pages)
 
 
-def build(settings: Settings, *, passwords: Passwords | None = None, more: Sequence[Operation] = ()) -> Application:
+def build(
+    settings: Settings,
+    *,
+    passwords: Passwords | None = None,
+    fetcher: Fetcher | None = None,
+    more: Sequence[Operation] = (),
+) -> Application:
     """The ASGI application. `more` are operations beside our own, such as a test declares."""
     database = Database(settings.database)
     changes = Changes(database)
@@ -58,7 +65,7 @@ def build(settings: Settings, *, passwords: Passwords | None = None, more: Seque
     answered = (*operations(), *more)
     provided = (
         settings, database, changes, store, accounts, observer, assets, pages,
-        ImportStore(database, changes), AssetStore(database, changes),
+        ImportStore(database, changes), AssetStore(database, changes), fetcher or Fetcher(settings.import_hosts),
         Catalogue(), Description(answered), service.Readiness(database),
     )  # fmt: skip
     site = Site(

@@ -97,14 +97,15 @@ def _multipart(body: bytes, boundary: str) -> dict[str, Any]:
                 elif head is not None:
                     data = b"".join(chunks)
                     is_file = head.filename is not None
-                    values[head.name] = UploadedFile(_base_name(head.filename), data) if is_file else data.decode()
+                    values[head.name] = UploadedFile(base_name(head.filename), data) if is_file else data.decode()
                     head = None
         return values
     except (MultipartError, UnicodeDecodeError, ValueError):
         raise BadRequest(Message("The multipart body cannot be read.")) from None
 
 
-def _base_name(name: str | None) -> str:
+def base_name(name: str | None) -> str:
+    """A file's name without the folders it was in."""
     return (name or "").replace("\\", "/").rsplit("/", 1)[-1].replace("\0", "").strip()
 
 

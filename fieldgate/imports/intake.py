@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from fieldgate.assets.names import one_line
+from fieldgate.http.bodies import UploadedFile
 from fieldgate.http.errors import Invalid, Problem, TooLarge
 from fieldgate.http.language import Message
 from fieldgate.imports.records import ImportRequest
@@ -38,10 +39,23 @@ class KeyUsedOtherwise(Problem):
     detail = Message("This Idempotency-Key was used with other content. Send another key for another import.")
 
 
-def wanted(request: ImportRequest, limit: int) -> Wanted:
-    """Read a request, or say which field is wrong and why."""
-    data, filename = _source(request, limit)
-    name = one_line(request.name) or filename
+class Plan(msgspec.Struct, frozen=True):
+    """What shall become of a file, wherever it comes from."""
+
+    name: str
+    is_library: bool
+    desired_type: str
+    destination_uid: str | None
+
+
+def planned(request: ImportRequest) -> Plan:
+    """Read everything of a request but the file, or say which field is wrong and why."""
+    given = [name for name in ("file", "base64Encoded", "url") if getattr(request, name)]
+    if not given:
+        raise Invalid({"file": [Message("Send a workbook, as file or as base64Encoded.")]})
+    if len(given) > 1:
+        raise Invalid({name: [Message("Send only one of file, base64Encoded and url.")] for name in given})
+    name = one_line(request.name)
     if len(name) > LONGEST_NAME:
         raise Invalid({"name": [Message("Enter text of at most {length} characters.", length=LONGEST_NAME)]})
     if request.desired_type and request.desired_type not in TYPES:
@@ -49,9 +63,28 @@ def wanted(request: ImportRequest, limit: int) -> Wanted:
     field = "destination" if request.destination.strip() else "assetUid"
     destination = destination_uid(field, request.destination.strip() or request.assetUid.strip())
     is_library = str(request.library).strip().lower() in {"true", "1", "yes"}
-    meaning = (name, is_library, request.desired_type, destination)
-    digest = hashlib.sha256(hashlib.sha256(data).digest() + repr(meaning).encode("utf-8", "surrogatepass")).digest()
-    return Wanted(data, filename or name, bare_name(name), is_library, request.desired_type, destination, digest)
+    return Plan(name, is_library, request.desired_type, destination)
+
+
+def wanted(request: ImportRequest, limit: int, fetched: UploadedFile | None = None) -> Wanted:
+    """Read a request, or say which field is wrong and why. `fetched` is the file at its `url`."""
+    plan = planned(request)
+    data, filename = _source(request, limit, fetched)
+    name = plan.name or filename
+    digest = url_digest(request.url, plan) if fetched else _digest(data, msgspec.structs.replace(plan, name=name))
+    return Wanted(
+        data, filename or name, bare_name(name), plan.is_library, plan.desired_type, plan.destination_uid, digest
+    )
+
+
+def url_digest(url: str, plan: Plan) -> bytes:
+    """What makes a repeated POST the same: the address, not the file, which may be another or gone by then."""
+    return _digest(b"url " + url.encode("utf-8", "surrogatepass"), plan)
+
+
+def _digest(content: bytes, plan: Plan) -> bytes:
+    meaning = repr(msgspec.structs.astuple(plan)).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(hashlib.sha256(content).digest() + meaning).digest()
 
 
 def bare_name(name: str) -> str:
@@ -74,15 +107,10 @@ def destination_uid(field: str, text: str) -> str | None:
     return uid
 
 
-def _source(request: ImportRequest, limit: int) -> tuple[bytes, str]:
-    given = [name for name in ("file", "base64Encoded", "url") if getattr(request, name)]
-    if "url" in given:
-        raise Invalid({"url": [Message("Files are not fetched from elsewhere here. Send the file itself.")]})
-    if not given:
-        raise Invalid({"file": [Message("Send a workbook, as file or as base64Encoded.")]})
-    if len(given) > 1:
-        raise Invalid({name: [Message("Send one of file and base64Encoded, not both.")] for name in given})
-    if request.file is not None:
+def _source(request: ImportRequest, limit: int, fetched: UploadedFile | None) -> tuple[bytes, str]:
+    if fetched is not None:
+        data, filename, field = fetched.data, one_line(fetched.name)[-LONGEST_NAME:], "url"
+    elif request.file is not None:
         data, filename, field = request.file.data, one_line(request.file.name)[-LONGEST_NAME:], "file"
     else:
         data, filename, field = _decoded(request.base64Encoded), "", "base64Encoded"

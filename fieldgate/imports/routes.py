@@ -12,7 +12,8 @@ from fieldgate.http.language import Language, Message
 from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, creation, detail, listing
 from fieldgate.http.pagination import Page, Slice
-from fieldgate.imports.intake import LONGEST_KEY, wanted
+from fieldgate.imports.fetching import Fetcher
+from fieldgate.imports.intake import LONGEST_KEY, planned, url_digest, wanted
 from fieldgate.imports.messages import INTO_COLLECTION, messages_in
 from fieldgate.imports.records import ImportAccepted, ImportFilters, ImportRecord, ImportRequest
 from fieldgate.imports.store import PROCESSING, ImportStore
@@ -80,20 +81,26 @@ async def import_list(
     refusals=(403, 404, 413, 415, 422),
 )
 async def import_creation(
-    exchange: Exchange, user: User, body: ImportRequest, store: ImportStore, assets: AssetStore, settings: Settings
+    exchange: Exchange,
+    user: User,
+    body: ImportRequest,
+    store: ImportStore,
+    assets: AssetStore,
+    fetcher: Fetcher,
+    settings: Settings,
 ) -> Created:
-    asked = wanted(body, settings.max_upload)
-    key = exchange.headers.get(b"idempotency-key", b"").decode("latin-1").strip() or None
-    if key is not None and len(key) > LONGEST_KEY:
-        raise Invalid({"Idempotency-Key": [Message("Enter text of at most {length} characters.", length=LONGEST_KEY)]})
-    # What a client repeats was answered once: the destination may be gone since.
-    uid = None if key is None else await store.known(user.id, key, asked.digest)
-    if uid is None:
-        if asked.destination_uid is not None:
-            await _check_destination(user, asked.destination_uid, assets)
-        uid = await store.take(user.id, asked, key)
-    link = Link(f"{PATH}{uid}/")
-    return Created(ImportAccepted(uid=uid, url=link, status=PROCESSING), link)
+    key = _retry_key(exchange)
+    plan = planned(body)
+    asked = None if body.url else wanted(body, settings.max_upload)
+    # What a client repeats was answered once: the destination, or what was at the address, may be gone since.
+    digest = url_digest(body.url, plan) if asked is None else asked.digest
+    if key is not None and (known := await store.known(user.id, key, digest)):
+        return _accepted(known)
+    if plan.destination_uid is not None:
+        await _check_destination(user, plan.destination_uid, assets)
+    if asked is None:
+        asked = wanted(body, settings.max_upload, await fetcher.fetch(body.url, settings.max_upload))
+    return _accepted(await store.take(user.id, asked, key))
 
 
 @detail(
@@ -110,6 +117,18 @@ async def import_detail(uid: str, caller: Caller, language: Language, store: Imp
     if row is None:
         raise NotFound(Message("There is no import {uid}.", uid=uid[:50]))
     return _shown(row, language)
+
+
+def _retry_key(exchange: Exchange) -> str | None:
+    key = exchange.headers.get(b"idempotency-key", b"").decode("latin-1").strip() or None
+    if key is not None and len(key) > LONGEST_KEY:
+        raise Invalid({"Idempotency-Key": [Message("Enter text of at most {length} characters.", length=LONGEST_KEY)]})
+    return key
+
+
+def _accepted(uid: str) -> Created:
+    link = Link(f"{PATH}{uid}/")
+    return Created(ImportAccepted(uid=uid, url=link, status=PROCESSING), link)
 
 
 async def _check_destination(user: User, uid: str, assets: AssetStore) -> None:

@@ -54,6 +54,8 @@ class ImportStore:
 
     async def take(self, user_id: int, wanted: Wanted, retry_key: str | None) -> str:
         """The uid of a new import, committed and synced; of the first one where the key was used before."""
+        if retry_key is not None and (known := await self.known(user_id, retry_key, wanted.digest)):
+            return known
         uid = new_uid("i")
         try:
             async with self._database.transaction() as connection:

@@ -57,6 +57,16 @@ def test_base64_as_clients_write_it(text: str) -> None:
     assert wanted(ImportRequest(base64Encoded=encoded), MIB).data == BOOK
 
 
+def test_a_fetched_file_is_checked_like_any_other() -> None:
+    request = ImportRequest(url="https://forms.example.org/household.xlsx")
+    found = wanted(request, MIB, UploadedFile("household.xlsx", BOOK))
+    assert (found.data, found.filename, found.name) == (BOOK, "household.xlsx", "household")
+    assert len(wanted(request, MIB, UploadedFile("x" * 300 + ".xlsx", BOOK)).filename) == 255
+    with pytest.raises(Invalid) as raised:
+        wanted(request, MIB, UploadedFile("household.xlsx", b"<!doctype html>\0"))
+    assert list(raised.value.fields) == ["url"]
+
+
 @pytest.mark.parametrize(
     ("library", "expected"),
     [("true", True), ("True", True), ("1", True), ("yes", True), (True, True), ("false", False), (False, False),
@@ -86,7 +96,7 @@ def test_mistakes_that_can_be_seen_at_once() -> None:
     assert refused(asked(base64Encoded="AAAA")) == ["file", "base64Encoded"]
     assert refused(ImportRequest(base64Encoded="???")) == ["base64Encoded"]
     assert refused(ImportRequest(base64Encoded=base64.b64encode(b"\x00\x01").decode())) == ["base64Encoded"]
-    assert refused(asked(url="https://example.org/x.xlsx")) == ["url"]
+    assert refused(asked(url="https://example.org/x.xlsx")) == ["file", "url"]
     assert refused(asked(desired_type="florb")) == ["desired_type"]
     assert refused(asked(name="x" * 256)) == ["name"]
     assert refused(ImportRequest(file=UploadedFile("x.pdf", b"%PDF-1.4\n%\x00"))) == ["file"]
@@ -116,3 +126,13 @@ def test_what_is_the_same_import() -> None:
     assert wanted(asked(), MIB).digest == wanted(asked(totalFiles="1"), MIB).digest
     for other in (asked(name="x"), asked(library="true"), asked(desired_type="block"), asked(destination=UID)):
         assert wanted(other, MIB).digest != wanted(asked(), MIB).digest
+
+
+def test_what_is_the_same_import_of_an_address() -> None:
+    def digest(data: bytes = BOOK, /, **fields: Any) -> bytes:
+        request = ImportRequest(**{"url": "https://forms.example.org/a.xlsx", **fields})
+        return wanted(request, MIB, UploadedFile("a.xlsx", data)).digest
+
+    assert digest() == digest(BOOK + b"changed since")
+    for fields in ({"url": "https://forms.example.org/b.xlsx"}, {"name": "x"}, {"library": "true"}):
+        assert digest(**fields) != digest()

@@ -5,9 +5,12 @@ import re
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from fieldgate.accounts.store import IssuedBy
+from fieldgate.assets.tables import files
 from tests.conftest import BASE, Service, Start
+from tests.imports.elsewhere import ok, serving, status
 from tests.imports.workbooks import xlsx
 
 PATH = "/api/v2/imports/"
@@ -67,7 +70,9 @@ async def test_an_import_is_nobody_elses_business(service: Service) -> None:
         ({"files": {"file": ("x.xlsx", b"")}}, 400, ["file"]),
         ({"data": {"file": "just text"}}, 400, ["file"]),
         ({"json": {"base64Encoded": "!!!"}}, 400, ["base64Encoded"]),
-        ({"json": {"base64Encoded": "AAAA", "url": "http://169.254.169.254/"}}, 400, ["url"]),
+        ({"json": {"base64Encoded": "AAAA", "url": "http://169.254.169.254/"}}, 400, ["base64Encoded", "url"]),
+        ({"json": {"url": "http://169.254.169.254/"}}, 400, ["url"]),
+        ({"data": {"url": "https://forms.example.org/x.xlsx", "desired_type": "florb"}}, 400, ["desired_type"]),
         ({"json": {"file": 5}}, 400, ["file"]),
         ({"files": FILE, "data": {"desired_type": "florb"}}, 400, ["desired_type"]),
         ({"files": FILE, "data": {"destination": "nonsense"}}, 400, ["destination"]),
@@ -110,6 +115,83 @@ async def test_a_repeated_post_gives_the_first_answer(service: Service) -> None:
     assert (await service.get(PATH, headers=headers)).json()["count"] == 1
     long = await service.client.post(PATH, headers={**headers, "Idempotency-Key": "x" * 256}, files=FILE)
     assert long.status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "Files are not fetched from elsewhere here. Send the file itself."),
+        ("fr", "Ici, les fichiers ne sont pas cherchés ailleurs. Envoyez le fichier lui-même."),
+        ("es", "Aquí no se buscan archivos en otro sitio. Envíe el propio archivo."),
+        ("ar", "لا تُجلب الملفات هنا من مكان آخر. أرسل الملف نفسه."),
+    ],
+)
+async def test_nothing_is_fetched_unless_the_operator_lists_hosts(service: Service, language: str, said: str) -> None:
+    headers = {**await signed_in(service), "Accept-Language": language}
+    for sent in ("json", "data"):
+        body: Any = {sent: {"url": "https://forms.example.org/household.xlsx"}}
+        answer = await service.client.post(PATH, headers=headers, **body)
+        assert (answer.status_code, answer.json()) == (400, {"url": [said]})
+    assert (await service.get(PATH, headers=headers)).json() == EMPTY
+
+
+async def test_a_listed_host_must_be_on_the_open_internet(start: Start) -> None:
+    async with start(import_hosts=("localhost",)) as service:
+        headers = await signed_in(service)
+        answer = await service.client.post(PATH, headers=headers, json={"url": "http://localhost/x.xlsx"})
+        assert answer.status_code == 400
+        assert answer.json() == {"url": ["localhost is not on the open internet. Send the file itself."]}
+
+
+async def test_a_file_from_elsewhere(start: Start) -> None:
+    async with serving() as elsewhere:
+        elsewhere.answers |= {"/household.xlsx": ok(BOOK), "/page": ok(b"<!doctype html>"), "/gone": status(404)}
+        async with start(fetcher=elsewhere.fetcher(), max_upload=len(BOOK)) as service:
+            headers = await signed_in(service)
+
+            async def post(path: str, **fields: Any) -> Any:
+                return await service.client.post(PATH, headers=headers, json={"url": elsewhere.url(path), **fields})
+
+            answer = await post("/household.xlsx")
+            assert answer.status_code == 201
+            detail = (await service.get(answer.json()["url"], headers=headers)).json()
+            assert (detail["status"], detail["filename"]) == ("processing", "household.xlsx")
+            async with service.database.reading() as connection:
+                assert (await connection.execute(select(files.c.name, files.c.data))).all() == [
+                    ("household.xlsx", BOOK)
+                ]
+
+            for path, said in (("/page", "This is no workbook."), ("/gone", "answered with status 404.")):
+                refused = await post(path)
+                assert (refused.status_code, list(refused.json())) == (400, ["url"])
+                assert said in refused.json()["url"][0]
+            elsewhere.answers["/large"] = ok(BOOK + b"x")
+            assert (await post("/large")).status_code == 413
+            asked = len(elsewhere.asked)
+            assert (await post("/household.xlsx", destination="aKm3pVw8ZtQ2xYcRnB5dFh")).status_code == 404
+            assert len(elsewhere.asked) == asked
+            assert (await service.get(PATH, headers=headers)).json()["count"] == 1
+
+
+async def test_a_repeated_post_is_not_fetched_again(start: Start) -> None:
+    async with serving() as elsewhere:
+        elsewhere.answers["/household.xlsx"] = ok(BOOK)
+        async with start(fetcher=elsewhere.fetcher()) as service:
+            headers = {**await signed_in(service), "Idempotency-Key": "one"}
+            body = {"url": elsewhere.url("/household.xlsx")}
+            first = await service.client.post(PATH, headers=headers, json=body)
+            elsewhere.answers["/household.xlsx"] = status(410)
+            again = await service.client.post(PATH, headers=headers, json=body)
+            assert (again.status_code, again.json()) == (201, first.json())
+            assert elsewhere.asked == ["/household.xlsx"]
+            for other in (
+                {"json": {**body, "name": "another"}},
+                {"json": {"url": elsewhere.url("/b")}},
+                {"files": FILE},
+            ):
+                sent: Any = other
+                assert (await service.client.post(PATH, headers=headers, **sent)).status_code == 422
+            assert elsewhere.asked == ["/household.xlsx"]
 
 
 async def test_narrowing_and_order(service: Service) -> None:
