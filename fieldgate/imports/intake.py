@@ -62,7 +62,7 @@ def planned(request: ImportRequest) -> Plan:
         raise Invalid({"desired_type": [Message("Choose one of: {choices}.", choices=", ".join(TYPES))]})
     field = "destination" if request.destination.strip() else "assetUid"
     destination = destination_uid(field, request.destination.strip() or request.assetUid.strip())
-    is_library = str(request.library).strip().lower() in {"true", "1", "yes"}
+    is_library = request.library == 1 or str(request.library).strip().lower() in {"true", "1", "yes"}
     return Plan(name, is_library, request.desired_type, destination)
 
 

@@ -70,7 +70,7 @@ def test_a_fetched_file_is_checked_like_any_other() -> None:
 @pytest.mark.parametrize(
     ("library", "expected"),
     [("true", True), ("True", True), ("1", True), ("yes", True), (True, True), ("false", False), (False, False),
-     ("", False), ("0", False), ("maybe", False)],
+     ("", False), ("0", False), ("maybe", False), (1.0, True), ({}, False)],
 )  # fmt: skip
 def test_a_library_only_where_it_is_said(library: Any, expected: bool) -> None:
     assert wanted(asked(library=library), MIB).is_library is expected

@@ -210,10 +210,11 @@ async def test_a_library_becomes_a_collection(desk: Desk) -> None:
     assert question["tag_string"] == "health"
     collection = next(asset for asset in listed if asset["asset_type"] == "collection")
     assert collection["name"] == "Basics"
-    into = await desk.service.client.post(
-        PATH, headers=desk.headers, files={"file": ("x.xlsx", xlsx())}, data={"destination": collection["uid"]}
-    )
-    assert into.status_code == 400
+    for field in ("destination", "assetUid"):
+        into = await desk.service.client.post(
+            PATH, headers=desk.headers, files={"file": ("x.xlsx", xlsx())}, data={field: collection["uid"]}
+        )
+        assert (into.status_code, list(into.json())) == (400, [field])
     refused = await desk.done(xlsx(library=LIBRARY))
     assert (refused["status"], refused["messages"]["error_type"]) == ("error", "library_not_asked")
 
