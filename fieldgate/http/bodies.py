@@ -1,5 +1,6 @@
 """The body of a write: read within a limit, then as JSON, a form, or multipart fields."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
@@ -13,6 +14,7 @@ from fieldgate.http.language import Message
 Receive = Callable[[], Awaitable[Any]]
 
 SMALL = 64 * 1024  # bytes; enough for any body that is not a file
+LARGE = 1024 * 1024  # bytes; what takes milliseconds to take apart
 MOST_FIELDS = 100
 READABLE = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
 
@@ -27,11 +29,11 @@ class UploadedFile:
         self.data = data
 
 
-async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int) -> bytes:
-    """The whole body, refused as soon as it is known to be longer than the limit."""
+async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int, told: int) -> bytes:
+    """The whole body, refused as soon as it is known to be longer than the limit. `told` is what the sender reads."""
     declared = headers.get(b"content-length", b"0")
     if declared.isdigit() and int(declared) > limit:
-        raise _too_large(limit)
+        raise _too_large(told)
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -41,10 +43,17 @@ async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int
         chunk = event.get("body", b"")
         size += len(chunk)
         if size > limit:
-            raise _too_large(limit)
+            raise _too_large(told)
         chunks.append(chunk)
         if not event.get("more_body"):
             return b"".join(chunks)
+
+
+async def values_of(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
+    """The values of a body by name. A large one is taken apart beside the event loop: nobody else waits for it."""
+    if len(body) > LARGE:
+        return await asyncio.to_thread(read_values, headers, body)
+    return read_values(headers, body)
 
 
 def read_values(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:

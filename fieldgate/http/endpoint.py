@@ -176,8 +176,10 @@ class Endpoint:
             refuse_forgery(exchange.caller, request.headers)
         if operation.body is not None:
             limit = operation.body_limit(self._site.settings)
-            body = await bodies.read_body(request.receive, request.headers, limit)
-            exchange.body = read_fields(operation.body, bodies.read_values(request.headers, body))
+            told = operation.told_limit(self._site.settings) if operation.told_limit else limit
+            body = await bodies.read_body(request.receive, request.headers, limit, told)
+            values = await bodies.values_of(request.headers, body)
+            exchange.body = read_fields(operation.body, values)
 
     async def _make(self, operation: Operation, exchange: Exchange, etag: bytes = b"") -> Answer:
         arguments = {name: take(exchange) for name, take in self._takes[operation.method].items()}

@@ -71,6 +71,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     schema: Mapping[str, Any] = {}
     # How much body is taken, where it is more than a few fields: asked of the settings.
     body_limit: Callable[[Settings], int] = _small
+    # What the sender is told of it, where that is less: the body of a file is larger than the file.
+    told_limit: Callable[[Settings], int] | None = None
     # False: for operators and browsers, no part of the described interface.
     described: bool = True
     # False: answered whatever the Host header says (health checks).

@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from fieldgate.assets.names import one_line
 from fieldgate.http.bodies import UploadedFile
 from fieldgate.http.errors import Invalid, Problem, TooLarge
 from fieldgate.http.language import Message
@@ -54,14 +55,14 @@ def planned(request: ImportRequest) -> Plan:
         raise Invalid({"file": [Message("Send a workbook, as file or as base64Encoded.")]})
     if len(given) > 1:
         raise Invalid({name: [Message("Send only one of file, base64Encoded and url.")] for name in given})
-    name = request.name.strip()
+    name = one_line(request.name)
     if len(name) > LONGEST_NAME:
         raise Invalid({"name": [Message("Enter text of at most {length} characters.", length=LONGEST_NAME)]})
     if request.desired_type and request.desired_type not in TYPES:
         raise Invalid({"desired_type": [Message("Choose one of: {choices}.", choices=", ".join(TYPES))]})
     field = "destination" if request.destination.strip() else "assetUid"
     destination = destination_uid(field, request.destination.strip() or request.assetUid.strip())
-    is_library = str(request.library).strip().lower() in {"true", "1", "yes"}
+    is_library = request.library == 1 or str(request.library).strip().lower() in {"true", "1", "yes"}
     return Plan(name, is_library, request.desired_type, destination)
 
 
@@ -108,9 +109,9 @@ def destination_uid(field: str, text: str) -> str | None:
 
 def _source(request: ImportRequest, limit: int, fetched: UploadedFile | None) -> tuple[bytes, str]:
     if fetched is not None:
-        data, filename, field = fetched.data, fetched.name[-LONGEST_NAME:], "url"
+        data, filename, field = fetched.data, one_line(fetched.name)[-LONGEST_NAME:], "url"
     elif request.file is not None:
-        data, filename, field = request.file.data, request.file.name[-LONGEST_NAME:], "file"
+        data, filename, field = request.file.data, one_line(request.file.name)[-LONGEST_NAME:], "file"
     else:
         data, filename, field = _decoded(request.base64Encoded), "", "base64Encoded"
     if len(data) > limit:

@@ -31,6 +31,12 @@ def test_the_files_own_name_is_used_unless_another_is_given() -> None:
     assert wanted(asked(name="Visit 2.0"), MIB).name == "Visit 2.0"
 
 
+def test_names_hold_nothing_that_cannot_be_seen() -> None:
+    sent = ImportRequest(file=UploadedFile("a\x01b\x1b[31m.xlsx", BOOK), name=" Visit\r\n\x85\ud800\uffff")
+    assert (wanted(sent, MIB).filename, wanted(sent, MIB).name) == ("a b [31m.xlsx", "Visit")
+    assert wanted(asked(name="\x01"), MIB).name == "household"
+
+
 @pytest.mark.parametrize(
     ("name", "bare"),
     [
@@ -64,7 +70,7 @@ def test_a_fetched_file_is_checked_like_any_other() -> None:
 @pytest.mark.parametrize(
     ("library", "expected"),
     [("true", True), ("True", True), ("1", True), ("yes", True), (True, True), ("false", False), (False, False),
-     ("", False), ("0", False), ("maybe", False)],
+     ("", False), ("0", False), ("maybe", False), (1.0, True), ({}, False)],
 )  # fmt: skip
 def test_a_library_only_where_it_is_said(library: Any, expected: bool) -> None:
     assert wanted(asked(library=library), MIB).is_library is expected

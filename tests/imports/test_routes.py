@@ -1,7 +1,9 @@
 """`/api/v2/imports/` over HTTP: taking in, listing, and who sees what."""
 
 import base64
+import random
 import re
+import threading
 from typing import Any
 
 import pytest
@@ -9,6 +11,9 @@ from sqlalchemy import select
 
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.assets.tables import files
+from fieldgate.http import bodies
+from fieldgate.imports import routes
+from fieldgate.imports.intake import wanted
 from tests.conftest import BASE, Service, Start
 from tests.imports.elsewhere import ok, serving, status
 from tests.imports.workbooks import xlsx
@@ -103,6 +108,53 @@ async def test_too_large_is_told_while_it_arrives(start: Start) -> None:
 
         streamed = {**headers, "Content-Type": "multipart/form-data; boundary=x"}
         assert (await service.client.post(PATH, headers=streamed, content=endless())).status_code == 413
+
+
+@pytest.mark.parametrize("way", ["multipart", "form", "json"])
+async def test_a_file_of_just_the_right_size_is_taken_however_it_is_sent(start: Start, way: str) -> None:
+    limit = 2 * 1024 * 1024
+    data = b"PK\x03\x04" + random.Random(1).randbytes(limit - 4)
+    async with start(max_upload=limit) as service:
+        headers = await signed_in(service)
+        for file, status in ((data, 201), (data + b"x", 413), (data * 2, 413)):
+            encoded = {"base64Encoded": base64.b64encode(file).decode(), "name": "x.xlsx"}
+            ways: dict[str, Any] = {
+                "multipart": {"files": {"file": ("x.xlsx", file)}},
+                "form": {"data": encoded},
+                "json": {"json": encoded},
+            }
+            answer = await service.client.post(PATH, headers=headers, **ways[way])
+            assert answer.status_code == status
+            assert status == 201 or str(limit) in answer.json()["detail"]
+
+
+async def test_large_bodies_are_taken_apart_beside_the_event_loop(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, bool]] = []
+
+    def watched(name: str, step: Any) -> Any:
+        def called(*arguments: Any) -> Any:
+            seen.append((name, threading.current_thread() is threading.main_thread()))
+            return step(*arguments)
+
+        return called
+
+    monkeypatch.setattr(bodies, "read_values", watched("parse", bodies.read_values))
+    monkeypatch.setattr(routes, "wanted", watched("digest", wanted))
+    headers = await signed_in(service)
+    large = b"PK\x03\x04" + bytes(2 * 1024 * 1024)
+    assert (await service.client.post(PATH, headers=headers, files={"file": ("x.xlsx", large)})).status_code == 201
+    assert seen == [("parse", False), ("digest", False)]
+
+
+async def test_what_clients_send_and_nobody_needs(service: Service) -> None:
+    headers = await signed_in(service)
+    encoded = base64.b64encode(BOOK).decode()
+    unneeded: list[dict[str, Any]] = [{"lastModified": 1.5}, {"totalFiles": [1]}, {"library": 1.0}, {"library": {}}]
+    for more in unneeded:
+        sent = {"base64Encoded": encoded, "name": "x.xlsx", **more}
+        assert (await service.client.post(PATH, headers=headers, json=sent)).status_code == 201
 
 
 async def test_a_repeated_post_gives_the_first_answer(service: Service) -> None:

@@ -15,6 +15,7 @@ from fieldgate.imports.xlsform.names import CHOICES, ENTITIES, EXTERNAL_CHOICES,
 from fieldgate.imports.xlsform.problems import Findings
 from fieldgate.imports.xlsform.tables import Column, Row, Table
 
+_NOT_IN_IDS = re.compile(r"[^\w-]+")
 _ROW = re.compile(r"\[row : (\d+)\]\s*")
 _SHEET = re.compile(r"'(survey|choices|settings|entities|external_choices|osm)' sheet")
 _FIRST_ROW = 2  # the compiler counts the rows of a list from here, and its header is one above
@@ -22,11 +23,11 @@ _FIRST_ROW = 2  # the compiler counts the rows of a list from here, and its head
 _SAID_ALREADY = re.compile(r"case-insensitive match|Choices should have a label|^Language '")
 
 
-def compile_form(draft: Draft, fallback: str, findings: Findings) -> str:
+def compile_form(draft: Draft, name: str, findings: Findings) -> str:
     """The XForm, or an empty text and a problem. Any error of the compiler is about the form, for us."""
     warnings: list[str] = []
     try:
-        xform = _xform(_workbook(draft, fallback), warnings)
+        xform = _xform(_workbook(draft, name), warnings)
     except MemoryError:
         raise  # says something of the machine and nothing of the form
     except Exception as error:  # The compiler lets errors of every kind out, KeyError among them.
@@ -50,11 +51,11 @@ def _xform(workbook: dict[str, Any], warnings: list[str]) -> str:
     return f'<?xml version="1.0"?>{create_survey_element_from_dict(form).xml().toxml()}'
 
 
-def _workbook(draft: Draft, fallback: str) -> dict[str, Any]:
+def _workbook(draft: Draft, name: str) -> dict[str, Any]:
     """The sheets in the compiler's own words: what was spelled in another way arrives in the usual one."""
     types = {question.row.number: question.type.compiled for question in draft.questions}
     workbook: dict[str, Any] = {
-        "fallback_form_name": fallback,
+        "fallback_form_name": ROOT,
         SURVEY: [_compiled_row(row, types) for row in draft.survey.rows],
         f"{SURVEY}_header": [{"type": None} | _header(draft.survey)],
     }
@@ -62,10 +63,16 @@ def _workbook(draft: Draft, fallback: str) -> dict[str, Any]:
         if table := draft.sheets.get(kind):
             workbook[kind] = [_compiled_choice(row) for row in table.rows]
             workbook[f"{kind}_header"] = [_header(table)]
-    if settings := {key: text for key, text in draft.settings.items() if not key.startswith("kobo--")}:
-        workbook[SETTINGS] = [settings]
-        workbook[f"{SETTINGS}_header"] = [dict.fromkeys(settings)]
+    named = {key: text for key, text in draft.settings.items() if not key.startswith("kobo--")}
+    settings = {"form_title": name, "id_string": _slug(named.get("form_title", name))} | named
+    workbook[SETTINGS] = [settings]
+    workbook[f"{SETTINGS}_header"] = [dict.fromkeys(settings)]
     return workbook
+
+
+def _slug(name: str) -> str:
+    """`Household 2.0 survey` as `household_2_0_survey`."""
+    return _NOT_IN_IDS.sub("_", name).strip("_").lower() or ROOT
 
 
 def _compiled_row(row: Row, types: Mapping[int, str]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from fieldgate.imports.xlsform.names import LIBRARY, SHEETS, SURVEY, snake
 from fieldgate.imports.xlsform.outline import outline
 from fieldgate.imports.xlsform.problems import Findings, Problem, Refused
 from fieldgate.imports.xlsform.reading import Grid, read
+from fieldgate.imports.xlsform.size import refuse_if_large
 from fieldgate.imports.xlsform.summary import summarise
 from fieldgate.imports.xlsform.tables import Table
 
@@ -34,7 +35,7 @@ class Form(msgspec.Struct):
 
 
 def understand(data: bytes, name: str) -> Form | Library:
-    """The workbook as a form or as a library, whichever sheet it has. `name` is used where the form has no id."""
+    """The workbook as a form or as a library, whichever sheet it has. `name` is used where the form has no title."""
     findings = Findings()
     grids = read(data)
     sheets = _tables(grids)
@@ -54,6 +55,7 @@ def _form(survey: Table, sheets: dict[str, Table], name: str, findings: Findings
     settings = draft.settings
     spoken = languages((survey, draft.choices), settings.get("default_language"))
     content = normalise(survey, draft.questions, sheets, settings, spoken)
+    refuse_if_large((content, xform))
     summary = summarise(content)
     return Form(
         content,
