@@ -4,6 +4,7 @@ import base64
 import binascii
 import hashlib
 import re
+from codecs import getincrementaldecoder
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -18,6 +19,7 @@ TYPES = ("survey", "template", "block", "question")
 LONGEST_NAME = 255
 LONGEST_KEY = 255
 
+_NOT_IN_TEXT = bytes(set(range(32)) - set(b"\t\n\r"))
 _UID = re.compile(r"a[2-9A-HJ-NP-Za-km-z]{21}")
 _EXTENSION = re.compile(r"\.(xlsx|xlsm|xls|csv|ods)$", re.IGNORECASE)
 
@@ -129,11 +131,13 @@ def looks_like_workbook(data: bytes) -> bool:
     if b"\0" in start or not start.strip():
         return False
     try:
-        text = start.decode("utf-8", errors="strict" if len(data) <= len(start) else "ignore")
+        getincrementaldecoder("utf-8")().decode(start, final=len(data) <= len(start))
     except UnicodeDecodeError:
-        return False
-    has_lines = "\n" in text or len(data) > len(start)
-    return has_lines and any(mark in text for mark in ",;\t")
+        # Perhaps Windows text, which is what Excel's plain CSV is.
+        if start.translate(None, _NOT_IN_TEXT) != start:
+            return False
+    has_lines = b"\n" in start or len(data) > len(start)
+    return has_lines and any(mark in start for mark in (b",", b";", b"\t"))
 
 
 def _decoded(text: str) -> bytes:

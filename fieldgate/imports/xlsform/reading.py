@@ -31,6 +31,7 @@ SEPARATORS = ",;\t"
 
 # What an XML document cannot hold, and nobody sees in a cell.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_CONTROL = bytes(set(range(32)) - set(b"\t\n\r"))
 
 
 class Grid(msgspec.Struct):
@@ -113,7 +114,20 @@ def _sections(rows: Iterable[tuple[int, list[str]]]) -> list[Grid]:
 
 
 def _decoded(data: bytes) -> str:
+    if is_windows_text(data):
+        return data.decode("cp1252")
     return data.decode("utf-16" if data.startswith(UTF_16) else "utf-8-sig")
+
+
+def is_windows_text(data: bytes) -> bool:
+    """Whether it is text, but no Unicode: what Excel's plain CSV is in western Europe."""
+    if data.startswith((ZIP, OLE2, *UTF_16)) or data.translate(None, _CONTROL) != data:
+        return False
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
 
 
 def _looks_like_text(data: bytes) -> bool:

@@ -15,7 +15,7 @@ from fieldgate.imports.xlsform.library import Library, blocks
 from fieldgate.imports.xlsform.names import LIBRARY, SHEETS, SURVEY, snake
 from fieldgate.imports.xlsform.outline import outline
 from fieldgate.imports.xlsform.problems import Findings, Problem, Refused
-from fieldgate.imports.xlsform.reading import Grid, read
+from fieldgate.imports.xlsform.reading import Grid, is_windows_text, read
 from fieldgate.imports.xlsform.size import refuse_if_large
 from fieldgate.imports.xlsform.summary import summarise
 from fieldgate.imports.xlsform.tables import Table
@@ -38,6 +38,11 @@ def understand(data: bytes, name: str) -> Form | Library:
     """The workbook as a form or as a library, whichever sheet it has. `name` is used where the form has no title."""
     findings = Findings()
     grids = read(data)
+    if is_windows_text(data):
+        message = Message(
+            "The file is no Unicode text. Check its accents, or save it as CSV UTF-8 and import it again."
+        )
+        findings.warning("guessed_encoding", message, None)
     sheets = _tables(grids)
     _check_sheet_names(grids, sheets, findings)
     if LIBRARY in sheets:

@@ -72,7 +72,7 @@ def test_rows_keep_the_numbers_that_the_spreadsheet_shows() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"one word", b"\x89PNG\r\n\x1a\n", b"a,b\n\0", "é,è\n".encode("latin-1")],
+    [b"", b"one word", b"\x89PNG\r\n\x1a\n", b"a,b\n\0", b"\xe9,\x01\n"],
 )
 def test_other_files_are_no_workbooks(data: bytes) -> None:
     assert not looks_like_workbook(data)
@@ -152,3 +152,12 @@ def test_a_lack_of_memory_is_not_taken_for_a_mistake_of_the_author(place: str, m
     monkeypatch.setattr(place, exhausted)
     with pytest.raises(MemoryError):
         understand(data, "form")
+
+
+def test_what_excel_calls_csv_is_read_with_a_warning() -> None:
+    text = "type;name;label\ntext;a;Où habitez-vous – à l’école ?\n"
+    form = understand(text.encode("cp1252"), "form")
+    assert isinstance(form, Form)
+    assert form.content["survey"][0]["label"] == ["Où habitez-vous – à l’école ?"]
+    assert [warning.code for warning in form.warnings] == ["guessed_encoding"]
+    assert not understand(text.encode(), "form").warnings
