@@ -6,8 +6,10 @@ removed with it.
 """
 
 import multiprocessing
+import os
 import resource
 import tempfile
+import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
@@ -63,6 +65,7 @@ def _in_process(work: Callable[..., Any], arguments: tuple[Any, ...], limits: Li
 
 def _child(pipe: Connection, folder: str, work: Callable[..., Any], arguments: tuple[Any, ...], limits: Limits) -> None:
     tempfile.tempdir = folder
+    threading.Thread(target=_end_with_worker, daemon=True).start()
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
     resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds))
     resource.setrlimit(resource.RLIMIT_FSIZE, (limits.memory, limits.memory))
@@ -74,3 +77,11 @@ def _child(pipe: Connection, folder: str, work: Callable[..., Any], arguments: t
     except MemoryError:
         outcome = (False, None)
     pipe.send(outcome)
+
+
+def _end_with_worker() -> None:
+    """A worker that was killed can kill nobody, and nobody waits for the result any more."""
+    worker = multiprocessing.parent_process()
+    if worker is not None:
+        worker.join()
+        os._exit(1)
