@@ -50,6 +50,15 @@ async def test_changing_and_deleting(desk: Desk) -> None:
     assert (await patch(settings={})).json()["name"] == "Another", "what is not sent stays"
     for body in ({"name": "  "}, {"name": "x" * 256}, {"name": 5}, {"settings": "x"}):
         assert (await patch(**body)).status_code == 400
+    assert (await patch(settings=[])).json() == {"settings": ["Send an object."]}
+    assert (await patch(nmae="x")).headers["Fieldgate-Ignored"] == "nmae"
+    deep: dict[str, Any] = {}
+    for _ in range(50):
+        deep = {"a": deep}
+    assert (await patch(settings=deep["a"])).status_code == 400
+    assert (await patch(settings=deep["a"]["a"])).status_code == 200
+    page = await desk.service.get(f"{asset['url']}?format=api", headers=desk.headers)
+    assert page.status_code == 200
     assert (await desk.service.client.delete(asset["url"], headers=desk.headers)).status_code == 204
     for method in ("GET", "DELETE"):
         assert (await desk.service.request(method, asset["url"], headers=desk.headers)).status_code == 404
