@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import codecs
 import hashlib
 import re
 from urllib.parse import unquote, urlsplit
@@ -15,6 +16,9 @@ from fieldgate.imports.records import ImportRequest
 TYPES = ("survey", "template", "block", "question")
 LONGEST_NAME = 255
 LONGEST_KEY = 255
+LOOKED_AT = 64 * 1024  # bytes that tell what a file is
+SEPARATORS = (",", ";", "\t")
+OTHER_KINDS = ("<", "{", "[", "%PDF", "GIF8", "Rar!")  # web pages, JSON and others that can pass for text
 
 _UID = re.compile(r"a[2-9A-HJ-NP-Za-km-z]{21}")
 _EXTENSION = re.compile(r"\.(xlsx|xlsm|xls|csv|ods)$", re.IGNORECASE)
@@ -93,18 +97,25 @@ def _source(request: ImportRequest, limit: int) -> tuple[bytes, str]:
 
 
 def looks_like_workbook(data: bytes) -> bool:
-    """By the first bytes: a zip archive (xlsx, xlsm, ods), an OLE2 file (xls), or text with lines or columns (csv)."""
-    if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\xff\xfe", b"\xfe\xff")):
+    """By the first bytes: a zip archive (xlsx, xlsm, ods), an OLE2 file (xls), or text in columns (csv)."""
+    start = data[:LOOKED_AT]
+    if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         return True
-    start = data[: 64 * 1024]
-    if b"\0" in start or not start.strip():
-        return False
+    encoding = "utf-16" if start.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     try:
-        text = start.decode("utf-8", errors="strict" if len(data) <= len(start) else "ignore")
+        text = codecs.getincrementaldecoder(encoding)().decode(start, final=len(data) <= LOOKED_AT)
     except UnicodeDecodeError:
         return False
-    has_lines = "\n" in text or len(data) > len(start)
-    return has_lines and any(mark in text for mark in ",;\t")
+    return "\0" not in text and not text.lstrip().startswith(OTHER_KINDS) and _has_columns(text)
+
+
+def _has_columns(text: str) -> bool:
+    """Whether the first line is divided; or the second begins with a separator, below the name of a sheet."""
+    lines = [line for line in text.splitlines(keepends=True) if line.strip()]
+    if not lines or not lines[0].endswith(("\n", "\r")):  # nothing, or no more than a line that does not end
+        return False
+    is_divided = any(mark in lines[0] for mark in SEPARATORS)
+    return is_divided or (len(lines) > 1 and lines[1].removeprefix('""').startswith(SEPARATORS))
 
 
 def _decoded(text: str) -> bytes:

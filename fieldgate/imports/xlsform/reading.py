@@ -40,11 +40,6 @@ class Grid(msgspec.Struct):
     rows: list[tuple[int, list[str]]]
 
 
-def looks_like_workbook(data: bytes) -> bool:
-    """By its first bytes only, so that a wrong file can be refused while the sender is still listening."""
-    return data.startswith((ZIP, OLE2)) or _looks_like_text(data)
-
-
 def read(data: bytes) -> list[Grid]:
     """All sheets of the workbook; Refused when it is none, or too large to be a form."""
     try:
@@ -113,14 +108,6 @@ def _sections(rows: Iterable[tuple[int, list[str]]]) -> list[Grid]:
 
 def _decoded(data: bytes) -> str:
     return data.decode("utf-16" if data.startswith(UTF_16) else "utf-8-sig")
-
-
-def _looks_like_text(data: bytes) -> bool:
-    try:
-        text = _decoded(data)
-    except UnicodeDecodeError:
-        return False
-    return "\0" not in text and any(mark in text for mark in (*SEPARATORS, "\n"))
 
 
 def _refuse_many(sheets: int) -> None:
