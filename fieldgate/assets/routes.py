@@ -100,7 +100,7 @@ async def asset_change(uid: str, user: User, body: AssetChange, store: AssetStor
         raise Invalid({"name": [Message("A name cannot be blank.")]})
     sent = {"name": body.name, "settings": body.settings}
     if not await store.change(user.id, uid, **{name: value for name, value in sent.items() if value is not None}):
-        raise NotFound
+        raise _no_asset(uid)
     row = await owned(uid, user, store)
     version = await store.version(row.id)
     return AssetDetail(**_shown(row), content={} if version is None else version.content)
@@ -115,7 +115,7 @@ async def asset_change(uid: str, user: User, body: AssetChange, store: AssetStor
 )
 async def asset_deletion(uid: str, user: User, store: AssetStore) -> None:
     if not await store.delete(user.id, uid):
-        raise NotFound
+        raise _no_asset(uid)
 
 
 @ready(
@@ -194,8 +194,12 @@ async def owned(uid: str, caller: Caller, store: AssetStore) -> Row[Any]:
     """The asset, if the caller owns it. Whose it is otherwise is nobody's business."""
     row = None if caller.id is None else await store.one(caller.id, uid)
     if row is None:
-        raise NotFound(Message("There is no asset {uid}.", uid=uid[:50]))
+        raise _no_asset(uid)
     return row
+
+
+def _no_asset(uid: str) -> NotFound:
+    return NotFound(Message("There is no asset {uid}.", uid=uid[:50]))
 
 
 async def _version(uid: str, version: str, caller: Caller, store: AssetStore) -> Row[Any]:

@@ -39,11 +39,13 @@ class UploadedFile:
         self.data = data
 
 
-async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int) -> bytes:
-    """The whole body, refused as soon as it is known to be longer than the limit."""
+async def read_body(receive: Receive, headers: Mapping[bytes, bytes], file_limit: int | None) -> bytes:
+    """The whole body, refused as soon as it is known to hold more than a few fields, and a file where one is taken."""
+    # A file in base64 takes a third more than the file.
+    limit = SMALL if file_limit is None else file_limit * 4 // 3 + SMALL
     declared = headers.get(b"content-length", b"0")
     if declared.isdigit() and int(declared) > limit:
-        raise _too_large(limit)
+        raise _too_large() if file_limit is None else file_too_large(file_limit)
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -53,7 +55,7 @@ async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int
         chunk = event.get("body", b"")
         size += len(chunk)
         if size > limit:
-            raise _too_large(limit)
+            raise _too_large() if file_limit is None else file_too_large(file_limit)
         chunks.append(chunk)
         if not event.get("more_body"):
             return b"".join(chunks)
@@ -153,5 +155,9 @@ def _too_deep() -> BadRequest:
     return BadRequest(Message("The body is nested too deeply; at most {most} levels are taken.", most=DEEPEST))
 
 
-def _too_large(limit: int) -> TooLarge:
-    return TooLarge(Message("The body is too large; at most {limit} bytes are taken here.", limit=limit))
+def file_too_large(limit: int) -> TooLarge:
+    return TooLarge(Message("The file is too large; at most {limit} bytes are taken.", limit=limit))
+
+
+def _too_large() -> TooLarge:
+    return TooLarge(Message("The body is too large; at most {limit} bytes are taken here.", limit=SMALL))

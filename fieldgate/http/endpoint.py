@@ -175,8 +175,8 @@ class Endpoint:
         if operation.checks_forgery:
             refuse_forgery(exchange.caller, request.headers)
         if operation.body is not None:
-            limit = operation.body_limit(self._site.settings)
-            body = await bodies.read_body(request.receive, request.headers, limit)
+            file_limit = operation.file_limit(self._site.settings) if operation.file_limit else None
+            body = await bodies.read_body(request.receive, request.headers, file_limit)
             values = bodies.read_values(request.headers, body)
             exchange.asked = _with_ignored(exchange.asked, values, names(operation.body))
             exchange.body = read_fields(operation.body, values)

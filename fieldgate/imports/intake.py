@@ -9,7 +9,8 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from fieldgate.http.errors import Invalid, Problem, TooLarge
+from fieldgate.http.bodies import file_too_large
+from fieldgate.http.errors import Invalid, Problem
 from fieldgate.http.language import Message
 from fieldgate.imports.records import ImportRequest
 
@@ -49,8 +50,7 @@ def wanted(request: ImportRequest, limit: int) -> Wanted:
         raise Invalid({"name": [Message("Enter text of at most {length} characters.", length=LONGEST_NAME)]})
     if request.desired_type and request.desired_type not in TYPES:
         raise Invalid({"desired_type": [Message("Choose one of: {choices}.", choices=", ".join(TYPES))]})
-    field = "destination" if request.destination.strip() else "assetUid"
-    destination = destination_uid(field, request.destination.strip() or request.assetUid.strip())
+    destination = destination_uid(destination_field(request), request.destination.strip() or request.assetUid.strip())
     is_library = str(request.library).strip().lower() in {"true", "1", "yes"}
     meaning = (name, is_library, request.desired_type, destination)
     digest = hashlib.sha256(hashlib.sha256(data).digest() + repr(meaning).encode("utf-8", "surrogatepass")).digest()
@@ -60,6 +60,11 @@ def wanted(request: ImportRequest, limit: int) -> Wanted:
 def bare_name(name: str) -> str:
     """A name without the extension of a workbook; other dots are part of it, as in "Household 2.0 survey"."""
     return _EXTENSION.sub("", name).strip()
+
+
+def destination_field(request: ImportRequest) -> str:
+    """The field that names the destination."""
+    return "destination" if request.destination.strip() else "assetUid"
 
 
 def destination_uid(field: str, text: str) -> str | None:
@@ -90,7 +95,7 @@ def _source(request: ImportRequest, limit: int) -> tuple[bytes, str]:
     else:
         data, filename, field = _decoded(request.base64Encoded), "", "base64Encoded"
     if len(data) > limit:
-        raise TooLarge(Message("The body is too large; at most {limit} bytes are taken here.", limit=limit))
+        raise file_too_large(limit)
     if not looks_like_workbook(data):
         raise Invalid({field: [Message("This is no workbook. Send an xlsx, xls, xlsm, ods or csv file.")]})
     return data, filename

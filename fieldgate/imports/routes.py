@@ -12,7 +12,7 @@ from fieldgate.http.language import Language, Message
 from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, creation, detail, listing
 from fieldgate.http.pagination import Page, Slice
-from fieldgate.imports.intake import LONGEST_KEY, wanted
+from fieldgate.imports.intake import LONGEST_KEY, destination_field, wanted
 from fieldgate.imports.messages import INTO_COLLECTION, messages_in
 from fieldgate.imports.records import ImportAccepted, ImportFilters, ImportRecord, ImportRequest
 from fieldgate.imports.store import PROCESSING, ImportStore
@@ -44,9 +44,8 @@ _EXAMPLE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _body_limit(settings: Settings) -> int:
-    """A file in base64 takes a third more than the file, and its fields a little."""
-    return settings.max_upload * 4 // 3 + 64 * 1024
+def _file_limit(settings: Settings) -> int:
+    return settings.max_upload
 
 
 @listing(
@@ -75,7 +74,7 @@ async def import_list(
         "of it. A repeated Idempotency-Key gives the first answer again."
     ),
     tag=TAG,
-    body_limit=_body_limit,
+    file_limit=_file_limit,
     example={"uid": _UID, "url": _URL, "status": "processing"},
     refusals=(403, 404, 413, 415, 422),
 )
@@ -84,7 +83,7 @@ async def import_creation(
 ) -> Created:
     asked = wanted(body, settings.max_upload)
     if asked.destination_uid is not None:
-        await _check_destination(user, asked.destination_uid, assets)
+        await _check_destination(user, destination_field(body), asked.destination_uid, assets)
     key = exchange.headers.get(b"idempotency-key", b"").decode("latin-1").strip() or None
     if key is not None and len(key) > LONGEST_KEY:
         raise Invalid({"Idempotency-Key": [Message("Enter text of at most {length} characters.", length=LONGEST_KEY)]})
@@ -109,12 +108,12 @@ async def import_detail(uid: str, caller: Caller, language: Language, store: Imp
     return _shown(row, language)
 
 
-async def _check_destination(user: User, uid: str, assets: AssetStore) -> None:
+async def _check_destination(user: User, field: str, uid: str, assets: AssetStore) -> None:
     asset = await assets.one(user.id, uid)
     if asset is None:
         raise NotFound(Message("There is no asset {uid}.", uid=uid))
     if asset.asset_type == "collection":
-        raise Invalid({"destination": [INTO_COLLECTION]})
+        raise Invalid({field: [INTO_COLLECTION]})
 
 
 def _shown(row: Row[Any], language: Language) -> ImportRecord:

@@ -91,13 +91,17 @@ async def test_too_large_is_told_while_it_arrives(start: Start) -> None:
     async with start(max_upload=len(BOOK) - 1) as service:
         headers = await signed_in(service)
         assert (await service.client.post(PATH, headers=headers, files=FILE)).status_code == 413
+        limit = {"detail": f"The file is too large; at most {len(BOOK) - 1} bytes are taken."}
 
         async def endless() -> Any:
             for _ in range(1000):
                 yield b"x" * 10_000
 
         streamed = {**headers, "Content-Type": "multipart/form-data; boundary=x"}
-        assert (await service.client.post(PATH, headers=streamed, content=endless())).status_code == 413
+        refused = await service.client.post(PATH, headers=streamed, content=endless())
+        assert (refused.status_code, refused.json()) == (413, limit)
+        declared = await service.client.post(PATH, headers=streamed, content=b"x" * 200_000)
+        assert (declared.status_code, declared.json()) == (413, limit)
 
 
 async def test_a_repeated_post_gives_the_first_answer(service: Service) -> None:
