@@ -25,6 +25,7 @@ from fieldgate.http.origin import Origins
 from fieldgate.imports import routes as import_routes
 from fieldgate.imports.fetching import Fetcher
 from fieldgate.imports.store import ImportStore
+from fieldgate.parent import end_with_server
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.permissions.catalogue import Catalogue
 from fieldgate.settings import Settings
@@ -97,4 +98,5 @@ def create() -> Application:
     """What a worker process of `fieldgate serve` loads."""
     settings = Settings.from_environment(os.environ)
     logging.config.dictConfig(logging_config(settings.log_level))
+    end_with_server()
     return build(settings)

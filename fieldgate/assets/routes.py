@@ -117,7 +117,7 @@ async def asset_change(uid: str, user: User, body: AssetChange, store: AssetStor
 )
 async def asset_deletion(uid: str, user: User, store: AssetStore) -> None:
     if not await store.delete(user.id, uid):
-        raise NotFound
+        raise _no_asset(uid)
 
 
 @ready(
@@ -187,8 +187,12 @@ async def owned(uid: str, caller: Caller, store: AssetStore) -> Row[Any]:
     """The asset, if the caller owns it. Whose it is otherwise is nobody's business."""
     row = None if caller.id is None else await store.one(caller.id, uid)
     if row is None:
-        raise NotFound(Message("There is no asset {uid}.", uid=uid[:50]))
+        raise _no_asset(uid)
     return row
+
+
+def _no_asset(uid: str) -> NotFound:
+    return NotFound(Message("There is no asset {uid}.", uid=uid[:50]))
 
 
 async def _version(uid: str, version: str, caller: Caller, store: AssetStore) -> Row[Any]:

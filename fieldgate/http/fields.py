@@ -72,6 +72,10 @@ def _expectation(kind: Any) -> Message:
         return Message("Say true or false.")
     if kind is UploadedFile:
         return Message("Send a file.")
+    if get_origin(kind) is dict:
+        return Message("Send an object.")
+    if get_origin(kind) is list:
+        return Message("Send a list.")
     if kind is int:
         return Message("Enter a whole number.")
     if length is not None:

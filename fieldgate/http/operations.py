@@ -15,7 +15,6 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from fieldgate.http.bodies import SMALL
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.language import Message
 from fieldgate.http.links import Link
@@ -44,10 +43,6 @@ class Created(msgspec.Struct, frozen=True):
     location: Link | None = None
 
 
-def _small(_: Settings) -> int:
-    return SMALL
-
-
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """One method on one path: all that routing, the exchange, pages and the OpenAPI description need to know."""
 
@@ -69,10 +64,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     # Of an operation that writes its own answer: the type it gives, where that is no `Format`, and its schema.
     media_type: str = ""
     schema: Mapping[str, Any] = {}
-    # How much body is taken, where it is more than a few fields: asked of the settings.
-    body_limit: Callable[[Settings], int] = _small
-    # What the sender is told of it, where that is less: the body of a file is larger than the file.
-    told_limit: Callable[[Settings], int] | None = None
+    # How large a file may be, where one is taken: asked of the settings.
+    file_limit: Callable[[Settings], int] | None = None
     # False: for operators and browsers, no part of the described interface.
     described: bool = True
     # False: answered whatever the Host header says (health checks).

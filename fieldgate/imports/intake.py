@@ -2,22 +2,25 @@
 
 import base64
 import binascii
+import codecs
 import hashlib
 import re
-from codecs import getincrementaldecoder
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from fieldgate.assets.names import one_line
-from fieldgate.http.bodies import UploadedFile
-from fieldgate.http.errors import Invalid, Problem, TooLarge
+from fieldgate.http.bodies import UploadedFile, file_too_large
+from fieldgate.http.errors import Invalid, Problem
 from fieldgate.http.language import Message
 from fieldgate.imports.records import ImportRequest
 
 TYPES = ("survey", "template", "block", "question")
 LONGEST_NAME = 255
 LONGEST_KEY = 255
+LOOKED_AT = 64 * 1024  # bytes that tell what a file is
+SEPARATORS = (",", ";", "\t")
+OTHER_KINDS = ("<", "{", "[", "%PDF", "GIF8", "Rar!")  # web pages, JSON and others that can pass for text
 
 _NOT_IN_TEXT = bytes(set(range(32)) - set(b"\t\n\r"))
 _UID = re.compile(r"a[2-9A-HJ-NP-Za-km-z]{21}")
@@ -62,8 +65,7 @@ def planned(request: ImportRequest) -> Plan:
         raise Invalid({"name": [Message("Enter text of at most {length} characters.", length=LONGEST_NAME)]})
     if request.desired_type and request.desired_type not in TYPES:
         raise Invalid({"desired_type": [Message("Choose one of: {choices}.", choices=", ".join(TYPES))]})
-    field = "destination" if request.destination.strip() else "assetUid"
-    destination = destination_uid(field, request.destination.strip() or request.assetUid.strip())
+    destination = destination_uid(destination_field(request), request.destination.strip() or request.assetUid.strip())
     is_library = request.library == 1 or str(request.library).strip().lower() in {"true", "1", "yes"}
     return Plan(name, is_library, request.desired_type, destination)
 
@@ -94,6 +96,11 @@ def bare_name(name: str) -> str:
     return _EXTENSION.sub("", name).strip()
 
 
+def destination_field(request: ImportRequest) -> str:
+    """The field that names the destination."""
+    return "destination" if request.destination.strip() else "assetUid"
+
+
 def destination_uid(field: str, text: str) -> str | None:
     """The uid of an asset in an address of any host, a path, or alone."""
     if not text:
@@ -117,27 +124,35 @@ def _source(request: ImportRequest, limit: int, fetched: UploadedFile | None) ->
     else:
         data, filename, field = _decoded(request.base64Encoded), "", "base64Encoded"
     if len(data) > limit:
-        raise TooLarge(Message("The body is too large; at most {limit} bytes are taken here.", limit=limit))
+        raise file_too_large(limit)
     if not looks_like_workbook(data):
         raise Invalid({field: [Message("This is no workbook. Send an xlsx, xls, xlsm, ods or csv file.")]})
     return data, filename
 
 
 def looks_like_workbook(data: bytes) -> bool:
-    """By the first bytes: a zip archive (xlsx, xlsm, ods), an OLE2 file (xls), or text with lines or columns (csv)."""
-    if data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"\xff\xfe", b"\xfe\xff")):
+    """By the first bytes: a zip archive (xlsx, xlsm, ods), an OLE2 file (xls), or text in columns (csv)."""
+    start = data[:LOOKED_AT]
+    if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         return True
-    start = data[: 64 * 1024]
-    if b"\0" in start or not start.strip():
-        return False
+    encoding = "utf-16" if start.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     try:
-        getincrementaldecoder("utf-8")().decode(start, final=len(data) <= len(start))
+        text = codecs.getincrementaldecoder(encoding)().decode(start, final=len(data) <= LOOKED_AT)
     except UnicodeDecodeError:
         # Perhaps Windows text, which is what Excel's plain CSV is.
-        if start.translate(None, _NOT_IN_TEXT) != start:
+        if encoding == "utf-16" or start.translate(None, _NOT_IN_TEXT) != start:
             return False
-    has_lines = b"\n" in start or len(data) > len(start)
-    return has_lines and any(mark in start for mark in (b",", b";", b"\t"))
+        text = start.decode("cp1252", errors="replace")
+    return "\0" not in text and not text.lstrip().startswith(OTHER_KINDS) and _has_columns(text)
+
+
+def _has_columns(text: str) -> bool:
+    """Whether the first line is divided; or the second begins with a separator, below the name of a sheet."""
+    lines = [line for line in text.splitlines(keepends=True) if line.strip()]
+    if not lines or not lines[0].endswith(("\n", "\r")):  # nothing, or no more than a line that does not end
+        return False
+    is_divided = any(mark in lines[0] for mark in SEPARATORS)
+    return is_divided or (len(lines) > 1 and lines[1].removeprefix('""').startswith(SEPARATORS))
 
 
 def _decoded(text: str) -> bytes:

@@ -14,7 +14,7 @@ from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, creation, detail, listing
 from fieldgate.http.pagination import Page, Slice
 from fieldgate.imports.fetching import Fetcher
-from fieldgate.imports.intake import LONGEST_KEY, planned, url_digest, wanted
+from fieldgate.imports.intake import LONGEST_KEY, destination_field, planned, url_digest, wanted
 from fieldgate.imports.messages import INTO_COLLECTION, messages_in
 from fieldgate.imports.records import ImportAccepted, ImportFilters, ImportRecord, ImportRequest
 from fieldgate.imports.store import PROCESSING, ImportStore
@@ -46,9 +46,8 @@ _EXAMPLE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _body_limit(settings: Settings) -> int:
-    """A file in base64 takes a third more than the file, in a form some more for `+` and `/`; other fields a little."""
-    return settings.max_upload * 3 // 2 + 64 * 1024
+def _file_limit(settings: Settings) -> int:
+    return settings.max_upload
 
 
 @listing(
@@ -77,8 +76,7 @@ async def import_list(
         "of it. A repeated Idempotency-Key gives the first answer again."
     ),
     tag=TAG,
-    body_limit=_body_limit,
-    told_limit=lambda settings: settings.max_upload,
+    file_limit=_file_limit,
     example={"uid": _UID, "url": _URL, "status": "processing"},
     refusals=(403, 404, 413, 415, 422),
 )
@@ -100,8 +98,7 @@ async def import_creation(
     if key is not None and (known := await store.known(user.id, key, digest)):
         return _accepted(known)
     if plan.destination_uid is not None:
-        field = "destination" if body.destination.strip() else "assetUid"
-        await _check_destination(user, field, plan.destination_uid, assets)
+        await _check_destination(user, destination_field(body), plan.destination_uid, assets)
     if asked is None:
         asked = wanted(body, settings.max_upload, await fetcher.fetch(body.url, settings.max_upload))
     return _accepted(await store.take(user.id, asked, key))

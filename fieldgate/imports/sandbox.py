@@ -7,6 +7,7 @@ taken as data and nothing else: whoever got hold of it could send anything.
 
 import gc
 import multiprocessing
+import os
 import resource
 import signal
 import threading
@@ -118,6 +119,7 @@ def _why(process: ForkServerProcess, *, late: bool) -> Why:
 
 def _child(pipe: Connection, work: Callable[..., Any], arguments: tuple[Any, ...], limits: Limits) -> None:
     gc.disable()  # it is soon over, and looking for what could be freed takes a quarter of its time
+    threading.Thread(target=_end_with_worker, daemon=True).start()
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
     # A second apart: at the first limit the signal says why, at the second the process is killed without a word.
     resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds + 1))
@@ -140,6 +142,14 @@ def _answer(work: Callable[..., Any], arguments: tuple[Any, ...]) -> _Answer:
     except xlsform.Refused as refused:
         return _Answer(refusal=_Refusal(refused.error_type, refused.error, refused.problems, refused.warnings))
     return _Answer(library=read) if isinstance(read, xlsform.Library) else _Answer(form=read)
+
+
+def _end_with_worker() -> None:
+    """A worker that was killed can kill nobody, and nobody waits for the result any more."""
+    worker = multiprocessing.parent_process()
+    if worker is not None:
+        worker.join()
+        os._exit(1)
 
 
 def _plain(value: object) -> _Sentence:

@@ -79,10 +79,21 @@ async def test_changing_and_deleting(desk: Desk) -> None:
     assert (await patch(settings={})).json()["name"] == "Another", "what is not sent stays"
     for body in ({"name": "  "}, {"name": "x" * 256}, {"name": 5}, {"settings": "x"}):
         assert (await patch(**body)).status_code == 400
+    assert (await patch(settings=[])).json() == {"settings": ["Send an object."]}
+    assert (await patch(nmae="x")).headers["Fieldgate-Ignored"] == "nmae"
+    deep: dict[str, Any] = {}
+    for _ in range(50):
+        deep = {"a": deep}
+    assert (await patch(settings=deep["a"])).status_code == 400
+    assert (await patch(settings=deep["a"]["a"])).status_code == 200
+    page = await desk.service.get(f"{asset['url']}?format=api", headers=desk.headers)
+    assert page.status_code == 200
     assert (await desk.service.client.delete(asset["url"], headers=desk.headers)).status_code == 204
+    gone = {"detail": f"There is no asset {asset['uid']}."}
     for method in ("GET", "DELETE"):
-        assert (await desk.service.request(method, asset["url"], headers=desk.headers)).status_code == 404
-    assert (await patch(name="x")).status_code == 404
+        answer = await desk.service.request(method, asset["url"], headers=desk.headers)
+        assert (answer.status_code, answer.json()) == (404, gone)
+    assert ((await patch(name="x")).status_code, (await patch(name="x")).json()) == (404, gone)
 
 
 async def test_a_change_of_nothing_changes_nothing(desk: Desk) -> None:
@@ -135,6 +146,12 @@ async def test_what_has_no_xform_and_what_is_not_there(desk: Desk) -> None:
     block = await desk.asset(await desk.done(xlsx(survey=SURVEY), library="true"))
     for path in (f"{block['url']}xform/", f"{block['versions']}vNope/", f"{block['versions']}vNope/file/"):
         assert (await desk.service.get(path, headers=desk.headers)).status_code == 404
+
+
+async def test_what_an_xform_is_described_as(desk: Desk) -> None:
+    asset = await desk.asset(await desk.done(xlsx()))
+    described = await desk.service.request("OPTIONS", asset["xform_link"], headers=desk.headers)
+    assert described.json()["renders"] == ["application/xml"]
 
 
 async def test_an_asset_has_a_page(desk: Desk) -> None:

@@ -101,13 +101,17 @@ async def test_too_large_is_told_while_it_arrives(start: Start) -> None:
     async with start(max_upload=len(BOOK) - 1) as service:
         headers = await signed_in(service)
         assert (await service.client.post(PATH, headers=headers, files=FILE)).status_code == 413
+        limit = {"detail": f"The file is too large; at most {len(BOOK) - 1} bytes are taken."}
 
         async def endless() -> Any:
             for _ in range(1000):
                 yield b"x" * 10_000
 
         streamed = {**headers, "Content-Type": "multipart/form-data; boundary=x"}
-        assert (await service.client.post(PATH, headers=streamed, content=endless())).status_code == 413
+        refused = await service.client.post(PATH, headers=streamed, content=endless())
+        assert (refused.status_code, refused.json()) == (413, limit)
+        declared = await service.client.post(PATH, headers=streamed, content=b"x" * 200_000)
+        assert (declared.status_code, declared.json()) == (413, limit)
 
 
 @pytest.mark.parametrize("way", ["multipart", "form", "json"])
@@ -273,6 +277,47 @@ async def test_a_session_needs_the_pages_token_to_send(service: Service) -> None
 async def test_the_index_lists_imports_and_assets(service: Service) -> None:
     index = (await service.get("/api/v2/")).json()
     assert {"imports", "assets", "permissions"} <= set(index)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("filename*=UTF-8''na%C3%AFve.xlsx", "naïve.xlsx"),
+        ("filename=\"=?utf-8?B?bmHDr3ZlLnhsc3g=?=\"; filename*=utf-8'fr'na%C3%AFve.xlsx", "naïve.xlsx"),
+        ("filename=\"naive.xlsx\"; FileName*=iso-8859-1''na%EFve.xlsx", "naïve.xlsx"),
+        ("filename*=florb''na%C3%AFve.xlsx", "naïve.xlsx"),
+        ("filename*=UTF-8''..%2Fetc%2Fna%C3%AFve.xlsx", "naïve.xlsx"),
+        ('filename="=?utf-8?B?bmHDr3ZlLnhsc3g=?="', "naïve.xlsx"),
+        ('filename="=?utf-8?Q?na=C3=AFve?= =?utf-8?Q?_2.xlsx?="', "naïve 2.xlsx"),
+        ('filename="=?florb?B?bmHDr3ZlLnhsc3g=?="', "=?florb?B?bmHDr3ZlLnhsc3g=?="),
+        ("filename=\"a; filename*=utf-8''b.xlsx\"", "a; filename*=utf-8''b.xlsx"),
+    ],
+)
+async def test_file_names_as_clients_write_them(service: Service, written: str, expected: str) -> None:
+    headers = {**await signed_in(service), "Content-Type": "multipart/form-data; boundary=x"}
+    head = f'--x\r\nContent-Disposition: form-data; name="file"; {written}\r\n\r\n'.encode()
+    answer = await service.client.post(PATH, headers=headers, content=head + BOOK + b"\r\n--x--\r\n")
+    assert answer.status_code == 201, answer.text
+    assert (await service.get(answer.json()["url"], headers=headers)).json()["filename"] == expected
+
+
+async def test_misspelt_fields_are_named_or_refused(service: Service) -> None:
+    headers = await signed_in(service)
+    sent: dict[str, Any] = {"files": FILE, "data": {"destinaton": "x", "zzz": "1", "lastModified": "5", "name": "a"}}
+    answer = await service.client.post(f"{PATH}?q=1", headers=headers, **sent)
+    assert (answer.status_code, answer.headers["Fieldgate-Ignored"]) == (201, "q, destinaton, zzz")
+    strict = {**headers, "Prefer": "handling=strict"}
+    refused = await service.client.post(PATH, headers=strict, **sent)
+    assert refused.status_code == 400
+    assert list(refused.json()) == ["destinaton", "zzz"]
+    assert refused.json()["destinaton"] == ["There is no such field. Did you mean destination?"]
+    assert refused.json()["zzz"][0].startswith("There is no such field. Known ones: assetUid, base64Encoded, ")
+    for language in ("fr", "es", "ar"):
+        other = await service.client.post(PATH, headers={**strict, "Accept-Language": language}, **sent)
+        assert all(other.json()[name] != refused.json()[name] for name in refused.json())
+    clean = await service.client.post(PATH, headers=strict, files=FILE, data={"name": "a", "totalFiles": "1"})
+    assert (clean.status_code, clean.headers["Preference-Applied"]) == (201, "handling=strict")
+    assert "Fieldgate-Ignored" not in clean.headers
 
 
 async def test_file_names_are_only_names(service: Service) -> None:

@@ -242,7 +242,8 @@ async def test_a_form_that_does_not_compile_is_refused_with_every_problem(desk: 
             ("text", "1st", "A", None),
             ("florb", "b", "B", None),
             ("text", "c", "C", "${nope} = 1"),
-        )
+        ),
+        choices=(("list_name", "name", "label"), ("colour", None, "Red")),
     )
     url = await desk.send(broken)
     await desk.worker.work_once()
@@ -255,6 +256,11 @@ async def test_a_form_that_does_not_compile_is_refused_with_every_problem(desk: 
     assert rows >= {2, 3, 4}
     for problem in messages["problems"]:
         assert set(problem) == {"sheet", "row", "column", "code", "message"}
+    page = (await desk.service.get(f"{url}?format=api", headers=desk.headers)).text
+    shown = re.findall(r'<tr><td>(\w+)</td><td class="number">(\d+)</td>', page)
+    told = [*messages["problems"], *messages.get("warnings", [])]
+    assert shown == [(problem["sheet"], str(problem["row"])) for problem in told], "in the same order"
+    assert (shown[0][0], shown[len(messages["problems"]) - 1][0]) == ("survey", "choices")
     french = await desk.get(url, **{"Accept-Language": "fr"})
     assert french["messages"]["error"] != messages["error"], "said in the language of whoever reads it"
     assert (await desk.get("/api/v2/assets/"))["count"] == 0

@@ -41,11 +41,6 @@ class Grid(msgspec.Struct):
     rows: list[tuple[int, list[str]]]
 
 
-def looks_like_workbook(data: bytes) -> bool:
-    """By its first bytes only, so that a wrong file can be refused while the sender is still listening."""
-    return data.startswith((ZIP, OLE2)) or _looks_like_text(data)
-
-
 def read(data: bytes) -> list[Grid]:
     """All sheets of the workbook; Refused when it is none, or too large to be a form."""
     try:
@@ -128,14 +123,6 @@ def is_windows_text(data: bytes) -> bool:
     except UnicodeDecodeError:
         return True
     return False
-
-
-def _looks_like_text(data: bytes) -> bool:
-    try:
-        text = _decoded(data)
-    except UnicodeDecodeError:
-        return False
-    return "\0" not in text and any(mark in text for mark in (*SEPARATORS, "\n"))
 
 
 def _refuse_many(sheets: int) -> None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.imports.xlsform import Form, Refused, looks_like_workbook, reading, understand
+from fieldgate.imports.intake import looks_like_workbook
+from fieldgate.imports.xlsform import Form, Refused, reading, understand
 from fieldgate.imports.xlsform.reading import Grid, read
 from tests.imports.xlsform.workbooks import Rows, ods, ole2, sectioned, separated, xls, xlsm, xlsx
 
