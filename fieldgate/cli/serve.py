@@ -28,12 +28,12 @@ from fieldgate.cli.opening import data_option, open_database, prepare, settings_
 from fieldgate.db import Changes, Database, now
 from fieldgate.http.observation import logging_config
 from fieldgate.http.origin import is_inside
+from fieldgate.parent import GRACE, SERVED_BY
 from fieldgate.settings import LOOPBACK, PREFIX, Settings
 
 DEMO_USER = "demo"
 DEMO_EVENTS = 2000
 DEMO_TOKEN_LIFETIME = timedelta(days=7)
-GRACE = 30  # seconds requests under way have to finish when the service stops
 PATIENCE = 60  # seconds until a service that does not come up is worth a word
 
 
@@ -183,6 +183,7 @@ def _tell_workers(settings: Settings) -> None:
     os.environ[PREFIX + "DATA"] = str(settings.data)
     os.environ[PREFIX + "HOST"] = settings.host
     os.environ[PREFIX + "PORT"] = str(settings.port)
+    os.environ[SERVED_BY] = str(os.getpid())
 
 
 def _announce(host: str, port: int) -> None:

@@ -115,6 +115,10 @@ def _expectation(kind: Any) -> Message:
         return Message("Send a file.")
     if get_origin(kind) is tuple:
         return _expectation(get_args(kind)[0])
+    if get_origin(kind) is dict:
+        return Message("Send an object.")
+    if get_origin(kind) is list:
+        return Message("Send a list.")
     if kind is int:
         return Message("Enter a whole number.")
     if kind is datetime:

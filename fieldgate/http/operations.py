@@ -15,7 +15,6 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from fieldgate.http.bodies import SMALL
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.language import Message
 from fieldgate.http.links import Link
@@ -45,10 +44,6 @@ class Created(msgspec.Struct, frozen=True):
     location: Link | None = None
 
 
-def _small(_: Settings) -> int:
-    return SMALL
-
-
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """One method on one path: all that routing, the exchange, pages and the OpenAPI description need to know."""
 
@@ -75,8 +70,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     media_type: str = ""
     more_types: tuple[str, ...] = ()
     schema: Mapping[str, Any] = {}
-    # How much body is taken, where it is more than a few fields: asked of the settings.
-    body_limit: Callable[[Settings], int] = _small
+    # How large a file may be, where one is taken: asked of the settings.
+    file_limit: Callable[[Settings], int] | None = None
     # False: for operators and browsers, no part of the described interface.
     described: bool = True
     # False: answered whatever the Host header says (health checks).
