@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from fieldgate.http.language import Message
 from fieldgate.imports.xlsform.choice_checks import check_choices, check_selects
 from fieldgate.imports.xlsform.column_checks import check_columns, check_missing_columns
 from fieldgate.imports.xlsform.draft import Draft
@@ -26,8 +27,16 @@ def check_library(draft: Draft, findings: Findings) -> None:
     check_expressions(draft, findings)
     check_languages(draft, findings)
     check_missing_columns(draft, findings)
+    _check_empty(draft, findings)
     findings.problems = in_reading_order(findings.problems, draft)
     findings.warnings = in_reading_order(findings.warnings, draft)
+
+
+def _check_empty(draft: Draft, findings: Findings) -> None:
+    """Such a sheet would compile, and wipe the form that it replaces."""
+    if not draft.questions and not findings.problems:
+        message = Message("The sheet has no questions. Enter at least one, with its type, name and label.")
+        findings.problem("no_questions", message, draft.survey.sheet, draft.survey.header_row)
 
 
 def in_reading_order(problems: Iterable[Problem], draft: Draft) -> list[Problem]:

@@ -47,11 +47,35 @@ STANDARD = frozenset(
         "background-geopoint",
         "csv-external",
         "xml-external",
+        "phone_number",
+        "number_of_days_in_last_month",
+        "number_of_days_in_last_six_months",
+        "number_of_days_in_last_year",
+        "uri:deviceid",
+        "uri:phonenumber",
+        "uri:username",
+        "uri:email",
+        "uri:simserial",
+        "uri:subscriberid",
     }
 )
 
 # Rows of these types hold facts about the interview: nobody is asked, so they are not counted as questions.
-METADATA = frozenset({"start", "today", "end", "deviceid", "phonenumber", "audit", "username", "start-geopoint"})
+METADATA = frozenset(
+    {
+        "start",
+        "today",
+        "end",
+        "deviceid",
+        "phonenumber",
+        "audit",
+        "username",
+        "start-geopoint",
+        "uri:deviceid",
+        "uri:phonenumber",
+        "uri:username",
+    }
+)
 
 GEOGRAPHIC = frozenset({"geopoint", "geotrace", "geoshape"})
 
@@ -62,11 +86,24 @@ UNSEEN = METADATA | {
     "email",
     "simserial",
     "subscriberid",
+    "uri:email",
+    "uri:simserial",
+    "uri:subscriberid",
     "background-audio",
     "background-geopoint",
     "csv-external",
     "xml-external",
 }
+
+# A compiler knows these with spaces only. Unlike `phonenumber`, a fact of the device, `phone number` is a question.
+_SPACED = frozenset(
+    {
+        "phone_number",
+        "number_of_days_in_last_month",
+        "number_of_days_in_last_six_months",
+        "number_of_days_in_last_year",
+    }
+)
 
 LIVE_CONTAINERS = frozenset({"kobomatrix", "score", "rank"})
 LIVE_ONLY = frozenset({"score__row", "rank__level"})
@@ -84,7 +121,7 @@ _ALIASES = {
     "date_time": "datetime",
     "device_id": "deviceid",
     "imei": "deviceid",
-    "phone_number": "phonenumber",
+    "get_phone_number": "phonenumber",
     "start_time": "start",
     "end_time": "end",
     "sim_id": "simserial",
@@ -110,7 +147,7 @@ _SELECTS = {
 }
 
 _CONTAINER = re.compile(r"(begin|end)_(?:(group)|(repeat|lgroup|looped_group)|(kobomatrix|score|rank))")
-_OLD_WORDING = re.compile(r"q_(.+)|add_(.+)_prompt|get_(.+)|uri:(.+)")
+_OLD_WORDING = re.compile(r"q_(.+)|add_(.+)_prompt|get_(.+)")
 _OTHER = {("or_other",), ("or", "other"), ("or", "specify", "other")}
 _LONGEST_WORDING = 5  # words
 _LONGEST_GUESSED = 80  # characters: comparing words is slow
@@ -148,6 +185,8 @@ class QuestionType(msgspec.Struct, frozen=True):
             return f"{edge} {container if container == 'repeat' else 'group'}"
         if self.name in LIVE_ONLY:
             return "text"
+        if self.name in _SPACED:
+            return self.name.replace("_", " ")
         return " ".join(part for part in (self.name, self.list_name, "or_other" if self.or_other else None) if part)
 
 
@@ -187,7 +226,8 @@ def _select(words: list[str]) -> QuestionType | None:
 
 
 def _simple(spelling: str, words: list[str]) -> QuestionType | None:
-    if old := _OLD_WORDING.fullmatch(spelling):
+    old = _OLD_WORDING.fullmatch(spelling)
+    if old and spelling not in _ALIASES:
         spelling = next(group for group in old.groups() if group)
     name = _ALIASES.get(spelling, spelling)
     if name in STANDARD:

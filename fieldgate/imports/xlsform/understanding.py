@@ -76,7 +76,7 @@ def _library(table: Table, sheets: dict[str, Table], findings: Findings) -> Libr
 def _tables(grids: list[Grid]) -> dict[str, Table]:
     """The sheets that mean something, by what they mean. A workbook with one filled sheet needs no name for it."""
     kinds = {snake(grid.name): grid for grid in reversed(grids)}
-    filled = [grid for grid in grids if any(any(texts) for _, texts in grid.rows)] or grids
+    filled = [grid for grid in grids if any(any(texts) for _, texts in grid.rows)]
     if len(filled) == 1 and SURVEY not in kinds and LIBRARY not in kinds:
         kinds = {SURVEY: filled[0]}
     if SURVEY in kinds and LIBRARY in kinds:

@@ -27,6 +27,10 @@ def place(problem: Problem) -> Place:
 PROBLEMS: dict[str, tuple[Mapping[str, Rows], Place]] = {
     "missing_type": ({"survey": [HEADER, GOOD, [None, "age", "Age"]]}, Place("survey", 3, "type")),
     "missing_column": ({"survey": [["name", "label"], ["age", "Age"], [None, "B"]]}, Place("survey", 1, "type")),
+    "no_questions": (
+        {"survey": [[], [*HEADER, "disabled"], ["text", "a", "A", "yes"]]},
+        Place("survey", 2, None),
+    ),
     "unknown_type": ({"survey": [["Type", "name", "label"], ["txt", "a", "A"]]}, Place("survey", 2, "Type")),
     "missing_name": ({"survey": [HEADER, [], ["text", None, "A"]]}, Place("survey", 3, "name")),
     "invalid_name": ({"survey": [["type", "Name", "label"], ["text", "1st", "A"]]}, Place("survey", 2, "Name")),
@@ -311,6 +315,17 @@ def test_workbooks_that_are_no_form(sheets: Mapping[str, Rows], error_type: str)
     refusal = refused(xlsx(sheets))
     assert refusal.error_type == error_type
     assert not refusal.problems
+
+
+@pytest.mark.parametrize("kind", ["survey", "library"])
+def test_a_sheet_without_questions_replaces_nothing(kind: str) -> None:
+    for rows in ([], [HEADER], [HEADER, [None, None, " "]]):
+        assert [problem.code for problem in refused(xlsx({kind: rows, "choices": [LIST]})).problems] == ["no_questions"]
+
+
+@pytest.mark.parametrize("sheets", [{"Sheet1": []}, {"Sheet1": [], "Sheet2": [[None, " "]]}])
+def test_a_blank_workbook_is_no_form(sheets: Mapping[str, Rows]) -> None:
+    assert refused(xlsx(sheets)).error_type == "no_usable_sheet"
 
 
 def test_a_library_is_checked_too_but_for_names_and_labels() -> None:
