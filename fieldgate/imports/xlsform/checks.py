@@ -10,11 +10,13 @@ from fieldgate.imports.xlsform.expression_checks import check_expressions, check
 from fieldgate.imports.xlsform.language_checks import check_languages
 from fieldgate.imports.xlsform.name_checks import check_labels, check_names
 from fieldgate.imports.xlsform.problems import Findings, Problem
+from fieldgate.imports.xlsform.xml_checks import check_xml
 
 
 def check_form(draft: Draft, findings: Findings) -> None:
     check_names(draft, findings)
     check_labels(draft, findings)
+    check_xml(draft, findings)
     check_library(draft, findings)
 
 

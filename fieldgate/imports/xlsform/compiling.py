@@ -1,9 +1,12 @@
 """The last word: a compiler of XLSForms makes the XForm, or says why it cannot."""
 
+import logging
 import re
 from collections.abc import Mapping
 from typing import Any
+from xml.parsers.expat import ExpatError, ParserCreate
 
+from pyxform.errors import PyXFormError
 from pyxform.xls2xform import convert
 
 from fieldgate.http.language import Message
@@ -11,7 +14,9 @@ from fieldgate.imports.xlsform.draft import Draft
 from fieldgate.imports.xlsform.name_checks import ROOT
 from fieldgate.imports.xlsform.names import CHOICES, ENTITIES, EXTERNAL_CHOICES, LIVE_COLUMNS, OSM, SETTINGS, SURVEY
 from fieldgate.imports.xlsform.problems import Findings
-from fieldgate.imports.xlsform.tables import Column, Row, Table
+from fieldgate.imports.xlsform.tables import Column, Row, Table, carried
+
+log = logging.getLogger(__name__)
 
 _ROW = re.compile(r"\[row : (\d+)\]")
 _SHEET = re.compile(r"'(survey|choices|settings|entities|external_choices|osm)' sheet")
@@ -21,12 +26,31 @@ _FIRST_ROW = 2  # the compiler counts the rows of a list from here
 def compile_form(draft: Draft, fallback: str, findings: Findings) -> str:
     """The XForm, or an empty text and a problem. Any error of the compiler is about the form, for us."""
     try:
-        return str(convert(_workbook(draft, fallback), form_name=ROOT).xform)
+        xform = str(convert(_workbook(draft, fallback), form_name=ROOT).xform)
     except MemoryError:
         raise  # says something of the machine and nothing of the form
-    except Exception as error:  # The compiler lets errors of every kind out, KeyError among them.
+    except PyXFormError as error:
         _report(error, draft, findings)
         return ""
+    except Exception:  # The compiler lets errors of every kind out, KeyError among them: no author could read them.
+        log.warning("the compiler failed", exc_info=True)
+        message = Message("The form cannot be compiled. Remove what you changed last, and import it again.")
+        findings.problem("not_compiled", message, None)
+        return ""
+    _check_well_formed(xform, findings)
+    return xform
+
+
+def _check_well_formed(xform: str, findings: Findings) -> None:
+    """The compiler writes some cells into the document as they are. It declares no entities, so expat is safe."""
+    try:
+        ParserCreate(namespace_separator=" ").Parse(xform, True)
+    except ExpatError:
+        message = Message(
+            "The form cannot be written as XML. Check the columns that begin with bind, body, instance or attribute, "
+            "and the namespaces in sheet settings."
+        )
+        findings.problem("malformed_xform", message, None)
 
 
 def _workbook(draft: Draft, fallback: str) -> dict[str, Any]:
@@ -39,7 +63,7 @@ def _workbook(draft: Draft, fallback: str) -> dict[str, Any]:
     }
     for kind in (CHOICES, EXTERNAL_CHOICES, ENTITIES, OSM):
         if table := draft.sheets.get(kind):
-            workbook[kind] = [_compiled_choice(row) for row in table.rows]
+            workbook[kind] = [_compiled_choice(row, kind) for row in table.rows]
             workbook[f"{kind}_header"] = [_header(table)]
     if settings := {key: text for key, text in draft.settings.items() if not key.startswith("kobo--")}:
         workbook[SETTINGS] = [settings]
@@ -54,9 +78,9 @@ def _compiled_row(row: Row, types: Mapping[int, str]) -> dict[str, str]:
     return cells | {"type": types[row.number]}
 
 
-def _compiled_choice(row: Row) -> dict[str, str]:
+def _compiled_choice(row: Row, kind: str) -> dict[str, str]:
     """Columns of the author's own stay: filters ask for them."""
-    return {cell.column.compiled: cell.text for cell in row.cells if cell.column.key not in LIVE_COLUMNS}
+    return {cell.column.compiled: cell.text for cell in row.cells if carried(cell.column, kind)}
 
 
 def _concerns(column: Column) -> bool:
@@ -64,11 +88,11 @@ def _concerns(column: Column) -> bool:
 
 
 def _header(table: Table) -> dict[str, None]:
-    return {column.compiled: None for column in table.columns if column.key not in LIVE_COLUMNS}
+    return {column.compiled: None for column in table.columns if carried(column, table.kind)}
 
 
-def _report(error: Exception, draft: Draft, findings: Findings) -> None:
-    text = str(error) or type(error).__name__
+def _report(error: PyXFormError, draft: Draft, findings: Findings) -> None:
+    text = str(error)
     named = _SHEET.search(text)
     table = draft.sheets.get(named[1], draft.survey) if named else draft.survey
     message = Message("The form could not be compiled: {reason}", reason=text)

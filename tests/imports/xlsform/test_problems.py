@@ -95,6 +95,14 @@ PROBLEMS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         },
         Place("settings", 2, "default_language"),
     ),
+    "invalid_attribute": (
+        {"survey": [[*HEADER, "bind::a b"], GOOD, ["text", "a", "A", "x"], ["text", "b", "B", "x"]]},
+        Place("survey", 3, "bind::a b"),
+    ),
+    "undeclared_prefix": (
+        {"survey": [[*HEADER, "Bind::foo:bar"], GOOD, ["text", "a", "A", "x"]]},
+        Place("survey", 3, "Bind::foo:bar"),
+    ),
     "not_compiled": (
         {"survey": [[*HEADER, "parameters"], GOOD, ["text", "a", "A", "colour=red"]]},
         Place("survey", 3, None),
@@ -233,6 +241,62 @@ def test_what_the_compiler_says_is_passed_on_with_its_row() -> None:
     assert (in_xlsx.row, in_csv.row) == (4, 5)
 
 
+@pytest.mark.parametrize(
+    ("sheets", "code", "where"),
+    [
+        ({"survey": [HEADER, ["text", "a:b", "A"]]}, "undeclared_prefix", Place("survey", 2, "name")),
+        (
+            {"survey": [HEADER, GOOD], "settings": [["attribute::a b"], ["1"]]},
+            "invalid_attribute",
+            Place("settings", 2, "attribute::a b"),
+        ),
+        (
+            {"survey": [HEADER, GOOD], "settings": [["attribute::a:b"], ["1"]]},
+            "undeclared_prefix",
+            Place("settings", 2, "attribute::a:b"),
+        ),
+        (
+            {"survey": [HEADER, GOOD], "settings": [["name"], ["a:b"]]},
+            "undeclared_prefix",
+            Place("settings", 2, "name"),
+        ),
+        (
+            {"survey": [HEADER, GOOD], "settings": [["namespaces"], ['1a="http://x.org"']]},
+            "malformed_xform",
+            Place(None, None, None),
+        ),
+    ],
+)
+def test_an_xform_that_is_not_well_formed_is_refused(sheets: Mapping[str, Rows], code: str, where: Place) -> None:
+    assert [(problem.code, place(problem)) for problem in refused(xlsx(sheets)).problems] == [(code, where)]
+
+
+def test_prefixes_may_be_declared() -> None:
+    form = understand(
+        xlsx(
+            {
+                "survey": [[*HEADER, "bind::foo:bar"], [*GOOD, "x"], ["text", "foo:a", "A"]],
+                "settings": [["namespaces", "attribute::foo:c"], ['foo="http://x.org"', "1"]],
+            }
+        ),
+        "form",
+    )
+    assert isinstance(form, Form)
+    assert 'foo:bar="x"' in form.xform
+
+
+@pytest.mark.parametrize("header", ["1a", "a:b", "a::b", "#", "a b"])
+def test_a_column_of_choices_that_cannot_be_written_as_xml_has_no_effect(header: str) -> None:
+    sheets: Mapping[str, Rows] = {
+        "survey": [HEADER, ["select_one x", "a", "A"]],
+        "choices": [[*LIST, header], ["x", "1", "One", "remark"]],
+    }
+    form = understand(xlsx(sheets), "form")
+    assert isinstance(form, Form)
+    assert [(warning.code, warning.column) for warning in form.warnings] == [("unknown_column", header)]
+    assert "remark" not in form.xform
+
+
 def test_a_group_that_is_ended_twice_is_one_mistake() -> None:
     rows: Rows = [HEADER, ["begin group", "g", "G"], ["begin repeat", "r", "R"], GOOD, ["end group"]]
     assert [(problem.code, problem.row) for problem in refused(xlsx({"survey": rows})).problems] == [
@@ -319,7 +383,8 @@ def test_workbooks_that_are_no_form(sheets: Mapping[str, Rows], error_type: str)
 
 @pytest.mark.parametrize("kind", ["survey", "library"])
 def test_a_sheet_without_questions_replaces_nothing(kind: str) -> None:
-    for rows in ([], [HEADER], [HEADER, [None, None, " "]]):
+    empty: tuple[Rows, ...] = ([], [HEADER], [HEADER, [None, None, " "]])
+    for rows in empty:
         assert [problem.code for problem in refused(xlsx({kind: rows, "choices": [LIST]})).problems] == ["no_questions"]
 
 
