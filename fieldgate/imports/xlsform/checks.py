@@ -7,6 +7,7 @@ from fieldgate.imports.xlsform.choice_checks import check_choices, check_selects
 from fieldgate.imports.xlsform.column_checks import check_columns, check_missing_columns
 from fieldgate.imports.xlsform.draft import Draft
 from fieldgate.imports.xlsform.expression_checks import check_expressions, check_references
+from fieldgate.imports.xlsform.external_checks import check_externals
 from fieldgate.imports.xlsform.language_checks import check_languages
 from fieldgate.imports.xlsform.name_checks import check_labels, check_names
 from fieldgate.imports.xlsform.problems import Findings, Problem
@@ -17,6 +18,7 @@ def check_form(draft: Draft, findings: Findings) -> None:
     check_names(draft, findings)
     check_labels(draft, findings)
     check_xml(draft, findings)
+    check_externals(draft, findings)
     check_library(draft, findings)
 
 

@@ -1,44 +1,73 @@
 """Lists of choices, and the questions that offer them."""
 
 import re
+from pathlib import PurePath
 
 from fieldgate.http.language import Message
 from fieldgate.imports.xlsform.draft import Draft
-from fieldgate.imports.xlsform.names import CHOICES, EXTERNAL_CHOICES
+from fieldgate.imports.xlsform.names import CHOICES, EXTERNAL_CHOICES, OSM
 from fieldgate.imports.xlsform.outline import Question
 from fieldgate.imports.xlsform.problems import Findings
 from fieldgate.imports.xlsform.question_types import FROM_FILE, FROM_LIST
 from fieldgate.imports.xlsform.tables import Row, Table
 
 _FILES = (".csv", ".xml", ".geojson")
+_SUFFIXES = [[suffix] for suffix in _FILES]
 _WORD = re.compile(r"[\w.-]+")
 
 
 def check_selects(draft: Draft, findings: Findings) -> None:
-    lists = {kind: _lists(draft.sheets.get(kind)) for kind in (CHOICES, EXTERNAL_CHOICES)}
+    lists = {kind: choice_lists(draft.sheets.get(kind)) for kind in (CHOICES, EXTERNAL_CHOICES, OSM)}
     for question in draft.questions:
-        if question.type.name not in FROM_LIST | FROM_FILE:
+        if question.type.name not in FROM_LIST | FROM_FILE | {"osm"}:
             continue
-        if found := _trouble(question, lists):
+        if found := _trouble(question, lists) or _trouble_with_other(question, lists[CHOICES]):
             code, message = found
             findings.problem(code, message, draft.survey.sheet, question.row.number, draft.survey.header("type"))
+        elif found := _trouble_with_filter(question, lists[CHOICES]):
+            code, message = found
+            column = draft.survey.header("choice_filter")
+            findings.problem(code, message, draft.survey.sheet, question.row.number, column)
 
 
 def _trouble(question: Question, lists: dict[str, dict[str, int]]) -> tuple[str, Message] | None:
     kind, wanted = question.type.name, question.type.list_name
+    if kind == "osm" and (wanted is None or not lists[OSM]):
+        return None  # tags are optional
     if wanted is None:
         return "missing_choice_list", Message("Name a list of choices after {type}, as in {type} yes_no.", type=kind)
-    if kind in FROM_FILE and not wanted.endswith(_FILES):
+    if kind in FROM_FILE and PurePath(wanted).suffixes not in _SUFFIXES:
         return "unknown_choice_file", Message(
             "{file} cannot hold choices. Name a .csv, .xml or .geojson file.", file=wanted
         )
-    where = EXTERNAL_CHOICES if kind == "select_one_external" else CHOICES
+    if kind == "select_multiple" and "${" in wanted:
+        return "earlier_answers", Message(
+            "Answers given before can be offered by select_one only. Use it, or name a list of choices."
+        )
+    where = {"select_one_external": EXTERNAL_CHOICES, "osm": OSM}.get(kind, CHOICES)
     # Choices may also be the answers given before (`${name}`), or come with a file.
     if kind in FROM_FILE or "${" in wanted or wanted.endswith(_FILES) or wanted in lists[where]:
         return None
     return "unknown_choice_list", Message(
         "There is no list {list} in sheet {sheet}. Add it there, or correct its name here.", list=wanted, sheet=where
     )
+
+
+def _trouble_with_other(question: Question, lists: dict[str, int]) -> tuple[str, Message] | None:
+    if question.type.or_other and question.type.list_name not in lists:
+        return "or_other_without_list", Message(
+            "or_other needs a list in sheet choices. Name one, or remove or_other and ask for other answers yourself."
+        )
+    return None
+
+
+def _trouble_with_filter(question: Question, lists: dict[str, int]) -> tuple[str, Message] | None:
+    filtered = "choice_filter" in question.row
+    if question.type.or_other and filtered:
+        return "or_other_with_filter", Message("or_other and a choice filter exclude each other. Remove one of them.")
+    if question.type.name == "select_one_external" and not filtered and question.type.list_name not in lists:
+        return "missing_choice_filter", Message("Enter a choice filter: select_one_external cannot do without one.")
+    return None
 
 
 def check_choices(draft: Draft, findings: Findings) -> None:
@@ -93,13 +122,13 @@ def _check_unused(draft: Draft, table: Table, findings: Findings) -> None:
     """A list is used when any cell of the survey mentions it: matrices and lookups name theirs in other columns."""
     used = {word for row in draft.survey.filled() for cell in row.cells for word in _WORD.findall(cell.text)}
     used |= {question.type.list_name for question in draft.questions if question.type.list_name}
-    for listed, row in _lists(table).items():
+    for listed, row in choice_lists(table).items():
         if listed not in used:
             message = Message("No question uses the list {list}. Remove it, or name it in a question.", list=listed)
             findings.warning("unused_choice_list", message, table.sheet, row, table.header("list_name"))
 
 
-def _lists(table: Table | None) -> dict[str, int]:
+def choice_lists(table: Table | None) -> dict[str, int]:
     """Each list and the row of its first choice."""
     lists: dict[str, int] = {}
     for row in table.filled() if table else ():

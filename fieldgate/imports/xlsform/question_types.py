@@ -111,6 +111,11 @@ LIVE_ONLY = frozenset({"score__row", "rank__level"})
 FROM_FILE = frozenset({"select_one_from_file", "select_multiple_from_file"})
 FROM_LIST = frozenset({"select_one", "select_multiple", "rank", "select_one_external"})
 
+EXTERNAL = frozenset({"csv-external", "xml-external"})
+
+# Rows of these types have no place of their own in the answers, and nothing can refer to them.
+WITHOUT_NODE = EXTERNAL | {"audit"}
+
 _ALIASES = {
     "string": "text",
     "int": "integer",

@@ -46,6 +46,69 @@ PROBLEMS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         {"survey": [HEADER, ["select_one_from_file x.pdf", "a", "A"]]},
         Place("survey", 2, "type"),
     ),
+    "earlier_answers": (
+        {
+            "survey": [
+                HEADER,
+                ["begin repeat", "r", "R"],
+                GOOD,
+                ["end repeat"],
+                ["select_multiple ${good}", "a", "A"],
+            ]
+        },
+        Place("survey", 5, "type"),
+    ),
+    "missing_choice_filter": (
+        {"survey": [HEADER, ["select_one_external x", "a", "A"]], "external_choices": [LIST, ["x", "1", "One"]]},
+        Place("survey", 2, "choice_filter"),
+    ),
+    "or_other_with_filter": (
+        {
+            "survey": [[*HEADER, "Choice Filter"], ["select_one x or_other", "a", "A", "name = 1"]],
+            "choices": [LIST, ["x", "1", "One"]],
+        },
+        Place("survey", 2, "Choice Filter"),
+    ),
+    "or_other_without_list": (
+        {
+            "survey": [
+                HEADER,
+                ["begin repeat", "r", "R"],
+                GOOD,
+                ["end repeat"],
+                ["select_one ${good} or_other", "a", "A"],
+            ]
+        },
+        Place("survey", 5, "type"),
+    ),
+    "external_in_repeat": (
+        {"survey": [HEADER, ["begin repeat", "r", "R"], GOOD, ["csv-external", "f"], ["end repeat"]]},
+        Place("survey", 4, "type"),
+    ),
+    "duplicate_instance": (
+        {
+            "survey": [
+                HEADER,
+                ["csv-external", "f"],
+                ["begin group", "g", "G"],
+                GOOD,
+                ["xml-external", "f"],
+                ["end group"],
+            ]
+        },
+        Place("survey", 5, "name"),
+    ),
+    "deep_nesting": (
+        {
+            "survey": [
+                HEADER,
+                *(["begin group", f"g{n}", "G"] for n in range(1500)),
+                GOOD,
+                *([["end group"]] * 1500),
+            ]
+        },
+        Place("survey", 102, "type"),
+    ),
     "missing_list_name": (
         {"survey": [HEADER, ["select_one x", "a", "A"]], "choices": [LIST, ["x", "1", "One"], [None, "2", "Two"]]},
         Place("choices", 3, "list_name"),
@@ -295,6 +358,49 @@ def test_a_column_of_choices_that_cannot_be_written_as_xml_has_no_effect(header:
     assert isinstance(form, Form)
     assert [(warning.code, warning.column) for warning in form.warnings] == [("unknown_column", header)]
     assert "remark" not in form.xform
+
+
+def test_what_breaks_the_compiler_is_not_said_in_its_words(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*arguments: object, **named: object) -> None:
+        raise KeyError("l")
+
+    monkeypatch.setattr("fieldgate.imports.xlsform.compiling.convert", broken)
+    (problem,) = refused(xlsx({"survey": [HEADER, GOOD]})).problems
+    assert problem.code == "not_compiled"
+    assert str(problem.message).startswith("The form cannot be compiled.")
+    assert "KeyError" in caplog.text
+
+
+def test_groups_may_be_nested_a_hundred_times() -> None:
+    begins = [["begin group", f"g{number}", "G"] for number in range(100)]
+    assert isinstance(understand(xlsx({"survey": [HEADER, *begins, GOOD, *([["end group"]] * 100)]}), "form"), Form)
+
+
+@pytest.mark.parametrize(
+    ("rows", "row", "column"),
+    [
+        ([["csv-external", "f"], ["select_one_from_file f.xml", "a", "A"]], 3, "type"),
+        ([["csv-external", "x"], ["select_one x", "a", "A"]], 2, "name"),
+        ([["select_one_from_file x.csv", "a", "A"], ["select_one x", "b", "B"]], 2, "type"),
+    ],
+)
+def test_files_and_lists_have_different_names(rows: Rows, row: int, column: str) -> None:
+    (problem,) = refused(xlsx({"survey": [HEADER, *rows], "choices": [LIST, ["x", "1", "One"]]})).problems
+    assert (problem.code, problem.row, problem.column) == ("duplicate_instance", row, column)
+
+
+def test_one_file_may_be_used_twice() -> None:
+    rows: Rows = [HEADER, ["csv-external", "f"], *(["select_one_from_file f.csv", name, "A"] for name in "ab")]
+    assert isinstance(understand(xlsx({"survey": rows}), "form"), Form)
+
+
+def test_tags_of_osm_questions_are_looked_for_where_there_is_such_a_sheet() -> None:
+    survey: Rows = [HEADER, ["osm x", "a", "A"]]
+    assert isinstance(understand(xlsx({"survey": survey}), "form"), Form)
+    (problem,) = refused(xlsx({"survey": survey, "osm": [LIST, ["y", "1", "One"]]})).problems
+    assert problem.code == "unknown_choice_list"
 
 
 def test_a_group_that_is_ended_twice_is_one_mistake() -> None:
