@@ -6,11 +6,14 @@ from fieldgate.http.language import Message
 from fieldgate.imports.xlsform.choice_checks import check_choices, check_selects
 from fieldgate.imports.xlsform.column_checks import check_columns, check_missing_columns
 from fieldgate.imports.xlsform.draft import Draft
+from fieldgate.imports.xlsform.entity_checks import check_entities
 from fieldgate.imports.xlsform.expression_checks import check_expressions, check_references
 from fieldgate.imports.xlsform.external_checks import check_externals
 from fieldgate.imports.xlsform.language_checks import check_languages
 from fieldgate.imports.xlsform.name_checks import check_labels, check_names
+from fieldgate.imports.xlsform.parameter_checks import check_parameters
 from fieldgate.imports.xlsform.problems import Findings, Problem
+from fieldgate.imports.xlsform.trigger_checks import check_triggers
 from fieldgate.imports.xlsform.xml_checks import check_xml
 
 
@@ -19,6 +22,7 @@ def check_form(draft: Draft, findings: Findings) -> None:
     check_labels(draft, findings)
     check_xml(draft, findings)
     check_externals(draft, findings)
+    check_entities(draft, findings)
     check_library(draft, findings)
 
 
@@ -27,6 +31,8 @@ def check_library(draft: Draft, findings: Findings) -> None:
     check_columns(draft, findings)
     check_selects(draft, findings)
     check_choices(draft, findings)
+    check_parameters(draft, findings)
+    check_triggers(draft, findings)
     check_references(draft, findings)
     check_expressions(draft, findings)
     check_languages(draft, findings)

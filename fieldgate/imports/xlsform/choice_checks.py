@@ -74,15 +74,18 @@ def check_choices(draft: Draft, findings: Findings) -> None:
     table = draft.choices
     if table is None:
         return
+    translated = any(column.key == "label" and column.language for column in table.columns)
+    labelled = {question.type.list_name for question in draft.questions if question.type.or_other and translated}
     for row in table.filled():
-        _check_complete(table, row, findings)
+        _check_complete(table, row, labelled, findings)
     if not draft.allows("allow_choice_duplicates"):
         _check_duplicates(table, findings)
     _check_spaces(draft, table, findings)
     _check_unused(draft, table, findings)
 
 
-def _check_complete(table: Table, row: Row, findings: Findings) -> None:
+def _check_complete(table: Table, row: Row, labelled: set[str | None], findings: Findings) -> None:
+    """Choices to which a translated "Other" is added must be translated themselves."""
     if not any(key in row for key in ("list_name", "name", "label")):
         return  # a remark of the author's, which nothing reads
     if "list_name" not in row:
@@ -93,7 +96,8 @@ def _check_complete(table: Table, row: Row, findings: Findings) -> None:
         findings.problem("missing_choice_name", message, table.sheet, row.number, table.header("name"))
     if "label" not in row:
         message = Message("This choice has no label. Enter what people should read.")
-        findings.warning("missing_choice_label", message, table.sheet, row.number, table.header("label"))
+        found = findings.problem if row.text("list_name") in labelled else findings.warning
+        found("missing_choice_label", message, table.sheet, row.number, table.header("label"))
 
 
 def _check_duplicates(table: Table, findings: Findings) -> None:

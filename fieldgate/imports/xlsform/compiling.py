@@ -19,6 +19,7 @@ from fieldgate.imports.xlsform.tables import Column, Row, Table, carried
 log = logging.getLogger(__name__)
 
 _ROW = re.compile(r"\[row : (\d+)\]")
+_PREFIX = re.compile(r"^\[row : \w+\]\s*")
 _SHEET = re.compile(r"'(survey|choices|settings|entities|external_choices|osm)' sheet")
 _FIRST_ROW = 2  # the compiler counts the rows of a list from here
 
@@ -95,7 +96,7 @@ def _report(error: PyXFormError, draft: Draft, findings: Findings) -> None:
     text = str(error)
     named = _SHEET.search(text)
     table = draft.sheets.get(named[1], draft.survey) if named else draft.survey
-    message = Message("The form could not be compiled: {reason}", reason=text)
+    message = Message("The form could not be compiled: {reason}", reason=_PREFIX.sub("", text))
     findings.problem("not_compiled", message, table.sheet if named or _ROW.search(text) else None, _row(text, table))
 
 

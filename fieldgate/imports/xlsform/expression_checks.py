@@ -9,6 +9,7 @@ from fieldgate.imports.xlsform.expressions import examine, references
 from fieldgate.imports.xlsform.names import CHOICES, ENTITIES, EXPRESSIONS, SETTINGS, TRANSLATABLE
 from fieldgate.imports.xlsform.outline import NO, YES, active
 from fieldgate.imports.xlsform.problems import Findings
+from fieldgate.imports.xlsform.question_types import WITHOUT_NODE
 from fieldgate.imports.xlsform.tables import Cell, Row, Table
 
 _ALWAYS_THERE = frozenset({"instanceID"})
@@ -19,6 +20,7 @@ _ENTITY_EXPRESSIONS = frozenset({"label", "create_if", "update_if", "entity_id"}
 def check_references(draft: Draft, findings: Findings) -> None:
     """A name that is used twice, in two groups, may exist but cannot be referred to."""
     names = _names(draft)
+    without_node = {question.name for question in draft.questions if question.type.name in WITHOUT_NODE}
     for table, row, cell in _cells_that_refer(draft):
         found = references(cell.text)
         place = (table.sheet, row.number, cell.column.header)
@@ -28,7 +30,10 @@ def check_references(draft: Draft, findings: Findings) -> None:
             )
             findings.problem("broken_reference", message, *place)
         for name in dict.fromkeys(found.names):
-            if name not in names and name not in _ALWAYS_THERE:
+            if name in without_node and name not in names:
+                message = Message("{name} has no answer to refer to. Remove the reference.", name=name)
+                findings.problem("reference_without_answer", message, *place)
+            elif name not in names and name not in _ALWAYS_THERE:
                 message = Message("No question is named {name}. Correct the reference, or add the question.", name=name)
                 findings.problem("unknown_reference", message, *place)
             elif names[name] > 1:
@@ -42,7 +47,8 @@ def check_references(draft: Draft, findings: Findings) -> None:
 
 def _names(draft: Draft) -> Counter[str]:
     """In how many groups each name is used. Rows whose type is unknown count: their mistake is another one."""
-    names = Counter(name for name, _ in {(question.name, question.inside) for question in draft.questions} if name)
+    answered = (question for question in draft.questions if question.type.name not in WITHOUT_NODE)
+    names = Counter(name for name, _ in {(question.name, question.inside) for question in answered} if name)
     understood = {question.row.number for question in draft.questions}
     for row in active(draft.survey):
         name = row.text("name")

@@ -21,6 +21,12 @@ def check_xml(draft: Draft, findings: Findings) -> None:
                 name=name,
             )
             findings.problem("invalid_attribute", message, table.sheet, row.number, header)
+    for name, table, row, header in _elements(draft):
+        if table.kind == SETTINGS and not is_xml_name(name):
+            message = Message(
+                "{name} cannot be a name. Begin with a letter or _ and use letters, digits, _, - and . only.", name=name
+            )
+            findings.problem("invalid_name", message, table.sheet, row.number, header)
     for name, table, row, header in (*_attributes(draft), *_elements(draft)):
         prefix = undeclared_prefix(name, declared)
         if prefix is not None and is_xml_name(name):

@@ -12,6 +12,7 @@ from tests.imports.xlsform.workbooks import Rows, sectioned, xlsx
 HEADER = ["type", "name", "label"]
 GOOD = ["text", "good", "Good"]
 LIST = ["list_name", "name", "label"]
+TREES: list[list[str]] = [["list_name", "label"], ["trees", "Tree"]]
 
 
 class Place(NamedTuple):
@@ -167,8 +168,100 @@ PROBLEMS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         Place("survey", 3, "Bind::foo:bar"),
     ),
     "not_compiled": (
-        {"survey": [[*HEADER, "parameters"], GOOD, ["text", "a", "A", "colour=red"]]},
+        {"survey": [[*HEADER, "parameters"], GOOD, ["range", "a", "A", "step=0"]]},
         Place("survey", 3, None),
+    ),
+    "broken_parameters": (
+        {"survey": [[*HEADER, "Parameters"], ["integer", "a", "A", "rows"]]},
+        Place("survey", 2, "Parameters"),
+    ),
+    "unknown_parameter": (
+        {"survey": [[*HEADER, "parameters"], ["text", "a", "A", "colour=red"]]},
+        Place("survey", 2, "parameters"),
+    ),
+    "invalid_parameter": (
+        {"survey": [[*HEADER, "parameters"], ["image", "a", "A", "max-pixels=many"]]},
+        Place("survey", 2, "parameters"),
+    ),
+    "missing_trigger": ({"survey": [HEADER, GOOD, ["background-geopoint", "a"]]}, Place("survey", 3, "trigger")),
+    "broken_trigger": (
+        {"survey": [[*HEADER, "trigger"], GOOD, ["text", "a", "A", "good"]]},
+        Place("survey", 3, "trigger"),
+    ),
+    "group_as_trigger": (
+        {
+            "survey": [
+                [*HEADER, "trigger"],
+                ["begin group", "g", "G"],
+                GOOD,
+                ["end group"],
+                ["text", "a", "A", "${good}, ${g}"],
+            ]
+        },
+        Place("survey", 5, "trigger"),
+    ),
+    "missing_image": (
+        {"survey": [[*HEADER, "media::big-image"], ["text", "a", "A", "a.png"]]},
+        Place("survey", 2, "media::image"),
+    ),
+    "reference_without_answer": (
+        {"survey": [HEADER, ["csv-external", "f"], ["note", "n", "See ${f}"]]},
+        Place("survey", 3, "label"),
+    ),
+    "missing_entities": ({"survey": [[*HEADER, "save_to"], [*GOOD, "x"]]}, Place("survey", 2, "save_to")),
+    "unknown_entity_list": (
+        {"survey": [[*HEADER, "save_to"], [*GOOD, "birds#x"]], "entities": TREES},
+        Place("survey", 2, "save_to"),
+    ),
+    "ambiguous_save_to": (
+        {"survey": [[*HEADER, "save_to"], [*GOOD, "x"]], "entities": [*TREES, ["birds", "Bird"]]},
+        Place("survey", 2, "save_to"),
+    ),
+    "invalid_save_to": (
+        {"survey": [[*HEADER, "save_to"], [*GOOD, "Name"]], "entities": TREES},
+        Place("survey", 2, "save_to"),
+    ),
+    "duplicate_save_to": (
+        {"survey": [[*HEADER, "save_to"], [*GOOD, "x"], ["text", "a", "A", "trees#x"]], "entities": TREES},
+        Place("survey", 3, "save_to"),
+    ),
+    "save_to_of_group": (
+        {
+            "survey": [[*HEADER, "save_to"], ["begin group", "g", "G", "x"], GOOD, ["end group"]],
+            "entities": TREES,
+        },
+        Place("survey", 2, "save_to"),
+    ),
+    "missing_entity_list": (
+        {"survey": [HEADER, GOOD], "entities": [["list_name", "label"], [None, "Tree"]]},
+        Place("entities", 2, "list_name"),
+    ),
+    "invalid_entity_list": (
+        {"survey": [HEADER, GOOD], "entities": [["list_name", "label"], ["tr.ees", "Tree"]]},
+        Place("entities", 2, "list_name"),
+    ),
+    "duplicate_entity_list": (
+        {"survey": [HEADER, GOOD], "entities": [*TREES, ["trees", "Tree"]]},
+        Place("entities", 3, "list_name"),
+    ),
+    "missing_entity_label": (
+        {"survey": [HEADER, GOOD], "entities": [["list_name", "label"], ["trees"]]},
+        Place("entities", 2, "label"),
+    ),
+    "missing_entity_id": (
+        {"survey": [HEADER, GOOD], "entities": [["list_name", "label", "update_if"], ["trees", "Tree", "1 = 1"]]},
+        Place("entities", 2, "entity_id"),
+    ),
+    "missing_update_if": (
+        {
+            "survey": [HEADER, GOOD],
+            "entities": [["list_name", "create_if", "entity_id"], ["trees", "1 = 1", "${good}"]],
+        },
+        Place("entities", 2, "update_if"),
+    ),
+    "unknown_entity_column": (
+        {"survey": [HEADER, GOOD], "entities": [["list_name", "label", "Colour"], ["trees", "Tree", "green"]]},
+        Place("entities", 2, "Colour"),
     ),
 }
 
@@ -297,10 +390,10 @@ def test_a_type_that_resembles_none_gets_no_guess() -> None:
 
 
 def test_what_the_compiler_says_is_passed_on_with_its_row() -> None:
-    survey: Rows = [[*HEADER, "parameters"], GOOD, [], ["text", "a", "A", "colour=red"]]
+    survey: Rows = [[*HEADER, "parameters"], GOOD, [], ["range", "a", "A", "step=0"]]
     (in_xlsx,) = refused(xlsx({"survey": survey})).problems
     (in_csv,) = refused(sectioned({"survey": survey})).problems
-    assert "colour" in str(in_xlsx.message)
+    assert str(in_xlsx.message).startswith("The form could not be compiled: On the 'survey' sheet, the 'parameters'")
     assert (in_xlsx.row, in_csv.row) == (4, 5)
 
 
@@ -358,6 +451,83 @@ def test_a_column_of_choices_that_cannot_be_written_as_xml_has_no_effect(header:
     assert isinstance(form, Form)
     assert [(warning.code, warning.column) for warning in form.warnings] == [("unknown_column", header)]
     assert "remark" not in form.xform
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "codes"),
+    [
+        ("text", "rows = 3", []),
+        ("text", "rows=3=4", ["broken_parameters"]),
+        ("integer", "anything=goes", []),
+        ("select_one x", "randomize=true, seed=3", []),
+        ("select_one x", "randomize=maybe", ["invalid_parameter"]),
+        ("rank x", "seed=3", ["invalid_parameter"]),
+        ("range", "start=one; finish=2", ["invalid_parameter", "unknown_parameter"]),
+        ("audio", "quality=external", []),
+        ("background-audio", "quality=external", ["invalid_parameter"]),
+        ("geotrace", "incremental=no", ["invalid_parameter"]),
+        ("select_one_from_file x.csv", "value=Key label=Text", []),
+        ("select_one_from_file x.csv", "value=a*", ["invalid_parameter"]),
+        ("audit", "location-priority=balanced", ["invalid_parameter"]),
+        ("audit", "location-priority=balanced location-min-interval=1 location-max-age=2", []),
+    ],
+)
+def test_parameters(kind: str, parameters: str, codes: list[str]) -> None:
+    header = ["type", "name", "label", "parameters"]
+    row = [kind, None if kind == "audit" else "a", "A", parameters]
+    sheets: Mapping[str, Rows] = {"survey": [header, row, GOOD]}
+    if kind.endswith(" x"):
+        sheets = {**sheets, "choices": [LIST, ["x", "1", "One"]]}
+    if codes:
+        assert sorted(problem.code for problem in refused(xlsx(sheets)).problems) == codes
+    else:
+        assert isinstance(understand(xlsx(sheets), "form"), Form)
+
+
+@pytest.mark.parametrize(
+    ("rows", "row"),
+    [
+        ([["select_one x or_other", "a", "A"], ["text", "a_other", "B"]], 3),
+        ([["text", "r_count", "A"], ["begin repeat", "r", "R", "1 + 1"], GOOD, ["end repeat"]], 2),
+    ],
+)
+def test_names_that_a_compiler_makes_are_taken(rows: Rows, row: int) -> None:
+    sheets: Mapping[str, Rows] = {"survey": [[*HEADER, "repeat_count"], *rows], "choices": [LIST, ["x", "1", "One"]]}
+    (problem,) = refused(xlsx(sheets)).problems
+    assert (problem.code, problem.row, problem.column) == ("duplicate_name", row, "name")
+
+
+def test_the_root_of_a_form_may_have_another_name() -> None:
+    repeat: Rows = [HEADER, ["begin repeat", "data", "R"], GOOD, ["end repeat"]]
+    assert isinstance(understand(xlsx({"survey": repeat, "settings": [["name"], ["root"]]}), "form"), Form)
+    for settings in ([], [["name"], ["data"]]):
+        (problem,) = refused(xlsx({"survey": repeat, "settings": settings})).problems
+        assert (problem.code, problem.row) == ("reserved_name", 2)
+    (problem,) = refused(xlsx({"survey": [HEADER, GOOD], "settings": [["name"], ["1 x"]]})).problems
+    assert (problem.code, place(problem)) == ("invalid_name", Place("settings", 2, "name"))
+
+
+def test_an_audit_is_called_audit() -> None:
+    (problem,) = refused(xlsx({"survey": [HEADER, ["audit", "log"], GOOD]})).problems
+    assert (problem.code, place(problem)) == ("invalid_name", Place("survey", 2, "name"))
+
+
+@pytest.mark.parametrize(("default", "calculated"), [("3", False), ("now()", True)])
+def test_a_default_that_is_a_formula_calculates(default: str, calculated: bool) -> None:
+    data = xlsx({"survey": [[*HEADER, "default"], ["calculate", "a", None, default]]})
+    if calculated:
+        assert isinstance(understand(data, "form"), Form)
+    else:
+        assert [problem.code for problem in refused(data).problems] == ["missing_calculation"]
+
+
+def test_choices_with_a_translated_other_need_labels() -> None:
+    sheets: Mapping[str, Rows] = {
+        "survey": [HEADER, ["select_one x or_other", "a", "A"]],
+        "choices": [["list_name", "name", "label::French (fr)"], ["x", "1", "Un"], ["x", "2"]],
+    }
+    (problem,) = refused(xlsx(sheets)).problems
+    assert (problem.code, place(problem)) == ("missing_choice_label", Place("choices", 3, "label::French (fr)"))
 
 
 def test_what_breaks_the_compiler_is_not_said_in_its_words(
