@@ -90,14 +90,20 @@ def _check_complete(table: Table, row: Row, labelled: set[str | None], findings:
         return  # a remark of the author's, which nothing reads
     if "list_name" not in row:
         message = Message("Enter the name of the list that this choice belongs to.")
-        findings.problem("missing_list_name", message, table.sheet, row.number, table.header("list_name"))
+        findings.warning("missing_list_name", message, table.sheet, row.number, table.header("list_name"))
+        return  # nothing can offer it
     if "name" not in row:
         message = Message("Give this choice a name: it is what answers are stored as.")
         findings.problem("missing_choice_name", message, table.sheet, row.number, table.header("name"))
-    if "label" not in row:
+    if "label" not in row and not (_has_media(row) and row.text("list_name") not in labelled):
         message = Message("This choice has no label. Enter what people should read.")
         found = findings.problem if row.text("list_name") in labelled else findings.warning
         found("missing_choice_label", message, table.sheet, row.number, table.header("label"))
+
+
+def _has_media(row: Row) -> bool:
+    """A picture says as much as a label."""
+    return any(cell.column.key.startswith("media::") for cell in row.cells)
 
 
 def _check_duplicates(table: Table, findings: Findings) -> None:

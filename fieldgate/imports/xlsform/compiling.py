@@ -11,17 +11,17 @@ from pyxform.xls2xform import convert
 
 from fieldgate.http.language import Message
 from fieldgate.imports.xlsform.draft import Draft
+from fieldgate.imports.xlsform.languages import languages, meant
 from fieldgate.imports.xlsform.name_checks import ROOT
 from fieldgate.imports.xlsform.names import CHOICES, ENTITIES, EXTERNAL_CHOICES, LIVE_COLUMNS, OSM, SETTINGS, SURVEY
 from fieldgate.imports.xlsform.problems import Findings
-from fieldgate.imports.xlsform.tables import Column, Row, Table, carried
+from fieldgate.imports.xlsform.tables import FIRST_ROW, Column, Row, Table, carried
 
 log = logging.getLogger(__name__)
 
 _ROW = re.compile(r"\[row : (\d+)\]")
 _PREFIX = re.compile(r"^\[row : \w+\]\s*")
 _SHEET = re.compile(r"'(survey|choices|settings|entities|external_choices|osm)' sheet")
-_FIRST_ROW = 2  # the compiler counts the rows of a list from here
 
 
 def compile_form(draft: Draft, fallback: str, findings: Findings) -> str:
@@ -64,9 +64,12 @@ def _workbook(draft: Draft, fallback: str) -> dict[str, Any]:
     }
     for kind in (CHOICES, EXTERNAL_CHOICES, ENTITIES, OSM):
         if table := draft.sheets.get(kind):
-            workbook[kind] = [_compiled_choice(row, kind) for row in table.rows]
+            workbook[kind] = [_compiled_choice(row, kind) for row in _compiled_rows(table)]
             workbook[f"{kind}_header"] = [_header(table)]
     if settings := {key: text for key, text in draft.settings.items() if not key.startswith("kobo--")}:
+        if default := settings.get("default_language"):
+            found = languages((draft.survey, draft.choices), default)
+            settings["default_language"] = meant(default, found) or default
         workbook[SETTINGS] = [settings]
         workbook[f"{SETTINGS}_header"] = [dict.fromkeys(settings)]
     return workbook
@@ -102,5 +105,11 @@ def _report(error: PyXFormError, draft: Draft, findings: Findings) -> None:
 
 def _row(text: str, table: Table) -> int | None:
     found = _ROW.search(text)
-    index = int(found[1]) - _FIRST_ROW if found else -1
-    return table.rows[index].number if 0 <= index < len(table.rows) else None
+    index = int(found[1]) - FIRST_ROW if found else -1
+    rows = _compiled_rows(table)
+    return rows[index].number if 0 <= index < len(rows) else None
+
+
+def _compiled_rows(table: Table) -> list[Row]:
+    """Blank rows are passed on, so that places can be counted; among entities they would be taken for mistakes."""
+    return list(table.filled()) if table.kind == ENTITIES else table.rows

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 
 from fieldgate.http.language import Message
 from fieldgate.imports.xlsform.draft import Draft
@@ -9,9 +10,11 @@ from fieldgate.imports.xlsform.expressions import examine, references
 from fieldgate.imports.xlsform.names import CHOICES, ENTITIES, EXPRESSIONS, SETTINGS, TRANSLATABLE
 from fieldgate.imports.xlsform.outline import NO, YES, active
 from fieldgate.imports.xlsform.problems import Findings
-from fieldgate.imports.xlsform.question_types import WITHOUT_NODE
-from fieldgate.imports.xlsform.tables import Cell, Row, Table
+from fieldgate.imports.xlsform.question_types import FROM_FILE, FROM_LIST, WITHOUT_NODE, QuestionType
+from fieldgate.imports.xlsform.tables import FIRST_ROW, Cell, Row, Table
+from fieldgate.imports.xlsform.xml_names import declared_prefixes
 
+_EMPTY = "${}"
 _ALWAYS_THERE = frozenset({"instanceID"})
 _SETTING_EXPRESSIONS = frozenset({"instance_name"})
 _ENTITY_EXPRESSIONS = frozenset({"label", "create_if", "update_if", "entity_id"})
@@ -25,6 +28,8 @@ def check_references(draft: Draft, findings: Findings) -> None:
         found = references(cell.text)
         place = (table.sheet, row.number, cell.column.header)
         for text in found.malformed:
+            if text == _EMPTY and cell.column.key in TRANSLATABLE:
+                continue  # people read it as it is
             message = Message(
                 "{reference} is not a reference. Write ${{name}} with the name of a question.", reference=text
             )
@@ -54,15 +59,22 @@ def _names(draft: Draft) -> Counter[str]:
         name = row.text("name")
         if name and row.number not in understood:
             names.setdefault(name, 1)
+    unnamed = {
+        question.row.number for question in draft.questions if question.type.name == "note" and not question.name
+    }
+    for place, row in enumerate(draft.survey.rows, FIRST_ROW):
+        if row.number in unnamed:
+            names[f"generated_note_name_{place}"] = 1  # as a compiler calls it
     return names
 
 
 def check_expressions(draft: Draft, findings: Findings) -> None:
+    prefixes = declared_prefixes(draft.settings.get("namespaces", ""))
     for table, row, cell in _cells_with_expressions(draft):
         place = (table.sheet, row.number, cell.column.header)
         if references(cell.text).malformed:
             continue  # reported already, and the reason why the rest cannot be read
-        expression = examine(cell.text)
+        expression = examine(cell.text, prefixes)
         if expression.broken:
             message = Message("This formula cannot be read. Check its brackets, quotes and operators.")
             findings.problem("broken_expression", message, *place)
@@ -74,7 +86,7 @@ def check_expressions(draft: Draft, findings: Findings) -> None:
 def _cells_that_refer(draft: Draft) -> Iterator[tuple[Table, Row, Cell]]:
     """Names cannot refer; in choices only what people read can, the rest being data."""
     for row in active(draft.survey):
-        for cell in row.cells:
+        for cell in row.cells if "type" in row else ():
             if "${" in cell.text and cell.column.known and cell.column.key != "name":
                 yield draft.survey, row, cell
     for kind in (CHOICES, SETTINGS, ENTITIES):
@@ -86,11 +98,26 @@ def _cells_that_refer(draft: Draft) -> Iterator[tuple[Table, Row, Cell]]:
 
 
 def _cells_with_expressions(draft: Draft) -> Iterator[tuple[Table, Row, Cell]]:
-    asked: list[tuple[Table, frozenset[str]]] = [(draft.survey, EXPRESSIONS)]
-    asked += [(table, _SETTING_EXPRESSIONS) for kind, table in draft.sheets.items() if kind == SETTINGS]
-    asked += [(table, _ENTITY_EXPRESSIONS) for kind, table in draft.sheets.items() if kind == ENTITIES]
-    for table, keys in asked:
-        for row in table.filled():
-            for cell in row.cells:
-                if cell.column.key in keys and cell.text.lower() not in YES | NO:
-                    yield table, row, cell
+    """Only those that something comes of: what stands in a column that does not concern its row is never read."""
+    for question in draft.questions:
+        for cell in question.row.cells:
+            if cell.column.key in EXPRESSIONS and _concerns(cell.column.key, question.type) and _is_formula(cell):
+                yield draft.survey, question.row, cell
+    if settings := draft.sheets.get(SETTINGS):
+        for row in islice(settings.filled(), 1):
+            yield from ((settings, row, cell) for cell in row.cells if cell.column.key in _SETTING_EXPRESSIONS)
+    if entities := draft.sheets.get(ENTITIES):
+        for row in entities.filled():
+            yield from ((entities, row, cell) for cell in row.cells if cell.column.key in _ENTITY_EXPRESSIONS)
+
+
+def _concerns(key: str, kind: QuestionType) -> bool:
+    if key == "choice_filter":
+        return kind.name in FROM_LIST | FROM_FILE
+    if key == "repeat_count":
+        return kind.begins == "repeat"
+    return not kind.ends
+
+
+def _is_formula(cell: Cell) -> bool:
+    return cell.text.lower() not in YES | NO

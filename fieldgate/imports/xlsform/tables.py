@@ -13,6 +13,8 @@ from fieldgate.imports.xlsform.names import ALIASES, CHOICES, COLUMNS, LIVE_COLU
 from fieldgate.imports.xlsform.reading import Grid
 from fieldgate.imports.xlsform.xml_names import is_xml_name
 
+FIRST_ROW = 2  # a compiler counts the rows of a sheet from here, wherever its header stands
+
 
 class Column(msgspec.Struct, frozen=True):
     """`header` is the author's, `key` is ours; a translated column also has a language."""

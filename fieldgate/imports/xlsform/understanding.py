@@ -19,6 +19,8 @@ from fieldgate.imports.xlsform.reading import Grid, read
 from fieldgate.imports.xlsform.summary import summarise
 from fieldgate.imports.xlsform.tables import Table
 
+_LIKELY_SLIP = 0.8  # of 1, which means the same word: `choises` is one, `notes` is none
+
 
 class Form(msgspec.Struct):
     """A survey sheet understood."""
@@ -94,7 +96,9 @@ def _check_sheet_names(grids: list[Grid], sheets: dict[str, Table], findings: Fi
     for grid in grids:
         kind = snake(grid.name)
         if kind not in sheets and not kind.startswith("_"):
-            for guess in get_close_matches(kind, sorted(SHEETS - sheets.keys() - {SURVEY, LIBRARY}), n=1):
+            for guess in get_close_matches(
+                kind, sorted(SHEETS - sheets.keys() - {SURVEY, LIBRARY}), n=1, cutoff=_LIKELY_SLIP
+            ):
                 message = Message("This sheet is not used. Rename it {name} if it belongs to the form.", name=guess)
                 findings.warning("unused_sheet", message, grid.name)
 

@@ -110,10 +110,6 @@ PROBLEMS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         },
         Place("survey", 102, "type"),
     ),
-    "missing_list_name": (
-        {"survey": [HEADER, ["select_one x", "a", "A"]], "choices": [LIST, ["x", "1", "One"], [None, "2", "Two"]]},
-        Place("choices", 3, "list_name"),
-    ),
     "missing_choice_name": (
         {"survey": [HEADER, ["select_one x", "a", "A"]], "Choices": [LIST, ["x", None, "One"]]},
         Place("Choices", 2, "name"),
@@ -266,6 +262,25 @@ PROBLEMS: dict[str, tuple[Mapping[str, Rows], Place]] = {
 }
 
 WARNINGS: dict[str, tuple[Mapping[str, Rows], Place]] = {
+    "missing_list_name": (
+        {"survey": [HEADER, ["select_one x", "a", "A"]], "choices": [LIST, ["x", "1", "One"], [None, "2"]]},
+        Place("choices", 3, "list_name"),
+    ),
+    "duplicate_column": (
+        {"survey": [HEADER, GOOD], "settings": [["id_string", "form_id"], ["x", "y"]]},
+        Place("settings", 1, "form_id"),
+    ),
+    "default_language_spelling": (
+        {
+            "survey": [["type", "name", "label::English (en)"], GOOD],
+            "settings": [["default_language"], ["English"]],
+        },
+        Place("settings", 2, "default_language"),
+    ),
+    "missing_column": (
+        {"survey": [HEADER, GOOD], "choices": [["name", "label"], ["1", "One"], ["2", "Two"]]},
+        Place("choices", 1, "list_name"),
+    ),
     "ignored_row": ({"survey": [[*HEADER, "hint"], GOOD, [None, None, None, "remark"]]}, Place("survey", 3, None)),
     "live_only_type": (
         {"survey": [HEADER, ["begin_kobomatrix", "m", "M"], GOOD, ["end_kobomatrix"]]},
@@ -530,6 +545,103 @@ def test_choices_with_a_translated_other_need_labels() -> None:
     assert (problem.code, place(problem)) == ("missing_choice_label", Place("choices", 3, "label::French (fr)"))
 
 
+@pytest.mark.parametrize("headers", [["lable"], ["Lable", "state"]])
+def test_a_column_of_choices_that_looks_like_a_slip_is_mentioned(headers: list[str]) -> None:
+    sheets: Mapping[str, Rows] = {
+        "survey": [HEADER, ["select_one x", "a", "A"]],
+        "choices": [["list_name", "name", "label", *headers], ["x", "1", "One", *headers]],
+    }
+    (warning,) = understand(xlsx(sheets), "form").warnings
+    assert (warning.code, warning.column) == ("unknown_column", headers[0])
+    assert str(warning.message).endswith("Rename it label if that is meant.")
+
+
+# Each compiles, and none deserves a word.
+QUIET: dict[str, Mapping[str, Rows]] = {
+    "columns of external choices": {
+        "survey": [[*HEADER, "choice_filter"], GOOD, ["select_one_external x", "a", "A", "state = ${good}"]],
+        "external_choices": [[*LIST, "state"], ["x", "1", "One", "n"]],
+    },
+    "columns of choices in a default": {
+        "survey": [
+            [*HEADER, "default"],
+            ["select_one x", "a", "A"],
+            ["text", "b", "B", "instance('x')/root/item[foo = 1]/name"],
+        ],
+        "choices": [[*LIST, "foo"], ["x", "1", "One", "n"]],
+    },
+    "choices with pictures only": {
+        "survey": [HEADER, ["select_one x", "a", "A"]],
+        "choices": [["list_name", "name", "media::image"], ["x", "1", "one.png"]],
+    },
+    "sheets of remarks": {"survey": [HEADER, GOOD], "notes": [["x"]], "readme": [["x"]], "choices_old": [["x"]]},
+    "blank rows among entities": {
+        "survey": [[*HEADER, "save_to"], [*GOOD, "trees#x"]],
+        "entities": [TREES[0], [None, None], TREES[1], [" ", " "]],
+    },
+    "a formula that is switched off": {"survey": [[*HEADER, "relevant", "disabled"], GOOD, [*GOOD, "1 +* 2", "yes"]]},
+    "a formula at the end of a group": {
+        "survey": [[*HEADER, "relevant"], ["begin group", "g", "G"], GOOD, ["end group", None, None, "1 +* 2"]]
+    },
+    "remarks in columns that do not concern the row": {
+        "survey": [[*HEADER, "choice_filter", "repeat_count"], [*GOOD, "see below!", "1 +* 2"]]
+    },
+    "a prefix in a formula": {
+        "survey": [[*HEADER, "relevant"], [*GOOD, "/data/foo:x = 1"]],
+        "settings": [["namespaces"], ['foo="http://x.org"']],
+    },
+    "a note without a name": {"survey": [HEADER, ["note", None, "Hi"], ["note", "n", "${generated_note_name_2}"]]},
+    "braces without a name": {"survey": [HEADER, ["note", "n", "Write ${} around names"]]},
+    "another default language": {
+        "survey": [[*HEADER, "label::French (fr)"], [*GOOD, "Bon"]],
+        "settings": [["default_language"], ["English (en)"]],
+    },
+    "the default language as tools call it": {
+        "survey": [[*HEADER, "label::French (fr)"], [*GOOD, "Bon"]],
+        "settings": [["default_language"], ["default"]],
+    },
+    "a namespace of the instance": {"survey": [HEADER, GOOD], "settings": [["instance_xmlns"], ["http://x.org"]]},
+}
+
+
+@pytest.mark.parametrize("case", QUIET)
+def test_nothing_is_said_of(case: str) -> None:
+    form = understand(xlsx(QUIET[case]), "form")
+    assert isinstance(form, Form)
+    assert not form.warnings
+
+
+def test_rows_of_remarks_may_hold_anything() -> None:
+    form = understand(xlsx({"survey": [[*HEADER, "relevant"], GOOD, [None, None, None, "1 +* ${nothing}"]]}), "form")
+    assert [warning.code for warning in form.warnings] == ["ignored_row"]
+
+
+def test_the_standard_word_wins_where_a_setting_is_given_twice() -> None:
+    for header in (["form_id", "id_string", "form_title", "title"], ["id_string", "form_id", "title", "form_title"]):
+        settings: Rows = [header, [f"{name}_value" for name in header]]
+        form = understand(xlsx({"survey": [HEADER, GOOD], "settings": settings}), "form")
+        assert isinstance(form, Form)
+        assert (form.form_id, form.title) == ("form_id_value", "form_title_value")
+        assert 'id="form_id_value"' in form.xform
+
+
+def test_a_default_language_in_other_words_is_the_one_that_has_columns() -> None:
+    sheets: Mapping[str, Rows] = {
+        "survey": [["type", "name", "label::French (fr)", "label::English (en)"], ["text", "a", "A", "B"]],
+        "settings": [["default_language"], ["english"]],
+    }
+    form = understand(xlsx(sheets), "form")
+    assert isinstance(form, Form)
+    assert form.summary["default_translation"] == "English (en)"
+    assert form.xform.count("<translation ") == 2
+
+
+def test_the_namespace_of_the_instance_is_passed_on() -> None:
+    form = understand(xlsx(QUIET["a namespace of the instance"]), "form")
+    assert isinstance(form, Form)
+    assert '<data id="form" xmlns="http://x.org"' in form.xform
+
+
 def test_what_breaks_the_compiler_is_not_said_in_its_words(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -641,7 +753,9 @@ def test_choices_may_have_columns_for_filters_and_duplicates_where_allowed() -> 
         "settings": [["allow_choice_duplicates"], ["yes"]],
     }
     form = understand(xlsx(sheets), "form")
-    assert [(warning.code, warning.column) for warning in form.warnings] == [("unknown_column", "remarks")]
+    assert isinstance(form, Form)
+    assert not form.warnings
+    assert "<remarks>north</remarks>" in form.xform
 
 
 @pytest.mark.parametrize(
