@@ -1,7 +1,6 @@
 """Messages of an import: stored as they were meant, and said in the language of whoever reads them."""
 
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fieldgate.http.language import Language, Message
@@ -20,9 +19,9 @@ def stored_sentence(message: Message) -> dict[str, Any]:
     return {"text": message.text, "values": values}
 
 
-def stored_problems(problems: "Iterable[Problem]") -> list[dict[str, Any]]:
-    """The first problems of a form; who has more of them begins with these."""
-    return [
+def stored_problems(problems: "Sequence[Problem]") -> list[dict[str, Any]]:
+    """The first problems of a form, and how many more there are; who has so many begins with these."""
+    stored = [
         {
             "sheet": problem.sheet,
             "row": problem.row,
@@ -30,8 +29,12 @@ def stored_problems(problems: "Iterable[Problem]") -> list[dict[str, Any]]:
             "code": problem.code,
             "message": stored_sentence(problem.message),
         }
-        for problem in islice(problems, MOST_PROBLEMS)
+        for problem in problems[:MOST_PROBLEMS]
     ]
+    if more := len(problems) - len(stored):
+        message = stored_sentence(Message("Not listed here: {count} more.", count=more))
+        stored.append({"sheet": None, "row": None, "column": None, "code": "more", "message": message})
+    return stored
 
 
 def messages_in(language: Language, stored: dict[str, Any]) -> dict[str, Any]:
