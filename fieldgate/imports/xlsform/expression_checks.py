@@ -15,6 +15,8 @@ from fieldgate.imports.xlsform.tables import FIRST_ROW, Cell, Row, Table
 from fieldgate.imports.xlsform.xml_names import declared_prefixes
 
 _EMPTY = "${}"
+_FILTERED = FROM_LIST | FROM_FILE
+_PLAIN_ANSWERS = YES | NO
 _ALWAYS_THERE = frozenset({"instanceID"})
 _SETTING_EXPRESSIONS = frozenset({"instance_name"})
 _ENTITY_EXPRESSIONS = frozenset({"label", "create_if", "update_if", "entity_id"})
@@ -113,11 +115,11 @@ def _cells_with_expressions(draft: Draft) -> Iterator[tuple[Table, Row, Cell]]:
 
 def _concerns(key: str, kind: QuestionType) -> bool:
     if key == "choice_filter":
-        return kind.name in FROM_LIST | FROM_FILE
+        return kind.name in _FILTERED
     if key == "repeat_count":
         return kind.begins == "repeat"
     return not kind.ends
 
 
 def _is_formula(cell: Cell) -> bool:
-    return cell.text.lower() not in YES | NO
+    return cell.text.lower() not in _PLAIN_ANSWERS

@@ -95,7 +95,8 @@ UNSEEN = METADATA | {
     "xml-external",
 }
 
-# A compiler knows these with spaces only. Unlike `phonenumber`, a fact of the device, `phone number` is a question.
+# A compiler knows these with spaces only, and has a hint for each, so that they need no label. Unlike `phonenumber`, a
+# fact of the device, `phone number` is a question.
 _SPACED = frozenset(
     {
         "phone_number",
@@ -180,7 +181,7 @@ class QuestionType(msgspec.Struct, frozen=True):
 
     @property
     def needs_label(self) -> bool:
-        return not (self.name in UNSEEN or self.begins or self.ends or self.only_live)
+        return not (self.name in UNSEEN or self.name in _SPACED or self.begins or self.ends or self.only_live)
 
     @property
     def compiled(self) -> str:

@@ -22,8 +22,3 @@ def declared_prefixes(namespaces: str) -> frozenset[str]:
     """Those of every form, and those of the setting `namespaces`, as in `esri="http://esri.com/xforms"`."""
     pairs = (part.split("=") for part in namespaces.split())
     return _DECLARED | {pair[0] for pair in pairs if len(pair) == 2}
-
-
-def undeclared_prefix(name: str, declared: frozenset[str]) -> str | None:
-    prefix, colon, _ = name.partition(":")
-    return prefix if colon and prefix not in declared else None
