@@ -74,8 +74,8 @@ def check_choices(draft: Draft, findings: Findings) -> None:
     table = draft.choices
     if table is None:
         return
-    translated = any(column.key == "label" and column.language for column in table.columns)
-    labelled = {question.type.list_name for question in draft.questions if question.type.or_other and translated}
+    labelled = {question.type.list_name for question in draft.questions if question.type.or_other}
+    labelled &= {row.text("list_name") for row in table.filled() if _has_translated_label(row)}
     for row in table.filled():
         _check_complete(table, row, labelled, findings)
     if not draft.allows("allow_choice_duplicates"):
@@ -99,6 +99,10 @@ def _check_complete(table: Table, row: Row, labelled: set[str | None], findings:
         message = Message("This choice has no label. Enter what people should read.")
         found = findings.problem if row.text("list_name") in labelled else findings.warning
         found("missing_choice_label", message, table.sheet, row.number, table.header("label"))
+
+
+def _has_translated_label(row: Row) -> bool:
+    return any(cell.column.key == "label" and cell.column.language for cell in row.cells)
 
 
 def _has_media(row: Row) -> bool:

@@ -40,7 +40,7 @@ def check_labels(draft: Draft, findings: Findings) -> None:
         if question.type.needs_label and "calculation" not in row and not any(key in row for key in _SHOWN):
             message = Message("Enter a label: without it people would see an empty question.")
             findings.problem("missing_label", message, sheet, row.number, draft.survey.header("label"))
-        if "media::big-image" in row and "media::image" not in row and question.type.needs_label:
+        if "media::big-image" in row and "media::image" not in row and question.type.is_shown:
             message = Message("Enter an image as well: the big one is shown when people touch it.")
             findings.problem("missing_image", message, sheet, row.number, draft.survey.header("media::image"))
         if question.type.name == "calculate" and not _is_calculated(row):

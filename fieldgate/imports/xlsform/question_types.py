@@ -181,7 +181,11 @@ class QuestionType(msgspec.Struct, frozen=True):
 
     @property
     def needs_label(self) -> bool:
-        return not (self.name in UNSEEN or self.name in _SPACED or self.begins or self.ends or self.only_live)
+        return self.is_shown and self.name not in _SPACED
+
+    @property
+    def is_shown(self) -> bool:
+        return not (self.name in UNSEEN or self.begins or self.ends or self.only_live)
 
     @property
     def compiled(self) -> str:

@@ -197,7 +197,7 @@ PROBLEMS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         Place("survey", 5, "trigger"),
     ),
     "missing_image": (
-        {"survey": [[*HEADER, "media::big-image"], ["text", "a", "A", "a.png"]]},
+        {"survey": [[*HEADER, "media::big-image"], ["phone number", "a", "A", "a.png"]]},
         Place("survey", 2, "media::image"),
     ),
     "reference_without_answer": (
@@ -573,6 +573,10 @@ QUIET: dict[str, Mapping[str, Rows]] = {
     "choices with pictures only": {
         "survey": [HEADER, ["select_one x", "a", "A"]],
         "choices": [["list_name", "name", "media::image"], ["x", "1", "one.png"]],
+    },
+    "other answers to a list without labels": {
+        "survey": [HEADER, ["select_one x or_other", "a", "A"]],
+        "choices": [["list_name", "name", "label", "media::image"], ["x", "1", None, "one.png"]],
     },
     "sheets of remarks": {"survey": [HEADER, GOOD], "notes": [["x"]], "readme": [["x"]], "choices_old": [["x"]]},
     "blank rows among entities": {
