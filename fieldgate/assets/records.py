@@ -59,6 +59,11 @@ class AssetFilters(msgspec.Struct, frozen=True):
     ] = "-date_modified"
 
 
+_NOT_BLANK = {"pattern": r"\S"}  # told in the description; the route has a sentence of its own for it
+
+
 class AssetChange(msgspec.Struct, frozen=True):
-    name: Annotated[Annotated[str, Meta(max_length=255)] | None, Meta(description="A new name.")] = None
+    name: Annotated[
+        Annotated[str, Meta(max_length=255, extra_json_schema=_NOT_BLANK)] | None, Meta(description="A new name.")
+    ] = None
     settings: Annotated[dict[str, Any] | None, Meta(description="New settings, in place of the old.")] = None

@@ -123,7 +123,7 @@ def _urlencoded(body: bytes) -> dict[str, Any]:
 def _multipart(body: bytes, boundary: str) -> dict[str, Any]:
     """Fields as text, files as `UploadedFile`; of a repeated name the last one counts."""
     values: dict[str, str | UploadedFile] = {}
-    head: MultipartSegment | None = None
+    head: MultipartSegment  # the first part is one, and each ends with a None
     chunks: list[bytes] = []
     try:
         with PushMultipartParser(boundary, max_segment_count=MOST_FIELDS) as parser:
@@ -132,11 +132,10 @@ def _multipart(body: bytes, boundary: str) -> dict[str, Any]:
                     head, chunks = part, []
                 elif part:
                     chunks.append(bytes(part))
-                elif head is not None:
+                else:
                     data = b"".join(chunks)
                     filename = _filename(head)
                     values[head.name] = data.decode() if filename is None else UploadedFile(base_name(filename), data)
-                    head = None
         return values
     except (MultipartError, UnicodeDecodeError, ValueError):
         raise BadRequest(Message("The multipart body cannot be read.")) from None

@@ -20,7 +20,7 @@ LONGEST_NAME = 255
 LONGEST_KEY = 255
 LOOKED_AT = 64 * 1024  # bytes that tell what a file is
 SEPARATORS = (",", ";", "\t")
-OTHER_KINDS = ("<", "{", "[", "%PDF", "GIF8", "Rar!")  # web pages, JSON and others that can pass for text
+OTHER_KINDS = ("<", "{", "[", "%PDF", "GIF8", "Rar!", "7z¼¯")  # web pages, JSON and others that can pass for text
 
 _NOT_IN_TEXT = bytes(set(range(32)) - set(b"\t\n\r"))
 _UID = re.compile(r"a[2-9A-HJ-NP-Za-km-z]{21}")

@@ -2,19 +2,28 @@
 
 from collections.abc import Iterable
 
+from fieldgate.http.language import Message
 from fieldgate.imports.xlsform.choice_checks import check_choices, check_selects
 from fieldgate.imports.xlsform.column_checks import check_columns, check_missing_columns
 from fieldgate.imports.xlsform.draft import Draft
+from fieldgate.imports.xlsform.entity_checks import check_entities
 from fieldgate.imports.xlsform.expression_checks import check_expressions, check_references
+from fieldgate.imports.xlsform.external_checks import check_externals
 from fieldgate.imports.xlsform.language_checks import check_languages
 from fieldgate.imports.xlsform.loop_checks import check_loops
 from fieldgate.imports.xlsform.name_checks import check_labels, check_names
+from fieldgate.imports.xlsform.parameter_checks import check_parameters
 from fieldgate.imports.xlsform.problems import Findings, Problem
+from fieldgate.imports.xlsform.trigger_checks import check_triggers
+from fieldgate.imports.xlsform.xml_checks import check_xml
 
 
 def check_form(draft: Draft, findings: Findings) -> None:
     check_names(draft, findings)
     check_labels(draft, findings)
+    check_xml(draft, findings)
+    check_externals(draft, findings)
+    check_entities(draft, findings)
     check_library(draft, findings)
 
 
@@ -24,12 +33,22 @@ def check_library(draft: Draft, findings: Findings) -> None:
     check_selects(draft, findings)
     check_choices(draft, findings)
     check_loops(draft, findings)
+    check_parameters(draft, findings)
+    check_triggers(draft, findings)
     check_references(draft, findings)
     check_expressions(draft, findings)
     check_languages(draft, findings)
     check_missing_columns(draft, findings)
+    _check_empty(draft, findings)
     findings.problems = in_reading_order(findings.problems, draft)
     findings.warnings = in_reading_order(findings.warnings, draft)
+
+
+def _check_empty(draft: Draft, findings: Findings) -> None:
+    """Such a sheet would compile, and wipe the form that it replaces."""
+    if not draft.questions and not findings.problems:
+        message = Message("The sheet has no questions. Enter at least one, with its type, name and label.")
+        findings.problem("no_questions", message, draft.survey.sheet, draft.survey.header_row)
 
 
 def in_reading_order(problems: Iterable[Problem], draft: Draft) -> list[Problem]:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from fieldgate.imports.xlsform.names import CHOICES, SETTINGS
+from fieldgate.imports.xlsform.names import CHOICES, SETTINGS, STANDARD_WORDS, snake
 from fieldgate.imports.xlsform.outline import YES, Question
 from fieldgate.imports.xlsform.tables import Row, Table
 
@@ -23,7 +23,9 @@ class Draft(msgspec.Struct):
         """The first filled row of the settings sheet: XLSForm has no use for another."""
         table = self.sheets.get(SETTINGS)
         row: Row | None = next(table.filled(), None) if table else None
-        return {cell.column.key: cell.text for cell in row.cells if cell.column.known} if row else {}
+        cells = [cell for cell in row.cells if cell.column.known] if row else []
+        cells.sort(key=lambda cell: snake(cell.column.header) in STANDARD_WORDS)
+        return {cell.column.key: cell.text for cell in cells}
 
     def allows(self, setting: str) -> bool:
         return self.settings.get(setting, "").lower() in YES

@@ -28,7 +28,9 @@ _NAMESPACES = {
     "orx": "http://openrosa.org/xforms",
     "odk": "http://www.opendatakit.org/xforms",
 }
+_OTHER_NAMESPACE = "urn:declared-by-the-form"
 _CALL = "function-call"
+_COMPARISONS = ("=", "!=", "<", ">", "<=", ">=")
 
 
 class _Parser(XPath1Parser):
@@ -40,6 +42,15 @@ class _Parser(XPath1Parser):
         return super(XPath1Parser, self).parse(source)
 
 
+def _compared(self: XPathToken, left: XPathToken) -> XPathToken:
+    """`1 = 1 = 1` means little, but XPath 1.0 allows it; the parser follows later versions, which do not."""
+    self[:] = left, self.parser.expression(rbp=self.lbp)
+    return self
+
+
+for symbol in _COMPARISONS:
+    token = _Parser.symbol_table[symbol]
+    _Parser.symbol_table[symbol] = type(token.__name__, (token,), {"led": _compared, "__module__": token.__module__})
 _Parser.function(_CALL, nargs=(0, None))
 _Parser.tokenizer = _Parser.create_tokenizer(_Parser.symbol_table)
 
@@ -71,8 +82,11 @@ def references(text: str) -> References:
     return References(tuple(names), tuple(malformed))
 
 
-def examine(text: str) -> Expression:
-    """Whether the expression can be read, and what it calls that is not usually there."""
+def examine(text: str, prefixes: frozenset[str] = frozenset()) -> Expression:
+    """Whether the expression can be read, and what it calls that is not usually there.
+
+    `prefixes` are those that the form declares beside the usual ones.
+    """
     functions: list[str] = []
 
     def rewritten(part: re.Match[str]) -> str:
@@ -87,12 +101,12 @@ def examine(text: str) -> Expression:
 
     source = _PART.sub(rewritten, text.translate(_STRAIGHT))
     unknown = tuple(dict.fromkeys(name for name in functions if name not in KNOWN))
-    return Expression(not _readable(source), unknown)
+    return Expression(not _readable(source, prefixes), unknown)
 
 
-def _readable(source: str) -> bool:
+def _readable(source: str, prefixes: frozenset[str]) -> bool:
     try:
-        _Parser(_NAMESPACES).parse(source)
+        _Parser(dict.fromkeys(prefixes, _OTHER_NAMESPACE) | _NAMESPACES).parse(source)
     except MemoryError:
         raise
     except Exception:

@@ -4,10 +4,12 @@ from collections.abc import Iterable
 
 from fieldgate.http.language import Message
 from fieldgate.imports.xlsform.draft import Draft
-from fieldgate.imports.xlsform.languages import has_bad_code, languages
+from fieldgate.imports.xlsform.languages import has_bad_code, languages, meant
 from fieldgate.imports.xlsform.names import SETTINGS, TRANSLATABLE
 from fieldgate.imports.xlsform.problems import Findings
 from fieldgate.imports.xlsform.tables import Table
+
+_UNNAMED = "default"  # what the tools of XLSForm call a language without a name
 
 
 def check_languages(draft: Draft, findings: Findings) -> None:
@@ -15,7 +17,7 @@ def check_languages(draft: Draft, findings: Findings) -> None:
     tables = [table for table in (draft.survey, draft.choices) if table is not None]
     found = languages(tables, default)
     named = [language for language in found if language is not None]
-    _check_default(draft, default, named, findings)
+    _check_default(draft, default, found, findings)
     for language in named:
         if has_bad_code(language):
             table, header = _first_column(tables, language)
@@ -29,18 +31,24 @@ def check_languages(draft: Draft, findings: Findings) -> None:
             _check_translations(table, found, findings)
 
 
-def _check_default(draft: Draft, default: str | None, named: list[str], findings: Findings) -> None:
-    """A form that names no language at all may still say which one it is in."""
+def _check_default(draft: Draft, default: str | None, found: list[str | None], findings: Findings) -> None:
+    """Columns without a language are in the default one, whatever that is called."""
     table = draft.sheets.get(SETTINGS)
-    if table is None or default is None or not named or default in named:
+    if table is None or default is None or default in found:
         return
-    message = Message(
-        "The default language {default} has no column. Choose one of: {languages}.",
-        default=default,
-        languages=", ".join(named),
-    )
-    row = next(table.filled()).number
-    findings.problem("unknown_default_language", message, table.sheet, row, table.header("default_language"))
+    place = (table.sheet, next(table.filled()).number, table.header("default_language"))
+    if column := meant(default, found):
+        message = Message(
+            "{default} is taken to be {language}. Write it the same way.", default=default, language=column
+        )
+        findings.warning("default_language_spelling", message, *place)
+    elif found and None not in found and default != _UNNAMED:
+        message = Message(
+            "The default language {default} has no column. Choose one of: {languages}.",
+            default=default,
+            languages=", ".join(language for language in found if language),
+        )
+        findings.problem("unknown_default_language", message, *place)
 
 
 def _check_translations(table: Table, found: Iterable[str | None], findings: Findings) -> None:

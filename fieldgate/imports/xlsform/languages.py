@@ -1,6 +1,6 @@
 """The languages of a form, in the order in which its columns name them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from pyxform.validators.pyxform.iana_subtags.validation import (
     get_languages_with_bad_tags,
@@ -18,10 +18,25 @@ def languages(tables: Iterable[Table | None], default: str | None) -> list[str |
             if column.key in TRANSLATABLE:
                 found.setdefault(column.language)
     ordered = list(found)
-    if default in found:
-        ordered.remove(default)
-        ordered.insert(0, default)
+    first = meant(default, found) if default else None
+    if default and first in found:
+        ordered.remove(first)
+        ordered.insert(0, first)
     return ordered
+
+
+def meant(default: str, found: Collection[str | None]) -> str | None:
+    """The language that a form calls its default: `English` is `English (en)`, and what has no column is unnamed."""
+    if default in found:
+        return default
+    return next((language for language in found if language and _differ_in_code(language, default)), None)
+
+
+def _differ_in_code(language: str, other: str) -> bool:
+    (name, code), (other_name, other_code) = (
+        (text.partition("(")[0].strip().lower(), text.partition("(")[2]) for text in (language, other)
+    )
+    return name == other_name and not (code and other_code)
 
 
 def has_bad_code(language: str) -> bool:

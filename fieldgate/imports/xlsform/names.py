@@ -81,6 +81,7 @@ SETTING_COLUMNS = frozenset(
         "instance_name",
         "instance_id",
         "omit_instanceID",
+        "instance_xmlns",
         "namespaces",
         "allow_choice_duplicates",
         "clean_text_values",
@@ -143,6 +144,10 @@ _SETTING_ALIASES = {
     "set_form_id": "id_string",
     "omit_instanceid": "omit_instanceID",
 }
+
+# Settings that may be given twice. The word of the standard wins, as with other tools.
+TWO_WORDS = [{"form_id", "id_string"}, {"form_title", "title"}]
+STANDARD_WORDS = frozenset({"form_id", "form_title"})
 
 ALIASES = {
     SURVEY: _SURVEY_ALIASES,

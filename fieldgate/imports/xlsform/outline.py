@@ -12,6 +12,8 @@ from fieldgate.imports.xlsform.tables import Row, Table
 YES = frozenset({"yes", "true", "true()"})
 NO = frozenset({"no", "false", "false()"})
 
+MOST_NESTED = 100  # groups in groups: a compiler calls itself for each of them
+
 TOP = 0  # the number of the container that is the form itself; a group is numbered by its row
 
 
@@ -46,6 +48,9 @@ def outline(survey: Table, findings: Findings) -> list[Question]:
         questions.append(Question(row, kind, name, path, around[-1].row if around else TOP))
         if kind.begins:
             around.append(_Open(kind.begins, name or "", row.number))
+            if len(around) == MOST_NESTED + 1:
+                message = Message("Groups are nested too deeply here. Keep within {count} levels.", count=MOST_NESTED)
+                findings.problem("deep_nesting", message, survey.sheet, row.number, survey.header("type"))
     for group in around:
         _left_open(group, survey, findings)
     return questions

@@ -48,11 +48,35 @@ STANDARD = frozenset(
         "background-geopoint",
         "csv-external",
         "xml-external",
+        "phone_number",
+        "number_of_days_in_last_month",
+        "number_of_days_in_last_six_months",
+        "number_of_days_in_last_year",
+        "uri:deviceid",
+        "uri:phonenumber",
+        "uri:username",
+        "uri:email",
+        "uri:simserial",
+        "uri:subscriberid",
     }
 )
 
 # Rows of these types hold facts about the interview: nobody is asked, so they are not counted as questions.
-METADATA = frozenset({"start", "today", "end", "deviceid", "phonenumber", "audit", "username", "start-geopoint"})
+METADATA = frozenset(
+    {
+        "start",
+        "today",
+        "end",
+        "deviceid",
+        "phonenumber",
+        "audit",
+        "username",
+        "start-geopoint",
+        "uri:deviceid",
+        "uri:phonenumber",
+        "uri:username",
+    }
+)
 
 GEOGRAPHIC = frozenset({"geopoint", "geotrace", "geoshape"})
 
@@ -63,6 +87,9 @@ UNSEEN = METADATA | {
     "email",
     "simserial",
     "subscriberid",
+    "uri:email",
+    "uri:simserial",
+    "uri:subscriberid",
     "background-audio",
     "background-geopoint",
     "csv-external",
@@ -70,6 +97,17 @@ UNSEEN = METADATA | {
 }
 
 STANDARD_CONTAINERS = frozenset({"group", "repeat", "loop"})
+# A compiler knows these with spaces only, and has a hint for each, so that they need no label. Unlike `phonenumber`, a
+# fact of the device, `phone number` is a question.
+_SPACED = frozenset(
+    {
+        "phone_number",
+        "number_of_days_in_last_month",
+        "number_of_days_in_last_six_months",
+        "number_of_days_in_last_year",
+    }
+)
+
 LIVE_CONTAINERS = frozenset({"kobomatrix", "score", "rank"})
 _BEGINS = {f"begin_{container}": container for container in STANDARD_CONTAINERS | LIVE_CONTAINERS}
 _ENDS = {f"end_{container}": container for container in STANDARD_CONTAINERS | LIVE_CONTAINERS}
@@ -77,6 +115,11 @@ LIVE_ONLY = frozenset({"score__row", "rank__level"})
 
 FROM_FILE = frozenset({"select_one_from_file", "select_multiple_from_file"})
 FROM_LIST = frozenset({"select_one", "select_multiple", "rank", "select_one_external", "begin_loop"})
+
+EXTERNAL = frozenset({"csv-external", "xml-external"})
+
+# Rows of these types have no place of their own in the answers, and nothing can refer to them.
+WITHOUT_NODE = EXTERNAL | {"audit"}
 
 _ALIASES = {
     "string": "text",
@@ -88,7 +131,7 @@ _ALIASES = {
     "date_time": "datetime",
     "device_id": "deviceid",
     "imei": "deviceid",
-    "phone_number": "phonenumber",
+    "get_phone_number": "phonenumber",
     "start_time": "start",
     "end_time": "end",
     "sim_id": "simserial",
@@ -116,7 +159,7 @@ _WITH_LIST = {
 }
 
 _CONTAINER = re.compile(r"(begin|end)_(?:(group)|(repeat|lgroup|looped_group)|(kobomatrix|score|rank))|end_loop")
-_OLD_WORDING = re.compile(r"q_(.+)|add_(.+)_prompt|get_(.+)|uri:(.+)")
+_OLD_WORDING = re.compile(r"q_(.+)|add_(.+)_prompt|get_(.+)")
 _OTHER = {("or_other",), ("or", "other"), ("or", "specify", "other")}
 _LONGEST_WORDING = 5  # words
 _LONGEST_GUESSED = 80  # characters: comparing words is slow
@@ -144,6 +187,10 @@ class QuestionType(msgspec.Struct, frozen=True):
 
     @property
     def needs_label(self) -> bool:
+        return self.is_shown and self.name not in _SPACED
+
+    @property
+    def is_shown(self) -> bool:
         return not (self.name in UNSEEN or self.begins or self.ends or self.only_live)
 
     @property
@@ -155,6 +202,8 @@ class QuestionType(msgspec.Struct, frozen=True):
             return f"{edge} {container if container in STANDARD_CONTAINERS else 'group'}{over}"
         if self.name in LIVE_ONLY:
             return "text"
+        if self.name in _SPACED:
+            return self.name.replace("_", " ")
         return " ".join(part for part in (self.name, self.list_name, "or_other" if self.or_other else None) if part)
 
 
@@ -195,7 +244,8 @@ def _with_list(words: list[str]) -> QuestionType | None:
 
 
 def _simple(spelling: str, words: list[str]) -> QuestionType | None:
-    if old := _OLD_WORDING.fullmatch(spelling):
+    old = _OLD_WORDING.fullmatch(spelling)
+    if old and spelling not in _ALIASES:
         spelling = next(group for group in old.groups() if group)
     name = _ALIASES.get(spelling, spelling)
     if name in STANDARD:

@@ -9,8 +9,11 @@ from itertools import zip_longest
 
 import msgspec
 
-from fieldgate.imports.xlsform.names import ALIASES, COLUMNS, PASSED_ON, TRANSLATABLE, snake
+from fieldgate.imports.xlsform.names import ALIASES, CHOICES, COLUMNS, LIVE_COLUMNS, PASSED_ON, TRANSLATABLE, snake
 from fieldgate.imports.xlsform.reading import Grid
+from fieldgate.imports.xlsform.xml_names import is_xml_name
+
+FIRST_ROW = 2  # a compiler counts the rows of a sheet from here, wherever its header stands
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -122,6 +125,13 @@ def _column(kind: str, header: str, separator: str) -> Column:
     if len(parts) > 1 and snake(parts[0]) == "tag" and kind == "library":
         return Column(header, "::".join(["tag", *parts[1:]]))
     return Column(header, header, known=False)
+
+
+def carried(column: Column, kind: str) -> bool:
+    """Whether the compiled form holds the column: one of the author's own becomes an element of each choice."""
+    if column.key in LIVE_COLUMNS:
+        return False
+    return column.known or kind != CHOICES or (is_xml_name(column.key) and ":" not in column.key)
 
 
 def _own_name(header: str, aliases: dict[str, str]) -> str:

@@ -20,6 +20,8 @@ from fieldgate.imports.xlsform.size import refuse_if_large
 from fieldgate.imports.xlsform.summary import summarise
 from fieldgate.imports.xlsform.tables import Table
 
+_LIKELY_SLIP = 0.8  # of 1, which means the same word: `choises` is one, `notes` is none
+
 
 class Form(msgspec.Struct):
     """A survey sheet understood."""
@@ -84,7 +86,7 @@ def _library(table: Table, sheets: dict[str, Table], findings: Findings) -> Libr
 def _tables(grids: list[Grid]) -> dict[str, Table]:
     """The sheets that mean something, by what they mean. A workbook with one filled sheet needs no name for it."""
     kinds = {snake(grid.name): grid for grid in reversed(grids)}
-    filled = [grid for grid in grids if any(any(texts) for _, texts in grid.rows)] or grids
+    filled = [grid for grid in grids if any(any(texts) for _, texts in grid.rows)]
     if len(filled) == 1 and SURVEY not in kinds and LIBRARY not in kinds:
         kinds = {SURVEY: filled[0]}
     if SURVEY in kinds and LIBRARY in kinds:
@@ -102,7 +104,9 @@ def _check_sheet_names(grids: list[Grid], sheets: dict[str, Table], findings: Fi
     for grid in grids:
         kind = snake(grid.name)
         if kind not in sheets and not kind.startswith("_"):
-            for guess in get_close_matches(kind, sorted(SHEETS - sheets.keys() - {SURVEY, LIBRARY}), n=1):
+            for guess in get_close_matches(
+                kind, sorted(SHEETS - sheets.keys() - {SURVEY, LIBRARY}), n=1, cutoff=_LIKELY_SLIP
+            ):
                 message = Message("This sheet is not used. Rename it {name} if it belongs to the form.", name=guess)
                 findings.warning("unused_sheet", message, grid.name)
 

@@ -10,5 +10,15 @@ _MORE = r"\-.0-9\u00b7\u0300-\u036f\u203f-\u2040"
 _NAME = re.compile(rf"[{_START}][{_START}{_MORE}]*(?::[{_START}][{_START}{_MORE}]*)?")
 
 
+# The prefixes that every XForm declares.
+_DECLARED = frozenset({"h", "ev", "xsd", "jr", "orx", "odk", "xml", "entities"})
+
+
 def is_xml_name(text: str) -> bool:
     return bool(_NAME.fullmatch(text))
+
+
+def declared_prefixes(namespaces: str) -> frozenset[str]:
+    """Those of every form, and those of the setting `namespaces`, as in `esri="http://esri.com/xforms"`."""
+    pairs = (part.split("=") for part in namespaces.split())
+    return _DECLARED | {pair[0] for pair in pairs if len(pair) == 2}

@@ -134,13 +134,6 @@ def test_a_workbook_with_one_sheet_of_any_name_is_a_survey() -> None:
     assert "<h:title>My survey</h:title>" in form.xform
 
 
-def test_an_empty_survey_is_a_form_without_questions() -> None:
-    for rows in ([], [HEADER]):
-        form = form_of({"survey": rows})
-        assert form.content["survey"] == []
-        assert form.row_count == 0
-
-
 def test_further_sheets_are_kept_as_they_are() -> None:
     form = form_of(
         {

@@ -57,6 +57,18 @@ FORMS: dict[str, tuple[Mapping[str, Rows], Expected]] = {
         survey(["barcode", "a", "A"], ["acknowledge", "b", "B"]),
         Expected(2, ["A", "B"], 'type="barcode"'),
     ),
+    "phone number": (
+        survey(["phone number", "a", "A"], ["phone_number", "b", "B"]),
+        Expected(2, ["A", "B"], 'regex(., \'^\\d*$\')'),
+    ),
+    "facts of the device as addresses": (
+        survey(["uri:deviceid", "d", None], ["uri:email", "e", None], ["text", "a", "A"]),
+        Expected(2, ["A"], 'jr:preloadParams="uri:deviceid"'),
+    ),
+    "days in a month, as old forms ask": (
+        survey(["number of days in last month", "a", "A"]),
+        Expected(1, ["A"], "0 &lt;= . and . &lt;= 31"),
+    ),
     "select one": (survey(["select_one yes_no", "a", "A"], choices=YES_NO), Expected(1, ["A"], "<select1")),
     "select many": (survey(["select_multiple yes_no", "a", "A"], choices=YES_NO), Expected(1, ["A"], "<select ")),
     "select one, written with spaces": (

@@ -32,6 +32,8 @@ READABLE = Expression(broken=False, unknown_functions=())
         "../../house/self::node()",
         "/data/meta/orx:instanceID",
         "today() - date('2020-01-01') >\n 3",
+        "1 = 1 = 1",
+        "1 < 2 <= 3 != 4",
         "count=${a} and mod = 3 and text() = 'x'",
     ],
 )

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import date, datetime, time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -31,7 +32,17 @@ def test_every_format_says_the_same(write: Callable[[Mapping[str, Rows]], bytes]
     assert [choice["name"] for choice in form.content["choices"]] == ["red"]
     in_xlsx = understand(xlsx(SHEETS), "paint")
     assert isinstance(in_xlsx, Form)
-    assert (form.content, form.summary, form.xform) == (in_xlsx.content, in_xlsx.summary, in_xlsx.xform)
+    assert _without_ids(form.content) == _without_ids(in_xlsx.content)
+    assert (form.summary, form.xform) == (in_xlsx.summary, in_xlsx.xform)
+
+
+def _without_ids(value: Any) -> Any:
+    """Content but for the ids of its rows, which are new each time."""
+    if isinstance(value, list):
+        return [_without_ids(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _without_ids(each) for key, each in value.items() if key != "$kuid"}
+    return value
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])

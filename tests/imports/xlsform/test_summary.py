@@ -15,7 +15,7 @@ NOT_COUNTED = ["note", "start", "today", "end", "deviceid", "username", "start-g
 GEOGRAPHIC = {"geopoint", "gps", "geotrace", "geoshape"}
 LANGUAGES = ["English (en)", "French (fr)", "Arabic (ar)", "Spanish (es)"]
 
-types = st.lists(st.sampled_from(COUNTED + NOT_COUNTED), max_size=12)
+types = st.lists(st.sampled_from(COUNTED + NOT_COUNTED), min_size=1, max_size=12)
 columns = st.lists(st.sampled_from(["hint", "relevant", "required", "appearance", "default"]), unique=True)
 languages = st.lists(st.sampled_from(LANGUAGES), unique=True, min_size=1, max_size=4)
 
