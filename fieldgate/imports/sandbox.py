@@ -10,10 +10,12 @@ import multiprocessing
 import os
 import resource
 import signal
+import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
@@ -83,7 +85,8 @@ def _in_process(work: Callable[..., Any], arguments: tuple[Any, ...], limits: Li
     ours, theirs = _context.Pipe(duplex=False)
     process = _context.Process(target=_child, args=(theirs, work, arguments, limits), daemon=True)
     until = time.monotonic() + limits.seconds + SPARE
-    process.start()
+    with _without_program():
+        process.start()
     theirs.close()
     # It may stop anywhere in its answer and stay: what ends our waiting is its end.
     watch = threading.Timer(limits.seconds + SPARE, process.kill)
@@ -108,6 +111,18 @@ def _in_process(work: Callable[..., Any], arguments: tuple[Any, ...], limits: Li
     raise Died(answer.died or Why.FAULT, answer.notes)
 
 
+@contextmanager
+def _without_program() -> Iterator[None]:
+    """A new process would run the script that was started once more, to load what it defines; we need none of it."""
+    program = sys.modules["__main__"].__dict__
+    path = program.pop("__file__", None)
+    try:
+        yield
+    finally:
+        if path is not None:
+            program["__file__"] = path
+
+
 def _why(process: ForkServerProcess, *, late: bool) -> Why:
     """Rust aborts where it gets no memory, and the kernel kills where the machine has none left."""
     if late or process.exitcode == -signal.SIGXCPU:
@@ -119,6 +134,9 @@ def _why(process: ForkServerProcess, *, late: bool) -> Why:
 
 def _child(pipe: Connection, work: Callable[..., Any], arguments: tuple[Any, ...], limits: Limits) -> None:
     gc.disable()  # it is soon over, and looking for what could be freed takes a quarter of its time
+    # Who stops the service, by Ctrl-C or a supervisor, means the worker, which finishes this first.
+    for asked_to_stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(asked_to_stop, signal.SIG_IGN)
     threading.Thread(target=_end_with_worker, daemon=True).start()
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
     # A second apart: at the first limit the signal says why, at the second the process is killed without a word.

@@ -26,6 +26,13 @@ def crash(_: bytes) -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
+def is_told_to_stop(data: bytes) -> Any:
+    """As all processes of a service are, when a terminal or a supervisor stops it."""
+    for asked_to_stop in (signal.SIGINT, signal.SIGTERM):
+        os.kill(os.getpid(), asked_to_stop)
+    return understand(data, "form")
+
+
 def err(_: bytes) -> None:
     raise KeyError("an error of ours")
 

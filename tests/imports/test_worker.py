@@ -3,6 +3,8 @@
 import asyncio
 import os
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,6 +26,7 @@ from fieldgate.imports.intake import wanted
 from fieldgate.imports.records import ImportRequest
 from fieldgate.imports.store import ImportStore
 from fieldgate.imports.worker import MOST_ATTEMPTS, Worker
+from fieldgate.imports.xlsform import Form
 from fieldgate.settings import Settings
 from tests.conftest import Service, Start
 from tests.imports import misbehaving
@@ -346,6 +349,11 @@ async def test_people_are_told_why(
     assert messages["error"].startswith(begins)
 
 
+def test_stopping_the_service_does_not_stop_what_is_being_read() -> None:
+    form = sandbox._in_process(misbehaving.is_told_to_stop, (b"type,name,label\ntext,a,A\n",), LIMITS)
+    assert isinstance(form, Form)
+
+
 async def test_too_many_attempts_end_in_an_error(desk: Desk, database_url: str) -> None:
     url = await desk.send(xlsx())
     store = ImportStore(desk.service.database, Changes(desk.service.database))
@@ -458,3 +466,16 @@ async def test_the_page_of_an_import_shows_what_was_read(desk: Desk) -> None:
     waiting = await desk.send(xlsx())
     page = (await desk.service.get(f"{waiting}?format=api", headers=desk.headers)).text
     assert 'http-equiv="refresh"' in page
+
+
+def test_a_reader_does_not_load_the_program_that_was_started(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "print('loaded', flush=True)\n"
+        "if __name__ == '__main__':\n"
+        "    from fieldgate.imports import sandbox\n"
+        "    for _ in range(2):\n"
+        "        sandbox.understand(b'type,name,label\\ntext,a,A\\n', 'form', sandbox.Limits(2**30, 60))\n"
+    )
+    ended = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout == "loaded\n"
