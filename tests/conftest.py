@@ -101,8 +101,14 @@ def kind_of_database(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 async def database_url(kind_of_database: str, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
     """An empty database of its own, once on SQLite and once on PostgreSQL."""
-    if kind_of_database == "sqlite":
-        yield f"sqlite:///{tmp_path / 'fieldgate.db'}"
+    async with empty_database(kind_of_database, tmp_path, request) as address:
+        yield address
+
+
+@asynccontextmanager
+async def empty_database(kind: str, folder: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    if kind == "sqlite":
+        yield f"sqlite:///{folder / 'fieldgate.db'}"
         return
     address: str = request.getfixturevalue("postgres")
     name = f"test_{secrets.token_hex(6)}"

@@ -45,7 +45,9 @@ class Lookup:
 
     def _arguments(self, values: dict[str, object]) -> list[object]:
         if self._database.is_sqlite:  # which takes no lists
-            return [json.dumps(values[name]) if isinstance(values[name], list) else values[name] for name in self._order]
+            return [
+                json.dumps(values[name]) if isinstance(values[name], list) else values[name] for name in self._order
+            ]
         return [values[name] for name in self._order]
 
 

@@ -1,4 +1,4 @@
-"""One state of the data, read on the driver itself: for very many rows, which the engine would take seconds to hand over.
+"""One state of the data, read on the driver itself: for so many rows that the engine would take seconds to pass them.
 
 async with snapshot(database) as state:
     version = (await state.rows(select(...)))[0]

@@ -16,9 +16,10 @@ from fieldgate.db import Changes
 from fieldgate.events import ordering
 from fieldgate.events.documents import Reader
 from fieldgate.events.filters import EventFilters, narrow, ordering_terms, search_words
-from fieldgate.events.index import CannotApply, Index, Numbers
+from fieldgate.events.index import CannotApply, Index
 from fieldgate.events.sight import Sight
 from fieldgate.events.store import TOPIC, EventStore, Missed, Standing
+from fieldgate.http.errors import Unavailable
 from fieldgate.http.language import Language
 from fieldgate.http.pagination import Page
 from fieldgate.reference.directory import Directory, folded
@@ -26,7 +27,7 @@ from fieldgate.reference.store import ReferenceStore
 
 AT_ONCE = 100_000  # events whose index is made anew while the caller waits; beyond, beside the answers
 KEPT_SELECTIONS = 128
-KEPT_ORDERS = 8
+KEPT_ORDERS = 4  # some 12 MB each for a million events
 ATTEMPTS = 3  # at an answer, when the data runs away under it
 
 log = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ class View:
         self.versions = (standing.version, directory_version)
         self._store = store
         self._selections = _Kept[BitMap](KEPT_SELECTIONS)
-        self._ranks = _Kept[Numbers](KEPT_ORDERS)
+        self._ranks = _Kept[ordering.Ranks](KEPT_ORDERS)
         self._orders = _Kept[ordering.Order](KEPT_ORDERS)
         self._places = _Kept[BitMap](KEPT_SELECTIONS)
         self._readers = {language: Reader(directory, language) for language in Language}
@@ -119,7 +120,7 @@ class View:
         }
         return await _in_thread(ordering.order, terms, ranks, self.index.ids)
 
-    async def _rank(self, field: str, language: Language) -> Numbers:
+    async def _rank(self, field: str, language: Language) -> ordering.Ranks:
         if field in ordering.IN_RECORDS:
             return await ordering.read_ranks(field, self.index, language, self._store.facts())
         return await _in_thread(ordering.held_ranks, field, self.index, self.directory, language)
@@ -128,73 +129,91 @@ class View:
 class Events:
     """Finds events in the state the database is in. Every process has one."""
 
-    def __init__(self, store: EventStore, reference: ReferenceStore, changes: Changes) -> None:
+    def __init__(
+        self, store: EventStore, reference: ReferenceStore, changes: Changes, *, at_once: int = AT_ONCE
+    ) -> None:
         self._store = store
         self._reference = reference
         self._changes = changes
+        self._at_once = at_once
         self._view: View | None = None
         self._turn = asyncio.Lock()
-        self._rebuilding: asyncio.Task[None] | None = None
+        self._remaking: asyncio.Task[None] | None = None
+        self._behind_since: float | None = None
 
     async def find(self, filters: EventFilters, sight: Sight, language: Language, page: Page) -> Found:
+        """A page of the events that match, and how many do."""
         for _ in range(ATTEMPTS):
             view = await self.view()
             with suppress(Missed):
                 return await view.find(filters, sight, language, page)
-            await self._settle()
-        raise Missed
+            await self.settle()
+        raise Unavailable
 
     async def view(self) -> View:
         """The events as of now, or, while a large index is made anew, as of a moment ago."""
         known_as, directory = await self._reference.versioned()
-        view = self._view
         version = await self._changes.version(TOPIC)
+        view = self._view
         if view is None or view.standing.version < version:
             async with self._turn:
                 view = self._view
                 if view is None or view.standing.version < version:
-                    standing, index = await self._renewed(view)
-                    view = self._view = View(standing, index, directory, known_as, self._store)
+                    view = await self._renewed(view, directory, known_as)
         if view.versions[1] != known_as:
-            view = self._view = View(view.standing, view.index, directory, known_as, self._store)
+            view = View(view.standing, view.index, directory, known_as, self._store)
+        self._view = view
+        if view.standing.version >= version:
+            self._behind_since = None
+        elif self._behind_since is None:
+            self._behind_since = _clock()
         return view
 
-    async def _renewed(self, view: View | None) -> tuple[Standing, Index]:
+    async def _renewed(self, view: View | None, directory: Directory, known_as: int) -> View:
         if view is None:
-            return await self._store.read_index()
+            return await self._made(directory, known_as)
+        if self._remaking is not None and not self._remaking.done():
+            return view
         changed = await self._store.read_changes(view.standing)
         if changed is not None:
             standing, rows, gone = changed
             with suppress(CannotApply):
-                return standing, view.index.changed(rows, gone)
-        if len(view.index) <= AT_ONCE:
-            return await self._store.read_index()
-        if self._rebuilding is None or self._rebuilding.done():
-            self._rebuilding = asyncio.create_task(self._rebuild(view))
-        return view.standing, view.index
+                index = await asyncio.to_thread(view.index.changed, rows, gone)
+                return View(standing, index, directory, known_as, self._store)
+        if len(view.index) <= self._at_once:
+            return await self._made(directory, known_as)
+        self._remaking = asyncio.create_task(self._remake(directory, known_as))
+        return view
 
-    async def _rebuild(self, view: View) -> None:
+    async def _made(self, directory: Directory, known_as: int) -> View:
+        standing, index = await self._store.read_index()
+        return View(standing, index, directory, known_as, self._store)
+
+    async def _remake(self, directory: Directory, known_as: int) -> None:
         try:
-            standing, index = await self._store.read_index()
-            self._view = View(standing, index, view.directory, view.versions[1], self._store)
+            self._view = await self._made(directory, known_as)
         except Exception:  # the next request begins another one
             log.exception("the index of events could not be made")
 
-    async def _settle(self) -> None:
+    async def settle(self) -> None:
         """Wait for the index that is being made."""
-        if self._rebuilding is not None:
-            await asyncio.wait([self._rebuilding])
+        if self._remaking is not None:
+            await asyncio.wait([self._remaking])
 
     @property
-    def lag(self) -> int:
-        """Versions the last answer lagged behind; 0 where it did not."""
-        return 0
+    def lag(self) -> float:
+        """Seconds for which answers have been of an earlier state; 0 while they are of now."""
+        return 0.0 if self._behind_since is None else _clock() - self._behind_since
 
     async def stop(self) -> None:
-        if self._rebuilding is not None:
-            self._rebuilding.cancel()
+        if self._remaking is not None:
+            self._remaking.cancel()
             with suppress(asyncio.CancelledError):
-                await self._rebuilding
+                await self._remaking
+
+
+def _clock() -> float:
+    return asyncio.get_running_loop().time()
 
 
 async def _in_thread(work: Callable[..., Value], *arguments: object) -> Value:

@@ -223,7 +223,9 @@ def _people(people: Sequence[Person], **more: int) -> Any:
     if not people:
         return []
     records = [{**msgspec.structs.asdict(person), **more} for person in sorted(people, key=lambda person: person.id)]
-    ordered = [{key: record[key] for key in ("ctype", "name", "title", "email", "phone", *more, "id")} for record in records]
+    ordered = [
+        {key: record[key] for key in ("ctype", "name", "title", "email", "phone", *more, "id")} for record in records
+    ]
     return msgspec.Raw(_PERSONS + _encode(ordered) + _PERSONS_END)
 
 
@@ -266,7 +268,11 @@ class Reader:
         if _REPORTS in documents:
             documents = _reports.sub(lambda found: self._seen(found[1], sight), documents)
         if _PERSONS in documents:
-            documents = documents.translate(None, _PERSONS + _PERSONS_END) if sight.sees_persons else _persons.sub(b"[]", documents)
+            documents = (
+                documents.translate(None, _PERSONS + _PERSONS_END)
+                if sight.sees_persons
+                else _persons.sub(b"[]", documents)
+            )
         return _saying.sub(self._say, documents)
 
     def _seen(self, guarded: bytes, sight: Sight) -> bytes:

@@ -1,5 +1,6 @@
 """All events that match, as one file, made while it is sent: memory holds a page of them, whatever their number."""
 
+import itertools
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -49,10 +50,11 @@ async def as_xlsx(batches: AsyncIterator[list[bytes]]) -> AsyncIterator[bytes]:
             sheet = book.add_worksheet("events")
             sheet.write_row(0, 0, formats.COLUMNS)
             sheet.freeze_panes(1, 0)
-            row = 0
+            rows = itertools.count(1)
             async for some in batches:
-                for row, cells in enumerate(formats.rows(some), start=row + 1):
-                    sheet.write_row(row, 0, [cell[:LONGEST_CELL] if isinstance(cell, str) else cell for cell in cells])
+                for cells in formats.rows(some):
+                    short = [cell[:LONGEST_CELL] if isinstance(cell, str) else cell for cell in cells]
+                    sheet.write_row(next(rows), 0, short)
         with path.open("rb") as file:
             while part := file.read(CHUNK):
                 yield part

@@ -1,6 +1,7 @@
 """Orderings of events: whatever is asked for, nulls come last and the id breaks ties, so that every order is total."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,6 +13,7 @@ from fieldgate.http.language import Language
 from fieldgate.reference.directory import Directory, sorting_key
 from fieldgate.reference.texts import Texts, in_language
 
+Ranks = npt.NDArray[np.int32]  # a number by position
 Terms = Sequence[tuple[str, bool]]  # a field, and whether it descends
 
 IN_RECORDS = frozenset({"name", "summary", "num_affected", "glide"})  # fields the index does not hold
@@ -47,16 +49,16 @@ class Order:
         return found
 
 
-def order(terms: Terms, ranks: Mapping[str, Numbers], ids: Numbers) -> Order:
+def order(terms: Terms, ranks: Mapping[str, Ranks], ids: Numbers) -> Order:
     """The order by several fields; `ranks` has, for each of them, a number by position, `NOTHING` for null."""
-    keys: list[Numbers] = []
+    keys: list[npt.NDArray[Any]] = []
     for field, descends in terms:
         rank = ranks[field]
-        keys += [(rank == NOTHING).astype(np.int64), -rank if descends else rank]
+        keys += [rank == NOTHING, -rank if descends else rank]
     return Order(np.lexsort((ids, *reversed(keys))))
 
 
-def held_ranks(field: str, index: Index, directory: Directory, language: Language) -> Numbers:
+def held_ranks(field: str, index: Index, directory: Directory, language: Language) -> Ranks:
     """The ranks of a field the index holds."""
     if field == "disaster_start_date":
         return _dense(index.starts)
@@ -66,7 +68,7 @@ def held_ranks(field: str, index: Index, directory: Directory, language: Languag
         return _dense(index.updated)
     if field == "id":
         return _dense(index.ids)
-    ranks = np.full(len(index.ids), NOTHING, dtype=np.int64)
+    ranks = np.full(len(index.ids), NOTHING, dtype=np.int32)
     if field == "ifrc_severity_level":
         words = [f"s{level}" for level in range(3)]
     else:  # types of disaster, by name
@@ -78,7 +80,7 @@ def held_ranks(field: str, index: Index, directory: Directory, language: Languag
 
 async def read_ranks(
     field: str, index: Index, language: Language, batches: AsyncIterator[Sequence[tuple[int, bytes]]]
-) -> Numbers:
+) -> Ranks:
     """The ranks of a field that only the records hold."""
     decode = msgspec.json.Decoder(Facts).decode
     values: dict[int, str | int] = {}
@@ -88,8 +90,8 @@ async def read_ranks(
             value = _value(field, decode(packed), language)
             if position is not None and value not in ("", None):
                 values[position] = value
-    in_order = {value: rank for rank, value in enumerate(sorted(set(values.values())))}  # type: ignore[type-var]
-    ranks = np.full(len(index.ids), NOTHING, dtype=np.int64)
+    in_order = {value: rank for rank, value in enumerate(sorted(set(values.values())))}
+    ranks = np.full(len(index.ids), NOTHING, dtype=np.int32)
     ranks[list(values)] = [in_order[value] for value in values.values()]
     return ranks
 
@@ -102,5 +104,5 @@ def _value(field: str, facts: Facts, language: Language) -> str | int | None:
     return sorting_key(in_language(getattr(facts, field), language, facts.original_language))
 
 
-def _dense(column: Numbers) -> Numbers:
-    return np.unique(column, return_inverse=True)[1].astype(np.int64)
+def _dense(column: Numbers) -> Ranks:
+    return np.unique(column, return_inverse=True)[1].astype(np.int32)

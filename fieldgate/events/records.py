@@ -1,4 +1,4 @@
-"""Events on the wire: in a list, alone, and small. The names and their order are what clients of the live system know."""
+"""Events on the wire: in a list, alone, and small. Their names and order are what clients of the live system know."""
 
 from datetime import datetime
 from typing import Annotated

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
@@ -62,53 +63,29 @@ class EventStore:
                 among(database, documents.c.id, "ids")
             ),
         )
-        self._before = Lookup(
-            database, select(history.c.document).where(*is_before).order_by(history.c.until).limit(1)
-        )
+        self._before = Lookup(database, select(history.c.document).where(*is_before).order_by(history.c.until).limit(1))
         self._by_id = Lookup(database, select(events.c.packed).where(events.c.id == bindparam("id")))
         self._by_slug = Lookup(database, select(events.c.packed).where(events.c.slug == bindparam("slug")))
 
     # Writing
 
-    async def put(self, new: Sequence[Event], *, is_demo: bool = False) -> Outcome:
-        """Write events, whole, in one transaction. What is there already in the same state is left alone."""
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator["Writing"]:
+        """Any number of writes in one transaction, which readers see as one."""
         async with self._database.transaction() as connection:
-            known = await self._packed(connection, [event.id for event in new])
-            fresh = [(event, packed) for event in new if known.get(event.id) != (packed := pack(event))]
-            outcome = Outcome(unchanged=len(new) - len(fresh))
-            if not fresh:
-                return outcome
-            version = await self._next_version(connection)
-            old = [event.id for event, _ in fresh if event.id in known]
-            outcome.changed, outcome.created = len(old), len(fresh) - len(old)
-            await self._remove(connection, old, version)
-            for some in _batches([event.id for event, _ in fresh]):
-                await connection.execute(deleted.delete().where(deleted.c.id.in_(some)))
-            await self._insert(connection, fresh, version, is_demo=is_demo)
-            return outcome
+            # One writer at a time: what it finds is what it replaces, and versions are committed in their order.
+            await connection.execute(select(versions.c.version).where(versions.c.topic == TOPIC).with_for_update())
+            yield Writing(connection, self._changes)
+
+    async def put(self, new: Sequence[Event], *, is_demo: bool = False) -> Outcome:
+        """Write events, whole. What is there already in the same state is left alone."""
+        async with self.writing() as writing:
+            return await writing.put(new, is_demo=is_demo)
 
     async def delete(self, numbers: Sequence[int]) -> int:
         """Delete events; how many there were. That they are gone can be learned of."""
-        async with self._database.transaction() as connection:
-            known = await self._packed(connection, numbers)
-            if not known:
-                return 0
-            version = await self._next_version(connection)
-            await self._remove(connection, list(known), version)
-            moment = now()
-            gone = [unpack(packed) for packed in known.values()]
-            rows = [
-                {
-                    "id": event.id,
-                    "deleted_at": moment,
-                    "version": version,
-                    "visibility": event.visibility,
-                    "countries": "," + ",".join(map(str, event.countries)) + ",",
-                }
-                for event in gone
-            ]
-            await connection.execute(insert(deleted), rows)
-            return len(known)
+        async with self.writing() as writing:
+            return await writing.delete(numbers)
 
     async def delete_demo(self) -> int:
         """Delete the events that were made up. Nobody needs to learn of it."""
@@ -132,77 +109,6 @@ class EventStore:
         async with self._database.reading() as connection:
             found = await connection.execute(select(events.c.id).where(condition).limit(1))
             return found.first() is not None
-
-    async def _next_version(self, connection: AsyncConnection) -> int:
-        await self._changes.bump(connection, TOPIC)
-        found = await connection.execute(select(versions.c.version).where(versions.c.topic == TOPIC))
-        return int(found.scalar_one())
-
-    async def _packed(self, connection: AsyncConnection, numbers: Sequence[int]) -> dict[int, bytes]:
-        found: dict[int, bytes] = {}
-        for some in _batches(numbers):
-            rows = await connection.execute(select(events.c.id, events.c.packed).where(events.c.id.in_(some)))
-            found.update((row.id, bytes(row.packed)) for row in rows)
-        return found
-
-    async def _remove(self, connection: AsyncConnection, numbers: Sequence[int], version: int) -> None:
-        """Take the present state away, and keep it for readers who still answer from the version before."""
-        moment = now()
-        await connection.execute(history.delete().where(history.c.at < moment - HISTORY_KEPT))
-        for some in _batches(numbers):
-            before = select(
-                documents.c.id, literal(version), literal(moment, history.c.at.type), documents.c.document,
-                words.c.names, words.c.glide, words.c.appeal_codes,
-            ).join_from(documents, words, words.c.id == documents.c.id)  # fmt: skip
-            names = ["id", "until", "at", "document", "names", "glide", "appeal_codes"]
-            await connection.execute(insert(history).from_select(names, before.where(documents.c.id.in_(some))))
-            for table in (documents, words, events):
-                await connection.execute(table.delete().where(table.c.id.in_(some)))
-
-    async def _insert(
-        self, connection: AsyncConnection, fresh: Sequence[tuple[Event, bytes]], version: int, *, is_demo: bool
-    ) -> None:
-        slugs = [event.slug for event, _ in fresh if event.slug is not None]
-        for some in _batches(slugs):
-            taken = await connection.execute(select(events.c.slug).where(events.c.slug.in_(some)).limit(1))
-            if (slug := taken.scalar()) is not None:
-                raise SlugTaken(slug)
-        await connection.execute(
-            insert(events),
-            [
-                {
-                    "id": event.id,
-                    "version": version,
-                    "slug": event.slug,
-                    "parent_event": event.parent_event,
-                    "visibility": event.visibility,
-                    "start": event.disaster_start_date,
-                    "created": event.created_at,
-                    "updated": event.updated_at,
-                    "facets": facets_of(event),
-                    "is_demo": is_demo,
-                    "packed": packed,
-                }
-                for event, packed in fresh
-            ],
-        )
-        await connection.execute(
-            insert(documents),
-            [{"id": event.id, "version": version, "document": document(event)} for event, _ in fresh],
-        )
-        await connection.execute(
-            insert(words),
-            [
-                {
-                    "id": event.id,
-                    "version": version,
-                    "names": APART.join(dict.fromkeys(map(folded, event.name.values()))),
-                    "glide": event.glide,
-                    "appeal_codes": "," + ",".join(appeal.code.upper() for appeal in event.appeals if appeal.code) + ",",
-                }
-                for event, _ in fresh
-            ],
-        )
 
     # For the index
 
@@ -256,8 +162,9 @@ class EventStore:
 
     async def _matching(self, condition: Callable[[Table], ColumnElement[bool]], version: int) -> list[int]:
         earlier = history.alias()
-        is_state = history.c.until > version, ~exists().where(
-            earlier.c.id == history.c.id, earlier.c.until > version, earlier.c.until < history.c.until
+        is_state = (
+            history.c.until > version,
+            ~exists().where(earlier.c.id == history.c.id, earlier.c.until > version, earlier.c.until < history.c.until),
         )
         query = union_all(
             select(words.c.id).where(words.c.version <= version, condition(words)),
@@ -286,7 +193,7 @@ class EventStore:
         self, since: datetime | None, sight: Sight, limit: int, offset: int
     ) -> tuple[int, Sequence[tuple[int, datetime]]]:
         """Deleted events a caller could see, the first first."""
-        seen = deleted.c.visibility.in_(sorted(sight.levels))
+        seen: ColumnElement[bool] = deleted.c.visibility.in_(sorted(sight.levels))
         for country in sight.countries:
             own = deleted.c.countries.contains(f",{country},")
             seen = or_(seen, and_(deleted.c.visibility == SOCIETIES, own))
@@ -300,11 +207,139 @@ class EventStore:
             return count, [(row.id, row.deleted_at) for row in rows]
 
 
+class Writing:
+    """Writes of one transaction, all of one version."""
+
+    def __init__(self, connection: AsyncConnection, changes: Changes) -> None:
+        self._connection = connection
+        self._changes = changes
+        self._version = 0
+
+    async def put(self, new: Sequence[Event], *, is_demo: bool = False) -> Outcome:
+        """Write events, whole. What is there already in the same state is left alone."""
+        known = await self._packed([event.id for event in new])
+        fresh = [(event, packed) for event in new if known.get(event.id) != (packed := pack(event))]
+        outcome = Outcome(unchanged=len(new) - len(fresh))
+        if not fresh:
+            return outcome
+        version = await self._next_version()
+        old = [event.id for event, _ in fresh if event.id in known]
+        outcome.changed, outcome.created = len(old), len(fresh) - len(old)
+        await self._remove(old, version)
+        for some in _batches([event.id for event, _ in fresh]):
+            await self._connection.execute(deleted.delete().where(deleted.c.id.in_(some)))
+        await self._insert(fresh, version, is_demo=is_demo)
+        return outcome
+
+    async def held(self, numbers: Sequence[int]) -> dict[int, Event]:
+        """The events there are, by id."""
+        return {number: unpack(packed) for number, packed in (await self._packed(numbers)).items()}
+
+    async def delete(self, numbers: Sequence[int]) -> int:
+        """Delete events; how many there were."""
+        known = await self._packed(numbers)
+        if not known:
+            return 0
+        version = await self._next_version()
+        await self._remove(list(known), version)
+        moment = now()
+        rows = [
+            {
+                "id": event.id,
+                "deleted_at": moment,
+                "version": version,
+                "visibility": event.visibility,
+                "countries": "," + ",".join(map(str, event.countries)) + ",",
+            }
+            for event in map(unpack, known.values())
+        ]
+        await self._connection.execute(insert(deleted), rows)
+        return len(known)
+
+    async def _next_version(self) -> int:
+        if not self._version:
+            await self._changes.bump(self._connection, TOPIC)
+            found = await self._connection.execute(select(versions.c.version).where(versions.c.topic == TOPIC))
+            self._version = int(found.scalar_one())
+        return self._version
+
+    async def _packed(self, numbers: Sequence[int]) -> dict[int, bytes]:
+        found: dict[int, bytes] = {}
+        for some in _batches(numbers):
+            rows = await self._connection.execute(select(events.c.id, events.c.packed).where(events.c.id.in_(some)))
+            found.update((row.id, bytes(row.packed)) for row in rows)
+        return found
+
+    async def _remove(self, numbers: Sequence[int], version: int) -> None:
+        """Take the present state away, and keep it for readers who still answer from the version before."""
+        moment = now()
+        await self._connection.execute(history.delete().where(history.c.at < moment - HISTORY_KEPT))
+        for some in _batches(numbers):
+            before = select(
+                documents.c.id, literal(version), literal(moment, history.c.at.type), documents.c.document,
+                words.c.names, words.c.glide, words.c.appeal_codes,
+            ).join_from(documents, words, words.c.id == documents.c.id)  # fmt: skip
+            names = ["id", "until", "at", "document", "names", "glide", "appeal_codes"]
+            await self._connection.execute(
+                insert(history).from_select(
+                    names, before.where(documents.c.id.in_(some), documents.c.version < version)
+                )
+            )
+            for table in (documents, words, events):
+                await self._connection.execute(table.delete().where(table.c.id.in_(some)))
+
+    async def _insert(self, fresh: Sequence[tuple[Event, bytes]], version: int, *, is_demo: bool) -> None:
+        slugs = [event.slug for event, _ in fresh if event.slug is not None]
+        for some in _batches(slugs):
+            taken = await self._connection.execute(select(events.c.slug).where(events.c.slug.in_(some)).limit(1))
+            if (slug := taken.scalar()) is not None:
+                raise SlugTaken(slug)
+        await self._connection.execute(
+            insert(events),
+            [
+                {
+                    "id": event.id,
+                    "version": version,
+                    "slug": event.slug,
+                    "parent_event": event.parent_event,
+                    "visibility": event.visibility,
+                    "start": event.disaster_start_date,
+                    "created": event.created_at,
+                    "updated": event.updated_at,
+                    "facets": facets_of(event),
+                    "is_demo": is_demo,
+                    "packed": packed,
+                }
+                for event, packed in fresh
+            ],
+        )
+        await self._connection.execute(
+            insert(documents),
+            [{"id": event.id, "version": version, "document": document(event)} for event, _ in fresh],
+        )
+        await self._connection.execute(
+            insert(words),
+            [
+                {
+                    "id": event.id,
+                    "version": version,
+                    "names": APART.join(dict.fromkeys(map(folded, event.name.values()))),
+                    "glide": event.glide,
+                    "appeal_codes": ","
+                    + ",".join(appeal.code.upper() for appeal in event.appeals if appeal.code)
+                    + ",",
+                }
+                for event, _ in fresh
+            ],
+        )
+
+
 _ROWS = select(events.c.id, events.c.start, events.c.created, events.c.updated, events.c.facets)
 
 
 async def _standing(state: Snapshot) -> Standing:
-    found = dict(await state.rows(select(versions.c.topic, versions.c.version)))  # type: ignore[arg-type]
+    rows = await state.rows(select(versions.c.topic, versions.c.version))
+    found = {row[0]: row[1] for row in rows}
     return Standing(found.get(TOPIC, 0), found.get(WHOLES, 0))
 
 

@@ -81,7 +81,7 @@ def read_head(operation: Operation, head: Head, path_values: Mapping[str, str]) 
     is_strict = parameters.wants_strict(head.prefer)
     if ignored and is_strict:
         raise parameters.refuse(ignored, known)
-    if operation.shape is Shape.READY:
+    if operation.shape is Shape.READY and operation.filters is None:
         # No link in it can carry them on: whatever else was sent, it is one answer, to be made once.
         given, ignored = {name: value for name, value in given.items() if name in known}, []
     language = preferred(head.accept_language)

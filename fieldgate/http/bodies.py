@@ -1,6 +1,6 @@
 """The body of a write: read within a limit, then as JSON, a form, or multipart fields."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -14,7 +14,12 @@ Receive = Callable[[], Awaitable[Any]]
 
 SMALL = 64 * 1024  # bytes; enough for any body that is not a file
 MOST_FIELDS = 100
-READABLE = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
+JSON = "application/json"
+READABLE = (JSON, "application/x-www-form-urlencoded", "multipart/form-data")
+
+
+# A body that a handler takes as the JSON object it is, rather than as a few fields.
+WholeObject = dict[str, Any]
 
 
 class UploadedFile:
@@ -54,11 +59,17 @@ def read_values(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
         return _urlencoded(body)
     if media_type == "multipart/form-data":
         return _multipart(body, options.get("boundary", ""))
-    if media_type == "application/json" or (not media_type and not body.strip()):
+    if media_type == JSON or (not media_type and not body.strip()):
         return _json(body)
-    raise UnsupportedMediaType(
-        Message("The body has a type that cannot be read here; send one of: {known}.", known=", ".join(READABLE))
-    )
+    raise _unreadable(READABLE)
+
+
+def read_object(headers: Mapping[bytes, bytes], body: bytes) -> WholeObject:
+    """The JSON object a body is."""
+    media_type, _ = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))
+    if media_type != JSON and (media_type or body.strip()):
+        raise _unreadable((JSON,))
+    return _json(body)
 
 
 def _json(body: bytes) -> dict[str, Any]:
@@ -106,6 +117,12 @@ def _multipart(body: bytes, boundary: str) -> dict[str, Any]:
 
 def _base_name(name: str | None) -> str:
     return (name or "").replace("\\", "/").rsplit("/", 1)[-1].replace("\0", "").strip()
+
+
+def _unreadable(known: Sequence[str]) -> UnsupportedMediaType:
+    return UnsupportedMediaType(
+        Message("The body has a type that cannot be read here; send one of: {known}.", known=", ".join(known))
+    )
 
 
 def _too_large(limit: int) -> TooLarge:

@@ -183,7 +183,10 @@ class Endpoint:
         if operation.body is not None:
             limit = operation.body_limit(self._site.settings)
             body = await bodies.read_body(request.receive, request.headers, limit)
-            exchange.body = read_fields(operation.body, bodies.read_values(request.headers, body))
+            if operation.takes_whole_object:
+                exchange.body = bodies.read_object(request.headers, body)
+            else:
+                exchange.body = read_fields(operation.body, bodies.read_values(request.headers, body))
 
     async def _call(self, operation: Operation, exchange: Exchange) -> Any:
         arguments = {name: take(exchange) for name, take in self._takes[operation.method].items()}

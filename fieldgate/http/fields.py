@@ -110,7 +110,7 @@ def expectation(kind: Any) -> Message:
         for limits in get_args(kind):
             if isinstance(limits, msgspec.Meta):
                 length, least, most = limits.max_length or length, limits.ge, limits.le
-        kind = _choices(kind)[0]
+        kind = next(choice for choice in get_args(kind) if choice is not NoneType)
     if get_origin(kind) is Literal:
         return Message("Choose one of: {choices}.", choices=", ".join(map(str, get_args(kind))))
     if kind is bool:
@@ -135,7 +135,7 @@ def expectation(kind: Any) -> Message:
 def _choices(kind: Any) -> list[Any]:
     """The types a field can have, without what only annotates them, and without None."""
     if get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
+        return _choices(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):
-        return [choice for choice in get_args(kind) if choice is not NoneType]
+        return [bare for choice in get_args(kind) if choice is not NoneType for bare in _choices(choice)]
     return [kind]

@@ -8,7 +8,7 @@ import msgspec
 import yaml
 
 from fieldgate import __version__
-from fieldgate.http.bodies import READABLE, UploadedFile
+from fieldgate.http.bodies import UploadedFile
 from fieldgate.http.language import Language
 from fieldgate.http.links import Link, encode, resolve
 from fieldgate.http.negotiation import Format
@@ -33,6 +33,7 @@ ABOUT = "\n".join(
 )
 
 _TEXT = {"type": "string"}
+_WITHOUT_NULLS = r"^[^\u0000]*$"
 
 HEADERS: dict[str, dict[str, Any]] = {
     "Allow": {"description": "Methods this address takes.", "schema": _TEXT},
@@ -214,6 +215,8 @@ def _describe(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
     responses: dict[str, Any] = {str(operation.status): _success(operation, schemas)}
     if operation.method == "GET" and not operation.volatile:
         responses["304"] = {"description": "You hold this answer already.", "headers": _headers("ETag")}
+    if operation.method == "PUT":
+        responses["201"] = {**_success(operation, schemas), "headers": _headers("Location", "Fieldgate-Ignored")}
     statuses = {401, 503, *operation.refusals}
     if operation.checks_host:
         statuses.add(400)
@@ -232,7 +235,7 @@ def _describe(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
     if operation.body is not None:
         described["requestBody"] = {
             "required": True,
-            "content": {media_type: {"schema": schemas[operation.body]} for media_type in READABLE},
+            "content": {media_type: {"schema": schemas[operation.body]} for media_type in operation.readable},
         }
     return described
 
@@ -243,7 +246,8 @@ def _success(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
         return {"description": "Done.", "headers": _headers()}
     content: dict[str, Any] = {}
     if operation.shape is Shape.READY and operation.of is None:
-        content[operation.media_type or operation.formats[0].media_type] = {"schema": operation.schema or _TEXT}
+        media_types = (operation.media_type or operation.formats[0].media_type, *operation.more_types)
+        content = {media_type: {"schema": operation.schema or _TEXT} for media_type in media_types}
         return {"description": "Done.", "headers": _headers(), "content": content}
     schema, example = schemas[operation.of], operation.example
     if operation.shape is Shape.LIST:
@@ -251,8 +255,7 @@ def _success(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
         schema = _envelope(schema)
         example = {"count": 1, "next": None, "previous": None, "results": [example]}
     content[Format.JSON.media_type] = {"schema": schema, "example": example}
-    if Format.PAGE in operation.formats:
-        content[Format.PAGE.media_type] = {"schema": _TEXT}
+    content |= {offered.media_type: {"schema": _TEXT} for offered in operation.formats if offered is not Format.JSON}
     return {"description": "Done.", "headers": _headers(*names, "Fieldgate-Ignored"), "content": content}
 
 
@@ -280,6 +283,8 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
         schema = msgspec.json.schema(field.type)
         about = schema.pop("description", "")
         described: dict[str, Any] = {"name": field.encode_name, "in": "query", "description": about, "schema": schema}
+        if schema.get("type") == "string" and not {"enum", "format"} & set(schema):
+            schema["pattern"] = _WITHOUT_NULLS
         if schema.get("type") == "array":  # separated by commas
             described |= {"style": "form", "explode": False}
         found.append(described)

@@ -15,7 +15,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from fieldgate.http.bodies import SMALL
+from fieldgate.http.bodies import JSON, READABLE, SMALL, WholeObject
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.language import Message
 from fieldgate.http.links import Link
@@ -39,7 +39,7 @@ class Shape(Enum):
 
 
 class Created(msgspec.Struct, frozen=True):
-    """A record that was made, and where it can be found."""
+    """A record that was made, and where it can be found: answered with 201."""
 
     record: Any
     location: Link | None = None
@@ -73,7 +73,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     example: Any = None
     # Of an operation that writes its own answer: the type it gives, where that is no `Format`, and its schema.
     media_type: str = ""
+    more_types: tuple[str, ...] = ()
     schema: Mapping[str, Any] = {}
+    # Of an operation that takes a `WholeObject`: what it looks like.
+    takes: Any = None
     # How much body is taken, where it is more than a few fields: asked of the settings.
     body_limit: Callable[[Settings], int] = _small
     # False: for operators and browsers, no part of the described interface.
@@ -104,7 +107,19 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def body(self) -> type[msgspec.Struct] | None:
-        return self.parameters.get("body")
+        """What a body looks like."""
+        return self.takes if self.takes_whole_object else self.parameters.get("body")
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """The media types a body can have."""
+        if self.body is None:
+            return ()
+        return (JSON,) if self.takes_whole_object else READABLE
+
+    @property
+    def takes_whole_object(self) -> bool:
+        return bool(self.parameters.get("body") == WholeObject)
 
 
 def operation(method: str, path: str, shape: Shape, **details: Any) -> Declare:
@@ -145,6 +160,11 @@ def creation(path: str, **details: Any) -> Declare:
 def change(path: str, **details: Any) -> Declare:
     """PATCH: the handler takes what shall change as its `body`, and returns the record as it is then."""
     return operation("PATCH", path, Shape.RECORD, **details)
+
+
+def replacement(path: str, **details: Any) -> Declare:
+    """PUT: the handler returns the record as it is then, in `Created` where there was none."""
+    return operation("PUT", path, Shape.RECORD, **details)
 
 
 def deletion(path: str, **details: Any) -> Declare:

@@ -1,8 +1,12 @@
 """Whatever is written, filtered, ordered and paged: the index says what looking at every event says."""
 
-from collections.abc import Sequence
+import asyncio
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +21,7 @@ from fieldgate.http.pagination import Page
 from fieldgate.reference.store import ReferenceStore
 from tests.events.naive import matching
 from tests.events.samples import COUNTRIES, TYPES, moments, some_events
+from tests.events.writing import SOMETIMES, state
 
 sights = st.sampled_from((EVERYBODY, EVERYTHING, Sight(frozenset({1, 3}), frozenset({14, 27}))))
 terms = st.builds(lambda sign, field: sign + field, st.sampled_from(("", "-")), st.sampled_from(ORDERINGS))
@@ -33,7 +38,9 @@ filters = st.builds(
     EventFilters,
     countries__in=st.just(()) | numbers,
     regions__in=st.just(()) | st.lists(st.sampled_from((0, 1, 2, 3, 99)), max_size=2).map(tuple),
-    countries__iso3__in=st.just(()) | st.just(()) | st.lists(st.sampled_from(("AFG", "npl", "XXX")), max_size=2).map(tuple),
+    countries__iso3__in=st.just(())
+    | st.just(())
+    | st.lists(st.sampled_from(("AFG", "npl", "XXX")), max_size=2).map(tuple),
     dtype=a(st.sampled_from((*TYPES, 999))),
     dtype__in=st.just(()) | st.just(()) | st.lists(st.sampled_from(TYPES), max_size=2).map(tuple),
     id=a(st.sampled_from((0, 1, 2, 3, 2**70))),
@@ -93,8 +100,12 @@ class House:
             ], "the documents are those of now"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=150)
-@given(st.lists(st.tuples(some_events(), st.lists(st.integers(0, 40), max_size=2), st.lists(asked, max_size=4)), max_size=4))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=50)
+@given(
+    st.lists(
+        st.tuples(some_events(), st.lists(st.integers(0, 40), max_size=2), st.lists(asked, max_size=4)), max_size=4
+    )
+)
 async def test_lists_are_what_looking_at_every_event_finds(database: Database, steps: list[tuple]) -> None:  # type: ignore[type-arg]
     house = House(database)
     for written, gone, questions in steps:
@@ -106,3 +117,60 @@ async def test_lists_are_what_looking_at_every_event_finds(database: Database, s
     await house.store.delete(list(house.held))
 
 
+async def test_a_large_index_is_made_beside_the_answers(database: Database) -> None:
+    changes = Changes(database)
+    events = Events(EventStore(database, changes), ReferenceStore(database, changes), changes, at_once=0)
+    writer = EventStore(database, Changes(database))
+    first = {event.id: event for event in state(2)}
+    await writer.put(list(first.values()))
+    before = await _shown(events)
+    assert before == _in_order(first.values())
+    second = {event.id: event for event in state(3)}
+    await writer.put(list(second.values()))
+    await writer.delete([SOMETIMES])
+    assert await _shown(events) == before, "all of it as it was, deleted and moved ones too"
+    assert await _shown(events, search="round 2") == before
+    assert await _shown(events, search='"round 0"') == []
+    assert events.lag > 0
+    await events.settle()
+    assert await _shown(events) == _in_order(second.values())
+    assert events.lag == 0
+    await events.stop()
+
+
+def _in_order(events: Iterable[Event]) -> list[tuple[int, int | None]]:
+    ordered = sorted(events, key=lambda event: (-event.disaster_start_date.timestamp(), event.id))
+    return [(event.id, event.num_affected) for event in ordered]
+
+
+async def _shown(events: Events, **filters: Any) -> list[tuple[int, int | None]]:
+    found = await events.find(EventFilters(**filters), EVERYBODY, Language.ENGLISH, Page(100))
+    records = [msgspec.json.decode(found.view.read(each, Language.ENGLISH, EVERYBODY)) for each in found.documents]
+    assert found.count == len(records)
+    return [(record["id"], record["num_affected"]) for record in records]
+
+
+@pytest.mark.parametrize("at_once", [1000, 0])
+async def test_answers_are_of_one_state_while_another_process_writes(
+    database: Database, database_url: str, at_once: int
+) -> None:
+    rounds = 40
+    changes = Changes(database)
+    await changes.start()
+    events = Events(EventStore(database, changes), ReferenceStore(database, changes), changes, at_once=at_once)
+    writer = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.events.writing", database_url, str(rounds)
+    )
+    seen = set()
+    while rounds not in seen:
+        shown = await _shown(events)
+        number = shown[0][1] if shown else None
+        assert shown == _in_order(state(number) if number else [])
+        seen.add(number)
+        country = 84 if (number or 0) % 2 else 123
+        in_country = await _shown(events, countries__in=(country,), search="round")
+        assert in_country == _in_order(state(in_country[0][1]) if in_country and in_country[0][1] else [])
+    assert await writer.wait() == 0
+    assert len(seen) > 2, "it did not only see the end"
+    await events.stop()
+    await changes.stop()

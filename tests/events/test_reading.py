@@ -95,7 +95,13 @@ def test_as_the_live_system_writes_it() -> None:
         "unheard_of": {"a": 1},
     }
     event = read_event(record, DIRECTORY)
-    assert (event.dtype, event.countries, event.num_affected, event.glide, event.slug) == (12, (14, 123), 1200, "", None)
+    assert (event.dtype, event.countries, event.num_affected, event.glide, event.slug) == (
+        12,
+        (14, 123),
+        1200,
+        "",
+        None,
+    )
     assert event.updated_at == datetime(2026, 7, 15, 6, 12, 9, tzinfo=UTC)
     assert (event.appeals[0].amount_requested, event.appeals[0].num_beneficiaries) == (1500.5, 10)
     assert read_event({**record, "dtype": 12, "countries": [123, "14"]}, DIRECTORY) == event

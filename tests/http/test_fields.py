@@ -52,6 +52,7 @@ class Lists(msgspec.Struct):
     countries: tuple[int, ...] = ()
     kinds: tuple[Literal[0, 1], ...] = ()
     since: datetime | None = None
+    until: Annotated[datetime, Meta(description="A moment.")] | None = None
 
 
 def test_lists_are_separated_by_commas() -> None:
@@ -72,7 +73,8 @@ def test_lists_are_separated_by_commas() -> None:
     ],
 )
 def test_moments_may_lack_time_and_zone(text: str, moment: datetime) -> None:
-    assert read_fields(Lists, {"since": text}).since == moment
+    read = read_fields(Lists, {"since": text, "until": text})
+    assert read.since == read.until == moment
 
 
 def test_what_is_wrong_in_a_list_is_named() -> None:

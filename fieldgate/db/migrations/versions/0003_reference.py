@@ -1,6 +1,7 @@
 """Countries and disaster types, filled from the files in `seeds`.
 
-Codes, regions and ids come from the files; the names of countries from CLDR, except where a file has its own.
+The files hold facts: the ids IFRC GO uses, codes, regions. Names of countries come from CLDR, except where a file
+has our own: for what CLDR does not know, or calls as nobody in this field does.
 """
 
 import csv

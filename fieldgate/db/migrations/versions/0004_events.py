@@ -68,5 +68,7 @@ def upgrade() -> None:
         sa.Column("countries", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_deleted_events"),
     )
+    # Writers take turns at this row.
+    op.execute("INSERT INTO changes (topic, version) VALUES ('events', 0)")
     op.create_index("ix_deleted_events_version", "deleted_events", ["version"])
     op.create_index("ix_deleted_events_deleted_at_id", "deleted_events", ["deleted_at", "id"])

@@ -1,0 +1,268 @@
+"""`/api/v2/event/` over HTTP: lists, filters, formats, visibility, and every bad value."""
+
+import csv
+import io
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from python_calamine import CalamineWorkbook
+
+from fieldgate.db import Changes
+from fieldgate.events.formats import COLUMNS
+from fieldgate.events.model import Appeal, Event, FieldReport, Person
+from fieldgate.events.store import EventStore
+from fieldgate.settings import Settings
+from tests.conftest import Service, empty_database, running
+
+PATH = "/api/v2/event/"
+START = datetime(2026, 1, 1, tzinfo=UTC)
+NEPAL, INDIA, SUDAN = 123, 84, 290
+
+
+def event(number: int, **details: Any) -> Event:
+    moment = START + timedelta(days=number)
+    given: dict[str, Any] = {
+        "id": number,
+        "name": {"en": f"Flood {number}", "fr": f"Inondation {number}"},
+        "countries": (NEPAL,),
+        "dtype": 12,
+        "visibility": 3,
+        "disaster_start_date": moment,
+        "created_at": moment,
+        "updated_at": moment,
+        **details,
+    }
+    return Event(**given)
+
+
+REPORT = FieldReport(
+    id=5, visibility=1, created_at=START, updated_at=START, num_affected=7, recent_affected=1, countries=(NEPAL,)
+)
+AMINA = Person(id=1, name="Amina", email="amina@example.org")
+
+EVENTS = [
+    *(event(number) for number in range(1, 101)),
+    event(101, countries=(INDIA, NEPAL), name={"en": "=Two countries", "ar": "بلدان"}, dtype=None, is_featured=True),
+    event(102, countries=(SUDAN,), slug="south-sudan", glide="DR-2026-000102-SSD", ifrc_severity_level=2),
+    event(103, visibility=1),
+    event(104, visibility=2),
+    event(105, visibility=4, countries=(INDIA,)),
+    event(106, parent_event=102),
+    event(
+        107,
+        appeals=(Appeal(id=3, aid="9", code="MDRNP007", atype=1, status=0, start_date=START),),
+        field_reports=(REPORT, msgspec.structs.replace(REPORT, id=6, visibility=3, contacts=(AMINA,))),
+        contacts=(AMINA,),
+    ),
+]
+PUBLIC = len(EVENTS) - 4
+
+
+@pytest.fixture(scope="module")
+async def house(
+    kind_of_database: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> AsyncIterator[Service]:
+    """A service with the events above, on both databases."""
+    async with (
+        empty_database(kind_of_database, tmp_path_factory.mktemp("events"), request) as address,
+        running(Settings(database_url=address, access_log=False)) as service,
+    ):
+        await EventStore(service.database, Changes(service.database)).put(EVENTS)
+        yield service
+
+
+async def listed(service: Service, query: str = "", **options: Any) -> dict[str, Any]:
+    response = await service.get(PATH + query, **options)
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
+    return found
+
+
+async def ids(service: Service, query: str = "", **options: Any) -> list[int]:
+    return [record["id"] for record in (await listed(service, query, **options))["results"]]
+
+
+async def test_the_newest_first_and_fifty_of_them(house: Service) -> None:
+    page = await listed(house)
+    assert page["count"] == PUBLIC
+    assert [record["id"] for record in page["results"]][:4] == [107, 102, 101, 100]
+    assert len(page["results"]) == 50
+
+
+async def test_a_record_of_the_list_has_its_keys(house: Service) -> None:
+    record = (await listed(house, "?id=107"))["results"][0]
+    assert {"dtype", "countries", "appeals", "field_reports", "name", "summary", "id"} <= set(record)
+    assert record["dtype"] == {
+        "id": 12, "summary": "", "name": "Flood", "translation_module_original_language": "en",
+    }  # fmt: skip
+    assert record["countries"][0]["iso3"] == "NPL"
+    assert record["appeals"][0]["atype_display"] == "Emergency Appeal"
+    assert (await listed(house, "?id=101"))["results"][0]["dtype"] is None
+
+
+async def test_languages_and_what_they_fall_back_to(house: Service) -> None:
+    french = (await listed(house, "?id=107", headers={"Accept-Language": "fr"}))["results"][0]
+    assert (french["name"], french["countries"][0]["name"]) == ("Inondation 107", "Népal")
+    assert french["ifrc_severity_level_display"] == "Jaune"
+    spanish = (await listed(house, "?id=107", headers={"Accept-Language": "es"}))["results"][0]
+    assert spanish["name"] == "Flood 107", "in the language it was written in"
+    arabic = (await listed(house, "?id=101", headers={"Accept-Language": "ar"}))["results"][0]
+    assert arabic["name"] == "بلدان"
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("?countries__in=84", [101]),
+        ("?countries__in=290%2C84", [102, 101]),
+        ("?countries__in= 290 , 84 ,", [102, 101]),
+        ("?countries__in=99999999999", []),
+        ("?regions__in=99", []),
+        ("?regions__in=0", [102]),
+        ("?regions__in=0,2&countries__in=84", [101]),
+        ("?countries__iso3__in=ssd,IND", [102, 101]),
+        ("?glide=DR-2026-000102-SSD", [102]),
+        ("?appeal_code=mdrnp007", [107]),
+        ("?appeal_type=0,1", [107]),
+        ("?is_featured=1", [101]),
+        ("?is_featured=true", [101]),
+        ("?ifrc_severity_level__in=1,2", [102]),
+        ("?id__in=3,1,2,104", [3, 2, 1]),
+        ("?dtype=12&id__in=101,102", [102]),
+        ("?search=two countr", [101]),
+        ('?search="two countries"', [101]),
+        ("?search=SOUDAN", [102]),
+        ("?search=بلدان", [101]),
+        ("?search=two three", []),
+        ("?disaster_start_date__gte=2026-04-12", [107, 102, 101]),
+        ("?disaster_start_date__lt=2026-01-03T00:00:00.000Z", [1]),
+        ("?updated_at__gte=2026-04-13T00:00:00 00:00&ordering=updated_at", [102, 107]),
+        ("?ordering=disaster_start_date&limit=2", [1, 2]),
+        ("?ordering=-ifrc_severity_level,id&limit=2", [102, 1]),
+        ("?ordering=-name&limit=1", [99]),
+    ],
+)
+async def test_filters(house: Service, query: str, expected: list[int]) -> None:
+    assert await ids(house, query) == expected
+
+
+async def test_a_country_and_a_region_match_an_event_once(house: Service) -> None:
+    page = await listed(house, "?countries__in=84,123&regions__in=2&limit=1000")
+    assert page["count"] == len(page["results"]) == 102
+    assert len({record["id"] for record in page["results"]}) == 102
+
+
+async def test_callers_see_what_they_may(house: Service) -> None:
+    member = {"Authorization": f"Token {await house.token()}"}
+    indian = {"Authorization": f"Token {await house.token(countries=('IND',))}"}
+    ifrc = {"Authorization": f"Token {await house.token(is_ifrc=True)}"}
+    seen = {name: await ids(house, "?limit=6", headers=headers) for name, headers in
+            (("public", {}), ("member", member), ("indian", indian), ("ifrc", ifrc))}  # fmt: skip
+    assert seen["public"][:2] == [107, 102]
+    assert seen["member"][:3] == [107, 103, 102]
+    assert seen["indian"][:4] == [107, 105, 103, 102]
+    assert seen["ifrc"][:5] == [107, 105, 104, 103, 102]
+    for number, allowed in ((103, (member, indian, ifrc)), (104, (ifrc,)), (105, (indian, ifrc))):
+        for headers in ({}, member, indian, ifrc):
+            status = (await house.get(f"{PATH}{number}/", headers=headers)).status_code
+            assert status == (200 if headers in allowed else 404)
+
+
+async def test_reports_and_persons_obey_too(house: Service) -> None:
+    member = {"Authorization": f"Token {await house.token()}"}
+    for path in (f"{PATH}?id=107", f"{PATH}107/"):
+        for headers, reports, people in (({}, [6], 0), (member, [6, 5], 1)):
+            body = (await house.get(path, headers=headers)).json()
+            record = body["results"][0] if "results" in body else body
+            assert [report["id"] for report in record["field_reports"]] == reports
+            assert len(record["field_reports"][0]["contacts"]) == people
+            assert len(record.get("contacts", [None] * people)) == people
+
+
+async def test_the_record_alone(house: Service) -> None:
+    record = (await house.get(f"{PATH}107")).json()
+    assert record["dtype"] == 12
+    assert record["visibility"] == 3
+    report = record["field_reports"][0]
+    assert report["num_affected"] == 7
+    assert "recent_affected" not in report
+    assert "gov_num_affected" not in report
+    assert (await house.get(f"{PATH}south-sudan")).json()["id"] == 102
+    assert (await house.get(f"{PATH}106/")).json()["parent_event"] == 102, "merged ones are found by id"
+
+
+@pytest.mark.parametrize("name", ["999", "0", "-1", "99999999999999999999", "abc", "12abc", "1.5", "%F0%9F%98%80"])
+async def test_what_is_not_there(house: Service, name: str) -> None:
+    assert (await house.get(f"{PATH}{name}/")).status_code == 404
+
+
+async def test_small_records(house: Service) -> None:
+    page = (await house.get(f"{PATH}mini/?limit=3&regions__in=0,2", headers={"Accept-Language": "fr"})).json()
+    assert page["count"] == PUBLIC
+    assert [record["id"] for record in page["results"]] == [107, 102, 101]
+    assert list(page["results"][0]) == [
+        "id", "slug", "dtype", "auto_generated_source", "emergency_response_contact_email",
+        "countries_for_preview", "name", "translation_module_original_language",
+    ]  # fmt: skip
+    assert page["results"][0]["countries_for_preview"][0]["name"] == "Népal"
+
+
+async def test_tables(house: Service) -> None:
+    response = await house.get(f"{PATH}?format=csv&id__in=101,107")
+    assert response.headers["Content-Type"] == "text/csv; charset=utf-8"
+    rows = list(csv.DictReader(io.StringIO(response.text)))
+    assert [row["id"] for row in rows] == ["107", "101"]
+    assert rows[1]["countries.name"] == "India, Nepal"
+    assert rows[1]["name"] == "'=Two countries", "no formula"
+    assert rows[0]["appeals.id"] == "3"
+    empty = await house.get(f"{PATH}?format=csv&id=999")
+    assert empty.text == ",".join(COLUMNS) + "\r\n"
+    assert (await house.get(PATH, headers={"Accept": "text/csv"})).headers["Content-Type"].startswith("text/csv")
+
+
+async def test_lines_of_json(house: Service) -> None:
+    response = await house.get(f"{PATH}?format=ndjson&limit=3")
+    records = [msgspec.json.decode(line) for line in response.content.splitlines()]
+    assert records == (await listed(house, "?limit=3"))["results"]
+    assert 'rel="next"' in response.headers["Link"]
+
+
+async def test_everything_as_a_file(house: Service) -> None:
+    everything = await ids(house, "?limit=1000")
+    rows = list(csv.DictReader(io.StringIO((await house.get(f"{PATH}export/")).text)))
+    assert [int(row["id"]) for row in rows] == everything
+    lines = (await house.get(f"{PATH}export/?format=ndjson&countries__in=84,290")).content.splitlines()
+    assert [msgspec.json.decode(line)["id"] for line in lines] == [102, 101]
+    book = await house.get(f"{PATH}export/?format=xlsx&ordering=id", headers={"Accept-Language": "ar"})
+    table = CalamineWorkbook.from_filelike(io.BytesIO(book.content)).get_sheet_by_index(0).to_python()
+    assert tuple(table[0]) == COLUMNS
+    assert [row[COLUMNS.index("id")] for row in table[1:]] == sorted(everything)
+    ignored = await house.get(f"{PATH}export/?country=84")
+    assert ignored.headers["Fieldgate-Ignored"] == "country"
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "ar", "es"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("countries__in", "abc"), ("countries__in", "1,abc"), ("regions__in", "Africa"), ("dtype", "flood"),
+        ("dtype", "12.5"), ("dtype__in", "1;2"), ("id", "x"), ("id__in", "1,2,x"), ("appeal_type", "77"),
+        ("is_featured", "maybe"), ("is_featured_region", "2"), ("auto_generated_source", "me"),
+        ("ifrc_severity_level", "9"), ("ifrc_severity_level__in", "0,red"), ("disaster_start_date", "yesterday"),
+        ("disaster_start_date__gte", "2026-13-01"), ("created_at__lt", "01/02/2026"), ("updated_at__gt", "-"),
+        ("ordering", "foo"), ("ordering", "name,--id"), ("search", "x" * 300), ("search", "a " * 40),
+        ("glide", "g" * 30), ("appeal_code", "c" * 30), ("countries__iso3__in", "NPL\0"),
+        ("limit", "0"), ("offset", "-1"),
+    ],
+)  # fmt: skip
+async def test_bad_values_are_named(house: Service, name: str, value: str, language: str) -> None:
+    said = {}
+    for code in ("en", language):
+        response = await house.get(PATH, params={name: value}, headers={"Accept-Language": code})
+        assert response.status_code == 400, response.text
+        assert list(response.json()) == [name]
+        said[code] = response.json()[name][0]
+    assert language == "en" or said["en"] != said[language], "in the caller's language"
