@@ -6,6 +6,7 @@ import click
 from sqlalchemy.exc import DBAPIError
 
 from fieldgate import __version__
+from fieldgate.cli.events import events
 from fieldgate.cli.schema import migrate
 from fieldgate.cli.serve import serve
 from fieldgate.cli.tokens import token
@@ -40,3 +41,4 @@ main.add_command(worker)
 main.add_command(migrate)
 main.add_command(user)
 main.add_command(token)
+main.add_command(events)

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.events.documents import AFFECTED
-from fieldgate.events.model import Event, FieldReport, Id, Texts
+from fieldgate.events.model import Event, EventLink, FieldReport, Id, Texts
 from fieldgate.http.fields import NO_NULLS, expectation, read_moment
 from fieldgate.http.language import Language, Message
 from fieldgate.reference.directory import Directory
@@ -93,6 +93,7 @@ class _Field(NamedTuple):
     name: str
     wire_name: str
     is_required: bool
+    default: Any
     read: Read
 
 
@@ -110,7 +111,7 @@ class _Reading:
         taken: dict[str, Any] = {}
         said = record.get("translation_module_original_language")
         original: str = said if isinstance(said, str) else getattr(before, "original_language", "en")
-        for name, on_the_wire, is_required, read in _fields(kind):
+        for name, on_the_wire, is_required, default, read in _fields(kind):
             was = None if before is None else getattr(before, name)
             if before is not None and on_the_wire not in record:
                 taken[name] = was
@@ -121,16 +122,25 @@ class _Reading:
                     self.problems.append((path + on_the_wire, REQUIRED))
                 continue
             try:
-                taken[name] = read(self, value, path + on_the_wire, was, original)
+                found = read(self, value, path + on_the_wire, was, original)
             except ValueError as error:
                 self.problems.append((path + on_the_wire, error.args[0]))
+                continue
+            if found != default:  # the default itself is left out when an event is stored, what only equals it is not
+                taken[name] = found
         return kind(**taken) if len(self.problems) == known else None
 
 
 @cache
 def _fields(kind: type[msgspec.Struct]) -> tuple[_Field, ...]:
     return tuple(
-        _Field(field.name, wire_name(field.name), field.required, _OWN_WAYS.get((kind, field.name)) or _way(field.type))
+        _Field(
+            name=field.name,
+            wire_name=wire_name(field.name),
+            is_required=field.required,
+            default=field.default,
+            read=_OWN_WAYS.get((kind, field.name)) or _way(field.type),
+        )
         for field in msgspec.structs.fields(kind)
     )
 
@@ -225,7 +235,11 @@ def _items_of(kind: Any) -> Read:
             number = record.get("id")
             was = known.get(number) if isinstance(number, int) else None
             items.append(reading.struct(kind, record, f"{where}.", was))
-        return tuple({item.id: item for item in items if item is not None}.values())
+        found = {item.id: item for item in items if item is not None}
+        if kind is EventLink:  # shown in the order they are kept in; all others are not
+            return tuple(found.values())
+        as_before = [number for number in known if number in found]
+        return tuple(found[number] for number in dict.fromkeys([*as_before, *found]))
 
     return read
 

@@ -215,6 +215,11 @@ class Writing:
         self._changes = changes
         self._version = 0
 
+    @property
+    def connection(self) -> AsyncConnection:
+        """For what is written alongside."""
+        return self._connection
+
     async def put(self, new: Sequence[Event], *, is_demo: bool = False) -> Outcome:
         """Write events, whole. What is there already in the same state is left alone."""
         known = await self._packed([event.id for event in new])

@@ -1,0 +1,13 @@
+"""`fieldgate events …`: the ways events get in."""
+
+import click
+
+from fieldgate.cli.events_in import load
+
+
+@click.group()
+def events() -> None:
+    """Bring events in."""
+
+
+events.add_command(load)
