@@ -2,7 +2,7 @@
 
 import click
 
-from fieldgate.cli.events_in import load
+from fieldgate.cli.events_in import load, sync
 
 
 @click.group()
@@ -11,3 +11,4 @@ def events() -> None:
 
 
 events.add_command(load)
+events.add_command(sync)

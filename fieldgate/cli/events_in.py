@@ -1,33 +1,30 @@
 """`fieldgate events load` and `fieldgate events sync`: events from files and from other servers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import click
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
 
 from fieldgate.cli.opening import data_option, open_database, prepare, settings_for
 from fieldgate.db import Changes, Database
-from fieldgate.events.loading import BadFile, Loose, records
-from fieldgate.events.loading import load as load_records
-from fieldgate.events.store import EventStore
-from fieldgate.events.writing import Failure, Written
-from fieldgate.http.language import Language
-from fieldgate.reference.store import ReferenceStore
+from fieldgate.events.model import Code
 
-STEP = 100  # records between two looks of the progress bar
+# What reads and writes events takes a while to load, and the other commands need none of it: imported where it is used.
+if TYPE_CHECKING:
+    from fieldgate.events.loading import Loose
+    from fieldgate.events.store import EventStore
+    from fieldgate.events.sync import Report
+    from fieldgate.events.writing import Failure, Written
+    from fieldgate.reference.store import ReferenceStore
+
+STEP = 100  # records between two looks at the progress bar
+
+Show = Callable[[int, int | None], None]  # how many of how many, where that is known
 
 replace_demo_option = click.option(
     "--replace-demo", is_flag=True, help="Delete the demo events first; without it, nothing is mixed with them."
@@ -36,16 +33,16 @@ replace_demo_option = click.option(
 
 class Stores(NamedTuple):
     database: Database
-    events: EventStore
-    reference: ReferenceStore
+    events: "EventStore"
+    reference: "ReferenceStore"
 
 
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option(
     "--language",
-    type=click.Choice([language.value for language in Language]),
-    default=Language.ENGLISH.value,
+    type=click.Choice(get_args(Code)),
+    default="en",
     show_default=True,
     help="Language of texts that do not say theirs.",
 )
@@ -57,34 +54,92 @@ def load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path |
     `-` is standard input. What is there already in the same state stays as it is, and nothing is deleted. A record
     with a mistake is not written and told of; the others are.
     """
-    written = asyncio.run(_load(files, Language(language), replace_demo, data))
+    written = asyncio.run(_load(files, language, replace_demo, data))
     click.echo(str(written))
     if written.failed:
         raise SystemExit(1)
 
 
-async def _load(files: tuple[str, ...], language: Language, replace_demo: bool, data: Path | None) -> Written:
-    async with stores(data) as opened:
-        await refuse_demo(opened.events, replace_demo)
-        with _progress() as progress:
-            task = progress.add_task("events", total=None)
+async def _load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path | None) -> "Written":
+    from fieldgate.events import loading
+    from fieldgate.http.language import Language
+
+    async with _stores(data) as (_, store, reference):
+        await _refuse_demo(store, replace_demo)
+        with _progress() as show:
+            found = _counted((each for name in files for each in loading.records(name)), show)
             try:
-                found = _counted((each for name in files for each in records(name)), progress, task)
-                return await load_records(opened.events, opened.reference, found, language, tell)
-            except BadFile as error:
+                return await loading.load(store, reference, found, Language(language), _tell)
+            except loading.BadFile as error:
                 raise click.ClickException(str(error)) from None
 
 
-def _counted(found: Iterable[Loose], progress: Progress, task: TaskID) -> Iterator[Loose]:
+def _counted(found: Iterable["Loose"], show: Show) -> Iterator["Loose"]:
     for count, each in enumerate(found, start=1):
         yield each
         if count % STEP == 0:
-            progress.update(task, completed=count)
+            show(count, None)
+
+
+def _moment(_: click.Context, __: click.Parameter, value: str | None) -> datetime | None:
+    from fieldgate.http.fields import read_moment
+
+    try:
+        return None if value is None else read_moment(value)
+    except ValueError:
+        raise click.BadParameter(
+            f"a moment such as 2026-11-15 or 2026-11-15T08:30:00Z is needed, not {value!r}."
+        ) from None
+
+
+@click.command()
+@click.argument("base_url", metavar="BASE_URL")
+@click.option("--token", default="", help="Token of that server; with it details and hidden events are pulled too.")
+@click.option("--since", callback=_moment, metavar="MOMENT", help="Pull what changed since; else since the last time.")
+@click.option("--full", is_flag=True, help="Pull everything, whatever was pulled before.")
+@replace_demo_option
+@data_option
+def sync(base_url: str, token: str, since: datetime | None, full: bool, replace_demo: bool, data: Path | None) -> None:
+    """Pull events, countries and disaster types from another server with this interface, such as IFRC GO.
+
+    BASE_URL is its address, such as https://goadmin.ifrc.org. The first time everything is pulled, then what changed.
+    A run that was stopped is gone on with by the next. Only what that server says it has deleted is deleted.
+    """
+    if since is not None and full:
+        raise click.UsageError("--since and --full contradict each other.")
+    report = asyncio.run(_sync(base_url, token, since, full, replace_demo, data))
+    if report.went_on:
+        click.echo("went on with a run that had been stopped")
+    if report.since is not None:
+        click.echo(f"asked for what changed since {report.since:%Y-%m-%d %H:%M:%S} UTC")
+    click.echo(f"countries changed {report.countries}, disaster types changed {report.types}")
+    click.echo(str(report.events))
+    if report.events.failed:
+        raise SystemExit(1)
+
+
+async def _sync(
+    base_url: str, token: str, since: datetime | None, full: bool, replace_demo: bool, data: Path | None
+) -> "Report":
+    from fieldgate.events.far import Far, Trouble
+    from fieldgate.events.sync import Sync
+
+    async with _stores(data) as (database, store, reference):
+        await _refuse_demo(store, replace_demo)
+        try:
+            with _progress() as show:
+                async with Far(base_url, token) as far:
+                    return await Sync(far, database, store, reference, _tell, show).run(since, full=full)
+        except Trouble as error:
+            raise click.ClickException(str(error)) from None
 
 
 @asynccontextmanager
-async def stores(data: Path | None) -> AsyncIterator[Stores]:
+async def _stores(data: Path | None) -> AsyncIterator[Stores]:
     """What events are written to: the database that `--data` and the environment name."""
+    from fieldgate.events.store import EventStore
+    from fieldgate.reference.store import ReferenceStore
+
     database = open_database(settings_for(data))
     changes = Changes(database)
     try:
@@ -94,7 +149,7 @@ async def stores(data: Path | None) -> AsyncIterator[Stores]:
         await database.close()
 
 
-async def refuse_demo(store: EventStore, replace_demo: bool) -> None:
+async def _refuse_demo(store: "EventStore", replace_demo: bool) -> None:
     """Real events and made-up ones never mix: their ids would collide."""
     if not await store.has_demo():
         return
@@ -103,18 +158,20 @@ async def refuse_demo(store: EventStore, replace_demo: bool) -> None:
     click.echo(f"deleted {await store.delete_demo()} demo events")
 
 
-def tell(failure: Failure) -> None:
+def _tell(failure: "Failure") -> None:
     click.echo(str(failure), err=True)
 
 
-def _progress() -> Progress:
-    """A bar for people; nothing where nobody watches."""
-    console = Console(stderr=True)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+@contextmanager
+def _progress() -> Iterator[Show]:
+    """A bar on the terminal, and nothing where standard error is none."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None  # noqa: ARG005
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+
+    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

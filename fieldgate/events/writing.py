@@ -52,7 +52,7 @@ class Waiting(msgspec.Struct, frozen=True):
     read: Read  # given what there was before; raises `Unreadable`
 
 
-Alongside = Callable[[Writing], Awaitable[None]]
+Alongside = Callable[[Writing, int], Awaitable[None]]  # given how many failed
 
 
 async def write(
@@ -70,7 +70,7 @@ async def write(
                 fresh = _read(by_id, await writing.held(list(by_id)), failed)
                 outcome = await writing.put([event for number, event in fresh.items() if number not in failed])
                 if alongside is not None:
-                    await alongside(writing)
+                    await alongside(writing, len(failed))
             break
         except SlugTaken as taken:
             number = next(event.id for event in fresh.values() if event.slug == str(taken) and event.id not in failed)
