@@ -26,7 +26,9 @@ from fieldgate.http.openapi import Description
 from fieldgate.http.operations import Operation
 from fieldgate.http.origin import Origins
 from fieldgate.imports import routes as import_routes
+from fieldgate.imports.fetching import Fetcher
 from fieldgate.imports.store import ImportStore
+from fieldgate.parent import end_with_server
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.permissions.catalogue import Catalogue
 from fieldgate.reference import routes as reference_routes
@@ -53,7 +55,13 @@ def operations() -> tuple[Operation, ...]:
     return (*resources, service.index_of(resources), service.healthz, service.readyz, service.metrics, *pages)
 
 
-def build(settings: Settings, *, passwords: Passwords | None = None, more: Sequence[Operation] = ()) -> Application:
+def build(
+    settings: Settings,
+    *,
+    passwords: Passwords | None = None,
+    fetcher: Fetcher | None = None,
+    more: Sequence[Operation] = (),
+) -> Application:
     """The ASGI application. `more` are operations beside our own, such as a test declares."""
     database = Database(settings.database)
     changes = Changes(database)
@@ -68,7 +76,8 @@ def build(settings: Settings, *, passwords: Passwords | None = None, more: Seque
     answered = (*operations(), *more)
     provided = (
         settings, database, changes, store, accounts, observer, assets, pages,
-        ImportStore(database, changes), AssetStore(database, changes), reference, event_store, events,
+        ImportStore(database, changes), AssetStore(database, changes), fetcher or Fetcher(settings.import_hosts),
+        reference, event_store, events,
         Catalogue(), Description(answered), service.Readiness(database),
     )  # fmt: skip
     site = Site(
@@ -101,4 +110,5 @@ def create() -> Application:
     """What a worker process of `fieldgate serve` loads."""
     settings = Settings.from_environment(os.environ)
     logging.config.dictConfig(logging_config(settings.log_level))
+    end_with_server()
     return build(settings)

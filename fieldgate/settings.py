@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
+import idna
 import msgspec
 from msgspec import Meta
 
@@ -19,6 +20,9 @@ MEBIBYTE = 1024 * 1024
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 LOOPBACK: tuple[Network, ...] = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
+
+
+_IMPORT_HOST = re.compile(r"\.?(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*(?::[1-9][0-9]{0,4})?", re.ASCII)
 
 
 class BadSetting(ValueError):
@@ -61,6 +65,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_upload: Annotated[int, Meta(description="Largest file that can be imported, for example `25MiB`.")] = (
         25 * MEBIBYTE
     )
+    import_hosts: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Hosts that files may be fetched from, separated by commas; `.example.org` covers subdomains."
+        ),
+    ] = ()
     import_lease: Annotated[
         int, Meta(description="How long a worker that says nothing keeps an import, for example `30s`.")
     ] = 30
@@ -126,6 +136,22 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip().lower() for word in text.split(",") if word.strip())
 
 
+def _import_hosts(text: str) -> tuple[str, ...]:
+    return tuple(_import_host(word) for word in _words(text))
+
+
+def _import_host(word: str) -> str:
+    """A name, in ASCII as the network knows it, maybe with a port. Its last part is never a number: no address is."""
+    name, colon, port = word.partition(":")
+    try:
+        name = ".".join(label if label.isascii() else idna.alabel(label).decode() for label in name.split("."))
+    except idna.IDNAError:
+        name = ""
+    if not _IMPORT_HOST.fullmatch(name + colon + port):
+        raise ValueError(f"host names such as forms.example.org are needed, not {word!r}.")
+    return name + colon + port
+
+
 def _networks(text: str) -> tuple[Network, ...]:
     return tuple(ipaddress.ip_network(word, strict=False) for word in _words(text))
 
@@ -170,6 +196,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "session_lifetime": seconds,
     "kept_answers": _size,
     "max_upload": _size,
+    "import_hosts": _import_hosts,
     "import_lease": seconds,
     "import_memory": _size,
     "import_seconds": seconds,

@@ -24,6 +24,7 @@ from fieldgate.app import build
 from fieldgate.db import Changes, Database
 from fieldgate.db.schema import upgrade
 from fieldgate.http.operations import Operation
+from fieldgate.imports.fetching import Fetcher
 from fieldgate.settings import Settings
 from tests.described import Described
 
@@ -68,10 +69,12 @@ Start = Callable[..., AbstractAsyncContextManager[Service]]
 
 
 @asynccontextmanager
-async def running(settings: Settings, more: tuple[Operation, ...] = (), base: str = BASE) -> AsyncIterator[Service]:
+async def running(
+    settings: Settings, more: tuple[Operation, ...] = (), base: str = BASE, fetcher: Fetcher | None = None
+) -> AsyncIterator[Service]:
     database = Database(settings.database)
     await upgrade(database)
-    app = build(settings, passwords=Passwords(QUICK_HASHER), more=more)
+    app = build(settings, passwords=Passwords(QUICK_HASHER), fetcher=fetcher, more=more)
     description = Described.of([*more])
     transport = httpx.ASGITransport(app, client=("127.0.0.1", 50000))
     hooks = {"response": [description.check]}
@@ -138,9 +141,11 @@ async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
 def start(tmp_path: Path) -> Start:
     """Start a service with settings or operations of the test's own."""
 
-    def begin(*more: Operation, base: str = BASE, **chosen: Any) -> AbstractAsyncContextManager[Service]:
+    def begin(
+        *more: Operation, base: str = BASE, fetcher: Fetcher | None = None, **chosen: Any
+    ) -> AbstractAsyncContextManager[Service]:
         settings = msgspec.structs.replace(Settings(data=tmp_path, access_log=False), **chosen)
-        return running(settings, more, base)
+        return running(settings, more, base, fetcher)
 
     return begin
 

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from types import TracebackType
 
@@ -103,3 +104,29 @@ class Served:
 
     def client(self) -> httpx.Client:
         return httpx.Client(base_url=self.base, timeout=PATIENCE)
+
+
+def wait_until_ended(pids: list[int]) -> None:
+    until = time.monotonic() + PATIENCE
+    while left := [pid for pid in pids if is_running(pid)]:
+        assert time.monotonic() < until, left
+        time.sleep(0.05)
+
+
+def descendants(parent: int) -> list[int]:
+    own = children(parent)
+    return own + [pid for child in own for pid in descendants(child)]
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is such a process, and not only its entry that nobody has collected yet."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def children(parent: int) -> list[int]:
+    """Children of all threads: it is not the main one that starts the import worker."""
+    lists = Path(f"/proc/{parent}/task").glob("*/children")
+    return sorted(int(pid) for each in lists for pid in each.read_text().split())

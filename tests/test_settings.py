@@ -29,6 +29,7 @@ def test_everything_can_be_set() -> None:
             "FIELDGATE_TOKEN_LIFETIME": "90d",
             "FIELDGATE_SESSION_LIFETIME": "12h",
             "FIELDGATE_KEPT_ANSWERS": "1 GiB",
+            "FIELDGATE_IMPORT_HOSTS": "Forms.Example, .camp.example,files.example:8443, München.example",
             "FIELDGATE_METRICS_FROM": "::1",
             "FIELDGATE_ACCESS_LOG": "off",
             "FIELDGATE_LOG_LEVEL": "WARNING",
@@ -47,6 +48,7 @@ def test_everything_can_be_set() -> None:
         token_lifetime=90 * 24 * 60 * 60,
         session_lifetime=12 * 60 * 60,
         kept_answers=1024**3,
+        import_hosts=("forms.example", ".camp.example", "files.example:8443", "xn--mnchen-3ya.example"),
         metrics_from=(ipaddress.ip_network("::1/128"),),
         access_log=False,
         log_level="warning",
@@ -75,3 +77,13 @@ def test_everything_can_be_set() -> None:
 def test_what_cannot_be_meant_is_refused_by_name(variable: str, value: str) -> None:
     with pytest.raises(BadSetting, match=rf"^{variable}: .+"):
         Settings.from_environment({variable: value})
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["*", "https://forms.example", "forms.example/x", "127.0.0.1", "2130706433", "0x7f.0x1", "[::1]", "::1", ".",
+     "forms.example:", "forms.example:0", "forms.example:http", "a..example", "a b.example", "☃.example"],
+)  # fmt: skip
+def test_files_are_fetched_from_names_only(host: str) -> None:
+    with pytest.raises(BadSetting, match=r"^FIELDGATE_IMPORT_HOSTS: host names such as forms.example.org are needed"):
+        Settings.from_environment({"FIELDGATE_IMPORT_HOSTS": f"forms.example, {host}"})

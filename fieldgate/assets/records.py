@@ -49,7 +49,9 @@ class VersionDetail(VersionRecord, frozen=True, kw_only=True):
 
 
 class AssetFilters(msgspec.Struct, frozen=True):
-    q: Annotated[str, Meta(description="Words that must all be in the name, whatever the case.")] = ""
+    q: Annotated[
+        str, Meta(description="Up to 20 words that must all be in the name, whatever the case.", max_length=1000)
+    ] = ""
     asset_type: Annotated[AssetType | None, Meta(description="Only assets of this type.")] = None
     ordering: Annotated[
         Literal["date_modified", "-date_modified", "date_created", "-date_created", "name", "-name"],

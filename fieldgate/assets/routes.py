@@ -5,9 +5,10 @@ from urllib.parse import quote
 
 from sqlalchemy import Row
 
+from fieldgate.assets.names import one_line
 from fieldgate.assets.records import AssetChange, AssetDetail, AssetFilters, AssetRecord, VersionDetail, VersionRecord
 from fieldgate.assets.store import AssetStore, Narrowed
-from fieldgate.http.answers import REVALIDATE_PRIVATELY, Answer
+from fieldgate.http.answers import DATA_POLICY, REVALIDATE_PRIVATELY, Answer
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.errors import Invalid, NotFound
 from fieldgate.http.language import Message
@@ -18,6 +19,7 @@ from fieldgate.http.pagination import Page, Slice
 
 TAG = "Assets"
 PATH = "/api/v2/assets/"
+MOST_WORDS = 20  # of a search
 WITH_XFORM = ("survey", "template")
 
 _BASE = "http://127.0.0.1:8000/api/v2/assets/aKm3pVw8ZtQ2xYcRnB5dFh/"
@@ -66,7 +68,10 @@ def path_of(uid: str) -> str:
 async def asset_list(page: Page, caller: Caller, filters: AssetFilters, store: AssetStore) -> Slice[AssetRecord]:
     if caller.id is None:
         return Slice(0, [])
-    narrowed = Narrowed(filters.q, filters.asset_type or "", filters.ordering)
+    words = filters.q.split()
+    if len(words) > MOST_WORDS:
+        raise Invalid({"q": [Message("Enter at most {count} words.", count=MOST_WORDS)]})
+    narrowed = Narrowed(words, filters.asset_type or "", filters.ordering)
     count, rows = await store.owned_by(caller.id, narrowed, page)
     return Slice(count, [AssetRecord(**_shown(row)) for row in rows])
 
@@ -81,9 +86,7 @@ async def asset_list(page: Page, caller: Caller, filters: AssetFilters, store: A
     refusals=(404,),
 )
 async def asset_detail(uid: str, caller: Caller, store: AssetStore) -> AssetDetail:
-    row = await owned(uid, caller, store)
-    version = await store.version(row.id)
-    return AssetDetail(**_shown(row), content={} if version is None else version.content)
+    return _detail(await owned(uid, caller, store))
 
 
 @change(
@@ -96,14 +99,13 @@ async def asset_detail(uid: str, caller: Caller, store: AssetStore) -> AssetDeta
     refusals=(403, 404, 413, 415),
 )
 async def asset_change(uid: str, user: User, body: AssetChange, store: AssetStore) -> AssetDetail:
-    if body.name is not None and not body.name.strip():
+    name = None if body.name is None else one_line(body.name)
+    if name == "":
         raise Invalid({"name": [Message("A name cannot be blank.")]})
-    sent = {"name": body.name, "settings": body.settings}
-    if not await store.change(user.id, uid, **{name: value for name, value in sent.items() if value is not None}):
-        raise NotFound
-    row = await owned(uid, user, store)
-    version = await store.version(row.id)
-    return AssetDetail(**_shown(row), content={} if version is None else version.content)
+    sent = {"name": name, "settings": body.settings}
+    if changed := {field: value for field, value in sent.items() if value is not None}:
+        await store.change(user.id, uid, **changed)
+    return _detail(await owned(uid, user, store))
 
 
 @deletion(
@@ -115,7 +117,7 @@ async def asset_change(uid: str, user: User, body: AssetChange, store: AssetStor
 )
 async def asset_deletion(uid: str, user: User, store: AssetStore) -> None:
     if not await store.delete(user.id, uid):
-        raise NotFound
+        raise _no_asset(uid)
 
 
 @ready(
@@ -129,11 +131,9 @@ async def asset_deletion(uid: str, user: User, store: AssetStore) -> None:
 )
 async def asset_xform(uid: str, caller: Caller, store: AssetStore) -> Answer:
     row = await owned(uid, caller, store)
-    version = await store.version(row.id)
-    if version is None or version.xform is None:
+    if row.xform is None:
         raise NotFound(Message("This asset has no XForm: only surveys and templates have one."))
-    headers = [(b"content-type", b"application/xml; charset=utf-8"), REVALIDATE_PRIVATELY]
-    return Answer(200, headers, version.xform.encode())
+    return _download(row.xform.encode(), b"application/xml; charset=utf-8", f"{row.name}.xml")
 
 
 @listing(
@@ -180,22 +180,19 @@ async def version_file(uid: str, version: str, caller: Caller, store: AssetStore
     file = None if found.file_id is None else await store.file(found.file_id)
     if file is None:
         raise NotFound
-    # Never shown in place: what somebody uploaded must not run as a page of ours.
-    disposition = f"attachment; filename*=UTF-8''{quote(file.name, safe='')}"
-    headers = [
-        (b"content-type", b"application/octet-stream"),
-        (b"content-disposition", disposition.encode()),
-        REVALIDATE_PRIVATELY,
-    ]
-    return Answer(200, headers, bytes(file.data))
+    return _download(bytes(file.data), b"application/octet-stream", file.name)
 
 
 async def owned(uid: str, caller: Caller, store: AssetStore) -> Row[Any]:
     """The asset, if the caller owns it. Whose it is otherwise is nobody's business."""
     row = None if caller.id is None else await store.one(caller.id, uid)
     if row is None:
-        raise NotFound(Message("There is no asset {uid}.", uid=uid[:50]))
+        raise _no_asset(uid)
     return row
+
+
+def _no_asset(uid: str) -> NotFound:
+    return NotFound(Message("There is no asset {uid}.", uid=uid[:50]))
 
 
 async def _version(uid: str, version: str, caller: Caller, store: AssetStore) -> Row[Any]:
@@ -204,6 +201,22 @@ async def _version(uid: str, version: str, caller: Caller, store: AssetStore) ->
     if found is None:
         raise NotFound(Message("There is no version {uid}.", uid=version[:50]))
     return found
+
+
+def _download(data: bytes, media_type: bytes, name: str) -> Answer:
+    """Never shown in place: what somebody uploaded must not run as a page of ours."""
+    disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
+    headers = [
+        (b"content-type", media_type),
+        (b"content-disposition", disposition.encode()),
+        DATA_POLICY,
+        REVALIDATE_PRIVATELY,
+    ]
+    return Answer(200, headers, data)
+
+
+def _detail(row: Row[Any]) -> AssetDetail:
+    return AssetDetail(**_shown(row), content=row.content)
 
 
 def _shown(row: Row[Any]) -> dict[str, Any]:

@@ -1,13 +1,14 @@
 """All SQL about assets and their versions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, Select, func, select
+from sqlalchemy import ColumnElement, Row, Select, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import users
+from fieldgate.assets.names import name_key
 from fieldgate.assets.tables import assets, files, versions
 from fieldgate.db import Changes, Database, new_uid, now
 from fieldgate.http.pagination import Page
@@ -33,15 +34,15 @@ class NewAsset(msgspec.Struct, frozen=True, kw_only=True):
 class Narrowed(msgspec.Struct, frozen=True):
     """Which of a user's assets are wanted, and in which order."""
 
-    q: str = ""
+    words: Sequence[str] = ()
     asset_type: str = ""
     ordering: str = "-date_modified"
 
 
-_ORDERS = {
+_ORDERS: dict[str, ColumnElement[Any]] = {
     "date_modified": assets.c.modified_at,
     "date_created": assets.c.created_at,
-    "name": func.lower(assets.c.name),
+    "name": assets.c.name_key,
 }
 
 
@@ -50,27 +51,39 @@ class AssetStore:
         self._database = database
         self._changes = changes
 
-    # Written as part of somebody's transaction, such as an import's.
+    # Written as part of somebody's transaction, such as an import's, who also says that assets changed.
 
-    async def create(self, connection: AsyncConnection, new: NewAsset) -> tuple[int, str]:
-        """The number and the uid of a new asset."""
-        moment, uid = now(), new_uid("a")
-        inserted = assets.insert().values(
-            uid=uid,
-            owner_id=new.owner_id,
-            parent_id=new.parent_id,
-            asset_type=new.asset_type,
-            name=new.name,
-            settings=new.settings,
-            tags=list(new.tags),
-            summary=new.summary,
-            created_at=moment,
-            modified_at=moment,
-        )
-        number = int((await connection.execute(inserted.returning(assets.c.id))).scalar_one())
-        await self._add_version(connection, number, 1, new.content, new.summary, new.xform, new.file_id)
-        await self._changes.bump(connection, TOPIC)
-        return number, uid
+    async def create(self, connection: AsyncConnection, new: Sequence[NewAsset]) -> list[tuple[int, str]]:
+        """The number and the uid of each new asset, in the order given."""
+        moment = now()
+        rows = [
+            {
+                "uid": new_uid("a"),
+                "owner_id": asset.owner_id,
+                "parent_id": asset.parent_id,
+                "asset_type": asset.asset_type,
+                "name": asset.name,
+                "name_key": name_key(asset.name),
+                "settings": asset.settings,
+                "tags": list(asset.tags),
+                "summary": asset.summary,
+                "created_at": moment,
+                "modified_at": moment,
+            }
+            for asset in new
+        ]
+        if not rows:
+            return []
+        await connection.execute(assets.insert(), rows)
+        uids = [str(row["uid"]) for row in rows]
+        numbered = await connection.execute(select(assets.c.uid, assets.c.id).where(assets.c.uid.in_(uids)))
+        numbers = {row.uid: int(row.id) for row in numbered}
+        first = [
+            _version(numbers[uid], 1, asset.content, asset.summary, asset.xform, asset.file_id)
+            for uid, asset in zip(uids, new, strict=True)
+        ]
+        await connection.execute(versions.insert(), first)
+        return [(numbers[uid], uid) for uid in uids]
 
     async def replace(
         self,
@@ -83,41 +96,33 @@ class AssetStore:
         **changed: Any,
     ) -> None:
         """A new version of an asset that is there; older ones stay readable."""
-        # The row is locked by the update before the number is read, so that two imports at once take turns.
+        # The row was locked when it was found, before the number is read: two imports at once take turns.
         await connection.execute(
-            assets.update().where(assets.c.id == asset.id).values(summary=summary, modified_at=now(), **changed)
+            assets.update()
+            .where(assets.c.id == asset.id)
+            .values(summary=summary, modified_at=now(), **_with_key(changed))
         )
         newest = select(func.coalesce(func.max(versions.c.number), 0)).where(versions.c.asset_id == asset.id)
         number = int((await connection.execute(newest)).scalar_one()) + 1
-        await self._add_version(connection, asset.id, number, content, summary, xform, file_id)
-        await self._changes.bump(connection, TOPIC)
+        await connection.execute(versions.insert().values(_version(asset.id, number, content, summary, xform, file_id)))
+        await self._sum_up(connection, asset.parent_id)
 
-    async def _add_version(
-        self,
-        connection: AsyncConnection,
-        asset_id: int,
-        number: int,
-        content: dict[str, Any],
-        summary: dict[str, Any],
-        xform: str | None,
-        file_id: int | None,
-    ) -> None:
-        await connection.execute(
-            versions.insert().values(
-                uid=new_uid("v"),
-                asset_id=asset_id,
-                number=number,
-                content=content,
-                summary=summary,
-                xform=xform,
-                file_id=file_id,
-                created_at=now(),
-            )
-        )
+    async def _sum_up(self, connection: AsyncConnection, collection_id: int | None) -> None:
+        """What a collection says of what is in it, after that changed."""
+        if collection_id is not None:
+            inside = select(assets.c.summary).where(assets.c.parent_id == collection_id).order_by(assets.c.id)
+            summary = summary_of_all((await connection.execute(inside)).scalars())
+            await connection.execute(assets.update().where(assets.c.id == collection_id).values(summary=summary))
 
     async def find(self, connection: AsyncConnection, uid: str) -> Row[Any] | None:
-        """The row of an asset, whoever owns it."""
-        return (await connection.execute(select(assets).where(assets.c.uid == uid))).one_or_none()
+        """The row of an asset, whoever owns it; nobody else changes or deletes it before the transaction ends."""
+        await self._lock_collection(connection, uid)
+        return (await connection.execute(select(assets).where(assets.c.uid == uid).with_for_update())).one_or_none()
+
+    async def _lock_collection(self, connection: AsyncConnection, uid: str) -> None:
+        """Before what is in it, as deleting a collection does: or two who wait for each other wait for ever."""
+        around = select(assets.c.parent_id).where(assets.c.uid == uid)
+        await connection.execute(select(assets.c.id).where(assets.c.id.in_(around)).with_for_update())
 
     # Asked for by a caller: only what that caller owns.
 
@@ -125,8 +130,8 @@ class AssetStore:
         query = self._listed().where(assets.c.owner_id == user_id)
         if narrowed.asset_type:
             query = query.where(assets.c.asset_type == narrowed.asset_type)
-        for word in narrowed.q.split():
-            query = query.where(func.lower(assets.c.name).contains(word.lower(), autoescape=True))
+        for word in narrowed.words:
+            query = query.where(assets.c.name_key.contains(name_key(word), autoescape=True))
         order = _ORDERS[narrowed.ordering.removeprefix("-")]
         order = order.desc() if narrowed.ordering.startswith("-") else order.asc()
         async with self._database.reading() as connection:
@@ -135,8 +140,10 @@ class AssetStore:
             return count, (await connection.execute(page_of)).all()
 
     async def one(self, user_id: int, uid: str) -> Row[Any] | None:
+        """An asset, with the content and the XForm of its newest version."""
         async with self._database.reading() as connection:
-            query = self._listed().where(assets.c.owner_id == user_id, assets.c.uid == uid)
+            query = self._listed().add_columns(versions.c.content, versions.c.xform)
+            query = query.where(assets.c.owner_id == user_id, assets.c.uid == uid)
             row: Row[Any] | None = (await connection.execute(query)).one_or_none()
             return row
 
@@ -167,13 +174,12 @@ class AssetStore:
             found: Sequence[Row[Any]] = (await connection.execute(page_of)).all()  # type: ignore[assignment]
             return count, found
 
-    async def version(self, asset_id: int, uid: str = "") -> Row[Any] | None:
-        """One version with its content and XForm; the newest if none is named."""
-        query = select(versions, files.c.name).outerjoin_from(versions, files).where(versions.c.asset_id == asset_id)
-        if uid:
-            query = query.where(versions.c.uid == uid)
+    async def version(self, asset_id: int, uid: str) -> Row[Any] | None:
+        """One version with its content and XForm."""
+        query = select(versions, files.c.name).outerjoin_from(versions, files)
         async with self._database.reading() as connection:
-            return (await connection.execute(query.order_by(versions.c.number.desc()).limit(1))).one_or_none()
+            named = query.where(versions.c.asset_id == asset_id, versions.c.uid == uid)
+            return (await connection.execute(named)).one_or_none()
 
     async def file(self, file_id: int) -> Row[Any] | None:
         async with self._database.reading() as connection:
@@ -183,14 +189,47 @@ class AssetStore:
         """Whether there was such an asset of the user to change."""
         update = assets.update().where(assets.c.owner_id == user_id, assets.c.uid == uid)
         async with self._database.transaction() as connection:
-            count = (await connection.execute(update.values(modified_at=now(), **values))).rowcount
+            count = (await connection.execute(update.values(modified_at=now(), **_with_key(values)))).rowcount
             await self._changes.bump(connection, TOPIC)
             return count > 0
 
     async def delete(self, user_id: int, uid: str) -> bool:
         """Whether there was such an asset of the user to delete."""
         async with self._database.transaction() as connection:
+            await self._lock_collection(connection, uid)
             gone = assets.delete().where(assets.c.owner_id == user_id, assets.c.uid == uid)
-            count = (await connection.execute(gone)).rowcount
+            parents = (await connection.execute(gone.returning(assets.c.parent_id))).scalars().all()
+            for parent in parents:
+                await self._sum_up(connection, parent)
             await self._changes.bump(connection, TOPIC)
-            return count > 0
+            return bool(parents)
+
+
+def summary_of_all(summaries: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The summary of a collection: every language that something in it is in."""
+    return {"languages": list(dict.fromkeys(name for summary in summaries for name in summary.get("languages", ())))}
+
+
+def _version(
+    asset_id: int,
+    number: int,
+    content: dict[str, Any],
+    summary: dict[str, Any],
+    xform: str | None,
+    file_id: int | None,
+) -> dict[str, Any]:
+    return {
+        "uid": new_uid("v"),
+        "asset_id": asset_id,
+        "number": number,
+        "content": content,
+        "summary": summary,
+        "xform": xform,
+        "file_id": file_id,
+        "created_at": now(),
+    }
+
+
+def _with_key(values: dict[str, Any]) -> dict[str, Any]:
+    """A new name is found and sorted as such."""
+    return values | {"name_key": name_key(values["name"])} if "name" in values else values

@@ -9,7 +9,6 @@ files = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("name", String(255), nullable=False),
-    Column("digest", LargeBinary(32), nullable=False),
     Column("data", LargeBinary, nullable=False),
     sqlite_autoincrement=True,
 )
@@ -23,6 +22,7 @@ assets = Table(
     Column("parent_id", ForeignKey("assets.id", ondelete="CASCADE"), index=True),
     Column("asset_type", String(20), nullable=False),
     Column("name", String(255), nullable=False),
+    Column("name_key", Text, nullable=False, server_default=""),  # what is searched and sorted
     Column("settings", JSON, nullable=False),
     Column("tags", JSON, nullable=False),
     Column("summary", JSON, nullable=False),

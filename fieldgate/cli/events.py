@@ -1,8 +1,25 @@
-"""`fieldgate events …`: the ways events get in."""
+"""`fieldgate events …`: the ways events get in. Here: made-up ones; the others are in `events_in.py`."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from fieldgate.cli.events_in import load, sync
+from fieldgate.cli.opening import data_option, open_database, prepare, settings_for
+from fieldgate.db import Changes, Database
+
+if TYPE_CHECKING:
+    from fieldgate.events.store import EventStore
+
+AT_ONCE = 2000  # events of one transaction
+MOST = 10_000_000
 
 
 @click.group()
@@ -12,3 +29,66 @@ def events() -> None:
 
 events.add_command(load)
 events.add_command(sync)
+
+
+@events.command("demo")
+@click.argument("count", metavar="N", type=click.IntRange(1, MOST))
+@click.option("--seed", default=0, show_default=True, help="Another number makes other events.")
+@click.option("--replace", is_flag=True, help="Delete the demo events that are there first.")
+@data_option
+def demo(count: int, seed: int, replace: bool, data: Path | None) -> None:
+    """Make up N events to try things with. They are never mixed with real ones."""
+    asyncio.run(_demo(count, seed, replace, data))
+
+
+async def _demo(count: int, seed: int, replace: bool, data: Path | None) -> None:
+    from fieldgate.events.store import EventStore  # here, as below: what it needs takes a while to load
+
+    database = open_database(settings_for(data))
+    try:
+        await prepare(database)
+        store = EventStore(database, Changes(database))
+        if await store.has_real():
+            raise click.ClickException("There are real events here. Make demo events in another folder: --data DIR")
+        if await store.has_demo():
+            if not replace:
+                raise click.ClickException("There are demo events already. To make others in their place: --replace")
+            await store.delete_demo()
+        began = time.monotonic()
+        with _progress(count) as advance:
+            await make_demo_events(database, store, count, seed, advance)
+        click.echo(f"made {count} demo events in {time.monotonic() - began:.1f} s")
+    finally:
+        await database.close()
+
+
+async def make_demo_events(
+    database: Database,
+    store: "EventStore",
+    count: int,
+    seed: int = 0,
+    advance: Callable[[int], None] = lambda made: None,  # noqa: ARG005
+) -> None:
+    from fieldgate.events.demo import demo_events
+    from fieldgate.reference.store import ReferenceStore
+
+    directory = await ReferenceStore(database, Changes(database)).directory()
+    made = demo_events(count, directory, seed)
+    while some := list(islice(made, AT_ONCE)):
+        await store.put(some, is_demo=True)
+        advance(len(some))
+
+
+@contextmanager
+def _progress(count: int) -> Iterator[Callable[[int], None]]:
+    """A bar on the terminal, and nothing where standard error is none."""
+    if not sys.stderr.isatty():
+        yield lambda made: None  # noqa: ARG005
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=count)
+        yield lambda made: bar.advance(task, made)

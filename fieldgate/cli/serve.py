@@ -23,15 +23,17 @@ from granian.constants import Interfaces, Loops
 
 from fieldgate.accounts.secrets import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
+from fieldgate.cli.events import make_demo_events
 from fieldgate.cli.opening import data_option, open_database, prepare, settings_for
-from fieldgate.db import Changes, now
+from fieldgate.db import Changes, Database, now
 from fieldgate.http.observation import logging_config
 from fieldgate.http.origin import is_inside
+from fieldgate.parent import GRACE, SERVED_BY
 from fieldgate.settings import LOOPBACK, PREFIX, Settings
 
 DEMO_USER = "demo"
+DEMO_EVENTS = 2000
 DEMO_TOKEN_LIFETIME = timedelta(days=7)
-GRACE = 30  # seconds requests under way have to finish when the service stops
 PATIENCE = 60  # seconds until a service that does not come up is worth a word
 
 
@@ -47,7 +49,7 @@ PATIENCE = 60  # seconds until a service that does not come up is worth a word
 )
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes.")
 @click.option("--no-worker", is_flag=True, help="Leave imports to `fieldgate worker` elsewhere.")
-@click.option("--demo", is_flag=True, help="Make a demo user and print its password and a token; loopback only.")
+@click.option("--demo", is_flag=True, help="Make a demo user and, where there are none, demo events; loopback only.")
 @data_option
 def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data: Path | None) -> None:
     """Serve until stopped. Requests under way are finished first."""
@@ -143,6 +145,7 @@ async def _make_ready(settings: Settings, demo: bool) -> None:
         await prepare(database)
         if demo:
             await _make_demo(AccountStore(database, Changes(database)))
+            await _make_events(database)
     finally:
         await database.close()
 
@@ -166,11 +169,21 @@ async def _make_demo(store: AccountStore) -> None:
     click.echo(f"demo user  {DEMO_USER}\npassword   {password}\ntoken      {token}")
 
 
+async def _make_events(database: Database) -> None:
+    """Events to look at, where there are none yet."""
+    from fieldgate.events.store import EventStore  # here: what it needs takes a while to load
+
+    store = EventStore(database, Changes(database))
+    if not await store.has_demo() and not await store.has_real():
+        await make_demo_events(database, store, DEMO_EVENTS)
+
+
 def _tell_workers(settings: Settings) -> None:
     """Worker processes read the environment: what the command line said goes there too."""
     os.environ[PREFIX + "DATA"] = str(settings.data)
     os.environ[PREFIX + "HOST"] = settings.host
     os.environ[PREFIX + "PORT"] = str(settings.port)
+    os.environ[SERVED_BY] = str(os.getpid())
 
 
 def _announce(host: str, port: int) -> None:

@@ -9,6 +9,7 @@ import click
 
 from fieldgate.cli.opening import data_option, open_database, prepare, settings_for
 from fieldgate.http.observation import logging_config
+from fieldgate.parent import end_with_server
 from fieldgate.settings import Settings
 
 
@@ -28,6 +29,7 @@ async def _work(settings: Settings) -> None:
     stopping = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stopping.set)
+    end_with_server()
     database = open_database(settings)
     try:
         await prepare(database)

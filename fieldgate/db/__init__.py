@@ -1,5 +1,6 @@
 """The database: one surface for SQLite and PostgreSQL, migrations, and who tells caches that data changed."""
 
+from fieldgate.db.bulk import insert_rows
 from fieldgate.db.changes import Changes
 from fieldgate.db.database import Database
 from fieldgate.db.lookup import Lookup, among
@@ -15,6 +16,7 @@ __all__ = [
     "Lookup",
     "Snapshot",
     "among",
+    "insert_rows",
     "is_out_of_reach",
     "metadata",
     "new_uid",

@@ -9,14 +9,28 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import asyncpg
-from sqlalchemy import URL, event, make_url
+from sqlalchemy import (
+    URL,
+    BigInteger,
+    ColumnElement,
+    cast,
+    event,
+    extract,
+    func,
+    literal,
+    make_url,
+    type_coerce,
+)
 from sqlalchemy.engine import Connection
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+
+from fieldgate.db.tables import Instant, now
 
 BUSY_TIMEOUT = 10_000  # milliseconds a writer waits for another one on SQLite
 LOOKUP_CONNECTIONS = 8  # connections of one process to PostgreSQL for what every request asks
@@ -48,6 +62,9 @@ class Database:
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
             event.listen(self._engine.sync_engine, "begin", _begin_sqlite)
         self._writing = self._engine.execution_options(sqlite_begin="IMMEDIATE")
+        # SQLite keeps one state for a transaction as it is.
+        one_state = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        self._reading = self._engine.execution_options(**one_state)
         self._write_turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if self.is_sqlite else nullcontext()
         self._reader: sqlite3.Connection | None = None
         self._lookups: asyncpg.Pool | None = None
@@ -69,8 +86,18 @@ class Database:
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """A transaction that only reads, and sees one state of the data throughout."""
-        async with self._engine.begin() as connection:
+        async with self._reading.begin() as connection:
             yield connection
+
+    def clock(self, after: timedelta = timedelta(0)) -> ColumnElement[datetime]:
+        """The time, or a later one, for statements that several machines must agree on: PostgreSQL's own clock.
+
+        SQLite is in a file of this machine, and so is everybody who uses it.
+        """
+        if self.is_sqlite:
+            return literal(now() + after, Instant)
+        present = cast(extract("epoch", func.statement_timestamp()) * 1_000_000, BigInteger)
+        return type_coerce(present + literal(after // timedelta(microseconds=1), BigInteger), Instant)
 
     def sqlite_reader(self) -> sqlite3.Connection:
         """SQLite's own connection, for reads of microseconds made straight from the event loop.

@@ -21,6 +21,7 @@ class Lookup:
         self._database = database
         self._sql = str(compiled)
         self._order: Sequence[str] = compiled.positiontup or ()
+        self._fixed = compiled.params  # such as the number of a LIMIT
 
     async def all(self, **values: object) -> Sequence[Sequence[Any]]:
         """All rows; few enough for the event loop to wait for them."""
@@ -43,12 +44,11 @@ class Lookup:
             found = await connection.fetchrow(self._sql, *arguments)
         return None if found is None else tuple(found)
 
-    def _arguments(self, values: dict[str, object]) -> list[object]:
+    def _arguments(self, given: dict[str, object]) -> list[object]:
+        values = [given[name] if name in given else self._fixed[name] for name in self._order]
         if self._database.is_sqlite:  # which takes no lists
-            return [
-                json.dumps(values[name]) if isinstance(values[name], list) else values[name] for name in self._order
-            ]
-        return [values[name] for name in self._order]
+            return [json.dumps(value) if isinstance(value, list) else value for value in values]
+        return values
 
 
 def among(database: Database, key: Column[Any], name: str) -> ColumnElement[bool]:

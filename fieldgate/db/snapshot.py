@@ -7,7 +7,8 @@ async with snapshot(database) as state:
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
@@ -30,11 +31,15 @@ class Snapshot(Protocol):
 async def snapshot(database: Database) -> AsyncIterator[Snapshot]:
     """All reads in the block see the same state."""
     if database.is_sqlite:
-        connection = await asyncio.to_thread(_open, str(database.url.database))
+        # A thread of its own does one thing after the other: nothing is closed under what still reads, whoever
+        # was cancelled meanwhile.
+        thread = ThreadPoolExecutor(1)
+        connection = await asyncio.wrap_future(thread.submit(_open, str(database.url.database)))
         try:
-            yield _OnSqlite(database, connection)
+            yield _OnSqlite(database, connection, thread)
         finally:
-            connection.close()
+            thread.submit(connection.close)
+            thread.shutdown(wait=False)
         return
     postgres = await database.connect()
     try:
@@ -53,18 +58,23 @@ def _open(path: str) -> sqlite3.Connection:
 
 
 class _OnSqlite:
-    def __init__(self, database: Database, connection: sqlite3.Connection) -> None:
+    def __init__(self, database: Database, connection: sqlite3.Connection, thread: ThreadPoolExecutor) -> None:
         self._database = database
         self._connection = connection
+        self._thread = thread
 
     async def rows(self, statement: Select[Any]) -> Rows:
-        cursor = await asyncio.to_thread(self._connection.execute, *_compiled(self._database, statement))
-        return await asyncio.to_thread(cursor.fetchall)
+        cursor = await self._run(self._connection.execute, *_compiled(self._database, statement))
+        rows: Rows = await self._run(cursor.fetchall)
+        return rows
 
     async def batches(self, statement: Select[Any]) -> AsyncIterator[Rows]:
-        cursor = await asyncio.to_thread(self._connection.execute, *_compiled(self._database, statement))
-        while some := await asyncio.to_thread(cursor.fetchmany, BATCH):
+        cursor = await self._run(self._connection.execute, *_compiled(self._database, statement))
+        while some := await self._run(cursor.fetchmany, BATCH):
             yield some
+
+    async def _run(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.wrap_future(self._thread.submit(work, *arguments))
 
 
 class _OnPostgres:

@@ -13,6 +13,7 @@ of control characters, which JSON text never holds bare:
 
 import re
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -21,7 +22,7 @@ from fieldgate.events.model import PUBLIC, Event, FieldReport, Person, Texts
 from fieldgate.events.sight import Sight
 from fieldgate.http.language import Language, Message
 from fieldgate.reference.directory import Directory
-from fieldgate.reference.texts import in_language
+from fieldgate.reference.texts import in_languages
 
 LANGUAGES = tuple(Language)
 REMEMBERED = 20_000  # sayings of one reader
@@ -67,6 +68,7 @@ _FIGURES = tuple(
     for name in (field.name for field in msgspec.structs.fields(FieldReport))
     if name.startswith(("num_", "gov_", "other_", "affected_", "epi_", "notes_", "request_", "ns_"))
 )
+_figures = attrgetter(*_FIGURES)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -202,7 +204,7 @@ def _report(report: FieldReport, *, is_alone: bool) -> dict[str, Any]:
         "report_date": report.report_date,
         "contacts": _people(report.contacts),
         "countries": _countries(report.countries),
-        **{name: getattr(report, name) for name in _FIGURES},
+        **dict(zip(_FIGURES, _figures(report), strict=True)),
         "epi_figures_source_display": (
             None if report.epi_figures_source is None else _label("e", report.epi_figures_source)
         ),
@@ -248,7 +250,9 @@ def _mark(key: str) -> msgspec.Raw:
 
 def said(texts: Texts, original: str) -> Any:
     """A text: bare where all languages say the same, else one for each."""
-    each = [in_language(texts, language, original) for language in LANGUAGES]
+    if not texts:
+        return ""
+    each = in_languages(texts, original)
     if len(set(each)) == 1:
         return each[0]
     return msgspec.Raw(_SAID + _OR.join(map(_encode, each)) + _END)

@@ -28,8 +28,8 @@ LONGEST_NAME = 256
 LONGEST_QUOTE = 40  # characters of a wrong value that are said again
 
 REQUIRED = Message("This field is required.")
-MUST_BE_LIST = Message("A list is needed.")
-MUST_BE_OBJECT = Message("An object is needed, with names and values.")
+MUST_BE_LIST = Message("Send a list.")
+MUST_BE_OBJECT = Message("Send an object.")
 
 _SLUG = re.compile(r"[a-z_-][a-z0-9_-]{0,49}")
 _LANGUAGES = frozenset(language.value for language in Language)

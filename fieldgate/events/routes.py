@@ -210,7 +210,7 @@ async def event_detail(id: str, caller: Caller, language: Language, store: Event
     ),
     tag=TAG,
     takes=EventBody,
-    body_limit=lambda _: LARGEST,
+    most_bytes=LARGEST,
     example=_ALONE,
     refusals=(403, 404, 413, 415),
 )

@@ -10,7 +10,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Table, and_, bindparam, exists, func, insert, literal, or_, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.db import Changes, Database, Lookup, Snapshot, among, now, snapshot
+from fieldgate.db import Changes, Database, Instant, Lookup, Snapshot, among, insert_rows, now, snapshot
 from fieldgate.db.tables import versions
 from fieldgate.events.documents import document
 from fieldgate.events.index import Builder, Index, Row, facets_of
@@ -299,8 +299,9 @@ class Writing:
             taken = await self._connection.execute(select(events.c.slug).where(events.c.slug.in_(some)).limit(1))
             if (slug := taken.scalar()) is not None:
                 raise SlugTaken(slug)
-        await self._connection.execute(
-            insert(events),
+        await insert_rows(
+            self._connection,
+            events,
             [
                 {
                     "id": event.id,
@@ -308,9 +309,9 @@ class Writing:
                     "slug": event.slug,
                     "parent_event": event.parent_event,
                     "visibility": event.visibility,
-                    "start": event.disaster_start_date,
-                    "created": event.created_at,
-                    "updated": event.updated_at,
+                    "start": Instant.pack(event.disaster_start_date),
+                    "created": Instant.pack(event.created_at),
+                    "updated": Instant.pack(event.updated_at),
                     "facets": facets_of(event),
                     "is_demo": is_demo,
                     "packed": packed,
@@ -318,12 +319,14 @@ class Writing:
                 for event, packed in fresh
             ],
         )
-        await self._connection.execute(
-            insert(documents),
+        await insert_rows(
+            self._connection,
+            documents,
             [{"id": event.id, "version": version, "document": document(event)} for event, _ in fresh],
         )
-        await self._connection.execute(
-            insert(words),
+        await insert_rows(
+            self._connection,
+            words,
             [
                 {
                     "id": event.id,

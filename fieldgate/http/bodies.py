@@ -1,8 +1,14 @@
 """The body of a write: read within a limit, then as JSON, a form, or multipart fields."""
 
+import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
+from itertools import chain
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 import msgspec
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
@@ -13,13 +19,20 @@ from fieldgate.http.language import Message
 Receive = Callable[[], Awaitable[Any]]
 
 SMALL = 64 * 1024  # bytes; enough for any body that is not a file
+LARGE = 1024 * 1024  # bytes; what takes milliseconds to take apart
 MOST_FIELDS = 100
+DEEPEST = (
+    50  # levels of objects and lists in each other; nobody means more, and whoever walks through them must get back
+)
 JSON = "application/json"
 READABLE = (JSON, "application/x-www-form-urlencoded", "multipart/form-data")
 
-
 # A body that a handler takes as the JSON object it is, rather than as a few fields.
 WholeObject = dict[str, Any]
+
+_QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
+_EXTENDED_NAME = re.compile(r";\s*filename\*\s*=\s*([\w.:+-]+)'[^';]*'([^\s;]+)", re.ASCII | re.IGNORECASE)  # RFC 5987
+_ENCODED_WORDS = re.compile(r"\s*=\?.+\?=\s*")  # RFC 2047, as mail programs write what is not ASCII
 
 
 class UploadedFile:
@@ -32,11 +45,15 @@ class UploadedFile:
         self.data = data
 
 
-async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int) -> bytes:
-    """The whole body, refused as soon as it is known to be longer than the limit."""
+async def read_body(
+    receive: Receive, headers: Mapping[bytes, bytes], file_limit: int | None, most: int = SMALL
+) -> bytes:
+    """The whole body, refused as soon as it is known to hold more than a few fields, and a file where one is taken."""
+    # A file in base64 takes a third more than the file, in a form some more for `+` and `/`.
+    limit = most if file_limit is None else file_limit * 3 // 2 + SMALL
     declared = headers.get(b"content-length", b"0")
     if declared.isdigit() and int(declared) > limit:
-        raise _too_large(limit)
+        raise _too_large(limit) if file_limit is None else file_too_large(file_limit)
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -46,10 +63,24 @@ async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int
         chunk = event.get("body", b"")
         size += len(chunk)
         if size > limit:
-            raise _too_large(limit)
+            raise _too_large(limit) if file_limit is None else file_too_large(file_limit)
         chunks.append(chunk)
         if not event.get("more_body"):
             return b"".join(chunks)
+
+
+async def values_of(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
+    """The values of a body by name. A large one is taken apart beside the event loop: nobody else waits for it."""
+    if len(body) > LARGE:
+        return await asyncio.to_thread(read_values, headers, body)
+    return read_values(headers, body)
+
+
+async def object_of(headers: Mapping[bytes, bytes], body: bytes) -> WholeObject:
+    """The same for a body that is one JSON object."""
+    if len(body) > LARGE:
+        return await asyncio.to_thread(read_object, headers, body)
+    return read_object(headers, body)
 
 
 def read_values(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
@@ -77,11 +108,26 @@ def _json(body: bytes) -> dict[str, Any]:
         return {}
     try:
         values = msgspec.json.decode(body)
-    except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
+    except ValueError:  # msgspec's own errors are ValueErrors
         raise BadRequest(Message("The body is not valid JSON.")) from None
+    except RecursionError:
+        raise _too_deep() from None
+    if _is_deep(values):
+        raise _too_deep()
     if not isinstance(values, dict):
         raise BadRequest(Message("The body must be a JSON object, with names and values."))
     return values
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether there are more levels than we take: looked at level by level, as it may be any number of them."""
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        holders = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        if not holders:
+            return False
+        level = list(chain.from_iterable(holders))
+    return True
 
 
 def _urlencoded(body: bytes) -> dict[str, Any]:
@@ -107,22 +153,45 @@ def _multipart(body: bytes, boundary: str) -> dict[str, Any]:
                     chunks.append(bytes(part))
                 elif head is not None:
                     data = b"".join(chunks)
-                    is_file = head.filename is not None
-                    values[head.name] = UploadedFile(_base_name(head.filename), data) if is_file else data.decode()
+                    filename = _filename(head)
+                    values[head.name] = data.decode() if filename is None else UploadedFile(base_name(filename), data)
                     head = None
         return values
     except (MultipartError, UnicodeDecodeError, ValueError):
         raise BadRequest(Message("The multipart body cannot be read.")) from None
 
 
-def _base_name(name: str | None) -> str:
-    return (name or "").replace("\\", "/").rsplit("/", 1)[-1].replace("\0", "").strip()
+def _filename(head: MultipartSegment) -> str | None:
+    """The name of a file however it was written; None for a field. `filename*` (RFC 5987) wins over `filename`."""
+    extended = _EXTENDED_NAME.search(_QUOTED.sub('""', head.header("Content-Disposition")))
+    if extended is not None:
+        with suppress(LookupError):
+            return unquote(extended[2], encoding=extended[1])
+        return unquote(extended[2])  # the charset is one nobody knows
+    name: str | None = head.filename
+    if name is not None and _ENCODED_WORDS.fullmatch(name):
+        with suppress(HeaderParseError, LookupError, ValueError):  # it only looked encoded
+            return str(make_header(decode_header(name)))
+    return name
 
 
 def _unreadable(known: Sequence[str]) -> UnsupportedMediaType:
     return UnsupportedMediaType(
         Message("The body has a type that cannot be read here; send one of: {known}.", known=", ".join(known))
     )
+
+
+def base_name(name: str) -> str:
+    """A file's name without the folders it was in."""
+    return name.replace("\\", "/").rsplit("/", 1)[-1].replace("\0", "").strip()
+
+
+def _too_deep() -> BadRequest:
+    return BadRequest(Message("The body is nested too deeply; at most {most} levels are taken.", most=DEEPEST))
+
+
+def file_too_large(limit: int) -> TooLarge:
+    return TooLarge(Message("The file is too large; at most {limit} bytes are taken.", limit=limit))
 
 
 def _too_large(limit: int) -> TooLarge:

@@ -5,14 +5,14 @@ that was asked for. Every answer of the service leaves through `Endpoint.__call_
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
 import msgspec
 
 from fieldgate.db import Changes, is_out_of_reach
-from fieldgate.http import answers, bodies
+from fieldgate.http import answers, bodies, parameters
 from fieldgate.http.answers import Answer
 from fieldgate.http.asking import LANGUAGE_COOKIE, Asked, Head, read_head
 from fieldgate.http.calling import Client, Exchange, takes
@@ -20,7 +20,7 @@ from fieldgate.http.cookies import read_cookie
 from fieldgate.http.cors import Cors
 from fieldgate.http.credentials import ANONYMOUS, Authenticator, Caller, identify, refuse_forgery
 from fieldgate.http.errors import BadRequest, Header, MethodNotAllowed, NotFound, Problem, Unauthorized, Unavailable
-from fieldgate.http.fields import read_fields
+from fieldgate.http.fields import names, read_fields
 from fieldgate.http.keeping import Kept
 from fieldgate.http.language import Message, preferred
 from fieldgate.http.negotiation import Format
@@ -181,12 +181,17 @@ class Endpoint:
         if operation.checks_forgery:
             refuse_forgery(exchange.caller, request.headers)
         if operation.body is not None:
-            limit = operation.body_limit(self._site.settings)
-            body = await bodies.read_body(request.receive, request.headers, limit)
+            file_limit = operation.file_limit(self._site.settings) if operation.file_limit else None
+            body = await bodies.read_body(request.receive, request.headers, file_limit, operation.most_bytes)
             if operation.takes_whole_object:
-                exchange.body = bodies.read_object(request.headers, body)
-            else:
-                exchange.body = read_fields(operation.body, bodies.read_values(request.headers, body))
+                exchange.body = await bodies.object_of(request.headers, body)
+                # Whoever sends back the record that was read sends nothing unknown.
+                known = names(operation.body) | names(operation.of)
+                exchange.asked = _with_ignored(exchange.asked, exchange.body, known)
+                return
+            values = await bodies.values_of(request.headers, body)
+            exchange.asked = _with_ignored(exchange.asked, values, names(operation.body))
+            exchange.body = read_fields(operation.body, values)
 
     async def _call(self, operation: Operation, exchange: Exchange) -> Any:
         arguments = {name: take(exchange) for name, take in self._takes[operation.method].items()}
@@ -203,6 +208,14 @@ class Endpoint:
         known_by = {"request_id": request_id.decode("latin-1"), "path": request.path.decode("latin-1")}
         log.error("failed", exc_info=error, extra=known_by)
         return self._renderer.refuse(Unavailable() if is_out_of_reach(error) else Problem(), language)
+
+
+def _with_ignored(asked: Asked, given: Iterable[str], known: Collection[str]) -> Asked:
+    """Fields of a body that we do not know are treated as such parameters are."""
+    ignored = parameters.unknown(given, known)
+    if ignored and asked.is_strict:
+        raise parameters.refuse_fields(ignored, known)
+    return msgspec.structs.replace(asked, ignored=(*asked.ignored, *ignored)) if ignored else asked
 
 
 def _headers(raw: Sequence[Header]) -> tuple[dict[bytes, bytes], bool]:

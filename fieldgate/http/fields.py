@@ -119,6 +119,10 @@ def expectation(kind: Any) -> Message:
         return Message("Send a file.")
     if get_origin(kind) is tuple:
         return expectation(get_args(kind)[0])
+    if get_origin(kind) is dict:
+        return Message("Send an object.")
+    if get_origin(kind) is list:
+        return Message("Send a list.")
     if kind is int and least is not None and most is not None:
         return Message("Enter a whole number from {low} to {high}.", low=least, high=most)
     if kind is int:

@@ -127,6 +127,10 @@ class JsonLines(logging.Formatter):
         return msgspec.json.encode(line).decode()
 
 
+# Libraries that write a line for all they do; httpcore's hold the headers of what it fetches.
+QUIET = ("_granian", "aiosqlite", "httpcore")
+
+
 def logging_config(level: str) -> dict[str, Any]:
     """The standard library's logging, all of it as JSON lines on standard error."""
     return {
@@ -135,7 +139,7 @@ def logging_config(level: str) -> dict[str, Any]:
         "formatters": {"json": {"()": JsonLines}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "stream": "ext://sys.stderr"}},
         "root": {"level": level.upper(), "handlers": ["stderr"]},
-        "loggers": {"_granian": {"level": "WARNING"}, "aiosqlite": {"level": "WARNING"}},
+        "loggers": {name: {"level": "WARNING"} for name in QUIET},
     }
 
 

@@ -25,7 +25,7 @@ ABOUT = "\n".join(
         "follow `next` until it is null.",
         "* Answers are JSON; `format=api`, or a browser, gets a page for people.",
         "* `Accept-Language` chooses English, French, Arabic or Spanish, for error messages too.",
-        "* Parameters we do not know are ignored and named in `Fieldgate-Ignored`; "
+        "* Parameters and fields we do not know are ignored and named in `Fieldgate-Ignored`; "
         "with `Prefer: handling=strict` they are refused.",
         "* `Authorization: Token …` and `Authorization: Bearer …` mean the same; `Basic` works too. "
         "A wrong credential is 401 everywhere.",
@@ -49,7 +49,7 @@ HEADERS: dict[str, dict[str, Any]] = {
     "Retry-After": {"description": "Seconds to wait before the next attempt.", "schema": {"type": "integer"}},
     "WWW-Authenticate": {"description": "Ways to log in.", "schema": _TEXT},
     "Fieldgate-Ignored": {
-        "description": "Parameters that were sent and are not known here.",
+        "description": "Parameters and fields that were sent and are not known here.",
         "schema": _TEXT,
     },
     "Fieldgate-Limit": {
@@ -130,7 +130,7 @@ _REQUEST_HEADERS: list[dict[str, Any]] = [
     {
         "name": "Prefer",
         "in": "header",
-        "description": "`handling=strict` refuses parameters that are not known here.",
+        "description": "`handling=strict` refuses parameters and fields that are not known here.",
         "schema": {"type": "string"},
         "example": "handling=strict",
     },

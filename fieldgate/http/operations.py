@@ -45,10 +45,6 @@ class Created(msgspec.Struct, frozen=True):
     location: Link | None = None
 
 
-def _small(_: Settings) -> int:
-    return SMALL
-
-
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """One method on one path: all that routing, the exchange, pages and the OpenAPI description need to know."""
 
@@ -75,10 +71,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     media_type: str = ""
     more_types: tuple[str, ...] = ()
     schema: Mapping[str, Any] = {}
-    # Of an operation that takes a `WholeObject`: what it looks like.
+    # Of an operation that takes a `WholeObject`: what it looks like, and how long it may be.
     takes: Any = None
-    # How much body is taken, where it is more than a few fields: asked of the settings.
-    body_limit: Callable[[Settings], int] = _small
+    most_bytes: int = SMALL
+    # How large a file may be, where one is taken: asked of the settings.
+    file_limit: Callable[[Settings], int] | None = None
     # False: for operators and browsers, no part of the described interface.
     described: bool = True
     # False: answered whatever the Host header says (health checks).

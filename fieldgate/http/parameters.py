@@ -1,6 +1,6 @@
-"""Query parameters: the last of a name counts, what we do not know is ignored aloud, or refused if so asked."""
+"""Query parameters: the last of a name counts. What we do not know, here or in a body, is ignored aloud or refused."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from difflib import get_close_matches
 from urllib.parse import parse_qsl, quote
 
@@ -31,8 +31,8 @@ def read_query(query: bytes) -> dict[str, str]:
     return parameters
 
 
-def unknown(parameters: Mapping[str, str], known: Iterable[str]) -> list[str]:
-    return [name for name in parameters if name not in known]
+def unknown(given: Iterable[str], known: Iterable[str]) -> list[str]:
+    return [name for name in given if name not in known]
 
 
 def wants_strict(prefer: bytes) -> bool:
@@ -46,15 +46,25 @@ def wants_strict(prefer: bytes) -> bool:
 
 def refuse(names: Iterable[str], known: Iterable[str]) -> Invalid:
     """The refusal of unknown parameters, with the nearest known name for each."""
+    near = Message("There is no such parameter. Did you mean {name}?")
+    far = Message("There is no such parameter. Known ones: {names}.")
+    return _refusal(names, known, near.text, far.text)
+
+
+def refuse_fields(names: Iterable[str], known: Iterable[str]) -> Invalid:
+    """The same for the fields of a body."""
+    near = Message("There is no such field. Did you mean {name}?")
+    far = Message("There is no such field. Known ones: {names}.")
+    return _refusal(names, known, near.text, far.text)
+
+
+def _refusal(names: Iterable[str], known: Iterable[str], near: str, far: str) -> Invalid:
     candidates = sorted(known)
     wrong: dict[str, list[Message]] = {}
     for name in names:
-        near = get_close_matches(name, candidates, n=1)
-        wrong[name] = [
-            Message("There is no such parameter. Did you mean {name}?", name=near[0])
-            if near
-            else Message("There is no such parameter. Known ones: {names}.", names=", ".join(candidates))
-        ]
+        nearest = get_close_matches(name, candidates, n=1)
+        message = Message(near, name=nearest[0]) if nearest else Message(far, names=", ".join(candidates))
+        wrong[name] = [message]
     return Invalid(wrong)
 
 

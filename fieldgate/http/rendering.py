@@ -123,7 +123,7 @@ class Renderer:
         body = {
             "name": language.say(first.title),
             "description": language.say(first.about),
-            "renders": [offered.media_type for offered in first.formats],
+            "renders": [first.media_type] if first.media_type else [offered.media_type for offered in first.formats],
             "parses": list(dict.fromkeys(kind for operation in self._operations for kind in operation.readable)),
         }
         complete = [

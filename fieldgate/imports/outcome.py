@@ -4,7 +4,8 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.assets.store import AssetStore, NewAsset
+from fieldgate.assets.store import TOPIC as ASSETS
+from fieldgate.assets.store import AssetStore, NewAsset, summary_of_all
 from fieldgate.db import Database
 from fieldgate.http.language import Message
 from fieldgate.imports.messages import INTO_COLLECTION, stored_problems, stored_sentence
@@ -32,7 +33,7 @@ class Outcomes:
             async with self._database.transaction() as connection:
                 made = await self._write(connection, job, read)
                 messages = {"updated": [], **made, **_warnings(read.warnings)}
-                await self._store.finish(connection, job, COMPLETE, messages)
+                await self._store.finish(connection, job, COMPLETE, messages, ASSETS)
         except Refused as refused:
             await self.fail(job, refused)
 
@@ -55,8 +56,8 @@ class Outcomes:
         return {"updated": [await self._replace(connection, job, read)]}
 
     async def _asset(self, connection: AsyncConnection, job: Job, form: Form) -> dict[str, Any]:
-        by_rows = "block" if form.row_count > 1 else "question"
-        asset_type = job.desired_type or (by_rows if job.is_library else "survey")
+        by_rows = "block" if len(form.content["survey"]) > 1 else "question"
+        asset_type = _settled(job.desired_type or (by_rows if job.is_library else "survey"), form.row_count)
         new = NewAsset(
             owner_id=job.user_id,
             asset_type=asset_type,
@@ -66,7 +67,7 @@ class Outcomes:
             xform=form.xform if asset_type in WITH_SETTINGS else None,
             file_id=job.file_id,
         )
-        _, uid = await self._assets.create(connection, new)
+        [(_, uid)] = await self._assets.create(connection, [new])
         return _told(uid, job, form.summary)
 
     async def _replace(self, connection: AsyncConnection, job: Job, form: Form) -> dict[str, Any]:
@@ -75,7 +76,8 @@ class Outcomes:
             raise Refused("destination_gone", DESTINATION_GONE)
         if asset.asset_type == "collection":
             raise Refused("destination_is_collection", INTO_COLLECTION)
-        asset_type = "survey" if asset.asset_type == "empty" else asset.asset_type
+        asset_type = _settled("survey" if asset.asset_type == "empty" else asset.asset_type, form.row_count)
+        name = (form.title or asset.name or job.name)[:255]
         await self._assets.replace(
             connection,
             asset,
@@ -83,8 +85,8 @@ class Outcomes:
             form.summary,
             form.xform if asset_type in WITH_SETTINGS else None,
             job.file_id,
-            asset_type=asset_type,
-            name=(form.title or asset.name or job.name)[:255],
+            **({} if asset_type == asset.asset_type else {"asset_type": asset_type}),
+            **({} if name == asset.name else {"name": name}),
         )
         return _told(asset.uid, job, form.summary)
 
@@ -98,23 +100,23 @@ class Outcomes:
             asset_type="collection",
             name=job.name or "Collection",
             content={},
-            summary={},
+            summary=summary_of_all(item.summary for item in library.blocks),
             file_id=job.file_id,
         )
-        number, uid = await self._assets.create(connection, collection)
-        for item in library.blocks:
-            await self._assets.create(
-                connection,
-                NewAsset(
-                    owner_id=job.user_id,
-                    asset_type=item.kind,
-                    name=(item.name or job.name)[:255],
-                    content=item.content,
-                    summary=item.summary,
-                    tags=tuple(item.tags),
-                    parent_id=number,
-                ),
+        [(number, uid)] = await self._assets.create(connection, [collection])
+        children = [
+            NewAsset(
+                owner_id=job.user_id,
+                asset_type=_settled(item.kind, item.summary["row_count"]),
+                name=(item.name or job.name)[:255],
+                content=item.content,
+                summary=item.summary,
+                tags=tuple(item.tags),
+                parent_id=number,
             )
+            for item in library.blocks
+        ]
+        await self._assets.create(connection, children)
         return {"uid": uid, "kind": "collection", "owner__username": job.username}
 
 
@@ -124,6 +126,13 @@ def _warnings(warnings: list[Problem]) -> dict[str, Any]:
 
 def _told(uid: str, job: Job, summary: dict[str, Any]) -> dict[str, Any]:
     return {"uid": uid, "kind": "asset", "summary": summary, "owner__username": job.username}
+
+
+def _settled(asset_type: str, row_count: int) -> str:
+    """A block of one question is a question and the other way round, whatever it was called: so the live system."""
+    if asset_type not in ("block", "question") or not row_count:
+        return asset_type
+    return "question" if row_count == 1 else "block"
 
 
 def _name(form: Form, job: Job) -> str:

@@ -44,11 +44,11 @@ class ImportFilters(msgspec.Struct, frozen=True):
 class ImportRequest(msgspec.Struct, frozen=True):
     file: Annotated[UploadedFile | None, Meta(description="The workbook, as a part of a multipart body.")] = None
     base64Encoded: Annotated[str, Meta(description="The workbook in base64, as a data URI or bare.")] = ""  # noqa: N815
-    url: Annotated[str, Meta(description="Not taken here: send the file itself.")] = ""
+    url: Annotated[str, Meta(description="Where to fetch the workbook, if the operator has listed the host.")] = ""
     name: Annotated[str, Meta(description="Name of the asset; the file's own is used without it.", max_length=255)] = ""
-    library: Annotated[str | bool, Meta(description="true: make a block, a question or a collection of them.")] = ""
+    library: Annotated[Any, Meta(description="true: make a block, a question or a collection of them.")] = ""
     destination: Annotated[str, Meta(description="Asset to replace: its address, path or uid.")] = ""
     assetUid: Annotated[str, Meta(description="The same, where `destination` is absent.")] = ""  # noqa: N815
     desired_type: Annotated[str, Meta(description="survey, template, block or question.")] = ""
-    totalFiles: Annotated[str | int, Meta(description="Sent by one client, and not needed.")] = ""  # noqa: N815
-    lastModified: Annotated[str | int, Meta(description="Sent by one client, and not needed.")] = ""  # noqa: N815
+    totalFiles: Annotated[Any, Meta(description="Sent by one client, and not needed.")] = ""  # noqa: N815
+    lastModified: Annotated[Any, Meta(description="Sent by one client, and not needed.")] = ""  # noqa: N815

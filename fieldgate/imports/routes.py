@@ -1,5 +1,6 @@
 """`/api/v2/imports/`: files in, and what came of them."""
 
+import asyncio
 from typing import Any
 
 from sqlalchemy import Row
@@ -12,7 +13,8 @@ from fieldgate.http.language import Language, Message
 from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, creation, detail, listing
 from fieldgate.http.pagination import Page, Slice
-from fieldgate.imports.intake import LONGEST_KEY, wanted
+from fieldgate.imports.fetching import Fetcher
+from fieldgate.imports.intake import LONGEST_KEY, destination_field, planned, url_digest, wanted
 from fieldgate.imports.messages import INTO_COLLECTION, messages_in
 from fieldgate.imports.records import ImportAccepted, ImportFilters, ImportRecord, ImportRequest
 from fieldgate.imports.store import PROCESSING, ImportStore
@@ -44,9 +46,8 @@ _EXAMPLE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _body_limit(settings: Settings) -> int:
-    """A file in base64 takes a third more than the file, and its fields a little."""
-    return settings.max_upload * 4 // 3 + 64 * 1024
+def _file_limit(settings: Settings) -> int:
+    return settings.max_upload
 
 
 @listing(
@@ -75,22 +76,32 @@ async def import_list(
         "of it. A repeated Idempotency-Key gives the first answer again."
     ),
     tag=TAG,
-    body_limit=_body_limit,
+    file_limit=_file_limit,
     example={"uid": _UID, "url": _URL, "status": "processing"},
     refusals=(403, 404, 413, 415, 422),
 )
 async def import_creation(
-    exchange: Exchange, user: User, body: ImportRequest, store: ImportStore, assets: AssetStore, settings: Settings
+    exchange: Exchange,
+    user: User,
+    body: ImportRequest,
+    store: ImportStore,
+    assets: AssetStore,
+    fetcher: Fetcher,
+    settings: Settings,
 ) -> Created:
-    asked = wanted(body, settings.max_upload)
-    if asked.destination_uid is not None:
-        await _check_destination(user, asked.destination_uid, assets)
-    key = exchange.headers.get(b"idempotency-key", b"").decode("latin-1").strip() or None
-    if key is not None and len(key) > LONGEST_KEY:
-        raise Invalid({"Idempotency-Key": [Message("Enter text of at most {length} characters.", length=LONGEST_KEY)]})
-    uid = await store.take(user.id, asked, key)
-    link = Link(f"{PATH}{uid}/")
-    return Created(ImportAccepted(uid=uid, url=link, status=PROCESSING), link)
+    key = _retry_key(exchange)
+    plan = planned(body)
+    # Decoding and digesting megabytes takes a while, which nobody else shall wait for.
+    asked = None if body.url else await asyncio.to_thread(wanted, body, settings.max_upload)
+    # What a client repeats was answered once: the destination, or what was at the address, may be gone since.
+    digest = url_digest(body.url, plan) if asked is None else asked.digest
+    if key is not None and (known := await store.known(user.id, key, digest)):
+        return _accepted(known)
+    if plan.destination_uid is not None:
+        await _check_destination(user, destination_field(body), plan.destination_uid, assets)
+    if asked is None:
+        asked = wanted(body, settings.max_upload, await fetcher.fetch(body.url, settings.max_upload))
+    return _accepted(await store.take(user.id, asked, key))
 
 
 @detail(
@@ -109,12 +120,24 @@ async def import_detail(uid: str, caller: Caller, language: Language, store: Imp
     return _shown(row, language)
 
 
-async def _check_destination(user: User, uid: str, assets: AssetStore) -> None:
+def _retry_key(exchange: Exchange) -> str | None:
+    key = exchange.headers.get(b"idempotency-key", b"").decode("latin-1").strip() or None
+    if key is not None and len(key) > LONGEST_KEY:
+        raise Invalid({"Idempotency-Key": [Message("Enter text of at most {length} characters.", length=LONGEST_KEY)]})
+    return key
+
+
+def _accepted(uid: str) -> Created:
+    link = Link(f"{PATH}{uid}/")
+    return Created(ImportAccepted(uid=uid, url=link, status=PROCESSING), link)
+
+
+async def _check_destination(user: User, field: str, uid: str, assets: AssetStore) -> None:
     asset = await assets.one(user.id, uid)
     if asset is None:
         raise NotFound(Message("There is no asset {uid}.", uid=uid))
     if asset.asset_type == "collection":
-        raise Invalid({"destination": [INTO_COLLECTION]})
+        raise Invalid({field: [INTO_COLLECTION]})
 
 
 def _shown(row: Row[Any], language: Language) -> ImportRecord:

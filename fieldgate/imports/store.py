@@ -6,21 +6,22 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import Row, and_, func, or_, select
+from sqlalchemy import ColumnElement, Delete, Row, Select, TextClause, exists, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import users
-from fieldgate.assets.tables import files, versions
+from fieldgate.assets.tables import assets, files, versions
 from fieldgate.db import Changes, Database, new_uid, now
 from fieldgate.http.pagination import Page
 from fieldgate.imports.intake import KeyUsedOtherwise, Wanted
-from fieldgate.imports.tables import imports
+from fieldgate.imports.tables import WAITS, imports
 
 TOPIC = "imports"
 PROCESSING: Literal["processing"] = "processing"
 COMPLETE, ERROR = "complete", "error"
-CANDIDATES = 20  # jobs looked at when claiming one
+BATCH = 200  # rows deleted in one transaction
+CANDIDATES = 20  # users looked at when claiming an import
 
 
 class LostLease(Exception):
@@ -43,6 +44,7 @@ class Job(msgspec.Struct, frozen=True):
     file_id: int
     filename: str
     data: bytes
+    title: str  # of the asset that it becomes, unless the form has one of its own
 
 
 class ImportStore:
@@ -52,7 +54,7 @@ class ImportStore:
 
     async def take(self, user_id: int, wanted: Wanted, retry_key: str | None) -> str:
         """The uid of a new import, committed and synced; of the first one where the key was used before."""
-        if retry_key is not None and (known := await self._known(user_id, retry_key, wanted.digest)):
+        if retry_key is not None and (known := await self.known(user_id, retry_key, wanted.digest)):
             return known
         uid = new_uid("i")
         try:
@@ -79,16 +81,17 @@ class ImportStore:
                 await self._changes.bump(connection, TOPIC)
         except IntegrityError:
             # The same key at the same moment: the other one was first.
-            if retry_key is not None and (known := await self._known(user_id, retry_key, wanted.digest)):
+            if retry_key is not None and (known := await self.known(user_id, retry_key, wanted.digest)):
                 return known
             raise
         return uid
 
     async def _keep_file(self, connection: AsyncConnection, wanted: Wanted) -> int:
-        inserted = files.insert().values(name=wanted.filename, digest=wanted.digest, data=wanted.data)
+        inserted = files.insert().values(name=wanted.filename, data=wanted.data)
         return int((await connection.execute(inserted.returning(files.c.id))).scalar_one())
 
-    async def _known(self, user_id: int, retry_key: str, digest: bytes) -> str | None:
+    async def known(self, user_id: int, retry_key: str, digest: bytes) -> str | None:
+        """The import this key was used for; refused where something else came with it."""
         query = select(imports.c.uid, imports.c.retry_digest).where(
             imports.c.user_id == user_id, imports.c.retry_key == retry_key
         )
@@ -123,53 +126,60 @@ class ImportStore:
 
     async def claim(self, lease_for: timedelta) -> Job | None:
         """An import nobody works on: the oldest of the user whose turn it is, so that many files hold nobody up."""
-        moment = now()
-        is_free = and_(
-            imports.c.status == PROCESSING, or_(imports.c.lease_until.is_(None), imports.c.lease_until < moment)
-        )
-        oldest = (
-            select(imports.c.user_id, func.min(imports.c.id).label("id")).where(is_free).group_by(imports.c.user_id)
-        )
-        first = oldest.subquery()
-        served = (
-            select(imports.c.user_id, func.max(imports.c.claimed_at).label("last"))
-            .where(imports.c.claimed_at.is_not(None))
+        async with self._database.reading() as connection:
+            waiting = (await connection.execute(self._turns())).scalars().all()
+        lease = secrets.token_hex(16)
+        number: int | None = None
+        if waiting:
+            async with self._database.transaction() as connection:
+                for user_id in waiting:
+                    number = await self._lease_next(connection, user_id, lease, lease_for)
+                    if number is not None:
+                        break
+        # The file is read when the lease is committed: nobody waits for a lock while megabytes travel.
+        return None if number is None else await self._job(number, lease)
+
+    def _turns(self) -> Select[int]:
+        """Users with something to do, those served longest ago first."""
+        first = (
+            select(imports.c.user_id, func.min(imports.c.id).label("id"))
+            .where(*_is_free(self._database.clock()))
             .group_by(imports.c.user_id)
             .subquery()
         )
-        turn = (
-            select(first.c.id)
-            .outerjoin_from(first, served, first.c.user_id == served.c.user_id)
-            .order_by(func.coalesce(served.c.last, 0), first.c.id)
-            .limit(CANDIDATES)
-        )
-        async with self._database.reading() as connection:
-            candidates = (await connection.execute(turn)).scalars().all()
-        for number in candidates:
-            lease = secrets.token_hex(16)
-            async with self._database.transaction() as connection:
-                taken = await connection.execute(
-                    imports.update()
-                    .where(imports.c.id == number, is_free)
-                    .values(
-                        lease=lease,
-                        lease_until=moment + lease_for,
-                        claimed_at=moment,
-                        attempts=imports.c.attempts + 1,
-                    )
-                )
-                if taken.rowcount:
-                    return await self._job(connection, number, lease)
-        return None
+        earlier = imports.alias()
+        served = select(func.max(earlier.c.claimed_at)).where(earlier.c.user_id == first.c.user_id).scalar_subquery()
+        return select(first.c.user_id).order_by(func.coalesce(served, 0), first.c.id).limit(CANDIDATES)
 
-    async def _job(self, connection: AsyncConnection, number: int, lease: str) -> Job:
+    async def _lease_next(
+        self, connection: AsyncConnection, user_id: int, lease: str, lease_for: timedelta
+    ) -> int | None:
+        """The user's oldest import that is free. One that another worker is about to take is left to it."""
+        clock = self._database.clock
+        oldest = select(imports.c.id).where(imports.c.user_id == user_id, *_is_free(clock())).order_by(imports.c.id)
+        found = await connection.execute(oldest.limit(1).with_for_update(skip_locked=True))
+        number: int | None = found.scalar_one_or_none()
+        if number is not None:
+            await connection.execute(
+                imports.update()
+                .where(imports.c.id == number)
+                .values(lease=lease, lease_until=clock(lease_for), claimed_at=clock(), attempts=imports.c.attempts + 1)
+            )
+        return number
+
+    async def _job(self, number: int, lease: str) -> Job | None:
+        """None where the user is deleted in this very moment, and the import with it."""
         query = (
-            select(imports, users.c.username, files.c.data)
+            select(imports, users.c.username, files.c.data, assets.c.name.label("asset_name"))
             .join_from(imports, users, users.c.id == imports.c.user_id)
             .join(files, files.c.id == imports.c.file_id)
+            .outerjoin(assets, assets.c.uid == imports.c.destination_uid)
             .where(imports.c.id == number)
         )
-        row = (await connection.execute(query)).one()
+        async with self._database.reading() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        if row is None:
+            return None
         return Job(
             id=row.id,
             uid=row.uid,
@@ -184,16 +194,19 @@ class ImportStore:
             file_id=row.file_id,
             filename=row.filename,
             data=bytes(row.data),
+            title=row.asset_name or row.name,
         )
 
     async def renew(self, job: Job, lease_for: timedelta) -> None:
         """Say that we still work on it."""
         async with self._database.transaction() as connection:
             renewed = imports.update().where(imports.c.id == job.id, imports.c.lease == job.lease)
-            if not (await connection.execute(renewed.values(lease_until=now() + lease_for))).rowcount:
+            if not (await connection.execute(renewed.values(lease_until=self._database.clock(lease_for)))).rowcount:
                 raise LostLease
 
-    async def finish(self, connection: AsyncConnection, job: Job, status: str, messages: dict[str, Any]) -> None:
+    async def finish(
+        self, connection: AsyncConnection, job: Job, status: str, messages: dict[str, Any], *changed: str
+    ) -> None:
         """The end of an import, in the transaction that writes its assets; refused to who lost the lease."""
         done = await connection.execute(
             imports.update()
@@ -202,17 +215,35 @@ class ImportStore:
         )
         if not done.rowcount:
             raise LostLease
-        await self._changes.bump(connection, TOPIC)
+        await self._changes.bump(connection, TOPIC, *changed)
 
     async def forget(self, before: datetime) -> int:
         """Remove imports that were finished long ago, and files that nothing refers to any more."""
+        old = select(imports.c.id).where(imports.c.finished_at < before).order_by(imports.c.id).limit(BATCH)
+        unused = (
+            select(files.c.id)
+            .where(
+                ~exists().where(imports.c.file_id == files.c.id),
+                ~exists().where(versions.c.file_id == files.c.id),
+            )
+            .order_by(files.c.id)
+            .limit(BATCH)
+        )
+        count = 0
+        while gone := await self._delete(imports.delete().where(imports.c.id.in_(old)), TOPIC):
+            count += gone
+        while await self._delete(files.delete().where(files.c.id.in_(unused))):
+            pass
+        return count
+
+    async def _delete(self, some: Delete, *changed: str) -> int:
+        """How many went, in a transaction short enough for everybody else to have a turn."""
         async with self._database.transaction() as connection:
-            old = imports.delete().where(imports.c.finished_at < before)
-            count = (await connection.execute(old)).rowcount
+            count = (await connection.execute(some)).rowcount
             if count:
-                kept = select(imports.c.file_id).union(
-                    select(versions.c.file_id).where(versions.c.file_id.is_not(None))
-                )
-                await connection.execute(files.delete().where(files.c.id.not_in(kept)))
-                await self._changes.bump(connection, TOPIC)
+                await self._changes.bump(connection, *changed)
             return count
+
+
+def _is_free(moment: ColumnElement[datetime]) -> tuple[TextClause, ColumnElement[bool]]:
+    return WAITS, or_(imports.c.lease_until.is_(None), imports.c.lease_until < moment)

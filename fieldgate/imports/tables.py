@@ -1,8 +1,22 @@
 """Imports. The row is the job: what was asked, who works on it until when, and what came of it."""
 
-from sqlalchemy import JSON, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, String, Table, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    UniqueConstraint,
+    text,
+)
 
 from fieldgate.db import Instant, metadata
+
+WAITS = text("status = 'processing'")  # as a partial index needs it: written out, not a parameter
 
 imports = Table(
     "imports",
@@ -29,6 +43,9 @@ imports = Table(
     Column("retry_digest", LargeBinary(32)),
     UniqueConstraint("user_id", "retry_key"),
     Index(None, "user_id", "created_at", "uid"),
-    Index(None, "status", "lease_until"),
+    # Workers ask for what waits, and whom they served last; neither may depend on how long the history is.
+    Index(None, "user_id", "id", "lease_until", sqlite_where=WAITS, postgresql_where=WAITS),
+    Index(None, "user_id", "claimed_at"),
+    Index(None, "finished_at"),
     sqlite_autoincrement=True,
 )

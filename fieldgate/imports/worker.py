@@ -22,7 +22,31 @@ PAUSE = 2.0  # seconds after the database could not be reached
 
 GAVE_UP = Message("The file could not be read in {attempts} attempts. Simplify it, or ask whoever runs this service.")
 FAULT = Message("Something went wrong on our side. It has been noted; please try again later.")
-TOO_MUCH = Message("The file takes too much memory or time to read. Make it smaller, or split it.")
+
+WHY_IT_DIED = {
+    sandbox.Why.TIME: Refused(
+        "too_large",
+        Message(
+            "The file takes too long to read. Make it smaller, or split it. A small file is damaged: open it, save it"
+            " anew and send that."
+        ),
+    ),
+    sandbox.Why.MEMORY: Refused(
+        "too_large",
+        Message(
+            "The file takes too much memory to read. Make it smaller, or split it. A small file is damaged: open it,"
+            " save it anew and send that."
+        ),
+    ),
+    sandbox.Why.CRASH: Refused(
+        "reader_crashed",
+        Message(
+            "The file could not be read: it is damaged, or of a kind that no reader understands. Open it, save it anew"
+            " and send that."
+        ),
+    ),
+    sandbox.Why.FAULT: Refused("fault", FAULT),
+}
 
 log = logging.getLogger(__name__)
 
@@ -45,8 +69,8 @@ class Worker:
         while not stopping.is_set():
             try:
                 if _clock() - tidied > TIDY_EVERY:
-                    await self._store.forget(now() - self._retention)
                     tidied = _clock()
+                    await self._tidy()
                 seen = await self._changes.version(TOPIC)
                 if not await self.work_once():
                     await self._wait_for_work(stopping, seen)
@@ -56,6 +80,13 @@ class Worker:
                     raise
                 await _pause(stopping, PAUSE)
         await self._changes.stop()
+
+    async def _tidy(self) -> None:
+        """What cannot be tidied up now can be later: it holds up no import."""
+        try:
+            await self._store.forget(now() - self._retention)
+        except Exception:
+            log.exception("old imports could not be removed")
 
     async def _wait_for_work(self, stopping: asyncio.Event, seen: int) -> None:
         until = _clock() + LOOK_EVERY
@@ -84,23 +115,34 @@ class Worker:
         if job.attempts > MOST_ATTEMPTS:
             await self._outcomes.fail(job, Refused("gave_up", Message(GAVE_UP.text, attempts=MOST_ATTEMPTS)))
             return
-        renewing = asyncio.create_task(self._keep_renewing(job))
+        done = asyncio.Event()
+        renewing = asyncio.create_task(self._keep_renewing(job, done))
         try:
-            read = await asyncio.to_thread(sandbox.understand, job.data, job.filename, self._limits)
+            read = await asyncio.to_thread(sandbox.understand, job.data, job.title, self._limits)
         except Refused as refused:
             await self._outcomes.fail(job, refused)
-        except sandbox.Died:
-            await self._outcomes.fail(job, Refused("too_large", TOO_MUCH))
+        except sandbox.Died as died:
+            level = logging.ERROR if died.why is sandbox.Why.FAULT else logging.WARNING
+            log.log(level, "import %s was not read: %s %s", job.uid, died, died.notes)
+            await self._outcomes.fail(job, WHY_IT_DIED[died.why])
         else:
             await self._outcomes.succeed(job, read)
         finally:
-            renewing.cancel()
+            # Told rather than cancelled: a statement that is cut off costs the connection.
+            done.set()
+            await renewing
 
-    async def _keep_renewing(self, job: Job) -> None:
-        with suppress(LostLease):
-            while True:
-                await asyncio.sleep(self._lease.total_seconds() / 3)
-                await self._store.renew(job, self._lease)
+    async def _keep_renewing(self, job: Job, done: asyncio.Event) -> None:
+        """Say that we are at work until we are done. A database that is away for a moment is asked again."""
+        while not done.is_set():
+            await _pause(done, self._lease.total_seconds() / 3)
+            try:
+                if not done.is_set():
+                    await self._store.renew(job, self._lease)
+            except LostLease:
+                return
+            except Exception as error:
+                log.warning("the lease of import %s could not be renewed: %s", job.uid, type(error).__name__)
 
 
 def _clock() -> float:

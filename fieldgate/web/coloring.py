@@ -7,6 +7,7 @@ import msgspec
 from markupsafe import Markup
 
 INDENT = "    "
+DEEPEST = 50  # levels that are indented; what is deeper stands on one line
 
 
 def colored(body: bytes) -> Markup:
@@ -18,7 +19,9 @@ def colored(body: bytes) -> Markup:
 
 def _write(value: Any, newline: str, pieces: list[str]) -> None:
     """Add the markup of a value. Plain text is joined once at the end: pages can hold a thousand records."""
-    if isinstance(value, dict):
+    if len(newline) > DEEPEST * len(INDENT):
+        pieces.append(escape(msgspec.json.encode(value).decode()))
+    elif isinstance(value, dict):
         _block(
             "{", "}", [(f'<b class="key">{_quoted(key)}</b>: ', each) for key, each in value.items()], newline, pieces
         )

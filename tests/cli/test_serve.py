@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import PASSWORD
 from tests.imports.workbooks import xlsx
-from tests.processes import Served, run
+from tests.processes import PATIENCE, Served, children, descendants, run, wait_until_ended
 
 LIST = "/api/v2/permissions/"
 
@@ -106,6 +106,25 @@ def test_a_second_demo_start_works_with_new_secrets(tmp_path: Path) -> None:
     assert tokens[0] != tokens[1]
 
 
+def test_a_demo_starts_with_events_and_later_starts_leave_them_alone(tmp_path: Path) -> None:
+    address = "/api/v2/event/?limit=1"
+
+    def public() -> int:
+        with Served(tmp_path, "--demo") as served, served.client() as client:
+            page = client.get(address).json()
+            assert page["results"][0]["id"] > 1900, "the newest comes first"
+            member = client.get(address, headers={"Authorization": f"Token {served.printed('token')}"}).json()
+            assert page["count"] < member["count"] < 2000
+            return int(page["count"])
+
+    first = public()
+    assert first > 1900
+    assert public() == first
+    assert run("events", "demo", "10", "--replace", data=tmp_path).returncode == 0
+    with Served(tmp_path, "--demo") as served, served.client() as client:
+        assert client.get(address).json()["count"] <= 10
+
+
 def test_a_port_that_is_taken(tmp_path: Path, served: Served) -> None:
     done = run("serve", "--port", str(served.port), data=tmp_path)
     assert done.returncode == 1
@@ -176,19 +195,31 @@ def test_stopping_finishes_what_was_accepted(tmp_path: Path) -> None:
 
 def test_a_killed_process_is_replaced(tmp_path: Path) -> None:
     with Served(tmp_path) as served, served.client() as client:
-        worker = next(pid for pid in _children(served.process.pid) if not _is_import_worker(pid))
+        worker = next(pid for pid in children(served.process.pid) if not _is_import_worker(pid))
         os.kill(worker, signal.SIGKILL)
         while True:
             try:
-                if client.get(LIST).status_code == 200 and worker not in _children(served.process.pid):
+                if client.get(LIST).status_code == 200 and worker not in children(served.process.pid):
                     break
             except httpx.TransportError:
                 continue
 
 
-def _children(parent: int) -> list[int]:
-    found = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    return sorted(int(pid) for pid in found)
+def test_when_the_main_process_is_killed_the_others_end_and_the_port_is_free(tmp_path: Path) -> None:
+    with Served(tmp_path, "--demo", "--workers", "2") as served, served.client() as client:
+        headers = {"Authorization": f"Token {served.printed('token')}"}
+        url = client.post("/api/v2/imports/", files={"file": ("a.xlsx", xlsx())}, headers=headers).json()["url"]
+        while client.get(url, headers=headers).json()["status"] == "processing":
+            pass  # afterwards the worker has its fork server, too
+        others = descendants(served.process.pid)
+        assert len(others) >= 4, "two for HTTP, the import worker, and what that one forks from"
+        served.process.kill()
+        served.process.wait(PATIENCE)
+        wait_until_ended(others)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", served.port))
+            probe.listen()
 
 
 def _is_import_worker(pid: int) -> bool:
@@ -218,9 +249,8 @@ def test_an_import_beside_the_service_and_after_the_worker_was_killed(tmp_path: 
             return str(record["status"])
 
         assert finished("first") == "complete"
-        for pid in _children(served.process.pid):
-            if _is_import_worker(pid):
-                os.kill(pid, signal.SIGKILL)
+        worker = next(pid for pid in children(served.process.pid) if _is_import_worker(pid))
+        os.kill(worker, signal.SIGKILL)
         assert finished("second") == "complete"
         assert client.get("/api/v2/assets/").json()["count"] == 2
 
@@ -229,5 +259,5 @@ def test_no_worker_leaves_imports_to_others(tmp_path: Path) -> None:
     with Served(tmp_path, "--demo", "--no-worker") as served, served.client() as client:
         client.headers["Authorization"] = f"Token {served.printed('token')}"
         url = client.post("/api/v2/imports/", files={"file": ("a.xlsx", xlsx())}).json()["url"]
-        assert not [pid for pid in _children(served.process.pid) if _is_import_worker(pid)]
+        assert not [pid for pid in children(served.process.pid) if _is_import_worker(pid)]
         assert client.get(url).json()["status"] == "processing"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import bindparam, select, text
+from sqlalchemy import bindparam, func, select, text
 
 from fieldgate.db import Database, Instant, Lookup
 from fieldgate.db.tables import versions
@@ -37,6 +37,17 @@ async def test_many_writers_at_once_all_get_their_turn(database: Database) -> No
     await asyncio.gather(*(count() for _ in range(40)))
     async with database.reading() as connection:
         assert (await connection.execute(select(versions.c.version))).scalar_one() == 40
+
+
+async def test_reading_sees_one_state_throughout(database: Database) -> None:
+    count = select(func.count()).select_from(versions)
+    async with database.reading() as connection:
+        assert (await connection.execute(count)).scalar_one() == 0
+        async with database.transaction() as writing:
+            await writing.execute(INSERT, {"topic": "meanwhile", "version": 1})
+        assert (await connection.execute(count)).scalar_one() == 0
+    async with database.reading() as connection:
+        assert (await connection.execute(count)).scalar_one() == 1
 
 
 async def test_a_lookup_sees_what_was_just_committed(database: Database) -> None:

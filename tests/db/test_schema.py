@@ -2,15 +2,17 @@
 
 import asyncio
 
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Connection, text
 
 import fieldgate.accounts.tables
 import fieldgate.assets.tables
 import fieldgate.events.tables
 import fieldgate.imports.tables
 import fieldgate.reference.tables  # noqa: F401  (all of them join the registry)
-from fieldgate.db import Database, metadata
+from fieldgate.db import Database, metadata, migrations
 from fieldgate.db.migrations import head
 from fieldgate.db.schema import NEEDED, current, upgrade
 
@@ -34,3 +36,39 @@ async def test_processes_that_migrate_at_once_take_turns(database_url: str) -> N
     assert await current(databases[0]) == NEEDED
     for database in databases:
         await database.close()
+
+
+async def test_names_from_before_can_be_found(database_url: str) -> None:
+    """The third revision fills in how names are compared, and keeps everything else."""
+    database = Database(database_url)
+    blank = {"settings": "{}", "tags": "[]", "summary": "{}"}
+
+    def as_before(connection: Connection) -> None:
+        config = migrations._config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0002")
+
+    async with database.transaction() as connection:
+        await connection.run_sync(as_before)
+        await connection.execute(
+            text(
+                "INSERT INTO users (id, username, username_key, password_hash, first_name, last_name, is_superuser,"
+                " is_ifrc, is_demo, countries, created_at) VALUES (1, 'a', 'a', 'x', '', '', false, false, false,"
+                " '[]', 0)"
+            )
+        )
+        await connection.execute(text("INSERT INTO files (id, name, digest, data) VALUES (1, 'f', 'd', 'd')"))
+        for number, name in enumerate(("École", "zone")):
+            await connection.execute(
+                text(
+                    "INSERT INTO assets (uid, owner_id, asset_type, name, settings, tags, summary, created_at,"
+                    " modified_at) VALUES (:uid, 1, 'survey', :name, :settings, :tags, :summary, 0, 0)"
+                ),
+                {"uid": f"a{number}", "name": name, **blank},
+            )
+    await upgrade(database)
+    async with database.reading() as connection:
+        keys = await connection.execute(text("SELECT name_key FROM assets ORDER BY id"))
+        assert keys.scalars().all() == ["école", "zone"]
+        assert (await connection.execute(text("SELECT name FROM files"))).scalars().all() == ["f"]
+    await database.close()

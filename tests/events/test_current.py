@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fieldgate.db import Changes, Database
-from fieldgate.events.current import Events
+from fieldgate.events.current import Events, View
 from fieldgate.events.filters import ORDERINGS, EventFilters
 from fieldgate.events.model import SOURCES, Event
 from fieldgate.events.sight import EVERYBODY, EVERYTHING, Sight
@@ -123,18 +123,19 @@ async def test_a_large_index_is_made_beside_the_answers(database: Database) -> N
     writer = EventStore(database, Changes(database))
     first = {event.id: event for event in state(2)}
     await writer.put(list(first.values()))
-    before = await _shown(events)
-    assert before == _in_order(first.values())
+    before = await events.view()
+    assert await _shown(before) == _in_order(first.values())
     second = {event.id: event for event in state(3)}
     await writer.put(list(second.values()))
     await writer.delete([SOMETIMES])
-    assert await _shown(events) == before, "all of it as it was, deleted and moved ones too"
-    assert await _shown(events, search="round 2") == before
-    assert await _shown(events, search='"round 0"') == []
+    assert await events.view() is before, "another one is in the making"
     assert events.lag > 0
     await events.settle()
-    assert await _shown(events) == _in_order(second.values())
+    assert await _shown(await events.view()) == _in_order(second.values())
     assert events.lag == 0
+    assert await _shown(before) == _in_order(first.values()), "deleted and moved ones as they were"
+    assert await _shown(before, search="round 2") == _in_order(first.values())
+    assert await _shown(before, search='"round 0"') == []
     await events.stop()
 
 
@@ -143,7 +144,7 @@ def _in_order(events: Iterable[Event]) -> list[tuple[int, int | None]]:
     return [(event.id, event.num_affected) for event in ordered]
 
 
-async def _shown(events: Events, **filters: Any) -> list[tuple[int, int | None]]:
+async def _shown(events: Events | View, **filters: Any) -> list[tuple[int, int | None]]:
     found = await events.find(EventFilters(**filters), EVERYBODY, Language.ENGLISH, Page(100))
     records = [msgspec.json.decode(found.view.read(each, Language.ENGLISH, EVERYBODY)) for each in found.documents]
     assert found.count == len(records)
@@ -167,6 +168,7 @@ async def test_answers_are_of_one_state_while_another_process_writes(
         number = shown[0][1] if shown else None
         assert shown == _in_order(state(number) if number else [])
         seen.add(number)
+        await asyncio.sleep(0)  # answers that are at hand would leave no turn to whoever makes the next index
         country = 84 if (number or 0) % 2 else 123
         in_country = await _shown(events, countries__in=(country,), search="round")
         assert in_country == _in_order(state(in_country[0][1]) if in_country and in_country[0][1] else [])

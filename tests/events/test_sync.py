@@ -196,10 +196,10 @@ class LiveSystem:
     def __init__(self, records: list[dict[str, Any]], most: int = 1000) -> None:
         self.records = records
         self.most = most
-        self.failures = [
+        self.failures: list[httpx.Response | None] = [
             httpx.Response(503, headers={"Retry-After": "0"}),
             httpx.Response(429),
-            httpx.ConnectError("x"),
+            None,
         ]
         self.shrinks_at: int | None = None
 
@@ -209,9 +209,9 @@ class LiveSystem:
     def answer(self, request: httpx.Request) -> httpx.Response:
         if self.failures:
             failure = self.failures.pop()
-            if isinstance(failure, httpx.Response):
-                return failure
-            raise failure
+            if failure is None:
+                raise httpx.ConnectError("out of reach")
+            return failure
         language = request.headers["Accept-Language"]
         path = request.url.path.removeprefix("/api/v2/")
         if path == "country/":

@@ -22,6 +22,7 @@ NO_TOKEN = "The Authorization header names a scheme but holds no token."
 BAD_BASIC = "The Basic credentials cannot be read: they must be base64 of username:password."
 BAD_SCHEME = "This way of logging in is not known here. Use Token, Bearer or Basic."
 BAD_HOST = "This service does not answer for the host of the request."
+TOO_DEEP = {"detail": "The body is nested too deeply; at most 50 levels are taken."}
 BAD_QUERY = "The query of the address cannot be read: it must be percent-encoded UTF-8."
 NOTHING = "There is nothing here."
 
@@ -119,7 +120,10 @@ async def test_a_wrong_credential_is_told_before_other_mistakes(service: Service
          {"username": ["Null characters are not allowed."]}),
         (b'{"username": "\\ud800", "password": "x"}', "application/json", 400, None),
         (b"[1]", "application/json", 400, {"detail": "The body must be a JSON object, with names and values."}),
-        (b"[" * 50_000, "application/json", 400, {"detail": "The body is not valid JSON."}),
+        (b"[" * 50_000, "application/json", 400, TOO_DEEP),
+        (b'{"username": ' + b"[" * 50 + b"]" * 50 + b"}", "application/json", 400, TOO_DEEP),
+        (b'{"username": ' + b"[" * 49 + b"]" * 49 + b"}", "application/json", 400,
+         {"username": ["Enter text of at most 150 characters."], "password": ["This field is required."]}),
         (b'"\xff"', "application/json", 400, {"detail": "The body is not valid JSON."}),
         (b"username=%FF&password=x", "application/x-www-form-urlencoded", 400, None),
         (b"a=1&" * 200, "application/x-www-form-urlencoded", 400,

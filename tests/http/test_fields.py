@@ -18,6 +18,8 @@ class Filters(msgspec.Struct):
     search: Annotated[str, Meta(max_length=5)] = ""
     note: str = ""
     renamed: str = msgspec.field(default="", name="countries__in")
+    details: dict[str, str] | None = None
+    members: list[str] | None = None
 
 
 def test_values_are_read_by_type() -> None:
@@ -25,7 +27,7 @@ def test_values_are_read_by_type() -> None:
         Filters, {"region": "0", "is_featured": "true", "search": "x", "countries__in": "1,2", "y": "z"}
     )
     assert found == Filters(region=0, is_featured=True, search="x", renamed="1,2")
-    assert names(Filters) == {"region", "is_featured", "search", "note", "countries__in"}
+    assert names(Filters) == {"region", "is_featured", "search", "note", "countries__in", "details", "members"}
 
 
 def test_blank_is_absent_where_that_is_meant() -> None:
@@ -37,7 +39,16 @@ def test_blank_is_absent_where_that_is_meant() -> None:
 def test_everything_wrong_is_told_at_once() -> None:
     with pytest.raises(Invalid) as refused:
         read_fields(
-            Filters, {"region": "x", "is_featured": "maybe", "search": "too long", "note": 5, "countries__in": "\0"}
+            Filters,
+            {
+                "region": "x",
+                "is_featured": "maybe",
+                "search": "too long",
+                "note": 5,
+                "countries__in": "\0",
+                "details": [],
+                "members": {},
+            },
         )
     assert {name: str(messages[0]) for name, messages in refused.value.fields.items()} == {
         "region": "Enter a whole number.",
@@ -45,6 +56,8 @@ def test_everything_wrong_is_told_at_once() -> None:
         "search": "Enter text of at most 5 characters.",
         "note": "Enter text.",
         "countries__in": "Null characters are not allowed.",
+        "details": "Send an object.",
+        "members": "Send a list.",
     }
 
 

@@ -8,8 +8,10 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 from tests.imports.workbooks import SURVEY, xlsx
+from tests.imports.xlsform.workbooks import ods, xls
 
-COMPLETE, ERROR, REFUSED = "complete", "error", "refused at once"
+COMPLETE, REFUSED = "complete", "refused at once"
+UNREADABLE, INVALID, TOO_LARGE = "unreadable_workbook", "invalid_form", "too_large"  # types of error
 OUTSIDE = "fieldgate-evil"  # no file of this name may appear anywhere
 MEBIBYTE = 1024 * 1024
 SPACE = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -22,10 +24,10 @@ Part = str | bytes | Iterator[bytes]
 
 
 class Hostile(NamedTuple):
-    """A file, what it is called, and how it may end."""
+    """A file, what it is called, and how it ends: complete, refused at once, or with an error of some type."""
 
     build: Callable[[], bytes]
-    ends: tuple[str, ...]
+    ends: str
     filename: str = "form.xlsx"
 
 
@@ -296,61 +298,80 @@ def control_characters() -> bytes:
     return changed({"xl/workbook.xml": book, SHEET: HEAD + rows_of(SURVEY) + row + TAIL})
 
 
-def control_characters_csv() -> bytes:
-    start = b"type,name,label\n" + b"".join(b"text,q%d,Question\n" % number for number in range(400))
+def control_characters_csv(rows: int) -> bytes:
+    """Text with bytes in it that no text has, after so many rows."""
+    start = b"type,name,label\n" + b"".join(b"text,q%d,Question\n" % number for number in range(rows))
     return start + b"text,z,a\0b\x01\x0b\xef\xbf\xbf\nflo\0rb,y,\x1f\nfl\x02orb\0,\0,\n"
 
 
-ENDED = (COMPLETE, ERROR)
+def without_end() -> bytes:
+    """A table whose end the reader looks for, and never finds."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(ods({"survey": SURVEY}))) as valid, zipfile.ZipFile(file, "w") as book:
+        for name in valid.namelist():
+            data = valid.read(name)
+            book.writestr(name, data[: data.rindex(b"</table:table>")] if name == "content.xml" else data)
+    return file.getvalue()
+
+
+def boundless_xls() -> bytes:
+    """A file of some kilobytes that says it has four thousand million tables of its parts."""
+    book = xls({"survey": SURVEY})
+    return book[:44] + b"\xff" * 4 + book[48:]
+
 
 QUICK: dict[str, Hostile] = {
-    "a cell far away": Hostile(far_cell, (ERROR,)),
-    "a cell beyond": Hostile(far_beyond, ENDED),
-    "deep XML": Hostile(deep_xml, ENDED),
-    "a billion laughs": Hostile(laughs, ENDED),
-    "an entity outside": Hostile(outside_entity, ENDED),
-    "a deep expression": Hostile(deep_expression, ENDED),
-    "long labels": Hostile(long_label, ENDED),
-    "formulas as text": Hostile(formula_text, (COMPLETE,)),
-    "formulas in a csv": Hostile(formula_csv, (COMPLETE,), "form.csv"),
-    "path names in the zip": Hostile(paths_in_zip, (COMPLETE,)),
-    "a path for a name": Hostile(xlsx, (COMPLETE,), f"../../../tmp/{OUTSIDE}.xlsx"),
-    "a sheet elsewhere": Hostile(sheet_elsewhere, (ERROR,)),
-    "a part twice": Hostile(same_name_twice, ENDED),
-    "a tenth of a file": Hostile(lambda: cut(0.1), (ERROR,)),
-    "half a file": Hostile(lambda: cut(0.5), (ERROR,)),
-    "a file but for its end": Hostile(lambda: cut(0.99), (ERROR,)),
-    "four bytes": Hostile(lambda: b"PK\x03\x04", (ERROR,)),
-    "the start of an xls": Hostile(lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", (ERROR,), "form.xls"),
-    "an xls of nothing": Hostile(lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4096), (ERROR,), "form.xls"),
+    "a cell far away": Hostile(far_cell, TOO_LARGE),
+    "a cell beyond": Hostile(far_beyond, UNREADABLE),
+    "deep XML": Hostile(deep_xml, COMPLETE),
+    "a billion laughs": Hostile(laughs, UNREADABLE),
+    "an entity outside": Hostile(outside_entity, UNREADABLE),
+    "a deep expression": Hostile(deep_expression, INVALID),
+    "long labels": Hostile(long_label, COMPLETE),
+    "formulas as text": Hostile(formula_text, COMPLETE),
+    "formulas in a csv": Hostile(formula_csv, COMPLETE, "form.csv"),
+    "path names in the zip": Hostile(paths_in_zip, COMPLETE),
+    "a path for a name": Hostile(xlsx, COMPLETE, f"../../../tmp/{OUTSIDE}.xlsx"),
+    "a sheet elsewhere": Hostile(sheet_elsewhere, UNREADABLE),
+    "a part twice": Hostile(same_name_twice, INVALID),
+    "a tenth of a file": Hostile(lambda: cut(0.1), UNREADABLE),
+    "half a file": Hostile(lambda: cut(0.5), UNREADABLE),
+    "a file but for its end": Hostile(lambda: cut(0.99), UNREADABLE),
+    "four bytes": Hostile(lambda: b"PK\x03\x04", UNREADABLE),
+    "the start of an xls": Hostile(lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", UNREADABLE, "form.xls"),
+    "an xls of nothing": Hostile(lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4096), UNREADABLE, "form.xls"),
     "an xls of chance": Hostile(
-        lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + random.Random(1).randbytes(8192), (ERROR,), "form.xls"
+        lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + random.Random(1).randbytes(8192), UNREADABLE, "form.xls"
     ),
-    "an empty file": Hostile(lambda: b"", (REFUSED,)),
-    "a picture": Hostile(lambda: b"\x89PNG\r\n\x1a\n" + bytes(200), (REFUSED,)),
-    "a program": Hostile(lambda: b"\x7fELF" + bytes(200), (REFUSED,)),
-    "a page": Hostile(lambda: b"<html><body>hello</body></html>", (REFUSED,)),
-    "chance": Hostile(lambda: random.Random(2).randbytes(5000), (REFUSED,)),
-    "another zip": Hostile(other_zip, (ERROR,)),
-    "a workbook called pdf": Hostile(xlsx, (COMPLETE,), "form.pdf"),
-    "a workbook called csv": Hostile(xlsx, (COMPLETE,), "form.csv"),
-    "a csv called xlsx": Hostile(lambda: b"type,name,label\ntext,a,A\n", (COMPLETE,)),
-    "a csv with a long first line": Hostile(wide_header, (COMPLETE,), "form.csv"),
-    "half of UTF-16": Hostile(lambda: b"\xff\xfet\0y\0p", (ERROR,), "form.csv"),
-    "control characters": Hostile(control_characters, ENDED),
-    "control characters in a csv": Hostile(control_characters_csv, ENDED, "form.csv"),
+    "an empty file": Hostile(lambda: b"", REFUSED),
+    "a picture": Hostile(lambda: b"\x89PNG\r\n\x1a\n" + bytes(200), REFUSED),
+    "a program": Hostile(lambda: b"\x7fELF" + bytes(200), REFUSED),
+    "a page": Hostile(lambda: b"<html><body>hello</body></html>", REFUSED),
+    "chance": Hostile(lambda: random.Random(2).randbytes(5000), REFUSED),
+    "another zip": Hostile(other_zip, UNREADABLE),
+    "a workbook called pdf": Hostile(xlsx, COMPLETE, "form.pdf"),
+    "a workbook called csv": Hostile(xlsx, COMPLETE, "form.csv"),
+    "a csv called xlsx": Hostile(lambda: b"type,name,label\ntext,a,A\n", COMPLETE),
+    "a csv with a long first line": Hostile(wide_header, COMPLETE, "form.csv"),
+    "half of UTF-16": Hostile(lambda: b"\xff\xfet\0y\0p", UNREADABLE, "form.csv"),
+    "control characters": Hostile(control_characters, COMPLETE),
+    "control characters in a csv": Hostile(lambda: control_characters_csv(400), REFUSED, "form.csv"),
+    "control characters far down a csv": Hostile(lambda: control_characters_csv(5_000), INVALID, "form.csv"),
+    "an xls cut short": Hostile(lambda: xls({"survey": SURVEY})[:1100], UNREADABLE, "form.xls"),
+    "an xls without bounds": Hostile(boundless_xls, TOO_LARGE, "form.xls"),
+    "an ods without end": Hostile(without_end, TOO_LARGE, "form.ods"),
 }
 
 HEAVY: dict[str, Hostile] = {
-    "unending expressions": Hostile(unending_expression, ENDED),
-    "a bomb in a cell": Hostile(bomb_in_a_cell, (ERROR,)),
-    "a bomb of nothing": Hostile(bomb_of_spaces, ENDED),
-    "millions of strings": Hostile(bomb_in_strings, (ERROR,)),
-    "1,048,576 rows": Hostile(million_rows, (ERROR,)),
-    "deep groups": Hostile(deep_groups, ENDED),
-    "many questions": Hostile(many_questions, ENDED),
-    "many problems": Hostile(many_problems, (ERROR,)),
-    "wide rows": Hostile(wide_rows, ENDED, "form.csv"),
+    "unending expressions": Hostile(unending_expression, INVALID),
+    "a bomb in a cell": Hostile(bomb_in_a_cell, TOO_LARGE),
+    "a bomb of nothing": Hostile(bomb_of_spaces, TOO_LARGE),
+    "millions of strings": Hostile(bomb_in_strings, TOO_LARGE),
+    "1,048,576 rows": Hostile(million_rows, TOO_LARGE),
+    "deep groups": Hostile(deep_groups, INVALID),
+    "many questions": Hostile(many_questions, TOO_LARGE),
+    "many problems": Hostile(many_problems, TOO_LARGE),
+    "wide rows": Hostile(wide_rows, TOO_LARGE, "form.csv"),
 }
 
 
@@ -379,7 +400,7 @@ def mutated_within(book: bytes, chance: random.Random) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(book)) as valid, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as changed_book:
         names = valid.namelist()
-        victim = chance.choice([name for name in names if name.endswith((".xml", ".rels"))])
+        victim = chance.choice([name for name in names if name.endswith((".xml", ".rels", ".bin"))])
         for name in names:
             data = valid.read(name)
             changed_book.writestr(name, mutated(data, chance) if name == victim else data)

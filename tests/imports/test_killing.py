@@ -49,7 +49,8 @@ from fieldgate.settings import Settings
 
 STAGES = {
     "before claim": (ImportStore, "claim", False),
-    "in claim": (ImportStore, "_job", False),
+    "in claim": (ImportStore, "_lease_next", True),
+    "claimed": (ImportStore, "_job", False),
     "after claim": (Worker, "_work", False),
     "before parsing": (sandbox, "understand", False),
     "in parsing": (ForkServerProcess, "start", True),
@@ -85,6 +86,7 @@ asyncio.run(Worker(settings, Database(url)).run(asyncio.Event()))
 STAGES = (
     "before claim",
     "in claim",
+    "claimed",
     "after claim",
     "before parsing",
     "in parsing",

@@ -1,13 +1,21 @@
 """`/api/v2/imports/` over HTTP: taking in, listing, and who sees what."""
 
 import base64
+import random
 import re
+import threading
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from fieldgate.accounts.store import IssuedBy
+from fieldgate.assets.tables import files
+from fieldgate.http import bodies
+from fieldgate.imports import routes
+from fieldgate.imports.intake import wanted
 from tests.conftest import BASE, Service, Start
+from tests.imports.elsewhere import ok, serving, status
 from tests.imports.workbooks import xlsx
 
 PATH = "/api/v2/imports/"
@@ -67,7 +75,9 @@ async def test_an_import_is_nobody_elses_business(service: Service) -> None:
         ({"files": {"file": ("x.xlsx", b"")}}, 400, ["file"]),
         ({"data": {"file": "just text"}}, 400, ["file"]),
         ({"json": {"base64Encoded": "!!!"}}, 400, ["base64Encoded"]),
-        ({"json": {"base64Encoded": "AAAA", "url": "http://169.254.169.254/"}}, 400, ["url"]),
+        ({"json": {"base64Encoded": "AAAA", "url": "http://169.254.169.254/"}}, 400, ["base64Encoded", "url"]),
+        ({"json": {"url": "http://169.254.169.254/"}}, 400, ["url"]),
+        ({"data": {"url": "https://forms.example.org/x.xlsx", "desired_type": "florb"}}, 400, ["desired_type"]),
         ({"json": {"file": 5}}, 400, ["file"]),
         ({"files": FILE, "data": {"desired_type": "florb"}}, 400, ["desired_type"]),
         ({"files": FILE, "data": {"destination": "nonsense"}}, 400, ["destination"]),
@@ -91,13 +101,64 @@ async def test_too_large_is_told_while_it_arrives(start: Start) -> None:
     async with start(max_upload=len(BOOK) - 1) as service:
         headers = await signed_in(service)
         assert (await service.client.post(PATH, headers=headers, files=FILE)).status_code == 413
+        limit = {"detail": f"The file is too large; at most {len(BOOK) - 1} bytes are taken."}
 
         async def endless() -> Any:
             for _ in range(1000):
                 yield b"x" * 10_000
 
         streamed = {**headers, "Content-Type": "multipart/form-data; boundary=x"}
-        assert (await service.client.post(PATH, headers=streamed, content=endless())).status_code == 413
+        refused = await service.client.post(PATH, headers=streamed, content=endless())
+        assert (refused.status_code, refused.json()) == (413, limit)
+        declared = await service.client.post(PATH, headers=streamed, content=b"x" * 200_000)
+        assert (declared.status_code, declared.json()) == (413, limit)
+
+
+@pytest.mark.parametrize("way", ["multipart", "form", "json"])
+async def test_a_file_of_just_the_right_size_is_taken_however_it_is_sent(start: Start, way: str) -> None:
+    limit = 2 * 1024 * 1024
+    data = b"PK\x03\x04" + random.Random(1).randbytes(limit - 4)
+    async with start(max_upload=limit) as service:
+        headers = await signed_in(service)
+        for file, status in ((data, 201), (data + b"x", 413), (data * 2, 413)):
+            encoded = {"base64Encoded": base64.b64encode(file).decode(), "name": "x.xlsx"}
+            ways: dict[str, Any] = {
+                "multipart": {"files": {"file": ("x.xlsx", file)}},
+                "form": {"data": encoded},
+                "json": {"json": encoded},
+            }
+            answer = await service.client.post(PATH, headers=headers, **ways[way])
+            assert answer.status_code == status
+            assert status == 201 or str(limit) in answer.json()["detail"]
+
+
+async def test_large_bodies_are_taken_apart_beside_the_event_loop(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, bool]] = []
+
+    def watched(name: str, step: Any) -> Any:
+        def called(*arguments: Any) -> Any:
+            seen.append((name, threading.current_thread() is threading.main_thread()))
+            return step(*arguments)
+
+        return called
+
+    monkeypatch.setattr(bodies, "read_values", watched("parse", bodies.read_values))
+    monkeypatch.setattr(routes, "wanted", watched("digest", wanted))
+    headers = await signed_in(service)
+    large = b"PK\x03\x04" + bytes(2 * 1024 * 1024)
+    assert (await service.client.post(PATH, headers=headers, files={"file": ("x.xlsx", large)})).status_code == 201
+    assert seen == [("parse", False), ("digest", False)]
+
+
+async def test_what_clients_send_and_nobody_needs(service: Service) -> None:
+    headers = await signed_in(service)
+    encoded = base64.b64encode(BOOK).decode()
+    unneeded: list[dict[str, Any]] = [{"lastModified": 1.5}, {"totalFiles": [1]}, {"library": 1.0}, {"library": {}}]
+    for more in unneeded:
+        sent = {"base64Encoded": encoded, "name": "x.xlsx", **more}
+        assert (await service.client.post(PATH, headers=headers, json=sent)).status_code == 201
 
 
 async def test_a_repeated_post_gives_the_first_answer(service: Service) -> None:
@@ -110,6 +171,83 @@ async def test_a_repeated_post_gives_the_first_answer(service: Service) -> None:
     assert (await service.get(PATH, headers=headers)).json()["count"] == 1
     long = await service.client.post(PATH, headers={**headers, "Idempotency-Key": "x" * 256}, files=FILE)
     assert long.status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "Files are not fetched from elsewhere here. Send the file itself."),
+        ("fr", "Ici, les fichiers ne sont pas cherchés ailleurs. Envoyez le fichier lui-même."),
+        ("es", "Aquí no se buscan archivos en otro sitio. Envíe el propio archivo."),
+        ("ar", "لا تُجلب الملفات هنا من مكان آخر. أرسل الملف نفسه."),
+    ],
+)
+async def test_nothing_is_fetched_unless_the_operator_lists_hosts(service: Service, language: str, said: str) -> None:
+    headers = {**await signed_in(service), "Accept-Language": language}
+    for sent in ("json", "data"):
+        body: Any = {sent: {"url": "https://forms.example.org/household.xlsx"}}
+        answer = await service.client.post(PATH, headers=headers, **body)
+        assert (answer.status_code, answer.json()) == (400, {"url": [said]})
+    assert (await service.get(PATH, headers=headers)).json() == EMPTY
+
+
+async def test_a_listed_host_must_be_on_the_open_internet(start: Start) -> None:
+    async with start(import_hosts=("localhost",)) as service:
+        headers = await signed_in(service)
+        answer = await service.client.post(PATH, headers=headers, json={"url": "http://localhost/x.xlsx"})
+        assert answer.status_code == 400
+        assert answer.json() == {"url": ["localhost is not on the open internet. Send the file itself."]}
+
+
+async def test_a_file_from_elsewhere(start: Start) -> None:
+    async with serving() as elsewhere:
+        elsewhere.answers |= {"/household.xlsx": ok(BOOK), "/page": ok(b"<!doctype html>"), "/gone": status(404)}
+        async with start(fetcher=elsewhere.fetcher(), max_upload=len(BOOK)) as service:
+            headers = await signed_in(service)
+
+            async def post(path: str, **fields: Any) -> Any:
+                return await service.client.post(PATH, headers=headers, json={"url": elsewhere.url(path), **fields})
+
+            answer = await post("/household.xlsx")
+            assert answer.status_code == 201
+            detail = (await service.get(answer.json()["url"], headers=headers)).json()
+            assert (detail["status"], detail["filename"]) == ("processing", "household.xlsx")
+            async with service.database.reading() as connection:
+                assert (await connection.execute(select(files.c.name, files.c.data))).all() == [
+                    ("household.xlsx", BOOK)
+                ]
+
+            for path, said in (("/page", "This is no workbook."), ("/gone", "answered with status 404.")):
+                refused = await post(path)
+                assert (refused.status_code, list(refused.json())) == (400, ["url"])
+                assert said in refused.json()["url"][0]
+            elsewhere.answers["/large"] = ok(BOOK + b"x")
+            assert (await post("/large")).status_code == 413
+            asked = len(elsewhere.asked)
+            assert (await post("/household.xlsx", destination="aKm3pVw8ZtQ2xYcRnB5dFh")).status_code == 404
+            assert len(elsewhere.asked) == asked
+            assert (await service.get(PATH, headers=headers)).json()["count"] == 1
+
+
+async def test_a_repeated_post_is_not_fetched_again(start: Start) -> None:
+    async with serving() as elsewhere:
+        elsewhere.answers["/household.xlsx"] = ok(BOOK)
+        async with start(fetcher=elsewhere.fetcher()) as service:
+            headers = {**await signed_in(service), "Idempotency-Key": "one"}
+            body = {"url": elsewhere.url("/household.xlsx")}
+            first = await service.client.post(PATH, headers=headers, json=body)
+            elsewhere.answers["/household.xlsx"] = status(410)
+            again = await service.client.post(PATH, headers=headers, json=body)
+            assert (again.status_code, again.json()) == (201, first.json())
+            assert elsewhere.asked == ["/household.xlsx"]
+            for other in (
+                {"json": {**body, "name": "another"}},
+                {"json": {"url": elsewhere.url("/b")}},
+                {"files": FILE},
+            ):
+                sent: Any = other
+                assert (await service.client.post(PATH, headers=headers, **sent)).status_code == 422
+            assert elsewhere.asked == ["/household.xlsx"]
 
 
 async def test_narrowing_and_order(service: Service) -> None:
@@ -139,6 +277,47 @@ async def test_a_session_needs_the_pages_token_to_send(service: Service) -> None
 async def test_the_index_lists_imports_and_assets(service: Service) -> None:
     index = (await service.get("/api/v2/")).json()
     assert {"imports", "assets", "permissions"} <= set(index)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("filename*=UTF-8''na%C3%AFve.xlsx", "naïve.xlsx"),
+        ("filename=\"=?utf-8?B?bmHDr3ZlLnhsc3g=?=\"; filename*=utf-8'fr'na%C3%AFve.xlsx", "naïve.xlsx"),
+        ("filename=\"naive.xlsx\"; FileName*=iso-8859-1''na%EFve.xlsx", "naïve.xlsx"),
+        ("filename*=florb''na%C3%AFve.xlsx", "naïve.xlsx"),
+        ("filename*=UTF-8''..%2Fetc%2Fna%C3%AFve.xlsx", "naïve.xlsx"),
+        ('filename="=?utf-8?B?bmHDr3ZlLnhsc3g=?="', "naïve.xlsx"),
+        ('filename="=?utf-8?Q?na=C3=AFve?= =?utf-8?Q?_2.xlsx?="', "naïve 2.xlsx"),
+        ('filename="=?florb?B?bmHDr3ZlLnhsc3g=?="', "=?florb?B?bmHDr3ZlLnhsc3g=?="),
+        ("filename=\"a; filename*=utf-8''b.xlsx\"", "a; filename*=utf-8''b.xlsx"),
+    ],
+)
+async def test_file_names_as_clients_write_them(service: Service, written: str, expected: str) -> None:
+    headers = {**await signed_in(service), "Content-Type": "multipart/form-data; boundary=x"}
+    head = f'--x\r\nContent-Disposition: form-data; name="file"; {written}\r\n\r\n'.encode()
+    answer = await service.client.post(PATH, headers=headers, content=head + BOOK + b"\r\n--x--\r\n")
+    assert answer.status_code == 201, answer.text
+    assert (await service.get(answer.json()["url"], headers=headers)).json()["filename"] == expected
+
+
+async def test_misspelt_fields_are_named_or_refused(service: Service) -> None:
+    headers = await signed_in(service)
+    sent: dict[str, Any] = {"files": FILE, "data": {"destinaton": "x", "zzz": "1", "lastModified": "5", "name": "a"}}
+    answer = await service.client.post(f"{PATH}?q=1", headers=headers, **sent)
+    assert (answer.status_code, answer.headers["Fieldgate-Ignored"]) == (201, "q, destinaton, zzz")
+    strict = {**headers, "Prefer": "handling=strict"}
+    refused = await service.client.post(PATH, headers=strict, **sent)
+    assert refused.status_code == 400
+    assert list(refused.json()) == ["destinaton", "zzz"]
+    assert refused.json()["destinaton"] == ["There is no such field. Did you mean destination?"]
+    assert refused.json()["zzz"][0].startswith("There is no such field. Known ones: assetUid, base64Encoded, ")
+    for language in ("fr", "es", "ar"):
+        other = await service.client.post(PATH, headers={**strict, "Accept-Language": language}, **sent)
+        assert all(other.json()[name] != refused.json()[name] for name in refused.json())
+    clean = await service.client.post(PATH, headers=strict, files=FILE, data={"name": "a", "totalFiles": "1"})
+    assert (clean.status_code, clean.headers["Preference-Applied"]) == (201, "handling=strict")
+    assert "Fieldgate-Ignored" not in clean.headers
 
 
 async def test_file_names_are_only_names(service: Service) -> None:

@@ -1,12 +1,14 @@
 """The queue, the same on SQLite and PostgreSQL: who works on what, until when, and never twice."""
 
 import asyncio
+import re
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import Table, event, func, select, text
 
 from fieldgate.accounts.store import AccountStore, NewUser
+from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import files
 from fieldgate.db import Changes, Database, now
 from fieldgate.http.bodies import UploadedFile
@@ -14,6 +16,7 @@ from fieldgate.http.pagination import Page
 from fieldgate.imports.intake import KeyUsedOtherwise, wanted
 from fieldgate.imports.records import ImportRequest
 from fieldgate.imports.store import COMPLETE, ImportStore, Job, LostLease
+from fieldgate.imports.tables import imports
 from tests.imports.workbooks import xlsx
 
 LEASE = timedelta(seconds=30)
@@ -51,6 +54,46 @@ async def test_each_import_is_claimed_once_however_many_workers_there_are(
     assert sorted(claimed) == sorted(taken)
 
 
+async def test_workers_that_ask_at_once_all_get_something_to_do(database: Database, store: ImportStore) -> None:
+    number = await user(database)
+    for n in range(11):
+        await put(store, number, f"f{n}")
+    jobs = await asyncio.gather(*(store.claim(LEASE) for _ in range(4)))
+    assert len({job.uid for job in jobs if job is not None}) == 4
+
+
+async def test_a_file_is_read_after_the_claim_is_committed(database: Database, store: ImportStore) -> None:
+    """Or a worker would hold SQLite's lock while a large file travels."""
+    await put(store, await user(database))
+    read = store._job
+
+    async def slowly(number: int, lease: str) -> Job | None:
+        async with asyncio.timeout(5), database.transaction() as connection:
+            await connection.execute(imports.update().where(imports.c.id == number).values(name="seen"))
+        return await read(number, lease)
+
+    store._job = slowly  # type: ignore[method-assign]
+    job = await store.claim(LEASE)
+    assert job is not None
+    assert (job.name, job.data) == ("seen", BOOK)
+
+
+async def test_claiming_does_not_look_at_the_history(database: Database, store: ImportStore) -> None:
+    statement = store._turns().compile(dialect=database.dialect, compile_kwargs={"literal_binds": True})
+    async with database.reading() as connection:
+        if database.is_sqlite:
+            plan = (await connection.execute(text(f"EXPLAIN QUERY PLAN {statement}"))).all()
+        else:
+            await connection.execute(text("SET LOCAL enable_seqscan = off"))
+            await connection.execute(text("SET LOCAL enable_bitmapscan = off"))
+            plan = (await connection.execute(text(f"EXPLAIN {statement}"))).all()
+    steps = "\n".join(row[-1] for row in plan)
+    for index in ("ix_imports_user_id_id_lease_until", "ix_imports_user_id_claimed_at"):
+        assert index in steps
+    looks = [row[-1] for row in plan if re.search(r"(SCAN|SEARCH|Scan).* imports", row[-1])]
+    assert all("ix_imports_" in look for look in looks), looks
+
+
 async def test_the_oldest_first_and_fair_between_users(database: Database, store: ImportStore) -> None:
     many, one = await user(database, "many"), await user(database, "one")
     hundreds = [await put(store, many, f"f{n}") for n in range(10)]
@@ -82,6 +125,26 @@ async def test_a_lease_that_ran_out_is_claimed_again_and_the_first_worker_cannot
     with pytest.raises(LostLease):
         await end(database, store, quick)
     assert await store.claim(LEASE) is None
+
+
+async def test_workers_on_machines_whose_clocks_differ(
+    database: Database, store: ImportStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put(store, await user(database))
+    job = await store.claim(LEASE)
+    assert job is not None
+    if database.is_sqlite:
+        return  # all of them are on one machine
+    for ahead in (timedelta(hours=1), timedelta(hours=-1)):
+        wrong = now() + ahead
+        for module in ("imports.store", "db.database"):
+            monkeypatch.setattr(f"fieldgate.{module}.now", lambda wrong=wrong: wrong, raising=False)
+        assert await store.claim(LEASE) is None
+        await store.renew(job, LEASE)
+    monkeypatch.undo()
+    assert await store.claim(LEASE) is None
+    await store.renew(job, timedelta(0))
+    assert await store.claim(LEASE) is not None
 
 
 async def test_a_job_knows_what_was_asked(database: Database, store: ImportStore) -> None:
@@ -131,3 +194,41 @@ async def test_old_imports_are_forgotten_with_their_files(database: Database, st
     assert [row.uid for row in (await store.made_by(number, None, "date_created", Page()))[1]] == [kept]
     async with database.reading() as connection:
         assert (await connection.execute(select(func.count()).select_from(files))).scalar_one() == 1
+
+
+async def count(database: Database, table: Table) -> int:
+    async with database.reading() as connection:
+        return int((await connection.execute(select(func.count()).select_from(table))).scalar_one())
+
+
+async def test_a_file_stays_as_long_as_a_version_came_from_it(database: Database, store: ImportStore) -> None:
+    owned, number = AssetStore(database, Changes(database)), await user(database)
+    await put(store, number)
+    job = await store.claim(LEASE)
+    assert job is not None
+    new = NewAsset(owner_id=number, asset_type="survey", name="a", content={}, summary={}, file_id=job.file_id)
+    async with database.transaction() as connection:
+        [(_, uid)] = await owned.create(connection, [new])
+        await store.finish(connection, job, COMPLETE, {"updated": []})
+    assert await store.forget(now() + timedelta(days=1)) == 1
+    assert await count(database, files) == 1
+    await owned.delete(number, uid)
+    assert await store.forget(now() - timedelta(days=1)) == 0
+    assert await count(database, files) == 0, "whether or not an import went too"
+
+
+async def test_much_is_forgotten_in_small_steps(
+    database: Database, store: ImportStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fieldgate.imports.store.BATCH", 2)
+    number = await user(database)
+    for n in range(5):
+        await put(store, number, f"f{n}")
+        job = await store.claim(LEASE)
+        assert job is not None
+        await end(database, store, job)
+    begun: list[object] = []
+    event.listen(database._engine.sync_engine, "begin", begun.append)
+    assert await store.forget(now() + timedelta(days=1)) == 5
+    assert len(begun) >= 6
+    assert (await count(database, imports), await count(database, files)) == (0, 0)

@@ -3,16 +3,19 @@
 import asyncio
 import os
 import re
-import signal
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from fieldgate.accounts.store import AccountStore, NewUser
+from fieldgate.assets.store import AssetStore
 from fieldgate.assets.tables import assets, versions
 from fieldgate.db import Changes, Database
 from fieldgate.http.bodies import UploadedFile
@@ -23,6 +26,7 @@ from fieldgate.imports.store import ImportStore
 from fieldgate.imports.worker import MOST_ATTEMPTS, Worker
 from fieldgate.settings import Settings
 from tests.conftest import Service, Start
+from tests.imports import misbehaving
 from tests.imports.workbooks import SURVEY, xlsx
 
 PATH = "/api/v2/imports/"
@@ -104,6 +108,28 @@ async def test_the_settings_of_a_form_are_honoured(desk: Desk) -> None:
     assert asset["name"] == "Visit"
 
 
+async def named(desk: Desk, asset: dict[str, Any]) -> tuple[str | None, str | None, str | None]:
+    """The title, id and version of an asset's XForm."""
+    xform = await desk.service.get(asset["xform_link"], headers=desk.headers)
+    root = ElementTree.fromstring(xform.content)
+    data = root.find(".//{http://www.w3.org/2002/xforms}instance/*")
+    assert data is not None
+    return root.findtext(".//{http://www.w3.org/1999/xhtml}title"), data.get("id"), data.get("version")
+
+
+async def test_an_xform_is_named_as_its_asset(desk: Desk) -> None:
+    first = await desk.asset(await desk.done(xlsx(), name="Household 2.0\tsurvey.xlsx"))
+    assert first["name"] == "Household 2.0 survey"
+    assert await named(desk, first) == ("Household 2.0 survey", "household_2_0_survey", None)
+    await desk.done(xlsx(), filename="second.xlsx", destination=first["uid"])
+    assert await named(desk, first) == ("Household 2.0 survey", "household_2_0_survey", None), "it keeps its name"
+    settings = (("form_id", "version"), ("visit_1", "7"))
+    second = await desk.asset(await desk.done(xlsx(survey=SURVEY, settings=settings), name="استبيان \x01<1> & \ufffe"))
+    assert await named(desk, second) == (second["name"], "visit_1", "7")
+    titled = await desk.asset(await desk.done(xlsx(survey=SURVEY, settings=(("form_title",), ("Home Visit",)))))
+    assert await named(desk, titled) == ("Home Visit", "home_visit", None)
+
+
 async def test_a_destination_is_replaced_and_older_versions_stay(desk: Desk) -> None:
     first = await desk.done(xlsx())
     uid = first["messages"]["created"][0]["uid"]
@@ -143,6 +169,36 @@ LIBRARY = (
 )
 
 
+async def test_how_many_questions_there_are_decides_between_block_and_question(desk: Desk) -> None:
+    one, notes = SURVEY[:2], (SURVEY[0], ("note", "a", "A"), ("note", "b", "B"))
+    for survey, fields, expected in (
+        (one, {"desired_type": "block"}, "question"),
+        (SURVEY, {"desired_type": "question"}, "block"),
+        (SURVEY, {"desired_type": "template"}, "template"),
+        (notes, {"library": "true"}, "block"),
+        (notes, {"desired_type": "question"}, "question"),
+    ):
+        assert (await desk.asset(await desk.done(xlsx(survey=survey), **fields)))["asset_type"] == expected
+    block = await desk.asset(await desk.done(xlsx(), library="true"))
+    for survey, expected in ((one, "question"), (SURVEY, "block")):
+        record = await desk.done(xlsx(survey=survey), destination=block["uid"])
+        assert (await desk.asset(record, "updated"))["asset_type"] == expected
+
+
+async def test_a_collection_knows_the_languages_of_what_is_in_it(desk: Desk) -> None:
+    rows = (("block", "type", "name", "label::French (fr)"), ("alone", "text", "a", "A"), (None, "text", "b", "B"))
+    [made] = (await desk.done(xlsx(library=rows), library="true"))["messages"]["created"]
+    url = f"/api/v2/assets/{made['uid']}/"
+    assert (await desk.get(url))["summary"] == {"languages": ["French (fr)"]}
+    alone, other = (await desk.get("/api/v2/assets/?asset_type=question&ordering=name"))["results"]
+    assert alone["name"] == "alone", "a block of one question is a question, and keeps its name"
+    english = xlsx(survey=(("type", "name", "label::English (en)"), ("text", "a", "A")))
+    await desk.done(english, destination=alone["uid"])
+    assert (await desk.get(url))["summary"] == {"languages": ["English (en)", "French (fr)"]}
+    await desk.service.client.delete(other["url"], headers=desk.headers)
+    assert (await desk.get(url))["summary"] == {"languages": ["English (en)"]}
+
+
 async def test_a_library_becomes_a_collection(desk: Desk) -> None:
     record = await desk.done(xlsx(library=LIBRARY), library="true", name="Basics")
     [made] = record["messages"]["created"]
@@ -154,12 +210,29 @@ async def test_a_library_becomes_a_collection(desk: Desk) -> None:
     assert question["tag_string"] == "health"
     collection = next(asset for asset in listed if asset["asset_type"] == "collection")
     assert collection["name"] == "Basics"
-    into = await desk.service.client.post(
-        PATH, headers=desk.headers, files={"file": ("x.xlsx", xlsx())}, data={"destination": collection["uid"]}
-    )
-    assert into.status_code == 400
+    for field in ("destination", "assetUid"):
+        into = await desk.service.client.post(
+            PATH, headers=desk.headers, files={"file": ("x.xlsx", xlsx())}, data={field: collection["uid"]}
+        )
+        assert (into.status_code, list(into.json())) == (400, [field])
     refused = await desk.done(xlsx(library=LIBRARY))
     assert (refused["status"], refused["messages"]["error_type"]) == ("error", "library_not_asked")
+
+
+async def test_a_large_library_is_written_with_a_few_statements(desk: Desk) -> None:
+    rows = (("type", "name", "label"), *(("text", f"q{n}", f"Question {n}") for n in range(300)))
+    url = await desk.send(xlsx(library=rows), library="true")
+    statements: list[str] = []
+    engine = desk.service.database._engine.sync_engine
+    event.listen(engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
+    assert await desk.worker.work_once()
+    made = (await desk.get(url))["messages"]["created"]
+    written = [text for text in statements if text.startswith(("INSERT", "UPDATE"))]
+    assert len(written) < 20
+    assert sum("INTO changes" in text for text in written) == 2, "imports and assets, once each"
+    listed = await desk.get("/api/v2/assets/?asset_type=question&limit=1000&ordering=date_created")
+    assert [asset["name"] for asset in listed["results"]] == [f"Question {n}" for n in range(300)]
+    assert {asset["parent"].rstrip("/").rsplit("/", 1)[1] for asset in listed["results"]} == {made[0]["uid"]}
 
 
 async def test_a_form_that_does_not_compile_is_refused_with_every_problem(desk: Desk) -> None:
@@ -169,7 +242,8 @@ async def test_a_form_that_does_not_compile_is_refused_with_every_problem(desk: 
             ("text", "1st", "A", None),
             ("florb", "b", "B", None),
             ("text", "c", "C", "${nope} = 1"),
-        )
+        ),
+        choices=(("list_name", "name", "label"), ("colour", None, "Red")),
     )
     url = await desk.send(broken)
     await desk.worker.work_once()
@@ -182,6 +256,11 @@ async def test_a_form_that_does_not_compile_is_refused_with_every_problem(desk: 
     assert rows >= {2, 3, 4}
     for problem in messages["problems"]:
         assert set(problem) == {"sheet", "row", "column", "code", "message"}
+    page = (await desk.service.get(f"{url}?format=api", headers=desk.headers)).text
+    shown = re.findall(r'<tr><td>(\w+)</td><td class="number">(\d+)</td>', page)
+    told = [*messages["problems"], *messages.get("warnings", [])]
+    assert shown == [(problem["sheet"], str(problem["row"])) for problem in told], "in the same order"
+    assert (shown[0][0], shown[len(messages["problems"]) - 1][0]) == ("survey", "choices")
     french = await desk.get(url, **{"Accept-Language": "fr"})
     assert french["messages"]["error"] != messages["error"], "said in the language of whoever reads it"
     assert (await desk.get("/api/v2/assets/"))["count"] == 0
@@ -196,39 +275,134 @@ async def test_a_destination_that_went_away_in_between(desk: Desk) -> None:
     assert (await desk.get(url))["messages"]["error_type"] == "destination_gone"
 
 
-def _bomb(size: int) -> bytes:
-    """Memory without end, as a parser can be made to take it."""
-    return b"x" * size
+async def test_a_repeated_post_is_answered_although_the_destination_went_away(desk: Desk) -> None:
+    uid = (await desk.done(xlsx()))["messages"]["created"][0]["uid"]
+    desk.headers["Idempotency-Key"] = "again"
+    book = xlsx()
+    url = await desk.send(book, destination=uid)
+    await desk.service.client.delete(f"/api/v2/assets/{uid}/", headers=desk.headers)
+    assert await desk.send(book, destination=uid) == url
 
 
-def _spin(_: bytes) -> None:
-    while True:
-        pass
+@pytest.mark.parametrize("method", ["DELETE", "PATCH"])
+async def test_a_destination_that_is_changed_while_it_is_replaced(
+    desk: Desk, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uid = (await desk.done(xlsx()))["messages"]["created"][0]["uid"]
+    url = await desk.send(xlsx(), destination=uid)
+    find, under_way = AssetStore.find, []
+
+    async def and_meanwhile(*arguments: Any) -> Any:
+        found = await find(*arguments)
+        request = desk.service.request(method, f"/api/v2/assets/{uid}/", headers=desk.headers, json={"name": "Another"})
+        under_way.append(asyncio.create_task(request))
+        await asyncio.wait(under_way, timeout=0.3)  # as long as a request takes that nothing holds up
+        return found
+
+    monkeypatch.setattr(AssetStore, "find", and_meanwhile)
+    await desk.worker.work_once()
+    assert (await under_way[0]).status_code in (200, 204)
+    assert (await desk.get(url))["status"] == "complete"
+    asset = await desk.service.get(f"/api/v2/assets/{uid}/", headers=desk.headers)
+    if method == "PATCH":
+        assert (asset.json()["name"], asset.json()["version_count"]) == ("Another", 2)
+    else:
+        assert asset.status_code == 404
 
 
-def _crash(_: bytes) -> None:
-    os.kill(os.getpid(), signal.SIGSEGV)
+LIMITS = sandbox.Limits(memory=2**30, seconds=1)
 
 
 @pytest.mark.parametrize(
-    ("work", "argument"), [(_bomb, 2**31), (_spin, b""), (_crash, b"")], ids=["memory", "time", "crash"]
+    ("work", "argument", "why"),
+    [
+        (misbehaving.bomb, 2**31, "memory"),
+        (misbehaving.spin, b"", "time"),
+        (misbehaving.crash, b"", "crash"),
+        (misbehaving.err, b"", "fault"),
+    ],
 )
-def test_a_process_with_limits_ends_alone(work: Any, argument: Any) -> None:
-    limits = sandbox.Limits(memory=2**30, seconds=1)
-    with pytest.raises(sandbox.Died):
-        sandbox._in_process(work, (argument,), limits)
+def test_a_process_with_limits_ends_alone(work: Any, argument: Any, why: str) -> None:
+    with pytest.raises(sandbox.Died, match=f"^{why}$") as died:
+        sandbox._in_process(work, (argument,), LIMITS)
+    assert ("an error of ours" in died.value.notes) == (why == "fault")
+
+
+@pytest.mark.parametrize(
+    ("work", "argument", "error_type", "begins"),
+    [
+        (misbehaving.bomb, 2**31, "too_large", "The file takes too much memory to read."),
+        (misbehaving.spin, b"", "too_large", "The file takes too long to read."),
+        (misbehaving.crash, b"", "reader_crashed", "The file could not be read: it is damaged"),
+        (misbehaving.err, b"", "fault", "Something went wrong on our side."),
+    ],
+)
+async def test_people_are_told_why(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, work: Any, argument: Any, error_type: str, begins: str
+) -> None:
+    monkeypatch.setattr(sandbox, "understand", lambda *_: sandbox._in_process(work, (argument,), LIMITS))
+    messages = (await desk.done(xlsx()))["messages"]
+    assert messages["error_type"] == error_type
+    assert messages["error"].startswith(begins)
 
 
 async def test_too_many_attempts_end_in_an_error(desk: Desk, database_url: str) -> None:
     url = await desk.send(xlsx())
-    from datetime import timedelta
-
     store = ImportStore(desk.service.database, Changes(desk.service.database))
     for _ in range(MOST_ATTEMPTS):
         assert await store.claim(timedelta(0)) is not None
     await desk.worker.work_once()
     record = await desk.get(url)
     assert (record["status"], record["messages"]["error_type"]) == ("error", "gave_up")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a fault"), ConnectionError("away")])
+async def test_what_cannot_be_tidied_up_holds_up_no_import(
+    desk: Desk, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> int:
+        raise error
+
+    monkeypatch.setattr(ImportStore, "forget", fail)
+    url, stopping = await desk.send(xlsx()), asyncio.Event()
+    working = asyncio.create_task(desk.worker.run(stopping))
+    async with asyncio.timeout(30):
+        while (await desk.get(url))["status"] == "processing" and not working.done():
+            await asyncio.sleep(0.05)
+    stopping.set()
+    await working
+    assert (await desk.get(url))["status"] == "complete"
+
+
+async def test_a_lease_is_renewed_while_the_work_takes_longer(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = await desk.send(xlsx())
+    store = ImportStore(desk.service.database, Changes(desk.service.database))
+    understand, renew, may_go_on = sandbox.understand, ImportStore.renew, threading.Event()
+    renewals: list[Exception | None] = [ConnectionError("away"), None, None, None]
+    left = list(renewals)
+
+    def slowly(*arguments: Any) -> Any:
+        assert may_go_on.wait(30)
+        return understand(*arguments)
+
+    async def renew_after_trouble(*arguments: Any) -> None:
+        error = left.pop(0) if left else None
+        if error is not None:
+            raise error
+        await renew(*arguments)
+
+    monkeypatch.setattr(sandbox, "understand", slowly)
+    monkeypatch.setattr(ImportStore, "renew", renew_after_trouble)
+    desk.worker._lease = timedelta(seconds=1.5)
+    working = asyncio.create_task(desk.worker.work_once())
+    async with asyncio.timeout(30):
+        while left and not working.done():
+            await asyncio.sleep(0.05)
+    assert await store.claim(timedelta(seconds=30)) is None, "the first lease ran out long ago"
+    may_go_on.set()
+    assert await working
+    assert (await desk.get(url))["status"] == "complete"
+    assert not [task for task in asyncio.all_tasks() if "_keep_renewing" in repr(task)]
 
 
 async def test_workers_killed_at_work_lose_nothing(tmp_path: Path, database_url: str, database: Database) -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.http.language import Language
-from fieldgate.reference.texts import in_language
+from fieldgate.reference.texts import in_language, in_languages
 
 CODES = ("en", "fr", "es", "ar")
 
@@ -21,6 +21,11 @@ def test_the_first_text_there_is_in_the_order_of_the_interface(
             assert said == texts[code]
             return
     assert said == ""
+
+
+@given(texts, st.sampled_from([*CODES, "", "pt"]))
+def test_all_languages_at_once(texts: dict[str, str], original: str) -> None:
+    assert in_languages(texts, original) == [in_language(texts, language, original) for language in Language]
 
 
 def test_the_language_it_was_written_in_comes_before_english() -> None:

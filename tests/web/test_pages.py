@@ -33,9 +33,17 @@ json_values = st.recursive(
 
 @given(json_values)
 def test_coloured_json_is_the_same_json(value: object) -> None:
-    shown = colored(json.encode(value))
-    text = unescape(re.sub(r"<[^>]*>", "", str(shown)))
-    assert json.decode(text) == json.decode(json.encode(value))
+    assert _read_back(json.encode(value)) == json.decode(json.encode(value))
+
+
+def _read_back(body: bytes) -> object:
+    return json.decode(unescape(re.sub(r"<[^>]*>", "", str(colored(body)))))
+
+
+@pytest.mark.parametrize("levels", [1, 50, 51, 500])
+def test_json_of_any_depth_can_be_shown(levels: int) -> None:
+    body = b"[" * levels + b"]" * levels
+    assert json.encode(_read_back(body)) == body
 
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "javascript:alert(1)"])

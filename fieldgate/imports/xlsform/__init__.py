@@ -9,7 +9,6 @@ MemoryError where memory is limited.
 
 from fieldgate.imports.xlsform.library import Library, LibraryItem
 from fieldgate.imports.xlsform.problems import Problem, Refused
-from fieldgate.imports.xlsform.reading import looks_like_workbook
 from fieldgate.imports.xlsform.understanding import Form, understand
 
-__all__ = ["Form", "Library", "LibraryItem", "Problem", "Refused", "looks_like_workbook", "understand"]
+__all__ = ["Form", "Library", "LibraryItem", "Problem", "Refused", "understand"]

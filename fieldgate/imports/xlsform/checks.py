@@ -7,6 +7,7 @@ from fieldgate.imports.xlsform.column_checks import check_columns, check_missing
 from fieldgate.imports.xlsform.draft import Draft
 from fieldgate.imports.xlsform.expression_checks import check_expressions, check_references
 from fieldgate.imports.xlsform.language_checks import check_languages
+from fieldgate.imports.xlsform.loop_checks import check_loops
 from fieldgate.imports.xlsform.name_checks import check_labels, check_names
 from fieldgate.imports.xlsform.problems import Findings, Problem
 
@@ -22,6 +23,7 @@ def check_library(draft: Draft, findings: Findings) -> None:
     check_columns(draft, findings)
     check_selects(draft, findings)
     check_choices(draft, findings)
+    check_loops(draft, findings)
     check_references(draft, findings)
     check_expressions(draft, findings)
     check_languages(draft, findings)

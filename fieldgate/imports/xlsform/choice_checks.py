@@ -32,10 +32,16 @@ def _trouble(question: Question, lists: dict[str, dict[str, int]]) -> tuple[str,
         return "unknown_choice_file", Message(
             "{file} cannot hold choices. Name a .csv, .xml or .geojson file.", file=wanted
         )
+    if kind == "begin_loop" and wanted not in lists[CHOICES]:
+        return _unknown_list(wanted, CHOICES)
     where = EXTERNAL_CHOICES if kind == "select_one_external" else CHOICES
     # Choices may also be the answers given before (`${name}`), or come with a file.
     if kind in FROM_FILE or "${" in wanted or wanted.endswith(_FILES) or wanted in lists[where]:
         return None
+    return _unknown_list(wanted, where)
+
+
+def _unknown_list(wanted: str, where: str) -> tuple[str, Message]:
     return "unknown_choice_list", Message(
         "There is no list {list} in sheet {sheet}. Add it there, or correct its name here.", list=wanted, sheet=where
     )

@@ -4,7 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pyxform.xls2xform import convert
+from pyxform.builder import create_survey_element_from_dict
+from pyxform.xls2json import workbook_to_json
+from pyxform.xls2json_backends import get_xlsform
 
 from fieldgate.http.language import Message
 from fieldgate.imports.xlsform.draft import Draft
@@ -13,27 +15,47 @@ from fieldgate.imports.xlsform.names import CHOICES, ENTITIES, EXTERNAL_CHOICES,
 from fieldgate.imports.xlsform.problems import Findings
 from fieldgate.imports.xlsform.tables import Column, Row, Table
 
-_ROW = re.compile(r"\[row : (\d+)\]")
+_NOT_IN_IDS = re.compile(r"[^\w-]+")
+_ROW = re.compile(r"\[row : (\d+)\]\s*")
 _SHEET = re.compile(r"'(survey|choices|settings|entities|external_choices|osm)' sheet")
-_FIRST_ROW = 2  # the compiler counts the rows of a list from here
+_FIRST_ROW = 2  # the compiler counts the rows of a list from here, and its header is one above
+# Warnings for which we have our own words: similar_name, missing_choice_label, missing_translation.
+_SAID_ALREADY = re.compile(r"case-insensitive match|Choices should have a label|^Language '")
 
 
-def compile_form(draft: Draft, fallback: str, findings: Findings) -> str:
+def compile_form(draft: Draft, name: str, findings: Findings) -> str:
     """The XForm, or an empty text and a problem. Any error of the compiler is about the form, for us."""
+    warnings: list[str] = []
     try:
-        return str(convert(_workbook(draft, fallback), form_name=ROOT).xform)
+        xform = _xform(_workbook(draft, name), warnings)
     except MemoryError:
         raise  # says something of the machine and nothing of the form
     except Exception as error:  # The compiler lets errors of every kind out, KeyError among them.
-        _report(error, draft, findings)
+        text = str(error) or type(error).__name__
+        message = Message("The form could not be compiled: {reason}", reason=_ROW.sub("", text))
+        findings.problem("not_compiled", message, *_place(text, draft))
         return ""
+    for text in warnings:
+        if not _SAID_ALREADY.search(text):
+            message = Message("The compiler of forms remarks: {reason}", reason=_ROW.sub("", text))
+            findings.warning("compiler_warning", message, *_place(text, draft))
+    return xform
 
 
-def _workbook(draft: Draft, fallback: str) -> dict[str, Any]:
+def _xform(workbook: dict[str, Any], warnings: list[str]) -> str:
+    """As pyxform's own `convert`, which writes the form to a file and reads it from there: here are no files."""
+    given = get_xlsform(xlsform=workbook)
+    form = workbook_to_json(
+        workbook_dict=given, form_name=ROOT, fallback_form_name=given.fallback_form_name, warnings=warnings
+    )
+    return f'<?xml version="1.0"?>{create_survey_element_from_dict(form).xml().toxml()}'
+
+
+def _workbook(draft: Draft, name: str) -> dict[str, Any]:
     """The sheets in the compiler's own words: what was spelled in another way arrives in the usual one."""
     types = {question.row.number: question.type.compiled for question in draft.questions}
     workbook: dict[str, Any] = {
-        "fallback_form_name": fallback,
+        "fallback_form_name": ROOT,
         SURVEY: [_compiled_row(row, types) for row in draft.survey.rows],
         f"{SURVEY}_header": [{"type": None} | _header(draft.survey)],
     }
@@ -41,10 +63,16 @@ def _workbook(draft: Draft, fallback: str) -> dict[str, Any]:
         if table := draft.sheets.get(kind):
             workbook[kind] = [_compiled_choice(row) for row in table.rows]
             workbook[f"{kind}_header"] = [_header(table)]
-    if settings := {key: text for key, text in draft.settings.items() if not key.startswith("kobo--")}:
-        workbook[SETTINGS] = [settings]
-        workbook[f"{SETTINGS}_header"] = [dict.fromkeys(settings)]
+    named = {key: text for key, text in draft.settings.items() if not key.startswith("kobo--")}
+    settings = {"form_title": name, "id_string": _slug(named.get("form_title", name))} | named
+    workbook[SETTINGS] = [settings]
+    workbook[f"{SETTINGS}_header"] = [dict.fromkeys(settings)]
     return workbook
+
+
+def _slug(name: str) -> str:
+    """`Household 2.0 survey` as `household_2_0_survey`."""
+    return _NOT_IN_IDS.sub("_", name).strip("_").lower() or ROOT
 
 
 def _compiled_row(row: Row, types: Mapping[int, str]) -> dict[str, str]:
@@ -67,15 +95,17 @@ def _header(table: Table) -> dict[str, None]:
     return {column.compiled: None for column in table.columns if column.key not in LIVE_COLUMNS}
 
 
-def _report(error: Exception, draft: Draft, findings: Findings) -> None:
-    text = str(error) or type(error).__name__
-    named = _SHEET.search(text)
+def _place(text: str, draft: Draft) -> tuple[str | None, int | None]:
+    """The sheet and the row that the compiler speaks of, as the author knows them."""
+    named, row = _SHEET.search(text), _ROW.search(text)
+    if not named and not row:
+        return None, None
     table = draft.sheets.get(named[1], draft.survey) if named else draft.survey
-    message = Message("The form could not be compiled: {reason}", reason=text)
-    findings.problem("not_compiled", message, table.sheet if named or _ROW.search(text) else None, _row(text, table))
+    return table.sheet, _row(int(row[1]), table) if row else None
 
 
-def _row(text: str, table: Table) -> int | None:
-    found = _ROW.search(text)
-    index = int(found[1]) - _FIRST_ROW if found else -1
+def _row(number: int, table: Table) -> int | None:
+    index = number - _FIRST_ROW
+    if index == -1:
+        return table.header_row
     return table.rows[index].number if 0 <= index < len(table.rows) else None

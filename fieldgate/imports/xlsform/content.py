@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from hashlib import sha256
+from secrets import token_bytes
 from typing import Any
 
 from fieldgate.imports.xlsform.names import CHOICES, ENTITIES, EXTERNAL_CHOICES, OSM, TRANSLATABLE
@@ -12,7 +12,8 @@ from fieldgate.imports.xlsform.tables import Row, Table
 
 SCHEMA = "1"
 
-_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_ALPHABET = f"{_LETTERS}0123456789"
 _KUID_LENGTH = 9
 _HASHTAG = re.compile(r"[#+][^#+\s]+")
 _COMPUTED = frozenset({"type", "select_from_list_name"})
@@ -31,7 +32,7 @@ def normalise(
     names = _Names()
     content: dict[str, Any] = {
         "schema": SCHEMA,
-        "survey": [_survey_row(index, question, languages, names) for index, question in enumerate(rows)],
+        "survey": [_survey_row(question, languages, names) for question in rows],
         "choices": list(_choices(sheets.get(CHOICES), languages)),
         "settings": settings,
         "translations": languages,
@@ -57,7 +58,7 @@ class _Names:
         return base if given or self._uses[base] == 1 else f"{base}_{self._uses[base]}"
 
 
-def _survey_row(index: int, question: Question, languages: list[str | None], names: _Names) -> dict[str, Any]:
+def _survey_row(question: Question, languages: list[str | None], names: _Names) -> dict[str, Any]:
     row: dict[str, Any] = {"type": question.type.name}
     if question.type.list_name:
         key = "file" if question.type.name in FROM_FILE else "select_from_list_name"
@@ -65,7 +66,7 @@ def _survey_row(index: int, question: Question, languages: list[str | None], nam
     if question.type.or_other:
         row["_or_other"] = True
     row |= _cells(question.row, languages)
-    row["$kuid"] = _kuid("survey", index)
+    row["$kuid"] = _kuid()
     if not question.type.ends:
         label = question.row.text("label") or question.type.name
         name = names.of(question.name, label)
@@ -75,10 +76,10 @@ def _survey_row(index: int, question: Question, languages: list[str | None], nam
 
 
 def _choices(table: Table | None, languages: list[str | None]) -> Iterable[dict[str, Any]]:
-    for index, row in enumerate(table.filled() if table else ()):
+    for row in table.filled() if table else ():
         if "list_name" in row:
             choice = _cells(row, languages)
-            yield {**choice, "$kuid": _kuid("choices", index), "$autovalue": choice.get("name")}
+            yield {**choice, "$kuid": _kuid(), "$autovalue": choice.get("name")}
 
 
 def _cells(row: Row, languages: list[str | None]) -> dict[str, Any]:
@@ -109,9 +110,7 @@ def _translated(tables: Iterable[Table | None]) -> list[str]:
     return sorted({column.key for table in tables if table for column in table.columns if column.key in TRANSLATABLE})
 
 
-def _kuid(sheet: str, index: int) -> str:
-    """A short id for a row. It comes from the place of the row, so that the same workbook gives the same content."""
-    digest = sha256(f"{sheet}:{index}".encode()).digest()
-    letters = _ALPHABET[: 2 * 26]
-    first, *rest = digest[:_KUID_LENGTH]
-    return letters[first % len(letters)] + "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in rest)
+def _kuid() -> str:
+    """A short id for a row, unlike that of any other row in any other form."""
+    first, *rest = token_bytes(_KUID_LENGTH)
+    return _LETTERS[first % len(_LETTERS)] + "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in rest)

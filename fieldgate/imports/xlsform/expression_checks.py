@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from fieldgate.http.language import Message
 from fieldgate.imports.xlsform.draft import Draft
 from fieldgate.imports.xlsform.expressions import examine, references
+from fieldgate.imports.xlsform.loop_checks import copies_of_groups
 from fieldgate.imports.xlsform.names import CHOICES, ENTITIES, EXPRESSIONS, SETTINGS, TRANSLATABLE
 from fieldgate.imports.xlsform.outline import NO, YES, active
 from fieldgate.imports.xlsform.problems import Findings
@@ -17,8 +18,10 @@ _ENTITY_EXPRESSIONS = frozenset({"label", "create_if", "update_if", "entity_id"}
 
 
 def check_references(draft: Draft, findings: Findings) -> None:
-    """A name that is used twice, in two groups, may exist but cannot be referred to."""
+    """A name that is used twice, in two groups or in a loop, may exist but cannot be referred to."""
     names = _names(draft)
+    copies = copies_of_groups(draft)
+    looped = {question.name for question in draft.questions if copies[question.inside] > 1}
     for table, row, cell in _cells_that_refer(draft):
         found = references(cell.text)
         place = (table.sheet, row.number, cell.column.header)
@@ -31,6 +34,13 @@ def check_references(draft: Draft, findings: Findings) -> None:
             if name not in names and name not in _ALWAYS_THERE:
                 message = Message("No question is named {name}. Correct the reference, or add the question.", name=name)
                 findings.problem("unknown_reference", message, *place)
+            elif name in looped:
+                message = Message(
+                    "{name} is asked for each choice of a loop, so that it is unclear which answer is meant. Refer to a"
+                    " question outside the loop.",
+                    name=name,
+                )
+                findings.problem("ambiguous_reference", message, *place)
             elif names[name] > 1:
                 message = Message(
                     "{count} questions are named {name}. Rename them, so that it is clear which is meant.",

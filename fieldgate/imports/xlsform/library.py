@@ -5,12 +5,17 @@ from typing import Any, Literal
 
 import msgspec
 
+from fieldgate.http.language import Message
 from fieldgate.imports.xlsform.content import normalise
 from fieldgate.imports.xlsform.draft import Draft
 from fieldgate.imports.xlsform.languages import languages
+from fieldgate.imports.xlsform.lists import Lists
 from fieldgate.imports.xlsform.outline import Question
-from fieldgate.imports.xlsform.problems import Problem
+from fieldgate.imports.xlsform.problems import Problem, Refused
+from fieldgate.imports.xlsform.size import refuse_if_large
 from fieldgate.imports.xlsform.summary import summarise
+
+MOST_BLOCKS = 2_000  # blocks and single questions of one library
 
 _TAG = "tag::"
 _UNTAGGED = frozenset({"false", "0", "no", "n", "none"})
@@ -35,7 +40,21 @@ class Library(msgspec.Struct):
 
 def blocks(draft: Draft) -> list[LibraryItem]:
     """Blocks and single questions in the order in which the sheet first mentions them."""
-    return [_item(draft, block, questions) for block, questions in _parts(draft.questions)]
+    parts = _parts(draft.questions)
+    if len(parts) > MOST_BLOCKS:
+        message = Message("The library has more than {count} blocks and questions. Split the file.", count=MOST_BLOCKS)
+        raise Refused("too_large", message)
+    spoken = languages((draft.survey, draft.choices), draft.settings.get("default_language"))
+    lists = Lists(draft.sheets)
+    items = []
+
+    def contents() -> Iterable[dict[str, Any]]:
+        for block, questions in parts:
+            items.append(_item(draft, block, questions, lists, spoken))
+            yield items[-1].content
+
+    refuse_if_large(contents())
+    return items
 
 
 def _parts(questions: Iterable[Question]) -> list[tuple[str | None, list[Question]]]:
@@ -54,9 +73,10 @@ def _parts(questions: Iterable[Question]) -> list[tuple[str | None, list[Questio
     return parts
 
 
-def _item(draft: Draft, block: str | None, questions: list[Question]) -> LibraryItem:
-    spoken = languages((draft.survey, draft.choices), draft.settings.get("default_language"))
-    content = normalise(draft.survey, questions, draft.sheets, {}, spoken)
+def _item(
+    draft: Draft, block: str | None, questions: list[Question], lists: Lists, spoken: list[str | None]
+) -> LibraryItem:
+    content = normalise(draft.survey, questions, lists.used_by(questions), {}, spoken)
     for row in content["survey"]:
         for key in [key for key in row if key == "block" or key.startswith(_TAG)]:
             del row[key]

@@ -5,6 +5,7 @@ parse("select one from yesno or other")  # QuestionType("select_one", list_name=
 
 import re
 from difflib import get_close_matches
+from functools import lru_cache
 
 import msgspec
 
@@ -68,11 +69,14 @@ UNSEEN = METADATA | {
     "xml-external",
 }
 
+STANDARD_CONTAINERS = frozenset({"group", "repeat", "loop"})
 LIVE_CONTAINERS = frozenset({"kobomatrix", "score", "rank"})
+_BEGINS = {f"begin_{container}": container for container in STANDARD_CONTAINERS | LIVE_CONTAINERS}
+_ENDS = {f"end_{container}": container for container in STANDARD_CONTAINERS | LIVE_CONTAINERS}
 LIVE_ONLY = frozenset({"score__row", "rank__level"})
 
 FROM_FILE = frozenset({"select_one_from_file", "select_multiple_from_file"})
-FROM_LIST = frozenset({"select_one", "select_multiple", "rank", "select_one_external"})
+FROM_LIST = frozenset({"select_one", "select_multiple", "rank", "select_one_external", "begin_loop"})
 
 _ALIASES = {
     "string": "text",
@@ -91,7 +95,7 @@ _ALIASES = {
     "subscriber_id": "subscriberid",
 }
 
-_SELECTS = {
+_WITH_LIST = {
     "select_one": "select_one",
     "select1": "select_one",
     "select_one_from": "select_one",
@@ -107,9 +111,11 @@ _SELECTS = {
     "select_one_from_file": "select_one_from_file",
     "select_multiple_from_file": "select_multiple_from_file",
     "rank": "rank",
+    "begin_loop": "begin_loop",
+    "begin_loop_over": "begin_loop",
 }
 
-_CONTAINER = re.compile(r"(begin|end)_(?:(group)|(repeat|lgroup|looped_group)|(kobomatrix|score|rank))")
+_CONTAINER = re.compile(r"(begin|end)_(?:(group)|(repeat|lgroup|looped_group)|(kobomatrix|score|rank))|end_loop")
 _OLD_WORDING = re.compile(r"q_(.+)|add_(.+)_prompt|get_(.+)|uri:(.+)")
 _OTHER = {("or_other",), ("or", "other"), ("or", "specify", "other")}
 _LONGEST_WORDING = 5  # words
@@ -117,7 +123,7 @@ _LONGEST_GUESSED = 80  # characters: comparing words is slow
 
 
 class QuestionType(msgspec.Struct, frozen=True):
-    """`list_name` is also the file of a select from a file, and the tag list of an osm question."""
+    """`list_name` is also the file of a select from a file, the tags of an osm question, and what a loop is over."""
 
     name: str
     list_name: str | None = None
@@ -125,11 +131,11 @@ class QuestionType(msgspec.Struct, frozen=True):
 
     @property
     def begins(self) -> str | None:
-        return self.name.removeprefix("begin_") if self.name.startswith("begin_") else None
+        return _BEGINS.get(self.name)
 
     @property
     def ends(self) -> str | None:
-        return self.name.removeprefix("end_") if self.name.startswith("end_") else None
+        return _ENDS.get(self.name)
 
     @property
     def only_live(self) -> bool:
@@ -145,27 +151,29 @@ class QuestionType(msgspec.Struct, frozen=True):
         """The type as a compiler of forms knows it; what only the live system knows becomes the nearest thing."""
         if container := self.begins or self.ends:
             edge = "begin" if self.begins else "end"
-            return f"{edge} {container if container == 'repeat' else 'group'}"
+            over = f" over {self.list_name}" if self.list_name else ""
+            return f"{edge} {container if container in STANDARD_CONTAINERS else 'group'}{over}"
         if self.name in LIVE_ONLY:
             return "text"
         return " ".join(part for part in (self.name, self.list_name, "or_other" if self.or_other else None) if part)
 
 
+@lru_cache(maxsize=256)  # a form of thousands of rows has a few types
 def parse(text: str) -> QuestionType | None:
     """None for a type that nobody knows."""
     words = text.split()
     spelling = "_".join(words).lower()
     if container := _CONTAINER.fullmatch(spelling):
         edge, group, repeat, live = container.groups()
-        return QuestionType(f"{edge}_{group or live or (repeat and 'repeat')}")
+        return QuestionType(f"{edge}_{group or live or (repeat and 'repeat')}" if edge else spelling)
     if spelling in LIVE_ONLY:
         return QuestionType(spelling)
-    return _select(words) or _simple(spelling, words)
+    return _with_list(words) or _simple(spelling, words)
 
 
 def nearest(text: str) -> str | None:
     """The known type that an unknown one was probably meant to be."""
-    known = [*STANDARD, *_SELECTS.values(), "begin_group", "end_group", "begin_repeat", "end_repeat"]
+    known = [*STANDARD, *_WITH_LIST.values(), "begin_group", "end_group", "begin_repeat", "end_repeat", "end_loop"]
     words = text[:_LONGEST_GUESSED].lower().split()
     for guess in ("_".join(words), *words[:1]):
         if close := get_close_matches(guess, known, n=1):
@@ -173,14 +181,14 @@ def nearest(text: str) -> str | None:
     return None
 
 
-def _select(words: list[str]) -> QuestionType | None:
+def _with_list(words: list[str]) -> QuestionType | None:
     for length in range(min(len(words), _LONGEST_WORDING), 0, -1):
-        name = _SELECTS.get("_".join(words[:length]).lower())
+        name = _WITH_LIST.get("_".join(words[:length]).lower())
         if name is None:
             continue
         rest = words[length:]
         or_other = tuple(word.lower() for word in rest[1:]) in _OTHER
-        if len(rest) > 1 and not or_other:
+        if len(rest) > 1 and (not or_other or name == "begin_loop"):
             return None
         return QuestionType(name, rest[0] if rest else None, or_other)
     return None

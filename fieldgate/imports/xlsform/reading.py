@@ -31,6 +31,7 @@ SEPARATORS = ",;\t"
 
 # What an XML document cannot hold, and nobody sees in a cell.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_CONTROL = bytes(set(range(32)) - set(b"\t\n\r"))
 
 
 class Grid(msgspec.Struct):
@@ -40,18 +41,14 @@ class Grid(msgspec.Struct):
     rows: list[tuple[int, list[str]]]
 
 
-def looks_like_workbook(data: bytes) -> bool:
-    """By its first bytes only, so that a wrong file can be refused while the sender is still listening."""
-    return data.startswith((ZIP, OLE2)) or _looks_like_text(data)
-
-
 def read(data: bytes) -> list[Grid]:
     """All sheets of the workbook; Refused when it is none, or too large to be a form."""
     try:
         grids = _spreadsheet(data) if data.startswith((ZIP, OLE2)) else _separated_values(data)
-    except (Refused, MemoryError):
+    except (Refused, MemoryError, KeyboardInterrupt, SystemExit):
         raise
-    except Exception as error:  # The readers raise errors of their own and of the libraries below them.
+    except BaseException as error:
+        # The readers raise errors of their own and of the libraries below them. A panic in Rust is no Exception.
         raise _unreadable(data) from error
     for grid in grids:
         _refuse_wide_or_long(grid)
@@ -112,15 +109,20 @@ def _sections(rows: Iterable[tuple[int, list[str]]]) -> list[Grid]:
 
 
 def _decoded(data: bytes) -> str:
+    if is_windows_text(data):
+        return data.decode("cp1252")
     return data.decode("utf-16" if data.startswith(UTF_16) else "utf-8-sig")
 
 
-def _looks_like_text(data: bytes) -> bool:
-    try:
-        text = _decoded(data)
-    except UnicodeDecodeError:
+def is_windows_text(data: bytes) -> bool:
+    """Whether it is text, but no Unicode: what Excel's plain CSV is in western Europe."""
+    if data.startswith((ZIP, OLE2, *UTF_16)) or data.translate(None, _CONTROL) != data:
         return False
-    return "\0" not in text and any(mark in text for mark in (*SEPARATORS, "\n"))
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
 
 
 def _refuse_many(sheets: int) -> None:

@@ -84,6 +84,10 @@ class Table:
         beside = next((place for place, texts in grid.rows[start + 1 :] if _has_more(columns, texts)), None)
         return cls(kind, grid.name, number, [column for column in columns if column is not None], rows, beside)
 
+    def with_rows(self, rows: list[Row]) -> "Table":
+        """The same sheet with other rows."""
+        return Table(self.kind, self.sheet, self.header_row, self.columns, rows, self.beside)
+
     def filled(self) -> Iterator[Row]:
         return (row for row in self.rows if row.cells)
 

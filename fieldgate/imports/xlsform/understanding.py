@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.http.language import Message
-from fieldgate.imports.xlsform.checks import check_form, check_library
+from fieldgate.imports.xlsform.checks import check_form, check_library, in_reading_order
 from fieldgate.imports.xlsform.compiling import compile_form
 from fieldgate.imports.xlsform.content import normalise
 from fieldgate.imports.xlsform.draft import Draft
@@ -15,7 +15,8 @@ from fieldgate.imports.xlsform.library import Library, blocks
 from fieldgate.imports.xlsform.names import LIBRARY, SHEETS, SURVEY, snake
 from fieldgate.imports.xlsform.outline import outline
 from fieldgate.imports.xlsform.problems import Findings, Problem, Refused
-from fieldgate.imports.xlsform.reading import Grid, read
+from fieldgate.imports.xlsform.reading import Grid, is_windows_text, read
+from fieldgate.imports.xlsform.size import refuse_if_large
 from fieldgate.imports.xlsform.summary import summarise
 from fieldgate.imports.xlsform.tables import Table
 
@@ -34,9 +35,14 @@ class Form(msgspec.Struct):
 
 
 def understand(data: bytes, name: str) -> Form | Library:
-    """The workbook as a form or as a library, whichever sheet it has. `name` is used where the form has no id."""
+    """The workbook as a form or as a library, whichever sheet it has. `name` is used where the form has no title."""
     findings = Findings()
     grids = read(data)
+    if is_windows_text(data):
+        message = Message(
+            "The file is no Unicode text. Check its accents, or save it as CSV UTF-8 and import it again."
+        )
+        findings.warning("guessed_encoding", message, None)
     sheets = _tables(grids)
     _check_sheet_names(grids, sheets, findings)
     if LIBRARY in sheets:
@@ -50,9 +56,11 @@ def _form(survey: Table, sheets: dict[str, Table], name: str, findings: Findings
     findings.refuse_if_any()
     xform = compile_form(draft, name, findings)
     findings.refuse_if_any()
+    findings.warnings = in_reading_order(findings.warnings, draft)
     settings = draft.settings
     spoken = languages((survey, draft.choices), settings.get("default_language"))
     content = normalise(survey, draft.questions, sheets, settings, spoken)
+    refuse_if_large((content, xform))
     summary = summarise(content)
     return Form(
         content,

@@ -20,6 +20,7 @@ CELLS = st.sampled_from(
         *("", "", "a", "b", "c", "x y", "1", "meta", "data", "${a}", "${b}", "${", "${a} + 1", "concat(", "yes", "no"),
         *("text", "note", "calculate", "select_one l", "select_multiple l or_other", "rank l", "range", "audit"),
         *("begin group", "end group", "begin repeat", "end repeat", "begin_score", "end_score", "background-geopoint"),
+        *("begin loop over l", "begin loop", "end loop", "%(label)s", "50 %"),
         *("l", "French (fr)", "table-list", "randomize=true", "<b>", "&", "now()", "osm l", "select_one ${a}"),
     ]
 )

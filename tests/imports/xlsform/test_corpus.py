@@ -1,11 +1,13 @@
 """A corpus of forms, one for each feature of XLSForm: what is understood of it, and what the XForm must hold."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import pytest
+from pyxform.xls2xform import convert
 
-from fieldgate.imports.xlsform import Form, Refused, understand
+from fieldgate.imports.xlsform import Form, Refused, compiling, understand
 from tests.imports.xlsform.workbooks import Rows, xlsx
 
 HEADER = ["type", "name", "label"]
@@ -100,6 +102,62 @@ FORMS: dict[str, tuple[Mapping[str, Rows], Expected]] = {
         survey(["begin group", "g", "G"], ["begin repeat", "r", "R"], ["text", "a", "A"], ["end repeat", None, None],
                ["end group", None, None]),
         Expected(2, ["R", "A"], "/data/g/r"),
+    ),
+    "loop": (
+        survey(["begin loop over yes_no", "l", "L"], ["text", "a", "Why %(label)s?"], ["end loop", None, None],
+               choices=YES_NO),
+        Expected(2, ["L", "Why %(label)s?"], "<label>Why Yes?</label>"),
+    ),
+    "loop in other words": (
+        survey(["Begin_Loop yes_no", "l", "L"], ["text", "a", "A"], ["END  LOOP", None, None], choices=YES_NO),
+        Expected(2, ["L", "A"], 'ref="/data/l/no/a"'),
+    ),
+    "loop with groups inside and around": (
+        survey(["begin group", "o", "O"], ["begin loop over yes_no", "l", "L"], ["begin group", "g", "G"],
+               ["text", "a", "A"], ["end group", None, None], ["end loop", None, None], ["end group", None, None],
+               choices=YES_NO),
+        Expected(2, ["L", "A"], 'ref="/data/o/l/yes/g/a"'),
+    ),
+    "loop in a loop": (
+        survey(["begin loop over yes_no", "l", "L"], ["begin loop over yes_no", "m", "M"], ["text", "a", "A"],
+               ["end loop", None, None], ["end loop", None, None], choices=YES_NO),
+        Expected(3, ["L", "M", "A"], 'ref="/data/l/yes/m/no/a"'),
+    ),
+    "loop in a repeat": (
+        survey(["begin repeat", "r", "R"], ["begin loop over yes_no", "l", "L"], ["text", "a", "A"],
+               ["end loop", None, None], ["end repeat", None, None], choices=YES_NO),
+        Expected(3, ["R", "L", "A"], 'ref="/data/r/l/no/a"'),
+    ),
+    "loop in two languages": (
+        survey(
+            ["begin loop over x", "l", "L", "L"],
+            ["text", "a", "How many %(label)s? 100%%", "Combien de %(label)s ?"],
+            ["end loop", None, None, None],
+            header=["type", "name", "label::English (en)", "label::French (fr)"],
+            choices=[["list_name", "name", "label::English (en)", "label::French (fr)"], ["x", "s", "soap", "savon"]],
+        ),
+        Expected(2, ["L", "How many %(label)s? 100%%"], "Combien de savon ?",
+                 languages=("English (en)", "French (fr)"), default="English (en)"),
+    ),
+    "loop that speaks of what is outside, and is spoken of": (
+        survey(
+            ["text", "o", "O", None],
+            ["begin loop over yes_no", "l", "L", None],
+            ["text", "a", "A", "${o} != '%(name)s'"],
+            ["end loop", None, None, None],
+            ["note", "n", "N", "${l} != ''"],
+            header=[*HEADER, "relevant"],
+            choices=YES_NO,
+        ),
+        Expected(3, ["O", "L", "A"], "/data/o  != 'no'"),
+    ),
+    "loop over one choice, and a column of the author's own": (
+        survey(
+            ["begin loop over x", "l", "L"], ["integer", "a", "How many %(unit)s?"], ["end loop", None, None],
+            ["note", "n", "You said ${a}"],
+            choices=[[*LIST, "unit"], ["x", "rice", "Rice", "kg"], ["x", "none", "None of these", None]],
+        ),
+        Expected(2, ["L", "How many %(unit)s?"], "How many kg?"),
     ),
     "same name in two groups": (
         survey(["begin group", "g", "G"], ["text", "a", "A"], ["end group", None, None],
@@ -196,6 +254,23 @@ def test_each_feature(feature: str) -> None:
     assert tuple(summary["languages"]) == expected.languages
     assert summary["default_translation"] == expected.default
     assert expected.holds in form.xform
+
+
+@pytest.mark.parametrize("feature", FORMS)
+def test_the_compiler_gives_what_its_own_command_gives(feature: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """We leave out the last step of `convert`, which writes files."""
+    given: list[dict[str, Any]] = []
+    build = compiling._workbook
+
+    def seen(*arguments: Any) -> dict[str, Any]:
+        workbook = build(*arguments)
+        given.append(deepcopy(workbook))
+        return workbook
+
+    monkeypatch.setattr(compiling, "_workbook", seen)
+    form = understand(xlsx(FORMS[feature][0]), "corpus.xlsx")
+    assert isinstance(form, Form)
+    assert form.xform == convert(given[0], form_name="data").xform
 
 
 # What goes wrong in the live system's table of failures, and the word it has here.

@@ -1,6 +1,9 @@
 """Library sheets: blocks, single questions, and their tags."""
 
-from fieldgate.imports.xlsform import Library, understand
+import pytest
+
+from fieldgate.imports.xlsform import Library, Refused, understand
+from fieldgate.imports.xlsform.library import MOST_BLOCKS
 from tests.imports.xlsform.workbooks import xlsx
 
 
@@ -29,5 +32,38 @@ def test_blocks_questions_and_tags() -> None:
     assert (block.summary["row_count"], block.summary["geo"]) == (2, True)
     assert set(block.summary["columns"]) == {"type", "name", "label", "select_from_list_name"}
     assert question.content["settings"] == {}
-    assert question.content["choices"] == block.content["choices"]
+    assert [choice["name"] for choice in block.content["choices"]] == ["yes"]
+    assert question.content["choices"] == [], "it uses none"
     assert not library.warnings
+
+
+def library_of(questions: list[list[object]], choices: list[list[object]]) -> Library:
+    header: list[object] = ["type", "name", "label"]
+    lists: list[object] = ["list_name", "name", "label"]
+    library = understand(xlsx({"library": [header, *questions], "choices": [lists, *choices]}), "library")
+    assert isinstance(library, Library)
+    return library
+
+
+def test_a_child_takes_the_lists_it_uses_and_no_others() -> None:
+    library = library_of(
+        [["select_one a", "x", "b"], ["text", "y", "Y"], ["select_multiple b or_other", "z", "Z"]],
+        [["a", "1", "One"], ["b", "2", "Two"], ["a", "3", "Three"]],
+    )
+    chosen = [[choice["name"] for choice in item.content["choices"]] for item in library.blocks]
+    assert chosen == [["1", "3"], [], ["2"]], "a label names no list"
+
+
+def refused(questions: list[list[object]], choices: list[list[object]]) -> Refused:
+    with pytest.raises(Refused) as raised:
+        library_of(questions, choices)
+    return raised.value
+
+
+def test_a_small_file_cannot_become_a_huge_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = refused([["text", f"q{n}", "Q"] for n in range(MOST_BLOCKS + 1)], [])
+    assert (many.error_type, str(MOST_BLOCKS) in str(many.error)) == ("too_large", True)
+    monkeypatch.setattr("fieldgate.imports.xlsform.size.MOST_BYTES", 2 * 1024 * 1024)
+    selects: list[list[object]] = [["select_one a", f"q{n}", "Q"] for n in range(100)]
+    large = refused(selects, [["a", n, "A choice"] for n in range(1000)])
+    assert (large.error_type, "2 MiB" in str(large.error)) == ("too_large", True)

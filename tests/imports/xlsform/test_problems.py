@@ -42,6 +42,29 @@ PROBLEMS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         {"survey": [HEADER, ["select_one_from_file x.pdf", "a", "A"]]},
         Place("survey", 2, "type"),
     ),
+    "repeat_in_loop": (
+        {
+            "survey": [HEADER, ["begin loop over x", "l", "L"], ["begin repeat", "r", "R"], GOOD, ["end repeat"],
+                       ["end loop"]],
+            "choices": [LIST, ["x", "a", "A"], ["x", "b", "B"]],
+        },
+        Place("survey", 3, "type"),
+    ),
+    "broken_placeholder": (
+        {
+            "survey": [HEADER, ["begin loop over x", "l", "L"], ["text", "a", "100% sure?"], ["end loop"]],
+            "choices": [LIST, ["x", "a", "A"]],
+        },
+        Place("survey", 3, "label"),
+    ),
+    "invalid_choice_name": (
+        {"survey": [HEADER, ["begin loop over x", "l", "L"], GOOD, ["end loop"]], "choices": [LIST, ["x", "1", "A"]]},
+        Place("choices", 2, "name"),
+    ),
+    "missing_loop_label": (
+        {"survey": [HEADER, ["begin loop over x", "l", "L"], GOOD, ["end loop"]], "choices": [LIST, ["x", "a"]]},
+        Place("choices", 2, "label"),
+    ),
     "missing_list_name": (
         {"survey": [HEADER, ["select_one x", "a", "A"]], "choices": [LIST, ["x", "1", "One"], [None, "2", "Two"]]},
         Place("choices", 3, "list_name"),
@@ -95,7 +118,7 @@ PROBLEMS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         {"survey": [[*HEADER, "parameters"], GOOD, ["text", "a", "A", "colour=red"]]},
         Place("survey", 3, None),
     ),
-}
+}  # fmt: skip
 
 WARNINGS: dict[str, tuple[Mapping[str, Rows], Place]] = {
     "ignored_row": ({"survey": [[*HEADER, "hint"], GOOD, [None, None, None, "remark"]]}, Place("survey", 3, None)),
@@ -130,6 +153,7 @@ WARNINGS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         {"survey": [[*HEADER, "calculation"], ["calculate", "a", None, "sqroot(4)"]]},
         Place("survey", 2, "calculation"),
     ),
+    "compiler_warning": ({"survey": [HEADER, GOOD, [], ["image", "a", "A"]]}, Place("survey", 4, None)),
 }
 
 
@@ -229,6 +253,51 @@ def test_what_the_compiler_says_is_passed_on_with_its_row() -> None:
     assert (in_xlsx.row, in_csv.row) == (4, 5)
 
 
+@pytest.mark.parametrize(
+    ("sheets", "where", "begins"),
+    [
+        ({"survey": [HEADER, ["image", "a", "A"]]}, ("survey", 2), "Use the max-pixels parameter"),
+        ({"survey": [HEADER, [], ["begin repeat", "r"], GOOD, ["end repeat"]]}, ("survey", 3), "Repeat has no label"),
+        ({"survey": [HEADER, ["simserial", "a"]]}, ("survey", 2), "simserial is no longer supported"),
+        (
+            {
+                "survey": [["type", "name", "label::English (en)"], ["select_one x or_other", "a", "A"]],
+                "choices": [["list_name", "name", "label::English (en)"], ["x", "b", "B"]],
+            },
+            (None, None),
+            "This form uses or_other and translations",
+        ),
+        (
+            {
+                "survey": [[*HEADER, "choice_filter"], ["select_one x", "a", "A", "of = 1"]],
+                "Choices": [[], [*LIST, "of", "my own"], ["x", "b", "B", 1]],
+            },
+            ("Choices", 2),
+            "On the 'choices' sheet, the 'my own' value is invalid.",
+        ),
+    ],
+)
+def test_what_the_compiler_remarks_is_passed_on(
+    sheets: Mapping[str, Rows], where: tuple[str | None, int | None], begins: str
+) -> None:
+    (warning,) = understand(xlsx(sheets), "form").warnings
+    assert (warning.code, (warning.sheet, warning.row)) == ("compiler_warning", where)
+    assert str(warning.message).startswith(f"The compiler of forms remarks: {begins}")
+
+
+def test_what_we_say_in_our_own_words_is_not_said_again() -> None:
+    sheets: Mapping[str, Rows] = {
+        "survey": [
+            ["type", "name", "label::English (en)", "hint::French (fr)"],
+            ["select_one x", "good", "A", "B"],
+            ["text", "Good", "A", "B"],
+        ],
+        "choices": [["list_name", "name", "label::English (en)"], ["x", "b"]],
+    }
+    warnings = understand(xlsx(sheets), "form").warnings
+    assert {warning.code for warning in warnings} == {"similar_name", "missing_choice_label", "missing_translation"}
+
+
 def test_a_group_that_is_ended_twice_is_one_mistake() -> None:
     rows: Rows = [HEADER, ["begin group", "g", "G"], ["begin repeat", "r", "R"], GOOD, ["end group"]]
     assert [(problem.code, problem.row) for problem in refused(xlsx({"survey": rows})).problems] == [
@@ -255,6 +324,43 @@ def test_a_column_that_is_not_there_is_one_mistake(sheets: Mapping[str, Rows], s
         ("missing_column", Place(sheet, 1, column))
     ]
     assert "ignored_row" not in {warning.code for warning in refusal.warnings}
+
+
+CHOICES: Rows = [LIST, ["x", "a", "A"], ["x", "b", "B"]]
+BEGIN, END = ["begin loop over x", "l", "L"], ["end loop"]
+
+
+@pytest.mark.parametrize(
+    ("survey", "expected"),
+    [
+        ([HEADER, ["begin loop", "l", "L"], GOOD, END], [("missing_choice_list", 2)]),
+        ([HEADER, ["begin loop over y", "l", "L"], GOOD, END], [("unknown_choice_list", 2)]),
+        ([HEADER, ["begin loop over ${good}", "l", "L"], GOOD, END], [("unknown_choice_list", 2)]),
+        ([HEADER, ["begin loop over x or_other", "l", "L"], GOOD, END], [("unknown_type", 2), ("unmatched_end", 4)]),
+        ([HEADER, BEGIN, GOOD], [("unclosed_group", 2)]),
+        ([HEADER, BEGIN, GOOD, ["end group"]], [("unmatched_end", 4)]),
+        ([HEADER, GOOD, END], [("unmatched_end", 3)]),
+        ([HEADER, BEGIN, GOOD, GOOD, END], [("duplicate_name", 4)]),
+        ([HEADER, BEGIN, GOOD, ["note", "n", "So ${good}"], END], [("ambiguous_reference", 4)]),
+        ([HEADER, BEGIN, GOOD, END, ["note", "n", "So ${good}"]], [("ambiguous_reference", 5)]),
+        ([HEADER, BEGIN, GOOD, END, ["note", "n", "So ${a}"]], [("unknown_reference", 5)]),
+        ([HEADER, BEGIN, ["text", "q", "%(colour)s"], END], [("broken_placeholder", 3)]),
+        ([HEADER, BEGIN, ["text", "q", "%(label)"], END], [("broken_placeholder", 3)]),
+        ([HEADER, BEGIN, ["text", "q", "50 %"], END], [("broken_placeholder", 3)]),
+    ],
+)
+def test_what_is_wrong_with_loops(survey: Rows, expected: list[tuple[str, int]]) -> None:
+    found = refused(xlsx({"survey": survey, "choices": CHOICES})).problems
+    assert [(problem.code, problem.row) for problem in found] == expected
+
+
+def test_a_reference_into_a_loop_is_explained() -> None:
+    rows: Rows = [HEADER, BEGIN, GOOD, END, ["note", "n", "So ${good}"]]
+    (problem,) = refused(xlsx({"survey": rows, "choices": CHOICES})).problems
+    assert str(problem.message) == (
+        "good is asked for each choice of a loop, so that it is unclear which answer is meant."
+        " Refer to a question outside the loop."
+    )
 
 
 def test_names_may_repeat_in_other_groups_but_not_for_repeats() -> None:

@@ -18,6 +18,13 @@ from fieldgate.imports.xlsform.question_types import STANDARD, QuestionType, nea
         ("Begin_Repeat", QuestionType("begin_repeat")),
         ("end looped group", QuestionType("end_repeat")),
         ("begin_rank", QuestionType("begin_rank")),
+        ("begin loop over Fruits", QuestionType("begin_loop", "Fruits")),
+        ("Begin_loop fruits", QuestionType("begin_loop", "fruits")),
+        ("begin_loop_over fruits", QuestionType("begin_loop", "fruits")),
+        ("begin loop", QuestionType("begin_loop")),
+        ("begin loop over fruits or_other", None),
+        ("end_loop", QuestionType("end_loop")),
+        ("end loop over fruits", None),
         ("rank fruits", QuestionType("rank", "fruits")),
         ("select_one yes_no", QuestionType("select_one", "yes_no")),
         ("select one from Yes_No or specify other", QuestionType("select_one", "Yes_No", or_other=True)),
@@ -40,7 +47,13 @@ def test_every_standard_type_is_known_by_its_own_name() -> None:
 
 @pytest.mark.parametrize(
     ("text", "guess"),
-    [("txt", "text"), ("selct_one yes_no", "select_one"), ("begin grup", "begin_group"), ("qwzx", None)],
+    [
+        ("txt", "text"),
+        ("selct_one yes_no", "select_one"),
+        ("begin grup", "begin_group"),
+        ("end lop", "end_loop"),
+        ("qwzx", None),
+    ],
 )
 def test_nearest(text: str, guess: str | None) -> None:
     assert nearest(text) == guess

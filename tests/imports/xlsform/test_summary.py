@@ -1,11 +1,13 @@
 """The six keys of a summary, as properties of any form at all."""
 
+import json
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.imports.xlsform import Form, understand
+from fieldgate.imports.xlsform.summary import summarise
 from tests.imports.xlsform.workbooks import Rows, sectioned
 
 COUNTED = ["text", "integer", "geopoint", "gps", "geotrace", "geoshape", "date", "acknowledge", "photo"]
@@ -153,3 +155,14 @@ def test_repeats_and_what_only_the_live_system_knows_count_and_groups_do_not() -
     found = summary([["type", "name", "label"], *rows])
     assert found["row_count"] == 4
     assert found["labels"] == ["R", "S", "S1"]
+
+
+def test_a_summary_stays_short_whatever_the_form_holds() -> None:
+    long = "é" * 40_000
+    others = [f"column {number} {long}" for number in range(300)]
+    spoken = [f"{number} {long}" for number in range(120)]
+    row = {"type": "text", "label": [long] * 120, **dict.fromkeys(others, "x")}
+    found = summarise({"survey": [row], "translations": spoken})
+    assert len(json.dumps(found, ensure_ascii=False)) < 40_000
+    assert found["labels"][0].startswith("ééé")
+    assert found["default_translation"] == found["languages"][0]

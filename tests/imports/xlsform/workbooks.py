@@ -23,6 +23,21 @@ def xlsx(sheets: Mapping[str, Rows]) -> bytes:
     return file.getvalue()
 
 
+def xlsm(sheets: Mapping[str, Rows]) -> bytes:
+    """The same with macros, as Excel saves it: another type of content, and a part with programs that nobody runs."""
+    plain, macros = "openxmlformats-officedocument.spreadsheetml.sheet.main", "ms-excel.sheet.macroEnabled.main"
+    program = '<Default Extension="bin" ContentType="application/vnd.ms-office.vbaProject"/>'
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(xlsx(sheets))) as book, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in book.namelist():
+            data = book.read(name)
+            if name == "[Content_Types].xml":
+                data = data.decode().replace(plain, macros).replace("</Types>", f"{program}</Types>").encode()
+            archive.writestr(name, data)
+        archive.writestr("xl/vbaProject.bin", ole2("PROJECT", b"Module=Module1\r\n"))
+    return file.getvalue()
+
+
 def separated(rows: Rows, separator: str = ",") -> str:
     return "\n".join(separator.join(_quoted(value) for value in row) for row in rows)
 

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from alembic import op
 from babel import Locale
 
-revision = "0003"
-down_revision = "0002"
+revision = "0004"
+down_revision = "0003"
 
 SEEDS = Path(__file__).parent.parent / "seeds"
 LANGUAGES = ("en", "fr", "es", "ar")

@@ -1,0 +1,24 @@
+"""What may become of one file: a workbook of some kilobytes can unfold into hundreds of megabytes."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from fieldgate.http.language import Message
+from fieldgate.imports.xlsform.problems import Refused
+
+MOST_BYTES = 32 * 1024 * 1024
+
+
+def refuse_if_large(parts: Iterable[Any]) -> None:
+    """Refused as soon as the parts together, as JSON, are more than one import may keep."""
+    size = 0
+    for part in parts:
+        size += len(msgspec.json.encode(part))
+        if size > MOST_BYTES:
+            message = Message(
+                "What is in the file becomes larger than {size} MiB. Split the file, or shorten its lists of choices.",
+                size=MOST_BYTES // (1024 * 1024),
+            )
+            raise Refused("too_large", message)

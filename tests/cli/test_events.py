@@ -1,0 +1,62 @@
+"""`fieldgate events …`, on both databases."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fieldgate.cli.events import _progress, make_demo_events
+from fieldgate.db import Changes, Database
+from fieldgate.events.store import EventStore
+from tests.processes import run
+
+
+async def test_demo_events_are_made_and_replaced(database: Database, database_url: str, tmp_path: Path) -> None:
+    environment = {"FIELDGATE_DATABASE_URL": database_url}
+    done = run("events", "demo", "2100", data=tmp_path, environment=environment)
+    assert re.fullmatch(r"made 2100 demo events in \d+\.\d s\n", done.stdout), done.stderr
+    store = EventStore(database, Changes(database))
+    assert (await store.has_demo(), await store.has_real()) == (True, False)
+    last = await store.one(2100)
+
+    again = run("events", "demo", "3", data=tmp_path, environment=environment)
+    assert again.returncode == 1
+    assert again.stderr == "Error: There are demo events already. To make others in their place: --replace\n"
+    assert await store.one(2100) == last
+
+    done = run("events", "demo", "3", "--replace", "--seed", "5", data=tmp_path, environment=environment)
+    assert done.stdout.startswith("made 3 demo events in ")
+    assert len((await store.read_index())[1]) == 3
+    assert await store.one(4) is None
+
+
+async def test_real_events_are_left_alone(database: Database, database_url: str, tmp_path: Path) -> None:
+    environment = {"FIELDGATE_DATABASE_URL": database_url}
+    run("events", "demo", "1", data=tmp_path, environment=environment)
+    store = EventStore(database, Changes(database))
+    event = await store.one(1)
+    assert event is not None
+    await store.delete_demo()
+    await store.put([event])
+    for options in ((), ("--replace",)):
+        done = run("events", "demo", "3", *options, data=tmp_path, environment=environment)
+        assert done.returncode == 1
+        assert done.stderr == "Error: There are real events here. Make demo events in another folder: --data DIR\n"
+    assert (await store.has_demo(), await store.has_real()) == (False, True)
+
+
+async def test_a_bar_shows_how_far_it_is(
+    database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with _progress(30) as advance:
+        await make_demo_events(database, EventStore(database, Changes(database)), 30, advance=advance)
+    assert "30/30" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("count", ["0", "many", "10000001"])
+def test_how_many_is_a_number(tmp_path: Path, count: str) -> None:
+    done = run("events", "demo", count, data=tmp_path)
+    assert done.returncode == 2
+    assert "Invalid value for 'N'" in done.stderr

@@ -1,0 +1,158 @@
+"""Sections 2.4 and 4.4: the event record, the list of events, and how clients walk it; on both databases."""
+
+from collections.abc import AsyncIterator
+from math import ceil
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from fieldgate.db import Changes
+from fieldgate.events.store import EventStore
+from fieldgate.settings import Settings
+from tests.conftest import BASE, Service, empty_database, running
+from tests.events.test_routes import EVENTS, PUBLIC
+
+PATH = "/api/v2/event/"
+
+
+@pytest.fixture(scope="module")
+async def house(
+    kind_of_database: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> AsyncIterator[Service]:
+    async with (
+        empty_database(kind_of_database, tmp_path_factory.mktemp("events"), request) as address,
+        running(Settings(database_url=address, access_log=False)) as service,
+    ):
+        await EventStore(service.database, Changes(service.database)).put(EVENTS)
+        yield service
+
+
+async def page(service: Service, address: str) -> dict[str, Any]:
+    found: dict[str, Any] = (await service.get(address)).json()
+    return found
+
+
+async def test_2_4_dtype_is_an_object(house: Service) -> None:
+    """dtype: id (integer), name, summary, translation_module_original_language (strings)."""
+    dtype = (await page(house, f"{PATH}?limit=1"))["results"][0]["dtype"]
+    assert {key: type(value) for key, value in dtype.items()} == {
+        "id": int,
+        "name": str,
+        "summary": str,
+        "translation_module_original_language": str,
+    }
+
+
+async def test_2_4_countries_have_thirteen_fields(house: Service) -> None:
+    """The fields of a country object, by name and type."""
+    for record in (await page(house, f"{PATH}?limit=1000"))["results"]:
+        for country in record["countries"]:
+            assert list(country) == [
+                "iso", "iso3", "id", "record_type", "record_type_display", "region", "independent", "is_deprecated",
+                "fdrs", "average_household_size", "society_name", "name", "translation_module_original_language",
+            ]  # fmt: skip
+            assert isinstance(country["region"], int)
+            assert country["average_household_size"] is None or isinstance(country["average_household_size"], float)
+
+
+async def test_2_4_appeals_is_an_array(house: Service) -> None:
+    """appeals: an array, whose elements clients flatten."""
+    assert all(isinstance(record["appeals"], list) for record in (await page(house, PATH))["results"])
+
+
+async def test_4_4_lists_events_in_the_envelope(house: Service) -> None:
+    """The response is the list envelope."""
+    body = await page(house, PATH)
+    assert list(body) == ["count", "next", "previous", "results"]
+    assert body["count"] == PUBLIC
+
+
+async def test_4_4_both_filters_narrow_count(house: Service) -> None:
+    """regions__in and countries__in narrow count."""
+    counts = [
+        (await page(house, f"{PATH}?{query}"))["count"]
+        for query in ("", "regions__in=2", "regions__in=2&countries__in=84", "regions__in=0&countries__in=84")
+    ]
+    assert counts == [PUBLIC, PUBLIC - 1, 1, 0]
+
+
+async def test_4_4_limit_offset_and_format(house: Service) -> None:
+    """limit, offset and format are kept by the links, keys in the order of the alphabet."""
+    body = await page(house, f"{PATH}?regions__in=2&offset=20&limit=10&format=json&countries__in=123,84")
+    query = "countries__in=123%2C84&format=json&limit=10&offset={}&regions__in=2"
+    assert body["next"] == f"{BASE}{PATH}?{query.format(30)}"
+    assert body["previous"] == f"{BASE}{PATH}?{query.format(10)}"
+
+
+# How clients in production walk the list, each with its own rule to stop.
+
+
+async def test_walk_until_next_is_null(house: Service) -> None:
+    """A notebook: countries__in, limit 50, follows `next`."""
+    address: str | None = f"{PATH}?countries__in=123%2C84&format=json&limit=50"
+    seen: list[int] = []
+    while address:
+        body = await page(house, address)
+        seen += [record["id"] for record in body["results"]]
+        address = body["next"] and body["next"].removeprefix(BASE)
+    assert len(seen) == len(set(seen)) == body["count"] == PUBLIC - 1
+
+
+async def test_walk_until_results_are_empty(house: Service) -> None:
+    """A notebook: an offset that grows by 50 until nothing comes."""
+    seen: list[int] = []
+    offset = 0
+    while True:
+        query = f"regions__in=0,2&disaster_start_date__gte=2012-01-01T00:00:00&offset={offset}&limit=50"
+        results = (await page(house, f"{PATH}?{query}"))["results"]
+        if not results:
+            break
+        seen += [record["id"] for record in results]
+        offset += 50
+    assert len(seen) == len(set(seen)) == PUBLIC
+
+
+async def test_walk_with_one_huge_limit(house: Service) -> None:
+    """Scripts: limit=199999 or 100000000000, and the first answer taken for all."""
+    for limit in ("9999", "199999", "100000000000"):
+        response = await house.get(f"{PATH}?tableau=true&limit={limit}")
+        assert len(response.json()["results"]) == PUBLIC
+        assert response.headers["Fieldgate-Limit"] == "1000"
+        assert response.headers["Fieldgate-Ignored"] == "tableau"
+
+
+async def test_walk_by_count(house: Service) -> None:
+    """Count first, then every offset below it; the last page is the shorter one."""
+    limit = 20
+    count = (await page(house, f"{PATH}?limit=1"))["count"]
+    pages = [
+        (await page(house, f"{PATH}?limit={limit}&offset={limit * n}"))["results"] for n in range(ceil(count / limit))
+    ]
+    assert [len(each) for each in pages] == [20, 20, 20, 20, 20, PUBLIC - 100]
+    assert len({record["id"] for each in pages for record in each}) == count
+
+
+async def test_what_dashboards_ask(house: Service) -> None:
+    """Other requests seen in production are answered as their senders mean them."""
+    for query in (
+        "limit=30&ordering=-disaster_start_date",
+        "limit=5&ordering=-disaster_start_date&dtype=12",
+        "is_featured=1",
+        "is_featured=true",
+        "appeal_type=0,1",
+        "disaster_start_date__gt=2026-01-01T00:00:00.000Z",
+        "auto_generated_source=New field report",
+        "search=flo",
+        "ordering=-created_at",
+    ):
+        body = await page(house, f"{PATH}?{query}")
+        assert body["count"] == 0 or body["results"], query
+    featured = await page(house, f"{PATH}?is_featured=1")
+    assert [record["id"] for record in featured["results"]] == [101]
+
+
+async def test_every_address_of_a_walk_is_of_this_service(house: Service) -> None:
+    """Links are absolute, and lead to the same path."""
+    body = await page(house, f"{PATH}?limit=1")
+    assert urlsplit(body["next"])[:3] == ("http", "127.0.0.1:8000", PATH)

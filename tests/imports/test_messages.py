@@ -1,0 +1,33 @@
+"""Messages as they are stored: short enough to be listed by the thousand, whatever a file holds."""
+
+import json
+
+from fieldgate.http.language import Language, Message
+from fieldgate.imports.messages import LONGEST_VALUE, MOST_BYTES, MOST_PROBLEMS, messages_in, stored_problems
+from fieldgate.imports.xlsform import Problem
+
+LONG = "é" * 30_000
+
+
+def test_what_somebody_wrote_is_clipped() -> None:
+    message = Message(
+        "{type} is not a question type. Did you mean {guess}?", type=LONG, guess=Message("{name} …", name=LONG)
+    )
+    problem = Problem("unknown_type", message, LONG, 2, LONG)
+    [stored] = stored_problems([problem])
+    assert len(json.dumps(stored)) < 6 * 5 * LONGEST_VALUE
+    shown = messages_in(Language.FRENCH, {"problems": [stored]})["problems"][0]
+    assert shown["message"].startswith("ééé")
+    assert "… n'est pas un type de question" in shown["message"]
+    assert (shown["row"], len(shown["sheet"]), len(shown["column"])) == (2, LONGEST_VALUE, LONGEST_VALUE)
+
+
+def test_the_first_problems_are_kept_and_the_others_counted() -> None:
+    few = [Problem("code", Message("Short."), "survey", row) for row in range(3)]
+    assert [problem["row"] for problem in stored_problems(few)] == [0, 1, 2]
+    for count, message in ((MOST_PROBLEMS + 7, Message("Short.")), (400, Message("{name}", name=LONG))):
+        many = [Problem("code", message, "survey", row) for row in range(count)]
+        *kept, last = stored_problems(many)
+        assert [problem["row"] for problem in kept] == list(range(len(kept)))
+        assert (last["code"], last["message"]["values"]) == ("more", {"count": count - len(kept)})
+        assert len(json.dumps(kept, ensure_ascii=False).encode()) < 1.1 * MOST_BYTES

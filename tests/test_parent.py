@@ -1,0 +1,29 @@
+"""No process outlives the one that started it."""
+
+import subprocess
+import sys
+
+from fieldgate.parent import end_with_server
+from tests.processes import PATIENCE, descendants, wait_until_ended
+
+# A worker that reads a file for ever.
+READING = """
+import time
+from fieldgate.imports import sandbox
+sandbox._in_process(time.sleep, (10 * 60,), sandbox.Limits(memory=2**30, seconds=10 * 60))
+"""
+
+
+def test_a_reader_ends_with_its_worker() -> None:
+    with subprocess.Popen([sys.executable, "-c", READING]) as worker:
+        try:
+            while len(others := descendants(worker.pid)) < 3:  # resource tracker, fork server, reader
+                assert worker.poll() is None
+        finally:
+            worker.kill()
+        worker.wait(PATIENCE)
+        wait_until_ended(others)
+
+
+def test_who_was_started_by_nobody_in_particular_goes_on() -> None:
+    end_with_server()
