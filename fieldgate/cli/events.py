@@ -1,4 +1,4 @@
-"""`fieldgate events …`: the ways events get in. Here: made-up ones."""
+"""`fieldgate events …`: the ways events get in. Here: made-up ones; the others are in `events_in.py`."""
 
 import asyncio
 import sys
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fieldgate.cli.events_in import load, sync
 from fieldgate.cli.opening import data_option, open_database, prepare, settings_for
 from fieldgate.db import Changes, Database
 
@@ -24,6 +25,10 @@ MOST = 10_000_000
 @click.group()
 def events() -> None:
     """Bring events in."""
+
+
+events.add_command(load)
+events.add_command(sync)
 
 
 @events.command("demo")

@@ -44,6 +44,8 @@ COLUMNS = (
     "updated_at",
 )
 
+FORMULA_STARTS = "=+-@\t\r"
+
 Cell = str | int | float | None
 
 
@@ -179,4 +181,4 @@ def _joined(values: Iterable[Any]) -> str:
 
 def _harmless(cell: Cell) -> Cell:
     """A text a spreadsheet would run as a formula, made one it shows."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in "=+-@\t\r" and cell else cell
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in FORMULA_STARTS and cell else cell

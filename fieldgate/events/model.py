@@ -11,8 +11,9 @@ from msgspec import Meta
 
 Texts = dict[str, str]  # by language code
 Code = Literal["en", "fr", "ar", "es"]
+LARGEST_ID = 2**53  # larger ones are not the same number in every client
 Count = Annotated[int, Meta(ge=0, le=2**53)]
-Id = Annotated[int, Meta(ge=0, le=2**53)]
+Id = Annotated[int, Meta(ge=0, le=LARGEST_ID)]
 
 PUBLIC, MOVEMENT, SECRETARIAT, SOCIETIES = 3, 1, 2, 4  # who may see: levels of visibility
 Visibility = Literal[1, 2, 3, 4]

@@ -6,19 +6,25 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from fieldgate.db import now
 from fieldgate.events import exporting, formats
 from fieldgate.events.current import Events, Found
 from fieldgate.events.documents import detail_document
 from fieldgate.events.filters import EventFilters
+from fieldgate.events.model import LARGEST_ID
+from fieldgate.events.reading import Unreadable
 from fieldgate.events.records import DeletedEvent, EventDetail, EventRecord, MiniEvent
 from fieldgate.events.sight import seen_as, sight_of
-from fieldgate.events.store import TOPIC, EventStore
+from fieldgate.events.store import TOPIC, EventStore, SlugTaken
+from fieldgate.events.whole import LARGEST, EventBody, replaced
 from fieldgate.http.answers import NEVER_STORE, Answer
-from fieldgate.http.credentials import Caller
-from fieldgate.http.errors import NotFound
+from fieldgate.http.bodies import WholeObject
+from fieldgate.http.credentials import Caller, User
+from fieldgate.http.errors import Forbidden, Invalid, NotFound
 from fieldgate.http.language import Language, Message
+from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import detail, listing, ready
+from fieldgate.http.operations import Created, deletion, detail, listing, ready, replacement
 from fieldgate.http.pagination import Page, Slice, read_integer
 from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore
@@ -194,6 +200,63 @@ async def event_detail(id: str, caller: Caller, language: Language, store: Event
     return msgspec.Raw(view.read(detail_document(event), language, sight))
 
 
+@replacement(
+    PATH + "{id}/",
+    of=EventDetail,
+    title=Message("Write an event"),
+    about=Message(
+        "Makes the event of this id, or replaces it whole. "
+        "A text is a string in your language, or an object by language."
+    ),
+    tag=TAG,
+    takes=EventBody,
+    most_bytes=LARGEST,
+    example=_ALONE,
+    refusals=(403, 404, 413, 415),
+)
+async def event_replacement(
+    id: str, user: User, language: Language, body: WholeObject, store: EventStore, events: Events
+) -> msgspec.Raw | Created:
+    number = _number_to_write(id, user)
+    if body.get("id") is not None and str(body["id"]) != str(number):
+        raise Invalid({"id": [Message("The id in the body must be that of the address: {id}.", id=number)]})
+    view = await events.view()
+    try:
+        async with store.writing() as writing:
+            before = (await writing.held([number])).get(number)
+            event = replaced({**body, "id": number}, view.directory, language, before, now())
+            await writing.put([event])
+    except Unreadable as error:
+        raise Invalid(error.by_field()) from None
+    except SlugTaken as taken:
+        said = Message("Another event has this name in addresses already: {slug}.", slug=str(taken))
+        raise Invalid({"slug": [said]}) from None
+    record = msgspec.Raw(view.read(detail_document(event), language, sight_of(user, view.directory)))
+    return record if before else Created(record, Link(f"{PATH}{number}/"))
+
+
+@deletion(
+    PATH + "{id}/",
+    title=Message("Delete an event"),
+    about=Message("Deletes the event of this id; that it is gone can be learned of."),
+    tag=TAG,
+    refusals=(403, 404),
+)
+async def event_deletion(id: str, user: User, store: EventStore) -> None:
+    if not await store.delete([_number_to_write(id, user)]):
+        raise NotFound(Message("There is no event {id}.", id=id[:50]))
+
+
+def _number_to_write(id: str, user: User) -> int:
+    """The id in an address, for who may write there."""
+    if not user.is_superuser:
+        raise Forbidden(Message("Only superusers can write events."))
+    number = read_integer(id)
+    if number is None or not 0 <= number <= LARGEST_ID:
+        raise NotFound(Message("There is no event {id}.", id=id[:50]))
+    return number
+
+
 async def _found(
     page: Page, caller: Caller, language: Language, filters: EventFilters, events: Events
 ) -> tuple[Found, list[bytes]]:
@@ -205,4 +268,12 @@ async def _found(
     return found, found.view.read(b"\n".join(found.documents), language, sight).split(b"\n")
 
 
-OPERATIONS = (event_list, event_mini_list, event_deleted_list, event_export, event_detail)
+OPERATIONS = (
+    event_list,
+    event_mini_list,
+    event_deleted_list,
+    event_export,
+    event_detail,
+    event_replacement,
+    event_deletion,
+)

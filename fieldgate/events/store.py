@@ -215,6 +215,11 @@ class Writing:
         self._changes = changes
         self._version = 0
 
+    @property
+    def connection(self) -> AsyncConnection:
+        """For what is written alongside."""
+        return self._connection
+
     async def put(self, new: Sequence[Event], *, is_demo: bool = False) -> Outcome:
         """Write events, whole. What is there already in the same state is left alone."""
         known = await self._packed([event.id for event in new])
@@ -230,6 +235,10 @@ class Writing:
             await self._connection.execute(deleted.delete().where(deleted.c.id.in_(some)))
         await self._insert(fresh, version, is_demo=is_demo)
         return outcome
+
+    async def held(self, numbers: Sequence[int]) -> dict[int, Event]:
+        """The events there are, by id."""
+        return {number: unpack(packed) for number, packed in (await self._packed(numbers)).items()}
 
     async def delete(self, numbers: Sequence[int]) -> int:
         """Delete events; how many there were."""

@@ -66,3 +66,18 @@ deleted = Table(
     Column("countries", Text, nullable=False),
     Index("ix_deleted_events_deleted_at_id", "deleted_at", "id"),
 )
+
+# How far a sync with another server has come, so that the next run goes on from there.
+syncs = Table(
+    "event_syncs",
+    metadata,
+    Column("source", String(500), primary_key=True),
+    Column("with_token", Boolean, primary_key=True),  # who sees more has another list
+    Column("finished", Instant),  # when the last whole sync began
+    # Of the one under way; `began` is null where there is none:
+    Column("began", Instant),
+    Column("since", Instant),
+    Column("is_filtered", Boolean, nullable=False),
+    Column("reached", BigInteger, nullable=False),  # the offset up to which all is written
+    Column("failed", BigInteger, nullable=False),
+)

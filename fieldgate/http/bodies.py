@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
@@ -24,7 +24,11 @@ MOST_FIELDS = 100
 DEEPEST = (
     50  # levels of objects and lists in each other; nobody means more, and whoever walks through them must get back
 )
-READABLE = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
+JSON = "application/json"
+READABLE = (JSON, "application/x-www-form-urlencoded", "multipart/form-data")
+
+# A body that a handler takes as the JSON object it is, rather than as a few fields.
+WholeObject = dict[str, Any]
 
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 _EXTENDED_NAME = re.compile(r";\s*filename\*\s*=\s*([\w.:+-]+)'[^';]*'([^\s;]+)", re.ASCII | re.IGNORECASE)  # RFC 5987
@@ -41,13 +45,15 @@ class UploadedFile:
         self.data = data
 
 
-async def read_body(receive: Receive, headers: Mapping[bytes, bytes], file_limit: int | None) -> bytes:
+async def read_body(
+    receive: Receive, headers: Mapping[bytes, bytes], file_limit: int | None, most: int = SMALL
+) -> bytes:
     """The whole body, refused as soon as it is known to hold more than a few fields, and a file where one is taken."""
     # A file in base64 takes a third more than the file, in a form some more for `+` and `/`.
-    limit = SMALL if file_limit is None else file_limit * 3 // 2 + SMALL
+    limit = most if file_limit is None else file_limit * 3 // 2 + SMALL
     declared = headers.get(b"content-length", b"0")
     if declared.isdigit() and int(declared) > limit:
-        raise _too_large() if file_limit is None else file_too_large(file_limit)
+        raise _too_large(limit) if file_limit is None else file_too_large(file_limit)
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -57,7 +63,7 @@ async def read_body(receive: Receive, headers: Mapping[bytes, bytes], file_limit
         chunk = event.get("body", b"")
         size += len(chunk)
         if size > limit:
-            raise _too_large() if file_limit is None else file_too_large(file_limit)
+            raise _too_large(limit) if file_limit is None else file_too_large(file_limit)
         chunks.append(chunk)
         if not event.get("more_body"):
             return b"".join(chunks)
@@ -70,6 +76,13 @@ async def values_of(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, An
     return read_values(headers, body)
 
 
+async def object_of(headers: Mapping[bytes, bytes], body: bytes) -> WholeObject:
+    """The same for a body that is one JSON object."""
+    if len(body) > LARGE:
+        return await asyncio.to_thread(read_object, headers, body)
+    return read_object(headers, body)
+
+
 def read_values(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
     """The values of a body by name, whichever of the three ways it was written."""
     media_type, options = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))
@@ -77,11 +90,17 @@ def read_values(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
         return _urlencoded(body)
     if media_type == "multipart/form-data":
         return _multipart(body, options.get("boundary", ""))
-    if media_type == "application/json" or (not media_type and not body.strip()):
+    if media_type == JSON or (not media_type and not body.strip()):
         return _json(body)
-    raise UnsupportedMediaType(
-        Message("The body has a type that cannot be read here; send one of: {known}.", known=", ".join(READABLE))
-    )
+    raise _unreadable(READABLE)
+
+
+def read_object(headers: Mapping[bytes, bytes], body: bytes) -> WholeObject:
+    """The JSON object a body is."""
+    media_type, _ = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))
+    if media_type != JSON and (media_type or body.strip()):
+        raise _unreadable((JSON,))
+    return _json(body)
 
 
 def _json(body: bytes) -> dict[str, Any]:
@@ -155,6 +174,12 @@ def _filename(head: MultipartSegment) -> str | None:
     return name
 
 
+def _unreadable(known: Sequence[str]) -> UnsupportedMediaType:
+    return UnsupportedMediaType(
+        Message("The body has a type that cannot be read here; send one of: {known}.", known=", ".join(known))
+    )
+
+
 def base_name(name: str) -> str:
     """A file's name without the folders it was in."""
     return name.replace("\\", "/").rsplit("/", 1)[-1].replace("\0", "").strip()
@@ -168,5 +193,5 @@ def file_too_large(limit: int) -> TooLarge:
     return TooLarge(Message("The file is too large; at most {limit} bytes are taken.", limit=limit))
 
 
-def _too_large() -> TooLarge:
-    return TooLarge(Message("The body is too large; at most {limit} bytes are taken here.", limit=SMALL))
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(Message("The body is too large; at most {limit} bytes are taken here.", limit=limit))

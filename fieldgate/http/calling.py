@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.http.asking import Asked
+from fieldgate.http.bodies import WholeObject
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.language import Language
 from fieldgate.http.operations import Operation
@@ -28,7 +29,7 @@ class Exchange(msgspec.Struct):
     caller: Caller
     client: Client
     headers: Mapping[bytes, bytes]
-    body: msgspec.Struct | None = None
+    body: msgspec.Struct | WholeObject | None = None
 
 
 Take = Callable[[Exchange], Any]

@@ -182,7 +182,13 @@ class Endpoint:
             refuse_forgery(exchange.caller, request.headers)
         if operation.body is not None:
             file_limit = operation.file_limit(self._site.settings) if operation.file_limit else None
-            body = await bodies.read_body(request.receive, request.headers, file_limit)
+            body = await bodies.read_body(request.receive, request.headers, file_limit, operation.most_bytes)
+            if operation.takes_whole_object:
+                exchange.body = await bodies.object_of(request.headers, body)
+                # Whoever sends back the record that was read sends nothing unknown.
+                known = names(operation.body) | names(operation.of)
+                exchange.asked = _with_ignored(exchange.asked, exchange.body, known)
+                return
             values = await bodies.values_of(request.headers, body)
             exchange.asked = _with_ignored(exchange.asked, values, names(operation.body))
             exchange.body = read_fields(operation.body, values)

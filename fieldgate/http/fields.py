@@ -50,7 +50,7 @@ def read_fields(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absen
             taken[field.name] = _convert(value, field.type)
         except ValueError as error:
             said = error.args[0] if error.args else None
-            wrong[field.encode_name] = [said if isinstance(said, Message) else _expectation(field.type)]
+            wrong[field.encode_name] = [said if isinstance(said, Message) else expectation(field.type)]
     if wrong:
         raise Invalid(wrong)
     return kind(**taken)
@@ -77,7 +77,7 @@ def _member(text: str, kind: Any) -> Any:
         return msgspec.convert(text, kind, strict=False)
     except msgspec.ValidationError:
         raise ValueError(
-            Message("“{value}” cannot be taken. {expected}", value=text[:40], expected=_expectation(kind))
+            Message("“{value}” cannot be taken. {expected}", value=text[:40], expected=expectation(kind))
         ) from None
 
 
@@ -101,11 +101,15 @@ def names(kind: type[msgspec.Struct]) -> frozenset[str]:
     return frozenset(field.encode_name for field in msgspec.structs.fields(kind))
 
 
-def _expectation(kind: Any) -> Message:
+def expectation(kind: Any) -> Message:
     """What a field of this type takes, as a message."""
     length: int | None = None
+    least: float | None = None
+    most: float | None = None
     while get_origin(kind) in (Annotated, Union, UnionType):
-        length = next((extra.max_length for extra in get_args(kind) if isinstance(extra, msgspec.Meta)), None) or length
+        for limits in get_args(kind):
+            if isinstance(limits, msgspec.Meta):
+                length, least, most = limits.max_length or length, limits.ge, limits.le
         kind = next(choice for choice in get_args(kind) if choice is not NoneType)
     if get_origin(kind) is Literal:
         return Message("Choose one of: {choices}.", choices=", ".join(map(str, get_args(kind))))
@@ -114,13 +118,17 @@ def _expectation(kind: Any) -> Message:
     if kind is UploadedFile:
         return Message("Send a file.")
     if get_origin(kind) is tuple:
-        return _expectation(get_args(kind)[0])
+        return expectation(get_args(kind)[0])
     if get_origin(kind) is dict:
         return Message("Send an object.")
     if get_origin(kind) is list:
         return Message("Send a list.")
+    if kind is int and least is not None and most is not None:
+        return Message("Enter a whole number from {low} to {high}.", low=least, high=most)
     if kind is int:
         return Message("Enter a whole number.")
+    if kind is float:
+        return Message("Enter a number.")
     if kind is datetime:
         return Message("Enter a date or a time such as 2026-11-15 or 2026-11-15T08:30:00Z.")
     if length is not None:

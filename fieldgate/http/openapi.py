@@ -8,7 +8,7 @@ import msgspec
 import yaml
 
 from fieldgate import __version__
-from fieldgate.http.bodies import READABLE, UploadedFile
+from fieldgate.http.bodies import UploadedFile
 from fieldgate.http.language import Language
 from fieldgate.http.links import Link, encode, resolve
 from fieldgate.http.negotiation import Format
@@ -215,6 +215,8 @@ def _describe(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
     responses: dict[str, Any] = {str(operation.status): _success(operation, schemas)}
     if operation.method == "GET" and not operation.volatile:
         responses["304"] = {"description": "You hold this answer already.", "headers": _headers("ETag")}
+    if operation.method == "PUT":
+        responses["201"] = {**_success(operation, schemas), "headers": _headers("Location", "Fieldgate-Ignored")}
     statuses = {401, 503, *operation.refusals}
     if operation.checks_host:
         statuses.add(400)
@@ -233,7 +235,7 @@ def _describe(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
     if operation.body is not None:
         described["requestBody"] = {
             "required": True,
-            "content": {media_type: {"schema": schemas[operation.body]} for media_type in READABLE},
+            "content": {media_type: {"schema": schemas[operation.body]} for media_type in operation.readable},
         }
     return described
 

@@ -15,6 +15,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from fieldgate.http.bodies import JSON, READABLE, SMALL, WholeObject
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.language import Message
 from fieldgate.http.links import Link
@@ -38,7 +39,7 @@ class Shape(Enum):
 
 
 class Created(msgspec.Struct, frozen=True):
-    """A record that was made, and where it can be found."""
+    """A record that was made, and where it can be found: answered with 201."""
 
     record: Any
     location: Link | None = None
@@ -70,6 +71,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     media_type: str = ""
     more_types: tuple[str, ...] = ()
     schema: Mapping[str, Any] = {}
+    # Of an operation that takes a `WholeObject`: what it looks like, and how long it may be.
+    takes: Any = None
+    most_bytes: int = SMALL
     # How large a file may be, where one is taken: asked of the settings.
     file_limit: Callable[[Settings], int] | None = None
     # False: for operators and browsers, no part of the described interface.
@@ -100,7 +104,19 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def body(self) -> type[msgspec.Struct] | None:
-        return self.parameters.get("body")
+        """What a body looks like."""
+        return self.takes if self.takes_whole_object else self.parameters.get("body")
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """The media types a body can have."""
+        if self.body is None:
+            return ()
+        return (JSON,) if self.takes_whole_object else READABLE
+
+    @property
+    def takes_whole_object(self) -> bool:
+        return bool(self.parameters.get("body") == WholeObject)
 
 
 def operation(method: str, path: str, shape: Shape, **details: Any) -> Declare:
@@ -141,6 +157,11 @@ def creation(path: str, **details: Any) -> Declare:
 def change(path: str, **details: Any) -> Declare:
     """PATCH: the handler takes what shall change as its `body`, and returns the record as it is then."""
     return operation("PATCH", path, Shape.RECORD, **details)
+
+
+def replacement(path: str, **details: Any) -> Declare:
+    """PUT: the handler returns the record as it is then, in `Created` where there was none."""
+    return operation("PUT", path, Shape.RECORD, **details)
 
 
 def deletion(path: str, **details: Any) -> Declare:

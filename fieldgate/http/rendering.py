@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from fieldgate.http import answers, bodies, links, parameters
+from fieldgate.http import answers, links, parameters
 from fieldgate.http.answers import Answer
 from fieldgate.http.asking import Asked
 from fieldgate.http.calling import Exchange
@@ -69,6 +69,7 @@ class Renderer:
         if result is None:
             return Answer(operation.status, [*headers, answers.DATA_POLICY, answers.NEVER_STORE])
         next_page = previous_page = None
+        status = HTTPStatus.CREATED if isinstance(result, Created) else operation.status
         if isinstance(result, Slice):
             next_page, previous_page = neighbours(asked.address, asked.parameters, asked.page, result.count)
             prepared = envelope(result, next_page, previous_page)
@@ -83,7 +84,7 @@ class Renderer:
         body = links.resolve(prepared, asked.origin.base.encode(), asked.format_query)
         if asked.format is Format.PAGE:
             view = View(
-                operation, asked, exchange.caller, operation.status, headers, body, next_page, previous_page
+                operation, asked, exchange.caller, status, headers, body, next_page, previous_page
             )  # fmt: skip
             return self._draw(view)
         caching = answers.REVALIDATE_PRIVATELY if operation.asks_who else answers.REVALIDATE
@@ -92,7 +93,7 @@ class Renderer:
         else:
             etag = etag or answers.tag_of_body(body)
         headers += [answers.DATA_POLICY, caching, JSON]
-        return Answer(operation.status, headers, body, etag)
+        return Answer(status, headers, body, etag)
 
     def _written(
         self, operation: Operation, asked: Asked, headers: list[Header], answer: Slice[Any], etag: bytes
@@ -123,7 +124,7 @@ class Renderer:
             "name": language.say(first.title),
             "description": language.say(first.about),
             "renders": [first.media_type] if first.media_type else [offered.media_type for offered in first.formats],
-            "parses": list(bodies.READABLE) if any(operation.body for operation in self._operations) else [],
+            "parses": list(dict.fromkeys(kind for operation in self._operations for kind in operation.readable)),
         }
         complete = [
             *self._always,

@@ -19,3 +19,20 @@ def in_languages(texts: Mapping[str, str], original: str) -> list[str]:
     """The same for readers of every language, in the order of `Language`."""
     otherwise = next(filter(None, map(texts.get, (original, *FALLBACK))), "")
     return [texts.get(code) or otherwise for code in _CODES]
+
+
+def own_texts(seen: Mapping[str, str], original: str, *, english_first: bool = False) -> Texts:
+    """What a server showed in each language, without what it only fell back to.
+
+    `english_first`: where it has no translation it shows English, then French, Spanish and Arabic, as IFRC GO does;
+    else what the text was written in, as we do.
+    """
+    own = {original: seen[original]} if seen.get(original) else {}
+    for code in FALLBACK:
+        text = seen.get(code)
+        if code == original or not text or text == own.get(original):
+            continue
+        fallback = next((own[other] for other in FALLBACK if other in own and other != code), None)
+        if not (english_first and text == fallback):
+            own[code] = text
+    return own

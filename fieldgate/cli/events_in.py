@@ -1,0 +1,177 @@
+"""`fieldgate events load` and `fieldgate events sync`: events from files and from other servers."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, get_args
+
+import click
+
+from fieldgate.cli.opening import data_option, open_database, prepare, settings_for
+from fieldgate.db import Changes, Database
+from fieldgate.events.model import Code
+
+# What reads and writes events takes a while to load, and the other commands need none of it: imported where it is used.
+if TYPE_CHECKING:
+    from fieldgate.events.loading import Loose
+    from fieldgate.events.store import EventStore
+    from fieldgate.events.sync import Report
+    from fieldgate.events.writing import Failure, Written
+    from fieldgate.reference.store import ReferenceStore
+
+STEP = 100  # records between two looks at the progress bar
+
+Show = Callable[[int, int | None], None]  # how many of how many, where that is known
+
+replace_demo_option = click.option(
+    "--replace-demo", is_flag=True, help="Delete the demo events first; without it, nothing is mixed with them."
+)
+
+
+class Stores(NamedTuple):
+    database: Database
+    events: "EventStore"
+    reference: "ReferenceStore"
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option(
+    "--language",
+    type=click.Choice(get_args(Code)),
+    default="en",
+    show_default=True,
+    help="Language of texts that do not say theirs.",
+)
+@replace_demo_option
+@data_option
+def load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path | None) -> None:
+    """Write the events in FILEs: pages as the interface gives them, arrays, lines of JSON, or CSV; gzipped or not.
+
+    `-` is standard input. What is there already in the same state stays as it is, and nothing is deleted. A record
+    with a mistake is not written and told of; the others are.
+    """
+    written = asyncio.run(_load(files, language, replace_demo, data))
+    click.echo(str(written))
+    if written.failed:
+        raise SystemExit(1)
+
+
+async def _load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path | None) -> "Written":
+    from fieldgate.events import loading
+    from fieldgate.http.language import Language
+
+    async with _stores(data) as (_, store, reference):
+        await _refuse_demo(store, replace_demo)
+        with _progress() as show:
+            found = _counted((each for name in files for each in loading.records(name)), show)
+            try:
+                return await loading.load(store, reference, found, Language(language), _tell)
+            except loading.BadFile as error:
+                raise click.ClickException(str(error)) from None
+
+
+def _counted(found: Iterable["Loose"], show: Show) -> Iterator["Loose"]:
+    for count, each in enumerate(found, start=1):
+        yield each
+        if count % STEP == 0:
+            show(count, None)
+
+
+def _moment(_: click.Context, __: click.Parameter, value: str | None) -> datetime | None:
+    from fieldgate.http.fields import read_moment
+
+    try:
+        return None if value is None else read_moment(value)
+    except ValueError:
+        raise click.BadParameter(
+            f"a moment such as 2026-11-15 or 2026-11-15T08:30:00Z is needed, not {value!r}."
+        ) from None
+
+
+@click.command()
+@click.argument("base_url", metavar="BASE_URL")
+@click.option("--token", default="", help="Token of that server; with it details and hidden events are pulled too.")
+@click.option("--since", callback=_moment, metavar="MOMENT", help="Pull what changed since; else since the last time.")
+@click.option("--full", is_flag=True, help="Pull everything, whatever was pulled before.")
+@replace_demo_option
+@data_option
+def sync(base_url: str, token: str, since: datetime | None, full: bool, replace_demo: bool, data: Path | None) -> None:
+    """Pull events, countries and disaster types from another server with this interface, such as IFRC GO.
+
+    BASE_URL is its address, such as https://goadmin.ifrc.org. The first time everything is pulled, then what changed.
+    A run that was stopped is gone on with by the next. Only what that server says it has deleted is deleted.
+    """
+    if since is not None and full:
+        raise click.UsageError("--since and --full contradict each other.")
+    report = asyncio.run(_sync(base_url, token, since, full, replace_demo, data))
+    if report.went_on:
+        click.echo("went on with a run that had been stopped")
+    if report.since is not None:
+        click.echo(f"asked for what changed since {report.since:%Y-%m-%d %H:%M:%S} UTC")
+    click.echo(f"countries changed {report.countries}, disaster types changed {report.types}")
+    click.echo(str(report.events))
+    if report.events.failed:
+        raise SystemExit(1)
+
+
+async def _sync(
+    base_url: str, token: str, since: datetime | None, full: bool, replace_demo: bool, data: Path | None
+) -> "Report":
+    from fieldgate.events.far import Far, Trouble
+    from fieldgate.events.sync import Sync
+
+    async with _stores(data) as (database, store, reference):
+        await _refuse_demo(store, replace_demo)
+        try:
+            with _progress() as show:
+                async with Far(base_url, token) as far:
+                    return await Sync(far, database, store, reference, _tell, show).run(since, full=full)
+        except Trouble as error:
+            raise click.ClickException(str(error)) from None
+
+
+@asynccontextmanager
+async def _stores(data: Path | None) -> AsyncIterator[Stores]:
+    """What events are written to: the database that `--data` and the environment name."""
+    from fieldgate.events.store import EventStore
+    from fieldgate.reference.store import ReferenceStore
+
+    database = open_database(settings_for(data))
+    changes = Changes(database)
+    try:
+        await prepare(database)
+        yield Stores(database, EventStore(database, changes), ReferenceStore(database, changes))
+    finally:
+        await database.close()
+
+
+async def _refuse_demo(store: "EventStore", replace_demo: bool) -> None:
+    """Real events and made-up ones never mix: their ids would collide."""
+    if not await store.has_demo():
+        return
+    if not replace_demo:
+        raise click.ClickException("There are demo events in this database. Delete them first with --replace-demo.")
+    click.echo(f"deleted {await store.delete_demo()} demo events")
+
+
+def _tell(failure: "Failure") -> None:
+    click.echo(str(failure), err=True)
+
+
+@contextmanager
+def _progress() -> Iterator[Show]:
+    """A bar on the terminal, and nothing where standard error is none."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None  # noqa: ARG005
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+
+    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,146 @@
+"""Another server with this interface: asked patiently, in any of the four languages.
+
+async with Far("https://goadmin.ifrc.org", token) as far:
+    page = await far.page("event/", Language.FRENCH, limit=500, offset=0)
+"""
+
+import asyncio
+import random
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from types import TracebackType
+from typing import Any
+
+import httpx
+import msgspec
+
+from fieldgate import __version__
+from fieldgate.http.language import Language
+
+ROOT = "/api/v2/"
+ATTEMPTS = 8
+SHORTEST_WAIT = 0.5  # seconds before the second attempt; twice as long before each further one
+LONGEST_WAIT = 60  # seconds
+LONGEST_OBEYED = 600  # seconds of a Retry-After
+TIMEOUT = 150  # seconds; the live system takes up to two minutes for large pages
+AT_ONCE = 8  # requests
+BUSY = (408, 425, 429, 500, 502, 503, 504)
+
+
+class Trouble(Exception):
+    """The other server cannot be used, in words for the person who asked."""
+
+
+class Missing(Trouble):
+    """There is nothing at an address."""
+
+
+class FarPage(msgspec.Struct, frozen=True):
+    count: int
+    results: list[dict[str, Any]]
+    ignored: tuple[str, ...]  # parameters the server said it does not know; only ours say so
+    moment: datetime  # by the server's clock
+
+
+class Far:
+    def __init__(self, base: str, token: str = "", transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self.source = base.rstrip("/").removesuffix(ROOT.rstrip("/")).rstrip("/")
+        self.has_token = bool(token)
+        headers = {"User-Agent": f"fieldgate/{__version__}", "Accept": "application/json"}
+        if token:
+            headers["Authorization"] = f"Token {token}"
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        try:
+            self._client = httpx.AsyncClient(
+                base_url=self.source + ROOT,
+                headers=headers,
+                timeout=TIMEOUT,
+                follow_redirects=True,
+                transport=transport,
+            )
+        except httpx.InvalidURL as error:
+            raise Trouble(f"{base} is no address: {error}.") from None
+
+    async def __aenter__(self) -> "Far":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._client.aclose()
+
+    async def page(self, path: str, language: Language, **parameters: Any) -> FarPage:
+        """One page of a list."""
+        response = await self._get(path, language, parameters)
+        found = self._object(response)
+        count, results = found.get("count"), found.get("results")
+        if not isinstance(count, int) or not isinstance(results, list):
+            raise Trouble(f"{response.url} is no list of this interface.")
+        ignored = response.headers.get("Fieldgate-Ignored", "")
+        return FarPage(
+            count,
+            [each for each in results if isinstance(each, dict)],
+            tuple(name.strip() for name in ignored.split(",") if name.strip()),
+            _date(response.headers.get("Date", "")) or datetime.now(UTC),
+        )
+
+    async def record(self, path: str, language: Language) -> dict[str, Any]:
+        """One record; `Missing` where there is none."""
+        return self._object(await self._get(path, language, {}))
+
+    def _object(self, response: httpx.Response) -> dict[str, Any]:
+        try:
+            found = msgspec.json.decode(response.content)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise Trouble(f"{response.url} does not answer with JSON of this interface.")
+        return found
+
+    async def _get(self, path: str, language: Language, parameters: dict[str, Any]) -> httpx.Response:
+        """Ask, and ask again where the server is busy or out of reach, waiting longer each time."""
+        trouble = ""
+        for attempt in range(ATTEMPTS):
+            asked_to_wait = None
+            try:
+                async with self._turns:
+                    response = await self._client.get(
+                        path, params=parameters, headers={"Accept-Language": language.value}
+                    )
+            except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+                raise Trouble(f"{self.source} is no address: {error}") from None
+            except httpx.TransportError as error:
+                trouble = f"{self.source} cannot be reached: {error or type(error).__name__}"
+            else:
+                if response.status_code == httpx.codes.OK:
+                    return response
+                trouble = f"{response.url} answered {response.status_code}"
+                if response.status_code == httpx.codes.NOT_FOUND:
+                    raise Missing(f"{trouble}.")
+                if response.status_code not in BUSY:
+                    raise Trouble(f"{trouble}: {response.text[:200]}")
+                asked_to_wait = _retry_after(response.headers.get("Retry-After", ""))
+            if attempt + 1 < ATTEMPTS:
+                await asyncio.sleep(_wait(attempt, asked_to_wait))
+        raise Trouble(f"{trouble}, {ATTEMPTS} times. Run the command again later: it goes on where it stopped.")
+
+
+def _wait(attempt: int, asked: float | None) -> float:
+    if asked is not None:
+        return min(asked, LONGEST_OBEYED)
+    return min(SHORTEST_WAIT * 2.0**attempt, LONGEST_WAIT) * random.uniform(0.5, 1)  # noqa: S311 -- to spread load
+
+
+def _retry_after(text: str) -> float | None:
+    """Seconds to wait: they are told as a number, or as a moment."""
+    if text.strip().isdigit():
+        return float(text)
+    moment = _date(text)
+    return None if moment is None else max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        return parsedate_to_datetime(text).astimezone(UTC)
+    except (ValueError, TypeError):
+        return None

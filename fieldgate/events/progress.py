@@ -1,0 +1,39 @@
+"""How far a sync with another server has come, kept in the database: a run that was killed is gone on with."""
+
+from datetime import datetime
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fieldgate.db import Database
+from fieldgate.events.tables import syncs
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    source: str
+    with_token: bool
+    finished: datetime | None = None
+    began: datetime | None = None
+    since: datetime | None = None
+    is_filtered: bool = False
+    reached: int = 0
+    failed: int = 0
+
+    def goes_on(self, since: datetime | None, *, is_filtered: bool) -> bool:
+        """Whether a sync is under way that asked for the same."""
+        return self.began is not None and (self.since, self.is_filtered) == (since, is_filtered)
+
+
+async def known(database: Database, source: str, *, with_token: bool) -> Progress:
+    async with database.reading() as connection:
+        condition = (syncs.c.source == source) & (syncs.c.with_token == with_token)
+        row = (await connection.execute(select(syncs).where(condition))).mappings().first()
+    return Progress(source=source, with_token=with_token) if row is None else Progress(**row)
+
+
+async def save(connection: AsyncConnection, progress: Progress) -> None:
+    """Keep it, as part of the transaction that made the progress."""
+    condition = (syncs.c.source == progress.source) & (syncs.c.with_token == progress.with_token)
+    await connection.execute(syncs.delete().where(condition))
+    await connection.execute(syncs.insert().values(**msgspec.structs.asdict(progress)))

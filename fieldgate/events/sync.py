@@ -1,0 +1,345 @@
+"""Events pulled from another server with this interface: all of them, or what changed since the last time.
+
+    async with Far("https://goadmin.ifrc.org", token) as far:
+        report = await Sync(far, database, store, reference, tell).run()
+
+Every page is written in one transaction together with how far it went, so that whoever was killed goes on from
+there. Nothing is deleted but what the other server says it has deleted.
+"""
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from fieldgate.db import Database
+from fieldgate.events import progress
+from fieldgate.events.far import Far, FarPage, Missing
+from fieldgate.events.merging import merge_languages
+from fieldgate.events.model import LARGEST_ID, Event
+from fieldgate.events.progress import Progress
+from fieldgate.events.reading import read_event
+from fieldgate.events.store import EventStore, Writing
+from fieldgate.events.writing import Failure, Tell, Waiting, Written, write
+from fieldgate.http.language import Language
+from fieldgate.reference.directory import Directory
+from fieldgate.reference.reading import Unreadable, read_country, read_type
+from fieldgate.reference.store import ReferenceStore
+
+EVENTS, DELETED = "event/", "event/deleted/"
+COUNTRIES, TYPES = "country/", "disaster_type/"
+PAGE = 500  # records
+PAGES_AT_ONCE = 4
+MARGIN = timedelta(minutes=5)  # asked for once more: clocks differ, and what was being written then was not seen
+REREADS = 3  # of a record that changed while it was read
+
+Record = dict[str, Any]
+Spoken = dict[Language, Record]  # one record in every language
+Watch = Callable[[int, int], None]  # how many of how many
+
+
+class Report(msgspec.Struct):
+    """What a sync did."""
+
+    events: Written
+    countries: int = 0
+    types: int = 0
+    since: datetime | None = None  # only what changed since was asked for
+    went_on: bool = False  # an earlier run had begun it
+
+
+class _Page(msgspec.Struct, frozen=True):
+    offset: int
+    size: int  # records the server gave
+    count: int
+    found: dict[int, Spoken]
+    nameless: list[Record]  # without an id we can take
+
+
+def _watch_nothing(done: int, total: int) -> None:
+    """Nobody looks."""
+
+
+class Sync:
+    def __init__(
+        self,
+        far: Far,
+        database: Database,
+        store: EventStore,
+        reference: ReferenceStore,
+        tell: Tell,
+        watch: Watch = _watch_nothing,
+    ) -> None:
+        self._far = far
+        self._database = database
+        self._store = store
+        self._reference = reference
+        self._tell = tell
+        self._watch = watch
+        self._english_first = False
+
+    async def run(self, since: datetime | None = None, *, full: bool = False) -> Report:
+        """Pull everything, or what changed since a moment: the one given, or the beginning of the last whole sync."""
+        report = Report(Written())
+        first = await self._far.page(COUNTRIES, Language.ENGLISH, limit=1, who_are_you="fieldgate")
+        # Only our own servers name what they do not know; and they fall back to the original language.
+        self._english_first = "who_are_you" not in first.ignored
+        report.countries, report.types = await self._pull_reference()
+
+        state = await progress.known(self._database, self._far.source, with_token=self._far.has_token)
+        if since is None and not full and state.finished is not None:
+            since = state.finished - MARGIN
+        is_filtered = since is not None and await self._can_tell_changes(since)
+        if state.goes_on(since, is_filtered=is_filtered):
+            report.went_on = True
+        else:
+            state = msgspec.structs.replace(
+                state, began=first.moment, since=since, is_filtered=is_filtered, reached=0, failed=0
+            )
+        report.since = since if is_filtered else None
+
+        state = await self._pull_events(state, report)
+        report.events.deleted = await self._pull_deleted(since)
+        if not state.failed:  # else the next run asks for the same once more
+            state = msgspec.structs.replace(state, finished=state.began)
+        async with self._database.transaction() as connection:
+            await progress.save(connection, msgspec.structs.replace(state, began=None, reached=0, failed=0))
+        return report
+
+    async def _can_tell_changes(self, since: datetime) -> bool:
+        """Whether the server knows `updated_at__gte`: one that does not may say nothing, and give all there is."""
+        asked = {"updated_at__gte": _written(since)}
+        every, changed = await asyncio.gather(
+            self._far.page(EVENTS, Language.ENGLISH, limit=1),
+            self._far.page(EVENTS, Language.ENGLISH, limit=1, **asked),
+        )
+        return "updated_at__gte" not in changed.ignored and changed.count < every.count
+
+    # Countries and disaster types
+
+    async def _pull_reference(self) -> tuple[int, int]:
+        countries = [
+            spoken async for page in self._pages(COUNTRIES, {"mini": "true"}) for spoken in page.found.values()
+        ]
+        types = [spoken async for page in self._pages(TYPES, {}) for spoken in page.found.values()]
+        return await self._learn(countries, types)
+
+    async def _learn(self, countries: Iterable[Spoken], types: Iterable[Spoken]) -> tuple[int, int]:
+        """Take over countries and disaster types; how many changed."""
+        directory = await self._reference.directory()
+        new_countries, new_types = [], []
+        for spoken in countries:
+            seen, number = _by_code(spoken), _id(spoken)
+            with suppress(Unreadable):  # an event that needs it says what is missing
+                new_countries.append(
+                    read_country(seen, directory.countries.get(number), english_first=self._english_first)
+                )
+        for spoken in types:
+            seen, number = _by_code(spoken), _id(spoken)
+            with suppress(Unreadable):
+                new_types.append(read_type(seen, directory.types.get(number), english_first=self._english_first))
+        async with self._database.transaction() as connection:
+            return (
+                await self._reference.put_countries(connection, new_countries),
+                await self._reference.put_types(connection, new_types),
+            )
+
+    async def _learn_from(self, spoken: Iterable[Spoken]) -> Directory:
+        """The directory, with what events name and no list has, such as countries no longer in use."""
+        directory = await self._reference.directory()
+        countries: dict[int, Spoken] = defaultdict(dict)
+        types: dict[int, Spoken] = defaultdict(dict)
+        for each in spoken:
+            for language, record in each.items():
+                for country in _countries_in(record):
+                    if country.get("id") not in directory.countries:
+                        countries[country["id"]][language] = country
+                kind = record.get("dtype")
+                if isinstance(kind, dict) and isinstance(kind.get("id"), int) and kind["id"] not in directory.types:
+                    types[kind["id"]][language] = kind
+        if countries or types:
+            await self._learn(countries.values(), types.values())
+        return await self._reference.directory()
+
+    # Events
+
+    async def _pull_events(self, state: Progress, report: Report) -> Progress:
+        asked = {"updated_at__gte": _written(state.since)} if state.is_filtered and state.since else {}
+        # A list that has become shorter meanwhile has moved up: the last page is looked at once more.
+        async for page in self._pages(EVENTS, asked, max(0, state.reached - PAGE)):
+            found = page.found
+            for record in page.nameless:
+                self._tell(Failure(f"record {str(record.get('id'))[:40]!r}", "id", "A whole number is needed."))
+                report.events.failed += 1
+            if self._far.has_token:
+                details = await asyncio.gather(*(self._with_detail(spoken) for spoken in found.values()))
+                found = dict(zip(found, details, strict=True))
+            directory = await self._learn_from(found.values())
+            waiting = [self._waiting(number, spoken, directory) for number, spoken in found.items()]
+            state, written = await self._write(state, page.offset + page.size, waiting)
+            report.events.add(written)
+            self._watch(page.offset + page.size, page.count)
+        return state
+
+    async def _write(self, state: Progress, reached: int, waiting: Sequence[Waiting]) -> tuple[Progress, Written]:
+        """Write the events of a page, and with them that this was done."""
+
+        async def keep(writing: Writing, failed: int) -> None:
+            nonlocal state
+            state = msgspec.structs.replace(state, reached=reached, failed=state.failed + failed)
+            await progress.save(writing.connection, state)
+
+        written = await write(self._store, waiting, self._tell, keep)
+        return state, written
+
+    def _waiting(self, number: int, spoken: Spoken, directory: Directory) -> Waiting:
+        def read(before: Event | None) -> Event:
+            seen = {
+                language: read_event(record, directory, language, before, keeps_texts=False)
+                for language, record in spoken.items()
+            }
+            return merge_languages(seen, english_first=self._english_first)
+
+        return Waiting(number, f"event {number}", read)
+
+    async def _with_detail(self, spoken: Spoken) -> Spoken:
+        """A record of a list, and what only the record alone tells. Most of that needs no other language."""
+        path = f"{EVENTS}{_id(spoken)}/"
+        try:
+            alone = await self._far.record(path, Language.ENGLISH)
+            details = dict.fromkeys(spoken, alone)
+            if alone.get("key_figures") or alone.get("links"):
+                others = [language for language in spoken if language is not Language.ENGLISH]
+                found = await asyncio.gather(*(self._far.record(path, language) for language in others))
+                details |= dict(zip(others, found, strict=True))
+        except Missing:
+            return spoken
+        return {language: {**details[language], **record} for language, record in spoken.items()}
+
+    async def _pull_deleted(self, since: datetime | None) -> int:
+        """Delete what the other server says it has deleted, where it can say so."""
+        asked = {} if since is None else {"since": _written(since)}
+        gone: list[int] = []
+        try:
+            while True:
+                page = await self._far.page(DELETED, Language.ENGLISH, limit=PAGE, offset=len(gone), **asked)
+                numbers = [number for record in page.results if (number := _number(record)) is not None]
+                gone += numbers
+                if not numbers or len(gone) >= page.count:
+                    break
+        except Missing:
+            return 0
+        return await self._store.delete(gone) if gone else 0
+
+    # Pages
+
+    async def _pages(self, path: str, asked: Mapping[str, str], offset: int = 0) -> AsyncIterator[_Page]:
+        """All pages of a list in their order, some asked for ahead. Where the list shrinks, it is gone back as far."""
+        page = await self._page(path, asked, offset)
+        step, count = page.size, page.count
+        if not step:
+            return
+        yield page
+        following = offset + step
+        ahead: deque[asyncio.Task[_Page]] = deque()
+        try:
+            while True:
+                while following < count and len(ahead) < PAGES_AT_ONCE:
+                    ahead.append(asyncio.create_task(self._page(path, asked, following)))
+                    following += step
+                if not ahead:
+                    return
+                page = await ahead.popleft()
+                fewer, count = max(0, count - page.count), page.count
+                is_short = page.size < step and page.offset + page.size < count
+                if fewer or is_short:
+                    await _cancel(ahead)
+                    following = max(0, page.offset - fewer) if fewer else page.offset + page.size
+                if page.size and not fewer:
+                    yield page
+                elif not page.size and not fewer:
+                    return
+        finally:
+            await _cancel(ahead)
+
+    async def _page(self, path: str, asked: Mapping[str, str], offset: int) -> _Page:
+        pages = await self._in_all_languages(path, limit=PAGE, offset=offset, **asked)
+        found = _together({language: page.results for language, page in pages.items()})
+        torn = [number for number, spoken in found.items() if _is_torn(spoken)]
+        for number in torn if path == EVENTS else ():
+            found[number] = await self._read_again(number, found[number])
+        first = pages[Language.ENGLISH]
+        nameless = [record for record in first.results if _number(record) is None]
+        return _Page(offset, len(first.results), first.count, found, nameless)
+
+    async def _read_again(self, number: int, spoken: Spoken) -> Spoken:
+        """A record that was not the same in all languages, since it changed while they were asked."""
+        for _ in range(REREADS):
+            pages = await self._in_all_languages(EVENTS, id=number)
+            again = _together({language: page.results for language, page in pages.items()}).get(number)
+            if again is None:
+                break
+            spoken = again
+            if not _is_torn(spoken):
+                return spoken
+        newest = max(str(record.get("updated_at")) for record in spoken.values())
+        return {language: record for language, record in spoken.items() if str(record.get("updated_at")) == newest}
+
+    async def _in_all_languages(self, path: str, **asked: Any) -> dict[Language, FarPage]:
+        languages = tuple(Language)
+        pages = await asyncio.gather(*(self._far.page(path, language, **asked) for language in languages))
+        return dict(zip(languages, pages, strict=True))
+
+
+def _together(lists: Mapping[Language, Iterable[Record]]) -> dict[int, Spoken]:
+    """The records of the same list in several languages, by id."""
+    found: dict[int, Spoken] = {}
+    for language, results in lists.items():
+        for record in results:
+            number = _number(record)
+            if number is not None:
+                found.setdefault(number, {})[language] = record
+    return found
+
+
+def _is_torn(spoken: Spoken) -> bool:
+    return len(spoken) < len(Language) or len({str(record.get("updated_at")) for record in spoken.values()}) > 1
+
+
+def _countries_in(record: Record) -> list[Record]:
+    listed = [*_objects(record.get("countries"))]
+    for report in _objects(record.get("field_reports")):
+        listed += _objects(report.get("countries"))
+    return [country for country in listed if isinstance(country.get("id"), int)]
+
+
+def _objects(value: Any) -> list[Record]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _by_code(spoken: Spoken) -> dict[str, Record]:
+    return {language.value: record for language, record in spoken.items()}
+
+
+def _id(spoken: Spoken) -> int:
+    return int(next(iter(spoken.values()))["id"])
+
+
+def _number(record: Record) -> int | None:
+    number = record.get("id")
+    return number if isinstance(number, int) and 0 <= number <= LARGEST_ID else None
+
+
+def _written(moment: datetime) -> str:
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+async def _cancel(tasks: deque[asyncio.Task[_Page]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    tasks.clear()
