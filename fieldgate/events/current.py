@@ -130,12 +130,19 @@ class Events:
     """Finds events in the state the database is in. Every process has one."""
 
     def __init__(
-        self, store: EventStore, reference: ReferenceStore, changes: Changes, *, at_once: int = AT_ONCE
+        self,
+        store: EventStore,
+        reference: ReferenceStore,
+        changes: Changes,
+        *,
+        at_once: int = AT_ONCE,
+        tell_lag: Callable[[float], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._reference = reference
         self._changes = changes
         self._at_once = at_once
+        self._tell_lag = tell_lag
         self._view: View | None = None
         self._turn = asyncio.Lock()
         self._remaking: asyncio.Task[None] | None = None
@@ -163,11 +170,17 @@ class Events:
         if view.versions[1] != known_as:
             view = View(view.standing, view.index, directory, known_as, self._store)
         self._view = view
-        if view.standing.version >= version:
+        self._measure(is_behind=view.standing.version < version)
+        return view
+
+    def _measure(self, *, is_behind: bool) -> None:
+        if not is_behind and self._behind_since is None:
+            return
+        if not is_behind:
             self._behind_since = None
         elif self._behind_since is None:
             self._behind_since = _clock()
-        return view
+        self._tell_lag(self.lag)
 
     async def _renewed(self, view: View | None, directory: Directory, known_as: int) -> View:
         if view is None:

@@ -43,7 +43,7 @@ class Observed(Protocol):
 class Observer:
     def __init__(self, settings: Settings) -> None:
         # Imported here: the library looks once, when it is loaded, whether it shall share numbers between processes.
-        from prometheus_client import CollectorRegistry, Counter, Histogram
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
         self._writes_access = settings.access_log
         self._registry = CollectorRegistry()
@@ -55,6 +55,14 @@ class Observer:
             "Time to answer.",
             ["path"],
             buckets=_BUCKETS,
+            registry=self._registry,
+        )
+        # Set by whoever keeps a copy of data; of several processes the one that lags most is told.
+        self.lag = Gauge(
+            "fieldgate_index_lag_seconds",
+            "For how long answers have been of an earlier state of the data.",
+            ["data"],
+            multiprocess_mode="livemax",
             registry=self._registry,
         )
         self._counters: dict[tuple[str, str, int], Any] = {}
