@@ -1,54 +1,58 @@
-"""One event from what a server shows of it in several languages, telling a translation from what it falls back to."""
+"""One record from what a server shows of it in several languages, telling a translation from what it falls back to."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any
 
-import msgspec
-
-from fieldgate.events.model import Event, Texts
 from fieldgate.http.language import Language
-from fieldgate.reference.texts import own_texts
+from fieldgate.reference.texts import FALLBACK, own_texts
 
-Struct = TypeVar("Struct", bound=msgspec.Struct)
+Record = Mapping[str, Any]
+
+# The texts of an event, and of the records inside it.
+TEXTS = ("name", "summary")
+TEXTS_INSIDE = {
+    "field_reports": ("summary", "description"),
+    "key_figures": ("deck",),
+    "links": ("title", "description"),
+}
 
 
-def merge_languages(events: Mapping[Language, Event], *, english_first: bool = False) -> Event:
-    """The event with every text in the languages it exists in.
+def merge_languages(records: Mapping[Language, Record], *, english_first: bool = False) -> dict[str, Any]:
+    """The record of an event with every text as an object of the languages it exists in.
 
-    Each event is as it was read in its language. A text that is only what the server falls back to is no translation:
-    the one of the original language, or, with `english_first`, English before all others, as IFRC GO does it.
+    A text that is only what the server falls back to is no translation: the one of the original language, or, with
+    `english_first`, English before all others, as IFRC GO does it.
     """
-    return _merged({language.value: event for language, event in events.items()}, english_first=english_first)
+    seen = {language.value: record for language, record in records.items()}
+    merged = _merged(seen, TEXTS, english_first)
+    for name, texts in TEXTS_INSIDE.items():
+        if merged.get(name) and isinstance(merged[name], list):
+            lists = {code: record[name] for code, record in seen.items() if isinstance(record.get(name), list)}
+            merged[name] = _items(lists, texts, english_first)
+    return merged
 
 
-def _merged(seen: Mapping[str, Struct], *, english_first: bool) -> Struct:
-    """One struct from its versions by language; what is no text is the same in all of them."""
-    codes = list(seen)
-    first = seen[codes[0]]
-    changes: dict[str, Any] = {}
-    for field in msgspec.structs.fields(first):
-        values = [getattr(seen[code], field.name) for code in codes]
-        if field.type == Texts:
-            shown = {code: texts[code] for code, texts in zip(codes, values, strict=True) if texts.get(code)}
-            original = getattr(first, "original_language", "en")
-            changes[field.name] = own_texts(shown, original, english_first=english_first)
-        elif get_origin(field.type) is tuple and values[0] and _is_struct(get_args(field.type)[0]):
-            changes[field.name] = _items(dict(zip(codes, values, strict=True)), english_first=english_first)
-    return msgspec.structs.replace(first, **changes) if changes else first
+def _merged(seen: Mapping[str, Record], texts: Sequence[str], english_first: bool) -> dict[str, Any]:
+    """One record from its versions by language; what is no text is the same in all of them."""
+    record = dict(next(iter(seen.values())))
+    original = record.get("translation_module_original_language")
+    for name in texts:
+        shown = {code: each.get(name) for code, each in seen.items()}
+        if any(shown.values()) and all(text is None or isinstance(text, str) for text in shown.values()):
+            written_in = original if original in FALLBACK else "en"
+            record[name] = own_texts(shown, written_in, english_first=english_first)
+    return record
 
 
-def _items(seen: Mapping[str, Sequence[Any]], *, english_first: bool) -> tuple[Any, ...]:
-    """The items of a list, each from its versions by language."""
-    first, *others = seen.items()
-    by_id = {code: {item.id: item for item in items} for code, items in others}
-    return tuple(
-        _merged(
-            {first[0]: item, **{code: items[item.id] for code, items in by_id.items() if item.id in items}},
-            english_first=english_first,
-        )
-        for item in first[1]
-    )
-
-
-def _is_struct(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+def _items(lists: Mapping[str, Sequence[Any]], texts: Sequence[str], english_first: bool) -> list[Any]:
+    """The records of a list, each from its versions by language."""
+    by_id = {
+        code: {item["id"]: item for item in items if isinstance(item, dict) and isinstance(item.get("id"), int)}
+        for code, items in lists.items()
+    }
+    merged = []
+    for item in next(iter(lists.values())):
+        number = item.get("id") if isinstance(item, dict) else None
+        seen = {code: items[number] for code, items in by_id.items() if number in items}
+        merged.append(_merged(seen, texts, english_first) if seen else item)
+    return merged

@@ -57,14 +57,9 @@ def read_event(
     directory: Directory,
     language: Language = Language.ENGLISH,
     before: Event | None = None,
-    *,
-    keeps_texts: bool = True,
 ) -> Event:
-    """The event of a record, or `Unreadable` with everything that is wrong.
-
-    Without `keeps_texts` a text counts for what it is, whatever it was before: for who reads all languages.
-    """
-    reading = _Reading(directory, language, keeps_texts=keeps_texts)
+    """The event of a record, or `Unreadable` with everything that is wrong."""
+    reading = _Reading(directory, language)
     event = reading.struct(Event, _with_dates(record, before), "", before)
     if reading.problems:
         raise Unreadable(reading.problems)
@@ -105,10 +100,9 @@ class _Field(NamedTuple):
 class _Reading:
     """One record under way: what it is read with, and the problems found so far."""
 
-    def __init__(self, directory: Directory, language: Language, *, keeps_texts: bool) -> None:
+    def __init__(self, directory: Directory, language: Language) -> None:
         self.directory = directory
         self.language = language
-        self.keeps_texts = keeps_texts
         self.problems: list[tuple[str, Message]] = []
 
     def struct(self, kind: type[msgspec.Struct], record: Mapping[str, Any], path: str, before: Any) -> Any:
@@ -262,7 +256,7 @@ def _read_texts(reading: _Reading, value: Any, path: str, before: Any, original:
     if isinstance(value, Mapping):
         return _by_language(reading, value, path)
     text = _any_text(reading, value, path, None, original)
-    return _in_one_language(text, reading.language, before if before and reading.keeps_texts else {}, original)
+    return _in_one_language(text, reading.language, before or {}, original)
 
 
 def _by_language(reading: _Reading, value: Mapping[str, Any], path: str) -> Texts:

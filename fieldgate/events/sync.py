@@ -20,7 +20,7 @@ from fieldgate.db import Database
 from fieldgate.events import progress
 from fieldgate.events.far import Far, FarPage, Missing
 from fieldgate.events.merging import merge_languages
-from fieldgate.events.model import LARGEST_ID, Event
+from fieldgate.events.model import LARGEST_ID
 from fieldgate.events.progress import Progress
 from fieldgate.events.reading import read_event
 from fieldgate.events.store import EventStore, Writing
@@ -197,14 +197,8 @@ class Sync:
         return state, written
 
     def _waiting(self, number: int, spoken: Spoken, directory: Directory) -> Waiting:
-        def read(before: Event | None) -> Event:
-            seen = {
-                language: read_event(record, directory, language, before, keeps_texts=False)
-                for language, record in spoken.items()
-            }
-            return merge_languages(seen, english_first=self._english_first)
-
-        return Waiting(number, f"event {number}", read)
+        record = merge_languages(spoken, english_first=self._english_first)
+        return Waiting(number, f"event {number}", lambda before: read_event(record, directory, before=before))
 
     async def _with_detail(self, spoken: Spoken) -> Spoken:
         """A record of a list, and what only the record alone tells. Most of that needs no other language."""

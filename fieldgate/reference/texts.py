@@ -21,13 +21,14 @@ def in_languages(texts: Mapping[str, str], original: str) -> list[str]:
     return [texts.get(code) or otherwise for code in _CODES]
 
 
-def own_texts(seen: Mapping[str, str], original: str, *, english_first: bool = False) -> Texts:
+def own_texts(seen: Mapping[str, str | None], original: str, *, english_first: bool = False) -> Texts:
     """What a server showed in each language, without what it only fell back to.
 
     `english_first`: where it has no translation it shows English, then French, Spanish and Arabic, as IFRC GO does;
     else what the text was written in, as we do.
     """
-    own = {original: seen[original]} if seen.get(original) else {}
+    written = seen.get(original)
+    own = {original: written} if written else {}
     for code in FALLBACK:
         text = seen.get(code)
         if code == original or not text or text == own.get(original):

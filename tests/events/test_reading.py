@@ -50,11 +50,8 @@ def in_all_languages(event: Event, make: Any) -> list[dict[str, Any]]:
 @given(detailed)
 def test_our_own_records_in_four_languages_make_the_same_event(event: Event) -> None:
     """As far as they carry it: read, merged and shown again, both kinds of record are the same in every language."""
-    seen = {}
-    for language in Language:
-        record = {**shown(event, language, detail_document), **shown(event, language)}
-        seen[language] = read_event(record, DIRECTORY, language)
-    merged = merge_languages(seen)
+    seen = {lang: {**shown(event, lang, detail_document), **shown(event, lang)} for lang in Language}
+    merged = read_event(merge_languages(seen), DIRECTORY)
     assert in_all_languages(merged, document) == in_all_languages(event, document)
     assert in_all_languages(merged, detail_document) == in_all_languages(event, detail_document)
     assert merged.visibility == event.visibility
@@ -64,8 +61,8 @@ def test_our_own_records_in_four_languages_make_the_same_event(event: Event) -> 
 
 @given(detailed)
 def test_the_record_of_one_event_alone_carries_what_it_shows(event: Event) -> None:
-    seen = {language: read_event(shown(event, language, detail_document), DIRECTORY, language) for language in Language}
-    merged = merge_languages(seen)
+    seen = {language: shown(event, language, detail_document) for language in Language}
+    merged = read_event(merge_languages(seen), DIRECTORY)
     assert in_all_languages(merged, detail_document) == in_all_languages(event, detail_document)
     for language in Language:
         kept = read_event(shown(event, language, detail_document), DIRECTORY, language, event)
@@ -167,9 +164,13 @@ def test_a_translation_is_told_from_a_fallback(own: dict[str, str], original: st
     seen = {}
     for language in Language:
         text = next(own[code] for code in (language.value, *order) if code in own)
-        record = {**MINIMAL, "name": text, "translation_module_original_language": original}
-        seen[language] = read_event(record, DIRECTORY, language)
-    assert merge_languages(seen, english_first=english_first).name == own
+        seen[language] = {**MINIMAL, "name": text, "translation_module_original_language": original}
+    assert merge_languages(seen, english_first=english_first)["name"] == own
+
+
+def test_what_is_no_text_is_left_for_the_reader_to_refuse() -> None:
+    odd = {**MINIMAL, "name": 5, "links": [5, {"title": "x"}], "field_reports": 7}
+    assert merge_languages(dict.fromkeys(Language, odd)) == odd
 
 
 WHOLE = "Enter a whole number from 0 to 9007199254740992."
