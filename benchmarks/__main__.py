@@ -1,11 +1,9 @@
 """`python -m benchmarks`: us, the peer and the floor at the same work, side by side."""
 
 import signal
-import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 
 import click
 from rich.console import Console
@@ -16,12 +14,13 @@ from benchmarks.event_data import export
 from benchmarks.exports import FORMATS, Export, download
 from benchmarks.load import require_wrk
 from benchmarks.machine import this_machine
-from benchmarks.processes import two_cores
+from benchmarks.processes import leave, two_cores
 from benchmarks.report import exports_table_of, report_of, table_of, write
 from benchmarks.rounds import Outcome, measure
 from benchmarks.work import WORKS
 
 RESULTS = Path(__file__).parent / "results" / "latest.json"
+DOWNLOADS = 3  # of each file
 
 
 @click.command()
@@ -39,7 +38,7 @@ RESULTS = Path(__file__).parent / "results" / "latest.json"
 )
 def main(rounds: int, seconds: int, quick: bool, only: str, events: int, peer_server: str) -> None:
     """Measure Fieldgate next to a Django REST framework peer and to the floor of its own server."""
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, leave)
     if quick:
         rounds, seconds = 1, 1
     chosen = [work for work in WORKS if only in work.name]
@@ -73,18 +72,13 @@ def main(rounds: int, seconds: int, quick: bool, only: str, events: int, peer_se
             agreed_answer(work, ours, peer)
         for kind in FORMATS if not only else ():
             status.update(f"all events as {kind}")
-            exports.append(download(ours, kind, events=len(listed), rounds=rounds))
+            exports.append(download(ours, kind, events=len(listed), times=min(rounds, DOWNLOADS)))
     report = report_of(outcomes, exports, this_machine(), peer_server=peer_server, events=events)
     write(report, RESULTS)
     console.print(table_of(report))
     if exports:
         console.print(exports_table_of(report))
     console.print(f"All of it is in {RESULTS.relative_to(Path.cwd())}")
-
-
-def _leave(_signal: int, _frame: FrameType | None) -> None:
-    """Being told to end unwinds the stack, and so stops every server, like Ctrl-C does."""
-    sys.exit(1)
 
 
 if __name__ == "__main__":

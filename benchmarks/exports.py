@@ -26,15 +26,14 @@ class Export(msgspec.Struct, frozen=True):
         return self.bytes / 1_000_000
 
 
-def download(contender: Contender, kind: str, *, events: int, rounds: int) -> Export:
+def download(contender: Contender, kind: str, *, events: int, times: int) -> Export:
     """Fetch the file again and again, and throw it away."""
-    lengths, seconds = set(), []
-    for _ in range(rounds):
+    length, seconds = 0, []
+    for _ in range(times):
         began = time.perf_counter()
         length = _fetch(contender.port, f"/api/v2/event/export/?format={kind}")
         seconds.append(time.perf_counter() - began)
-        lengths.add(length)
-    return Export(kind, events, max(lengths), seconds)
+    return Export(kind, events, length, seconds)
 
 
 def _fetch(port: int, path: str) -> int:

@@ -1,7 +1,7 @@
 """The figures for people, as a table, and for programs, as a file."""
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -102,11 +102,11 @@ def table_of(report: Report) -> Table:
     for each in report.summaries:
         table.add_row(
             each.work,
-            _cell(each.ours, "{:.0f}"),
-            _cell(each.peer, "{:.0f}"),
-            _cell(each.floor, "{:.0f}"),
-            _cell(each.times_the_peer, "{:.1f}"),
-            _cell(each.share_of_floor, "{:.0%}"),
+            _cell(each.ours, _rate),
+            _cell(each.peer, _rate),
+            _cell(each.floor, _rate),
+            _cell(each.times_the_peer, "{:.1f}".format),
+            _cell(each.share_of_floor, "{:.0%}".format),
         )
     return table
 
@@ -121,16 +121,20 @@ def exports_table_of(report: Report) -> Table:
         table.add_row(
             each.format,
             f"{each.megabytes:.1f}",
-            _cell(Spread.of(each.seconds), "{:.2f}"),
-            _cell(Spread.of(each.megabytes / seconds for seconds in each.seconds), "{:.1f}"),
-            _cell(Spread.of(each.events / seconds for seconds in each.seconds), "{:.0f}"),
+            _cell(Spread.of(each.seconds), "{:.2f}".format),
+            _cell(Spread.of(each.megabytes / seconds for seconds in each.seconds), "{:.1f}".format),
+            _cell(Spread.of(each.events / seconds for seconds in each.seconds), "{:.0f}".format),
         )
     return table
 
 
-def _cell(spread: Spread, form: str) -> str:
-    median, lowest, highest = (form.format(figure) for figure in (spread.median, spread.lowest, spread.highest))
+def _cell(spread: Spread, form: Callable[[float], str]) -> str:
+    median, lowest, highest = (form(figure) for figure in (spread.median, spread.lowest, spread.highest))
     return f"[bold]{median}[/]\n[dim]{lowest}..{highest}[/]"
+
+
+def _rate(figure: float) -> str:
+    return f"{figure:.0f}" if figure >= 100 else f"{figure:.1f}"
 
 
 def _rates(samples: Sequence[Sample]) -> Spread:

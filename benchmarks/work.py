@@ -28,7 +28,7 @@ class Work:
     script: Path | None = None
     walk: Walk | None = None
     paths: Sequence[str] = ()
-    connections: int = 32
+    connections: int = 32  # fewer where an answer takes long: a round then leaves less unanswered
     least_seconds: int = 1  # of a round: what takes long needs long ones
 
     def headers_for(self, token: str) -> dict[str, str]:
@@ -59,9 +59,9 @@ WORKS = (
         script=HERE / "fresh_urls.lua",
     ),
     Work(name="50 events, warm", path=EVENTS),
-    Work(name="50 events, cold", walk=pages(50)),
-    Work(name="50 events of some regions and countries, cold", walk=filtered_pages(50)),
-    Work(name="1000 events, cold", walk=pages(1000), connections=4, least_seconds=4),
+    Work(name="50 events, cold", walk=pages(50), connections=8),
+    Work(name="50 events of some regions and countries, cold", walk=filtered_pages(50), connections=8),
+    Work(name="1000 events, cold", walk=pages(1000), connections=2, least_seconds=4),
     Work(name="one event, cold", walk=single_events),
-    Work(name="50 events as CSV, cold", walk=pages(50, "format=csv&"), headers={"Accept": "text/csv"}),
+    Work(name="50 events as CSV, cold", walk=pages(50, "format=csv&"), headers={"Accept": "text/csv"}, connections=8),
 )

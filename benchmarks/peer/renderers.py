@@ -12,7 +12,7 @@ class CSVRenderer(BaseRenderer):
     media_type = "text/csv"
     format = "csv"
 
-    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:
+    def render(self, data: Any, _media_type: str | None = None, _context: Any = None) -> bytes:
         """The records, with their keys in the order of the alphabet as the header."""
         records = data["results"]
         text = io.StringIO(newline="")
