@@ -1,7 +1,9 @@
 """Whether an answer is right. Figures of a server that answers something else are worth nothing."""
 
+import csv
+import io
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import click
 import msgspec
@@ -12,6 +14,7 @@ from benchmarks.work import Work
 
 # Lists in which order means nothing.
 SETS = {"implied", "contradictory"}
+COMPARED = 4  # paths of a walk, besides its first
 
 
 class WrongAnswer(click.ClickException):
@@ -19,12 +22,18 @@ class WrongAnswer(click.ClickException):
 
 
 def agreed_answer(work: Work, ours: Contender, peer: Contender) -> Answer:
-    """What we answered, after the peer was found to say the same."""
+    """What we answered, after the peer was found to say the same, on some paths of a walk too."""
+    for path in work.paths[1 :: max(1, len(work.paths) // COMPARED)]:
+        _agreed(work.at(path), ours, peer)
+    return _agreed(work, ours, peer)
+
+
+def _agreed(work: Work, ours: Contender, peer: Contender) -> Answer:
     our_answer = _accepted(work, ours)
     peer_answer = _accepted(work, peer)
     if _meaning(our_answer) != _meaning(peer_answer):
         raise WrongAnswer(
-            f"{work.name}: we and the peer do not say the same.\n"
+            f"{work.name}: we and the peer do not say the same to {work.path}\n"
             f"ours: {our_answer.body.decode()}\npeer: {peer_answer.body.decode()}"
         )
     return our_answer
@@ -49,15 +58,19 @@ def _header_names(answer: Answer) -> list[str]:
 
 
 def _meaning(answer: Answer) -> Any:
-    return _comparable(msgspec.json.decode(answer.body)) if answer.body else None
+    if dict(answer.headers)["content-type"].startswith("text/csv"):
+        return list(csv.reader(io.StringIO(answer.body.decode(), newline="")))
+    return comparable(msgspec.json.decode(answer.body)) if answer.body else None
 
 
-def _comparable(value: Any) -> Any:
-    """The value with links cut to their path and query, since each contender has its own port, and sets sorted."""
+def comparable(value: Any) -> Any:
+    """The value with its links cut to what they ask for, since each contender has its own port, and sets sorted."""
     if isinstance(value, dict):
-        return {key: sorted(_comparable(inner)) if key in SETS else _comparable(inner) for key, inner in value.items()}
+        return {key: sorted(comparable(inner)) if key in SETS else comparable(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_comparable(inner) for inner in value]
+        return [comparable(inner) for inner in value]
     if isinstance(value, str) and value.startswith("http://127.0.0.1:"):
-        return urlsplit(value)._replace(scheme="", netloc="").geturl()
+        link = urlsplit(value)
+        # One says that a page is the first, the other says nothing.
+        return link.path, sorted(pair for pair in parse_qsl(link.query) if pair != ("offset", "0"))
     return value

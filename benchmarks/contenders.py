@@ -34,6 +34,8 @@ PEER_SERVERS = {
     ),
 }  # fmt: skip
 
+FILL_PATIENCE = 600  # seconds
+
 
 @dataclass(frozen=True)
 class Contender:
@@ -44,28 +46,36 @@ class Contender:
     token: str
 
 
+# A quarter of what we keep by default: a walk around all events is then longer than the memory for answers, and comes
+# back to an answer only when it was let go. With more, one event alone would soon be warm.
+KEPT_ANSWERS = "16MiB"
+
+
 @contextmanager
-def fieldgate(folder: Path, core: int) -> Iterator[Contender]:
-    """Us, installed next to the running interpreter, with one user and one token."""
+def fieldgate(folder: Path, core: int, events: int) -> Iterator[Contender]:
+    """Us, installed next to the running interpreter, with one user, one token and so many demo events."""
     program = str(Path(sys.executable).with_name("fieldgate"))
-    data = ("--data", str(folder / "fieldgate"))
+    data = ("--data", str(folder))
+    output_of([program, "events", "demo", str(events), *data], patience=FILL_PATIENCE)
     output_of([program, "user", "create", "bench", "--password-stdin", *data], given=secrets.token_urlsafe() + "\n")
     token = output_of([program, "token", "create", "bench", *data])
     port = free_port()
     command = [program, "serve", "--host", "127.0.0.1", "--port", str(port), *data, "--workers", "1"]
-    with serving(command, port=port, core=core, environment={}):
+    with serving(command, port=port, core=core, environment={"FIELDGATE_KEPT_ANSWERS": KEPT_ANSWERS}):
         yield Contender("fieldgate", port, token)
 
 
 @contextmanager
-def peer(folder: Path, core: int, server: str) -> Iterator[Contender]:
-    """The peer, in its own environment, with one user and one token."""
+def peer(folder: Path, core: int, server: str, events: Path) -> Iterator[Contender]:
+    """The peer, in its own environment, with one user, one token and the events of a file."""
     python = str(peer_environment.ready())
     environment = {
         "DJANGO_SETTINGS_MODULE": "benchmarks.peer.settings",
         "PEER_DATABASE": str(folder / "peer.sqlite3"),
     }
-    token = output_of([python, "-m", "benchmarks.peer.prepare"], environment=environment)
+    token = output_of(
+        [python, "-m", "benchmarks.peer.prepare", str(events)], environment=environment, patience=FILL_PATIENCE
+    )
     port = free_port()
     command = [python, "-m", *(part.format(port=port) for part in PEER_SERVERS[server])]
     with serving(command, port=port, core=core, environment=environment):

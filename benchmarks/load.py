@@ -14,7 +14,6 @@ from benchmarks.contenders import Contender
 from benchmarks.processes import CHECKOUT
 from benchmarks.work import Work
 
-CONNECTIONS = 32
 ANSWER_PATIENCE = 10  # seconds one answer may take
 EXTRA_PATIENCE = 30  # seconds wrk may take beyond the round itself
 
@@ -44,17 +43,19 @@ def require_wrk() -> None:
         raise click.ClickException("Without wrk there is no load, and nothing to measure.")
 
 
-def put_load(work: Work, contender: Contender, *, seconds: int, core: int) -> Sample:
-    """Keep one contender busy with the work for so many seconds."""
+def put_load(work: Work, contender: Contender, *, seconds: int, core: int, start: int = 0) -> Sample:
+    """Keep one contender busy with the work for so many seconds; a walk begins at its path number `start`."""
     headers = [f"--header={name}: {value}" for name, value in work.headers_for(contender.token).items()]
     command = [
-        "wrk", "--threads", "1", "--connections", str(CONNECTIONS), "--duration", f"{seconds}s",
+        "wrk", "--threads", "1", "--connections", str(work.connections), "--duration", f"{seconds}s",
         "--timeout", f"{ANSWER_PATIENCE}s", "--script", str(_SCRIPT), *headers,
         f"http://127.0.0.1:{contender.port}{work.path}",
     ]  # fmt: skip
-    with tempfile.NamedTemporaryFile() as body:
+    with tempfile.NamedTemporaryFile() as body, tempfile.NamedTemporaryFile("w") as paths:
         body.write(work.body)
         body.flush()
+        paths.writelines(f"{path}\n" for path in work.paths)
+        paths.flush()
         finished = subprocess.run(
             command,
             env={
@@ -62,6 +63,8 @@ def put_load(work: Work, contender: Contender, *, seconds: int, core: int) -> Sa
                 "WORK_METHOD": work.method,
                 "WORK_BODY": body.name,
                 "WORK_SCRIPT": str(work.script or ""),
+                "WORK_PATHS": paths.name,
+                "WORK_START": str(start),
             },
             stdout=subprocess.PIPE,
             timeout=seconds + EXTRA_PATIENCE,

@@ -4,11 +4,13 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from types import FrameType
 
 import click
 
@@ -26,12 +28,25 @@ def free_port() -> int:
         return port
 
 
+def leave(_signal: int, _frame: FrameType | None) -> None:
+    """Being told to end unwinds the stack, and so stops every server, like Ctrl-C does."""
+    sys.exit(1)
+
+
+def two_cores() -> tuple[int, int]:
+    """One core for the servers and another for the load, so that neither takes time from the other."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        raise click.ClickException("Two processor cores are needed: one for the servers and one for the load.")
+    return cores[0], cores[1]
+
+
 @contextmanager
-def serving(command: Sequence[str], *, port: int, core: int | None, environment: Mapping[str, str]) -> Iterator[None]:
+def serving(command: Sequence[str], *, port: int, core: int | None, environment: Mapping[str, str]) -> Iterator[int]:
     """Run a server, on one core if it is named, for as long as the block lasts, beginning once it accepts connections.
 
     It gets a session of its own, so that Ctrl-C reaches the rig alone and the server is stopped in good order.
-    Its output goes nowhere: a log that has to be stored would be measured too.
+    Told is its process id. Its output goes nowhere: a log that has to be stored would be measured too.
     """
     process = subprocess.Popen(
         command,
@@ -45,12 +60,18 @@ def serving(command: Sequence[str], *, port: int, core: int | None, environment:
     )
     try:
         _wait_until_listening(process, port, command)
-        yield
+        yield process.pid
     finally:
         _stop(process)
 
 
-def output_of(command: Sequence[str], *, environment: Mapping[str, str] | None = None, given: str = "") -> str:
+def output_of(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    given: str = "",
+    patience: int = START_PATIENCE,
+) -> str:
     """What a short command prints; it must succeed."""
     try:
         finished = subprocess.run(
@@ -60,11 +81,13 @@ def output_of(command: Sequence[str], *, environment: Mapping[str, str] | None =
             input=given,
             capture_output=True,
             text=True,
-            timeout=START_PATIENCE,
+            timeout=patience,
             check=True,
         )
     except subprocess.CalledProcessError as failed:
         raise click.ClickException(f"{_readable(command)} failed:\n{failed.stderr}") from failed
+    except subprocess.TimeoutExpired as late:
+        raise click.ClickException(f"{_readable(command)} did not end within {patience} s.") from late
     return finished.stdout.strip()
 
 

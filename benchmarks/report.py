@@ -1,7 +1,7 @@
 """The figures for people, as a table, and for programs, as a file."""
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -10,7 +10,8 @@ import msgspec
 from rich import box
 from rich.table import Table
 
-from benchmarks.load import CONNECTIONS, Sample
+from benchmarks.exports import Export
+from benchmarks.load import Sample
 from benchmarks.machine import Machine
 from benchmarks.rounds import Outcome
 
@@ -60,25 +61,27 @@ class Report(msgspec.Struct, frozen=True):
     taken_at: datetime
     machine: Machine
     peer_server: str
-    connections: int
-    seconds: int
+    events: int
     summaries: list[Summary]
     outcomes: list[Outcome]
+    exports: list[Export]
 
 
-def report_of(outcomes: list[Outcome], machine: Machine, *, peer_server: str, seconds: int) -> Report:
+def report_of(
+    outcomes: list[Outcome], exports: list[Export], machine: Machine, *, peer_server: str, events: int
+) -> Report:
     return Report(
         taken_at=datetime.now(UTC),
         machine=machine,
         peer_server=peer_server,
-        connections=CONNECTIONS,
-        seconds=seconds,
+        events=events,
         summaries=[Summary.of(outcome) for outcome in outcomes],
         outcomes=outcomes,
+        exports=exports,
     )
 
 
-def write(report: Report, file: Path) -> None:
+def write(report: msgspec.Struct, file: Path) -> None:
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
 
@@ -99,18 +102,39 @@ def table_of(report: Report) -> Table:
     for each in report.summaries:
         table.add_row(
             each.work,
-            _cell(each.ours, "{:.0f}"),
-            _cell(each.peer, "{:.0f}"),
-            _cell(each.floor, "{:.0f}"),
-            _cell(each.times_the_peer, "{:.1f}"),
-            _cell(each.share_of_floor, "{:.0%}"),
+            _cell(each.ours, _rate),
+            _cell(each.peer, _rate),
+            _cell(each.floor, _rate),
+            _cell(each.times_the_peer, "{:.1f}".format),
+            _cell(each.share_of_floor, "{:.0%}".format),
         )
     return table
 
 
-def _cell(spread: Spread, form: str) -> str:
-    median, lowest, highest = (form.format(figure) for figure in (spread.median, spread.lowest, spread.highest))
+def exports_table_of(report: Report) -> Table:
+    """How fast all events come as one file, at the median and in the slowest and the fastest download."""
+    table = Table(title="All public events as one file, ours", box=box.HORIZONTALS, show_lines=True, pad_edge=False)
+    table.add_column("file")
+    for heading in ("MB", "seconds", "MB/s", "events/s"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each in report.exports:
+        table.add_row(
+            each.format,
+            f"{each.megabytes:.1f}",
+            _cell(Spread.of(each.seconds), "{:.2f}".format),
+            _cell(Spread.of(each.megabytes / seconds for seconds in each.seconds), "{:.1f}".format),
+            _cell(Spread.of(each.events / seconds for seconds in each.seconds), "{:.0f}".format),
+        )
+    return table
+
+
+def _cell(spread: Spread, form: Callable[[float], str]) -> str:
+    median, lowest, highest = (form(figure) for figure in (spread.median, spread.lowest, spread.highest))
     return f"[bold]{median}[/]\n[dim]{lowest}..{highest}[/]"
+
+
+def _rate(figure: float) -> str:
+    return f"{figure:.0f}" if figure >= 100 else f"{figure:.1f}"
 
 
 def _rates(samples: Sequence[Sample]) -> Spread:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from benchmarks.contenders import Contender
+from benchmarks.exchange import ask
 from benchmarks.load import Sample, put_load
 from benchmarks.work import Work
 
@@ -15,6 +16,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """All samples of one work, in the order of the rounds."""
 
     work: str
+    connections: int
+    seconds: int
     ours: list[Sample]
     peer: list[Sample]
     floor: list[Sample]
@@ -30,12 +33,22 @@ def measure(
     tell: Callable[[str], None],
 ) -> Outcome:
     """Load us, the peer and the floor in turn, one at a time, again and again."""
+    for_one = max(seconds, work.least_seconds)
+    reached = dict.fromkeys(contenders, 0)  # how far each has come on the work's walk
+
+    def load(contender: Contender, length: int) -> Sample:
+        sample = put_load(work, contender, seconds=length, core=core, start=reached[contender])
+        reached[contender] += sample.requests + work.connections
+        # What the load left unanswered is done before another contender has its turn: they share the core.
+        ask(work, contender.port, contender.token)
+        return sample
+
     for contender in contenders:
         tell(f"{work.name}: warming up {contender.name}")
-        put_load(work, contender, seconds=WARM_UP, core=core)
+        load(contender, WARM_UP)
     samples: tuple[list[Sample], list[Sample], list[Sample]] = ([], [], [])
     for number in range(1, rounds + 1):
         for contender, taken in zip(contenders, samples, strict=True):
             tell(f"{work.name}: round {number} of {rounds}, {contender.name}")
-            taken.append(put_load(work, contender, seconds=seconds, core=core))
-    return Outcome(work.name, *samples)
+            taken.append(load(contender, for_one))
+    return Outcome(work.name, work.connections, for_one, *samples)

@@ -21,6 +21,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "rest_framework",
     "rest_framework.authtoken",
+    "benchmarks.peer",
 ]
 
 # No sessions, no CSRF, no messages: tokens are the only way in.

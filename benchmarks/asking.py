@@ -1,0 +1,55 @@
+"""One connection, one request at a time, with as little between us and the server as Python allows."""
+
+import socket
+import time
+
+import click
+
+PATIENCE = 600  # seconds
+BUFFER = 1024 * 1024  # bytes
+
+
+class Asking:
+    """Asks a server for pages, and tells how long each took."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.seconds = 0.0  # that the last answer took
+
+    def get(self, path: str) -> bytes:
+        """The body of the answer, which must be 200."""
+        request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n".encode()
+        began = time.perf_counter()
+        self._socket.sendall(request)
+        head, length, parts = self._head()
+        missing = length - sum(map(len, parts))
+        while missing > 0:
+            part = self._received()
+            parts.append(part)
+            missing -= len(part)
+        self.seconds = time.perf_counter() - began
+        body = b"".join(parts)
+        if not head.startswith(b"HTTP/1.1 200 "):
+            raise click.ClickException(f"{path} was answered {head[:100].decode()}: {body[:300].decode()}")
+        return body
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _head(self) -> tuple[bytes, int, list[bytes]]:
+        """The head, the length it promises, and what came of the body already."""
+        received = b""
+        while b"\r\n\r\n" not in received:
+            received += self._received()
+        head, _, rest = received.partition(b"\r\n\r\n")
+        for line in head.lower().split(b"\r\n"):
+            if line.startswith(b"content-length:"):
+                return head, int(line.partition(b":")[2]), [rest]
+        raise click.ClickException(f"An answer did not tell its length:\n{head.decode()}")
+
+    def _received(self) -> bytes:
+        part = self._socket.recv(BUFFER)
+        if not part:
+            raise click.ClickException("The server closed the connection.")
+        return part

@@ -1,0 +1,59 @@
+"""The events of the measurement: made up by our generator, and handed to the peer as the public sees them."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from fieldgate.db import Changes, Database
+from fieldgate.events.demo import demo_events
+from fieldgate.events.documents import Reader, detail_document, document
+from fieldgate.events.model import PUBLIC, Event
+from fieldgate.events.sight import EVERYBODY
+from fieldgate.http.language import Language
+from fieldgate.reference.directory import Directory
+from fieldgate.reference.store import ReferenceStore
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """What walks over the list need to know of an event."""
+
+    id: int
+    countries: frozenset[int]
+    regions: frozenset[int]
+
+
+class _Both(msgspec.Struct):
+    """A line of the file: the record of an event in lists, and the one it has alone."""
+
+    listed: msgspec.Raw
+    alone: msgspec.Raw
+
+
+def export(data: Path, count: int, file: Path) -> list[Listed]:
+    """Write the records of all demo events in public lists, for the peer to load; the newest is told first."""
+    directory = asyncio.run(_directory(data))
+    reader = Reader(directory, Language.ENGLISH)
+    listed = []
+    with file.open("wb") as lines:
+        for event in _public(count, directory):
+            records = [msgspec.Raw(reader.read(made, EVERYBODY)) for made in (document(event), detail_document(event))]
+            lines.write(msgspec.json.encode(_Both(*records)) + b"\n")
+            regions = {directory.countries[each].region for each in event.countries}
+            listed.append(Listed(event.id, frozenset(event.countries), frozenset(regions - {None})))  # type: ignore[arg-type]
+    return listed[::-1]
+
+
+def _public(count: int, directory: Directory) -> Iterator[Event]:
+    for event in demo_events(count, directory):
+        if event.visibility == PUBLIC and event.parent_event is None:
+            yield event
+
+
+async def _directory(data: Path) -> Directory:
+    database = Database(f"sqlite:///{data / 'fieldgate.db'}")
+    try:
+        return await ReferenceStore(database, Changes(database)).directory()
+    finally:
+        await database.close()

@@ -1,0 +1,27 @@
+"""What processes take of the memory, as the kernel counts it."""
+
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+def family(pid: int) -> list[int]:
+    """A process and all that descend from it."""
+    found = [pid]
+    for each in found:
+        for thread in (PROC / str(each) / "task").iterdir():
+            found += map(int, (thread / "children").read_text().split())
+    return found
+
+
+def resident(pid: int) -> int:
+    """Bytes of a process in memory."""
+    for line in (PROC / str(pid) / "status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def largest(pid: int) -> int:
+    """Bytes of the largest process of a family: of a server, the one that answers."""
+    return max(map(resident, family(pid)))

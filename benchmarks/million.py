@@ -1,0 +1,191 @@
+"""`python -m benchmarks.million`: what a page costs among a million events, at the top and at the very end."""
+
+import os
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from random import Random
+
+import click
+import msgspec
+from rich.console import Console
+
+from benchmarks.asking import Asking
+from benchmarks.machine import this_machine
+from benchmarks.memory import largest
+from benchmarks.million_report import Cost, Instance, Report, Stretch, Walk, tables_of
+from benchmarks.processes import free_port, leave, output_of, serving, two_cores
+from benchmarks.report import write
+from benchmarks.walks import EVENTS
+from fieldgate.events.demo import PRONE
+
+RESULTS = Path(__file__).parent / "results" / "million.json"
+PROGRAM = str(Path(sys.executable).with_name("fieldgate"))
+
+PAGE = 50
+LONG_PAGE = 1000
+STRETCH = 100  # long pages whose time is told together
+FROM_END = 1000  # where deep pages are: so many events before the last
+FILL_PATIENCE = 2 * 60 * 60  # seconds
+
+
+class _Head(msgspec.Struct):
+    count: int
+
+
+class _Numbered(msgspec.Struct):
+    id: int
+
+
+class _Page(msgspec.Struct):
+    next: str | None
+    results: list[_Numbered]
+
+
+Filters = Callable[[int], str]  # the filter of the n-th request
+
+
+def works(countries: Sequence[int]) -> dict[str, Filters]:
+    """The filters to ask with, made of countries that are struck often."""
+
+    def other_countries(number: int) -> str:
+        return f"countries__in={_joined(Random(number).sample(countries, 5))}&"
+
+    def other_regions_and_countries(number: int) -> str:
+        random = Random(number)
+        regions = _joined(random.sample(range(5), 3))
+        return f"regions__in={regions}&countries__in={_joined(random.sample(countries, 12))}&"
+
+    return {
+        "no filter": lambda _: "",
+        "regions__in, another page each time": lambda _: "regions__in=0,2&",
+        "countries__in, another page each time": lambda _: f"countries__in={_joined(countries[:5])}&",
+        "countries__in, another filter each time": other_countries,
+        "regions__in and countries__in, another filter each time": other_regions_and_countries,
+    }
+
+
+def struck_often(asking: Asking) -> list[int]:
+    """The ids of countries of which every list of demo events has many."""
+    return [
+        msgspec.json.decode(asking.get(f"/api/v2/country/?iso3={iso3}"), type=_Page).results[0].id
+        for iso3 in PRONE.split()
+    ]
+
+
+def _joined(numbers: Sequence[int]) -> str:
+    return ",".join(map(str, sorted(numbers)))
+
+
+@click.command()
+@click.argument("events", metavar="[N]", default=1_000_000, type=click.IntRange(2000, 10_000_000))
+@click.option("--small", default=10_000, show_default=True, type=click.IntRange(2000), help="Events to compare with.")
+@click.option("--requests", default=200, show_default=True, type=click.IntRange(5, 400), help="For each median.")
+def main(events: int, small: int, requests: int) -> None:
+    """Measure Fieldgate with N events, a million unless told otherwise, beside an instance with few."""
+    signal.signal(signal.SIGTERM, leave)
+    server_core, own_core = two_cores()
+    console = Console()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmarks-")))
+        status = stack.enter_context(console.status("starting"))
+        status.update(f"making {small:,} and {events:,} events")
+        few = stack.enter_context(instance(folder / "small", small, server_core))
+        many = stack.enter_context(instance(folder / "large", events, server_core))
+        os.sched_setaffinity(0, {own_core})
+        costs = []
+        for work, filters in works(struck_often(few.asking)).items():
+            status.update(f"pages: {work}")
+            costs.append(cost(work, filters, few, many, requests))
+        small_facts, large_facts = settled(few), settled(many)
+        status.update("walking over all events")
+        report = Report(this_machine(), small_facts, large_facts, costs, walk(many), largest(many.pid))
+    write(report, RESULTS)
+    for table in tables_of(report):
+        console.print(table)
+    console.print(f"All of it is in {RESULTS.relative_to(Path.cwd())}")
+
+
+class Running(msgspec.Struct, frozen=True):
+    """An instance that is up."""
+
+    facts: Instance
+    pid: int
+    asking: Asking
+
+
+@contextmanager
+def instance(data: Path, events: int, core: int) -> Iterator[Running]:
+    """Fieldgate with so many demo events, on one core."""
+    began = time.perf_counter()
+    output_of([PROGRAM, "events", "demo", str(events), "--data", str(data)], patience=FILL_PATIENCE)
+    loaded = time.perf_counter() - began
+    size = sum(file.stat().st_size for file in data.rglob("*") if file.is_file())
+    port = free_port()
+    command = [PROGRAM, "serve", "--host", "127.0.0.1", "--port", str(port), "--data", str(data), "--workers", "1"]
+    began = time.perf_counter()
+    with serving(command, port=port, core=core, environment={}) as pid, closing(Asking(port)) as asking:
+        listed = count_of(asking.get(EVENTS))
+        answered = time.perf_counter() - began
+        yield Running(Instance(events, listed, loaded, size, answered, 0), pid, asking)
+
+
+def settled(running: Running) -> Instance:
+    """The facts of an instance, with the memory it takes now."""
+    return msgspec.structs.replace(running.facts, resident_bytes=largest(running.pid))
+
+
+def cost(work: str, filters: Filters, few: Running, many: Running, requests: int) -> Cost:
+    """What pages cost, all kinds in turn, so that whatever slows the machine slows them all."""
+    small_first, first, deep, warm = [], [], [], []
+    for number in range(requests):
+        # Every page begins one event further down than the last: none was asked for before.
+        chosen = f"{EVENTS}?{filters(number)}limit={PAGE}&offset="
+        full_page(few.asking, f"{chosen}{number}")
+        small_first.append(few.asking.seconds)
+        count = count_of(full_page(many.asking, f"{chosen}{number}"))
+        first.append(many.asking.seconds)
+        full_page(many.asking, f"{chosen}{number}")
+        warm.append(many.asking.seconds)
+        left = min(FROM_END, count // 2)
+        full_page(many.asking, f"{chosen}{count - left + number % (left - PAGE)}")
+        deep.append(many.asking.seconds)
+    return Cost(work, *(statistics.median(each) * 1000 for each in (small_first, first, deep, warm)))
+
+
+def full_page(asking: Asking, path: str) -> bytes:
+    """A page, which must be full: a short one would cost less."""
+    body = asking.get(path)
+    found = len(msgspec.json.decode(body, type=_Page).results)
+    if found != PAGE:
+        raise click.ClickException(f"{path} has {found} events, not {PAGE}.")
+    return body
+
+
+def count_of(body: bytes) -> int:
+    return msgspec.json.decode(body, type=_Head).count
+
+
+def walk(many: Running) -> Walk:
+    """Follow the links from the first page to the last; every event must come once."""
+    seconds: list[float] = []
+    seen: set[int] = set()
+    path: str | None = f"{EVENTS}?limit={LONG_PAGE}"
+    while path is not None:
+        page = msgspec.json.decode(many.asking.get(path), type=_Page)
+        seconds.append(many.asking.seconds)
+        seen.update(each.id for each in page.results)
+        path = page.next and page.next[page.next.index("/api/") :]
+    if len(seen) != many.facts.listed:
+        raise click.ClickException(f"The walk came by {len(seen)} events of {many.facts.listed}.")
+    together = [seconds[start : start + STRETCH] for start in range(0, len(seconds), STRETCH)]
+    return Walk(len(seen), sum(seconds), [Stretch(len(some), sum(some)) for some in together])
+
+
+if __name__ == "__main__":
+    main()

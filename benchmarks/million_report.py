@@ -1,0 +1,124 @@
+"""What a run with a million events found: for programs, and for people as tables."""
+
+import msgspec
+from rich import box
+from rich.table import Table
+
+from benchmarks.machine import Machine
+
+MEGABYTE = 1_000_000
+
+
+class Instance(msgspec.Struct, frozen=True):
+    """A server with so many events, and what it took to have it."""
+
+    events: int
+    listed: int  # those that are public and not part of another
+    load_seconds: float
+    database_bytes: int
+    first_answer_seconds: float  # from the start of the program
+    resident_bytes: int  # of the process that answers, once it is warm
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """Milliseconds of one page: the medians, and what they are to each other."""
+
+    work: str
+    small_first: float
+    first: float
+    deep: float
+    warm: float
+
+    @property
+    def first_to_small(self) -> float:
+        return self.first / self.small_first
+
+    @property
+    def deep_to_first(self) -> float:
+        return self.deep / self.first
+
+
+class Stretch(msgspec.Struct, frozen=True):
+    """Some long pages in a row, and what they took together."""
+
+    pages: int
+    seconds: float
+
+
+class Walk(msgspec.Struct, frozen=True):
+    """All events by long pages. The stretches show whether later pages take longer."""
+
+    events: int
+    seconds: float
+    stretches: list[Stretch]
+
+
+class Report(msgspec.Struct, frozen=True):
+    machine: Machine
+    small: Instance
+    large: Instance
+    costs: list[Cost]
+    walk: Walk
+    resident_after_walk: int
+
+
+def tables_of(report: Report) -> list[Table]:
+    """The instances, the pages and the walk."""
+    return [_instances(report), _costs(report), _walk(report)]
+
+
+def _instances(report: Report) -> Table:
+    table = _table("Two instances, each on the same core", "", f"{report.small.events:,}", f"{report.large.events:,}")
+    both = (report.small, report.large)
+    table.add_row("events in public lists", *(f"{each.listed:,}" for each in both))
+    table.add_row("made and loaded in", *(f"{each.load_seconds:.1f} s" for each in both))
+    table.add_row("database", *(_megabytes(each.database_bytes) for each in both))
+    table.add_row("start to first answer", *(f"{each.first_answer_seconds:.2f} s" for each in both))
+    table.add_row("memory of the serving process", *(_megabytes(each.resident_bytes) for each in both))
+    table.add_row("the same, after the walk", "", _megabytes(report.resident_after_walk))
+    machine = report.machine
+    table.caption = f"{machine.cpu}, {machine.cores} cores, {machine.system}, Python {machine.python}"
+    return table
+
+
+def _costs(report: Report) -> Table:
+    small, large = report.small.events, report.large.events
+    table = _table(
+        "Milliseconds of a page of 50, one request at a time: medians",
+        "",
+        f"first,\nof {small:,}",
+        f"first,\nof {large:,}",
+        f"deep,\nof {large:,}",
+        "first to\nfirst of few",
+        "deep to\nfirst",
+        "warm",
+    )
+    for each in report.costs:
+        figures = (each.small_first, each.first, each.deep, each.first_to_small, each.deep_to_first, each.warm)
+        table.add_row(each.work, *(f"{figure:.2f}" for figure in figures))
+    return table
+
+
+def _walk(report: Report) -> Table:
+    walk = report.walk
+    table = _table(
+        f"All {walk.events:,} events by pages of 1000: {walk.seconds:.1f} s", "pages", "seconds", "ms a page"
+    )
+    before = 0
+    for each in walk.stretches:
+        pages = f"{before + 1} to {before + each.pages}"
+        table.add_row(pages, f"{each.seconds:.2f}", f"{each.seconds / each.pages * 1000:.1f}")
+        before += each.pages
+    return table
+
+
+def _table(title: str, *headings: str) -> Table:
+    table = Table(title=title, box=box.HORIZONTALS, pad_edge=False)
+    table.add_column(headings[0])
+    for heading in headings[1:]:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / MEGABYTE:,.0f} MB"

@@ -1,0 +1,75 @@
+"""Requests that are each another one: what cold work asks for, in an order that leaves no kept answer to help."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from operator import or_
+from random import Random
+
+from benchmarks.event_data import Listed
+
+Walk = Callable[[Sequence[Listed]], list[str]]
+
+EVENTS = "/api/v2/event/"
+FILTERED = 10_000  # pages of a filtered walk
+COUNTRIES = 40  # in each of its filters
+GOLDEN = 0.6180339887  # of the way round, as one step: any few steps in a row are spread evenly
+
+
+def pages(limit: int, more: str = "") -> Walk:
+    """Every full page of the list, beginning at any of its events."""
+    return lambda events: [
+        f"{EVENTS}?{more}limit={limit}&offset={offset}" for offset in spread(len(events) - limit + 1)
+    ]
+
+
+def filtered_pages(limit: int) -> Walk:
+    """Full pages of lists narrowed by regions and countries, each by another choice of them."""
+    return lambda events: _filtered(events, limit)
+
+
+def single_events(events: Sequence[Listed]) -> list[str]:
+    """Every event alone."""
+    return [f"{EVENTS}{events[place].id}/" for place in spread(len(events))]
+
+
+def spread(count: int) -> list[int]:
+    """The numbers below `count`, each once, in big steps: a short walk is like a long one."""
+    step = max(1, round(count * GOLDEN))
+    while math.gcd(step, count) != 1:
+        step += 1
+    return [number * step % count for number in range(count)]
+
+
+def _filtered(events: Sequence[Listed], limit: int) -> list[str]:
+    random = Random(0)
+    by_country = _bearers([event.countries for event in events])
+    by_region = _bearers([event.regions for event in events])
+    found: dict[str, None] = {}
+    while len(found) < FILTERED:
+        regions = random.sample(sorted(by_region), random.randint(1, 3))
+        countries = random.sample(sorted(by_country), COUNTRIES)
+        matching = (_any_of(by_region, regions) & _any_of(by_country, countries)).bit_count()
+        if matching >= limit:
+            offset = random.randint(0, matching - limit)
+            query = f"regions__in={_listed(regions)}&countries__in={_listed(countries)}"
+            found[f"{EVENTS}?{query}&limit={limit}&offset={offset}"] = None
+    return list(found)
+
+
+def _bearers(values: Sequence[frozenset[int]]) -> dict[int, int]:
+    """For each value, which events bear it: one bit of a number for each event."""
+    bearers: dict[int, int] = defaultdict(int)
+    for place, some in enumerate(values):
+        for value in some:
+            bearers[value] |= 1 << place
+    return bearers
+
+
+def _any_of(bearers: Mapping[int, int], values: Iterable[int]) -> int:
+    return reduce(or_, (bearers[value] for value in values))
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ",".join(map(str, sorted(numbers)))
