@@ -30,7 +30,8 @@ ORDERINGS = (
 )
 
 Ids = tuple[int, ...]
-Moment = datetime | None
+Moment = Annotated[datetime, Meta(description="ISO 8601; midnight without a time, UTC without a zone.")] | None
+Switch = Annotated[bool, Meta(description="true, false, 1 or 0.")] | None
 
 
 class EventFilters(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,8 +48,8 @@ class EventFilters(msgspec.Struct, frozen=True, kw_only=True):
         tuple[Literal[0, 1, 2, 3], ...], Meta(description="Types of appeal linked to it, separated by commas.")
     ] = ()
     appeal_code: Annotated[str, Meta(max_length=20, description="Code of an appeal linked to it.")] = ""
-    is_featured: bool | None = None
-    is_featured_region: bool | None = None
+    is_featured: Switch = None
+    is_featured_region: Switch = None
     auto_generated_source: Annotated[Source, Meta(description="What it was made from.")] | None = None
     glide: Annotated[str, Meta(max_length=18, description="GLIDE number.")] = ""
     ifrc_severity_level: Annotated[Literal[0, 1, 2], Meta(description="0 yellow, 1 orange, 2 red.")] | None = None
@@ -74,7 +75,12 @@ class EventFilters(msgspec.Struct, frozen=True, kw_only=True):
         str, Meta(max_length=200, description="Words that all occur in names; quotes keep a phrase together.")
     ] = ""
     ordering: Annotated[
-        str, Meta(max_length=200, description="Fields separated by commas, `-` for descending: " + ", ".join(ORDERINGS))
+        str,
+        Meta(
+            max_length=200,
+            description="Fields separated by commas, `-` for descending: " + ", ".join(ORDERINGS),
+            extra_json_schema={"pattern": rf"^(-?({'|'.join(ORDERINGS)})(,|$))*$"},
+        ),
     ] = ""
 
 

@@ -6,11 +6,10 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from fieldgate.events.model import District, FeaturedDocument
 from fieldgate.reference.records import DisasterTypeRecord, MiniCountry
 
-Figure = Annotated[int, Meta(description="A number of people or cases; null where unknown.")] | None
-Note = Annotated[str, Meta(description="A note; null where there is none.")] | None
+Figure = Annotated[int | None, Meta(description="A number of people or cases; null where unknown.")]
+Note = Annotated[str | None, Meta(description="A note; null where there is none.")]
 OriginalLanguage = Annotated[str, Meta(description="Language the texts were written in: en, fr, ar or es.")]
 
 
@@ -18,26 +17,26 @@ class AppealRecord(msgspec.Struct):
     aid: Annotated[str, Meta(description="Identifier in the finance system.")]
     num_beneficiaries: Annotated[int, Meta(description="People to be reached.")]
     amount_requested: Annotated[float, Meta(description="Swiss francs asked for.")]
-    code: Annotated[str, Meta(description="Code of the appeal, such as MDRCM002.")] | None
+    code: Annotated[str | None, Meta(description="Code of the appeal, such as MDRCM002.")]
     amount_funded: Annotated[float, Meta(description="Swiss francs received.")]
     status: Annotated[int, Meta(description="0 active, 1 closed, 2 frozen, 3 archived.")]
     status_display: Annotated[str, Meta(description="The status in words.")]
-    start_date: datetime | None
-    end_date: datetime | None
-    sector: str
+    start_date: Annotated[datetime | None, Meta(description="When it began.")]
+    end_date: Annotated[datetime | None, Meta(description="When it ends or ended.")]
+    sector: Annotated[str, Meta(description="Office or cluster that submitted it.")]
     atype: Annotated[int, Meta(description="0 DREF, 1 emergency appeal, 2 international, 3 forecast based action.")]
     atype_display: Annotated[str, Meta(description="The type in words.")]
-    id: int
+    id: Annotated[int, Meta(description="Its id.")]
     translation_module_original_language: OriginalLanguage
 
 
 class PersonRecord(msgspec.Struct):
-    ctype: str
-    name: str
-    title: str
-    email: str
-    phone: str | None
-    id: int
+    ctype: Annotated[str, Meta(description="What the person is to be asked about.")]
+    name: Annotated[str, Meta(description="Its name.")]
+    title: Annotated[str, Meta(description="Title or position.")]
+    email: Annotated[str, Meta(description="Address for mail.")]
+    phone: Annotated[str | None, Meta(description="Telephone number.")]
+    id: Annotated[int, Meta(description="Its id.")]
 
 
 class EventPersonRecord(PersonRecord):
@@ -47,16 +46,16 @@ class EventPersonRecord(PersonRecord):
 class FieldReportRecord(msgspec.Struct):
     """A report from the field. In the record of one event, only the figure of people affected that counts is there."""
 
-    id: int
+    id: Annotated[int, Meta(description="Its id.")]
     status: Annotated[int, Meta(description="8 early warning, 9 event, 0 unknown.")]
-    is_covid_report: bool | None
+    is_covid_report: Annotated[bool | None, Meta(description="Whether it is about COVID-19.")]
     visibility: Annotated[int, Meta(description="Who may see it: 3 everybody, 1 movement, 4 societies, 2 secretariat.")]
-    visibility_display: str
-    created_at: datetime
-    updated_at: datetime
-    report_date: datetime | None
+    visibility_display: Annotated[str, Meta(description="The visibility in words.")]
+    created_at: Annotated[datetime, Meta(description="When it was entered.")]
+    updated_at: Annotated[datetime, Meta(description="When it was changed last.")]
+    report_date: Annotated[datetime | None, Meta(description="Day of the report.")]
     contacts: Annotated[list[PersonRecord], Meta(description="Whom to ask; for callers who are logged in.")]
-    countries: list[MiniCountry]
+    countries: Annotated[list[MiniCountry], Meta(description="Countries concerned, by name.")]
     num_injured: Figure
     num_dead: Figure
     num_missing: Figure
@@ -86,18 +85,18 @@ class FieldReportRecord(msgspec.Struct):
     epi_probable_cases: Figure
     epi_confirmed_cases: Figure
     epi_num_dead: Figure
-    epi_figures_source: Annotated[int, Meta(description="0 ministry of health, 1 WHO, 2 other.")] | None
-    epi_figures_source_display: str | None
+    epi_figures_source: Annotated[int | None, Meta(description="0 ministry of health, 1 WHO, 2 other.")]
+    epi_figures_source_display: Annotated[str | None, Meta(description="The source in words.")]
     epi_cases_since_last_fr: Figure
     epi_deaths_since_last_fr: Figure
     epi_notes_since_last_fr: Note
-    request_assistance: bool | None
-    ns_request_assistance: bool | None
+    request_assistance: Annotated[bool | None, Meta(description="Whether the government asks for assistance.")]
+    ns_request_assistance: Annotated[bool | None, Meta(description="Whether the national society asks for assistance.")]
     notes_health: Note
     notes_ns: Note
     notes_socioeco: Note
-    summary: str
-    description: str
+    summary: Annotated[str, Meta(description="A line about it.")]
+    description: Annotated[str, Meta(description="HTML, possibly empty.")]
     translation_module_original_language: OriginalLanguage
     num_affected: Figure | UnsetType = UNSET
     gov_num_affected: Figure | UnsetType = UNSET
@@ -117,75 +116,93 @@ class _Common(msgspec.Struct):
     num_affected: Figure
     ifrc_severity_level: Annotated[int, Meta(description="0 yellow, 1 orange, 2 red.")]
     ifrc_severity_level_display: Annotated[str, Meta(description="The level in words.")]
-    ifrc_severity_level_update_date: datetime | None
+    ifrc_severity_level_update_date: Annotated[datetime | None, Meta(description="When the level was changed last.")]
     glide: Annotated[str, Meta(description="GLIDE number; empty where unknown.")]
-    disaster_start_date: datetime
-    created_at: datetime
-    auto_generated: bool
-    auto_generated_source: Annotated[str, Meta(description="What it was made from.")] | None
+    disaster_start_date: Annotated[datetime, Meta(description="When the disaster began; lists are in this order.")]
+    created_at: Annotated[datetime, Meta(description="When it was entered.")]
+    auto_generated: Annotated[bool, Meta(description="Made by a job rather than by hand.")]
+    auto_generated_source: Annotated[str | None, Meta(description="What it was made from.")]
     appeals: Annotated[list[AppealRecord], Meta(description="Appeals for it, newest first.")]
-    is_featured: bool
-    is_featured_region: bool
+    is_featured: Annotated[bool, Meta(description="Shown on the first page.")]
+    is_featured_region: Annotated[bool, Meta(description="Shown on the pages of its regions.")]
     field_reports: Annotated[list[FieldReportRecord], Meta(description="Reports the caller may see, newest first.")]
-    updated_at: datetime
-    id: int
-    slug: Annotated[str, Meta(description="Name in addresses.")] | None
-    parent_event: Annotated[int, Meta(description="The event it was merged into.")] | None
-    tab_one_title: str
-    tab_two_title: str | None
-    tab_three_title: str | None
-    emergency_response_contact_email: str | None
-    active_deployments: int
+    updated_at: Annotated[datetime, Meta(description="When it was changed last.")]
+    id: Annotated[int, Meta(description="Its id.")]
+    slug: Annotated[str | None, Meta(description="Name in addresses.")]
+    parent_event: Annotated[int | None, Meta(description="The event it was merged into.")]
+    tab_one_title: Annotated[str, Meta(description="Title of the first tab on pages.")]
+    tab_two_title: Annotated[str | None, Meta(description="Title of the second tab.")]
+    tab_three_title: Annotated[str | None, Meta(description="Title of the third tab.")]
+    emergency_response_contact_email: Annotated[str | None, Meta(description="Address of the response team.")]
+    active_deployments: Annotated[int, Meta(description="People deployed at present.")]
     summary: Annotated[str, Meta(description="HTML, possibly empty.")]
-    name: str
+    name: Annotated[str, Meta(description="Its name.")]
     translation_module_original_language: OriginalLanguage
 
 
 class EventRecord(_Common):
-    dtype: Annotated[DisasterTypeRecord, Meta(description="Type of the disaster.")] | None
+    dtype: Annotated[DisasterTypeRecord | None, Meta(description="Type of the disaster.")]
 
 
 class KeyFigureRecord(msgspec.Struct):
-    number: str
-    source: str
-    id: int
-    deck: str
+    number: Annotated[str, Meta(description="The figure, as text.")]
+    source: Annotated[str, Meta(description="Who gives it.")]
+    id: Annotated[int, Meta(description="Its id.")]
+    deck: Annotated[str, Meta(description="What the figure is of.")]
     translation_module_original_language: OriginalLanguage
 
 
 class EventLinkRecord(msgspec.Struct):
-    id: int
-    url: str
-    title: str
-    description: str
+    id: Annotated[int, Meta(description="Its id.")]
+    url: Annotated[str, Meta(description="Where it leads.")]
+    title: Annotated[str, Meta(description="Title or position.")]
+    description: Annotated[str, Meta(description="HTML, possibly empty.")]
     translation_module_original_language: OriginalLanguage
 
 
+class DistrictRecord(msgspec.Struct):
+    id: Annotated[int, Meta(description="Its id.")]
+    name: Annotated[str, Meta(description="Its name.")]
+    code: Annotated[str, Meta(description="Its code.")]
+    is_enclave: Annotated[bool, Meta(description="Whether it lies inside another one.")]
+    is_deprecated: Annotated[bool, Meta(description="Whether it is no longer in use.")]
+
+
+class FeaturedDocumentRecord(msgspec.Struct):
+    id: Annotated[int, Meta(description="Its id.")]
+    title: Annotated[str, Meta(description="Its title.")]
+    description: Annotated[str, Meta(description="What it is about.")]
+    thumbnail: Annotated[str | None, Meta(description="Address of a small picture.")]
+    file: Annotated[str | None, Meta(description="Address of the document.")]
+
+
 class EventDetail(_Common):
-    dtype: Annotated[int, Meta(description="Id of the type of the disaster.")] | None
-    districts: list[District]
+    dtype: Annotated[int | None, Meta(description="Id of the type of the disaster.")]
+    districts: Annotated[list[DistrictRecord], Meta(description="Districts affected.")]
     contacts: Annotated[list[EventPersonRecord], Meta(description="Whom to ask; for callers who are logged in.")]
-    key_figures: list[KeyFigureRecord]
-    hide_attached_field_reports: bool
-    hide_field_report_map: bool
-    featured_documents: list[FeaturedDocument]
-    links: list[EventLinkRecord]
-    countries_for_preview: list[MiniCountry]
-    response_activity_count: int
+    key_figures: Annotated[list[KeyFigureRecord], Meta(description="Figures that stand out.")]
+    hide_attached_field_reports: Annotated[bool, Meta(description="A hint for pages.")]
+    hide_field_report_map: Annotated[bool, Meta(description="A hint for pages.")]
+    featured_documents: Annotated[
+        list[FeaturedDocumentRecord], Meta(description="Documents that stand out, newest first.")
+    ]
+    links: Annotated[list[EventLinkRecord], Meta(description="Pages elsewhere about it.")]
+    countries_for_preview: Annotated[list[MiniCountry], Meta(description="Countries affected, by name.")]
+    response_activity_count: Annotated[int, Meta(description="Activities in response to it.")]
     visibility: Annotated[int, Meta(description="Who may see it: 3 everybody, 1 movement, 4 societies, 2 secretariat.")]
 
 
 class MiniEvent(msgspec.Struct):
-    id: int
-    slug: str | None
-    dtype: DisasterTypeRecord | None
-    auto_generated_source: str | None
-    emergency_response_contact_email: str | None
-    countries_for_preview: list[MiniCountry]
-    name: str
+    id: Annotated[int, Meta(description="Its id.")]
+    slug: Annotated[str | None, Meta(description="Name in addresses.")]
+    dtype: Annotated[DisasterTypeRecord | None, Meta(description="Type of the disaster.")]
+    auto_generated_source: Annotated[str | None, Meta(description="What it was made from.")]
+    emergency_response_contact_email: Annotated[str | None, Meta(description="Address of the response team.")]
+    countries_for_preview: Annotated[list[MiniCountry], Meta(description="Countries affected, by name.")]
+    name: Annotated[str, Meta(description="Its name.")]
     translation_module_original_language: OriginalLanguage
 
 
 class DeletedEvent(msgspec.Struct):
-    id: int
-    deleted_at: datetime
+    id: Annotated[int, Meta(description="Its id.")]
+    deleted_at: Annotated[datetime, Meta(description="When it was deleted.")]

@@ -43,7 +43,7 @@ def read_fields(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absen
         if isinstance(value, str) and "\0" in value:  # PostgreSQL cannot store it, and nobody means it
             wrong[field.encode_name] = [NO_NULLS]
             continue
-        if isinstance(value, UploadedFile) and UploadedFile in _choices(field.type):
+        if isinstance(value, UploadedFile) and UploadedFile in choices(field.type):
             taken[field.name] = value
             continue
         try:
@@ -58,12 +58,21 @@ def read_fields(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absen
 
 def _convert(value: Any, kind: Any) -> Any:
     """The value as the type of its field, or `ValueError`, with a message where more can be said than the type says."""
-    choice = _choices(kind)[0]
+    choice = choices(kind)[0]
     if isinstance(value, str) and get_origin(choice) is tuple:
         return _listed(value, get_args(choice)[0])
     if isinstance(value, str) and choice is datetime:
         return read_moment(value)
-    return msgspec.convert(value, kind, strict=False)
+    return msgspec.convert(value, _given(kind), strict=False)
+
+
+def _given(kind: Any) -> Any:
+    """The type of a value that was sent: who sends the word `null` does not mean that nothing was."""
+    if get_origin(kind) is Annotated:
+        return Annotated[_given(get_args(kind)[0]), *get_args(kind)[1:]]
+    if get_origin(kind) in (Union, UnionType):
+        return Union[tuple(choice for choice in get_args(kind) if choice is not NoneType)]  # noqa: UP007
+    return kind
 
 
 def _listed(text: str, kind: Any) -> tuple[Any, ...]:
@@ -136,10 +145,10 @@ def expectation(kind: Any) -> Message:
     return Message("Enter text.")
 
 
-def _choices(kind: Any) -> list[Any]:
+def choices(kind: Any) -> list[Any]:
     """The types a field can have, without what only annotates them, and without None."""
     if get_origin(kind) is Annotated:
-        return _choices(get_args(kind)[0])
+        return choices(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):
-        return [bare for choice in get_args(kind) if choice is not NoneType for bare in _choices(choice)]
+        return [bare for choice in get_args(kind) if choice is not NoneType for bare in choices(choice)]
     return [kind]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import yaml
 
 from fieldgate import __version__
 from fieldgate.http.bodies import UploadedFile
+from fieldgate.http.fields import choices
 from fieldgate.http.language import Language
 from fieldgate.http.links import Link, encode, resolve
 from fieldgate.http.negotiation import Format
@@ -280,11 +282,14 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
         for name in re.findall(r"{(\w+)}", operation.path)
     ]
     for field in msgspec.structs.fields(operation.filters) if operation.filters else ():
-        schema = msgspec.json.schema(field.type)
+        schema = _without_null(msgspec.json.schema(field.type))
         about = schema.pop("description", "")
         described: dict[str, Any] = {"name": field.encode_name, "in": "query", "description": about, "schema": schema}
-        if schema.get("type") == "string" and not {"enum", "format"} & set(schema):
-            schema["pattern"] = _WITHOUT_NULLS
+        if datetime in choices(field.type):
+            schema |= {"anyOf": [{"format": "date-time"}, {"format": "date"}]}
+        for text in (schema, schema.get("items", {})):
+            if text.get("type") == "string" and not {"enum", "format", "pattern", "anyOf"} & set(text):
+                text["pattern"] = _WITHOUT_NULLS
         if schema.get("type") == "array":  # separated by commas
             described |= {"style": "form", "explode": False}
         found.append(described)
@@ -304,6 +309,12 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
     if operation.method == "GET":
         found.append(_CONDITION)
     return found
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a parameter: nobody can send null, they leave it out."""
+    choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
+    return {**choices[0], **{key: value for key, value in schema.items() if key != "anyOf"}} if choices else schema
 
 
 def _headers(*names: str) -> dict[str, Any]:

@@ -23,7 +23,9 @@ async def test_a_transaction_commits_or_leaves_nothing(database: Database) -> No
             await connection.execute(INSERT, {"topic": "lost", "version": 1})
             raise RuntimeError
     async with database.reading() as connection:
-        assert (await connection.execute(select(versions.c.topic))).scalars().all() == ["kept"]
+        topics = (await connection.execute(select(versions.c.topic))).scalars().all()
+    assert "kept" in topics
+    assert "lost" not in topics
 
 
 async def test_many_writers_at_once_all_get_their_turn(database: Database) -> None:
@@ -36,11 +38,12 @@ async def test_many_writers_at_once_all_get_their_turn(database: Database) -> No
 
     await asyncio.gather(*(count() for _ in range(40)))
     async with database.reading() as connection:
-        assert (await connection.execute(select(versions.c.version))).scalar_one() == 40
+        counted = select(versions.c.version).where(versions.c.topic == "counter")
+        assert (await connection.execute(counted)).scalar_one() == 40
 
 
 async def test_reading_sees_one_state_throughout(database: Database) -> None:
-    count = select(func.count()).select_from(versions)
+    count = select(func.count()).select_from(versions).where(versions.c.topic == "meanwhile")
     async with database.reading() as connection:
         assert (await connection.execute(count)).scalar_one() == 0
         async with database.transaction() as writing:

@@ -68,6 +68,12 @@ class Lists(msgspec.Struct):
     until: Annotated[datetime, Meta(description="A moment.")] | None = None
 
 
+@pytest.mark.parametrize("name", ["region", "is_featured"])
+def test_null_is_a_word_like_any_other(name: str) -> None:
+    with pytest.raises(Invalid):
+        read_fields(Filters, {name: "null"})
+
+
 def test_lists_are_separated_by_commas() -> None:
     assert read_fields(Lists, {"countries": " 1, 2,,3,", "kinds": "1,0"}) == Lists((1, 2, 3), (1, 0))
     assert read_fields(Lists, {"countries": ","}) == Lists()

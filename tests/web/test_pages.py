@@ -206,8 +206,9 @@ async def test_files_of_pages_may_be_kept_for_ever(service: Service) -> None:
 
 
 async def test_the_index_lists_the_lists(service: Service) -> None:
-    names = ("assets", "country", "disaster_type", "imports", "permissions", "region")
+    names = ("assets", "country", "disaster_type", "event", "imports", "permissions", "region")
     paths = {name: f"{BASE}/api/v2/{name}/" for name in names}
+    paths |= {f"event-{name}": f"{BASE}/api/v2/event/{name}/" for name in ("deleted", "mini")}
     assert (await service.get("/api/v2/")).json() == paths
     index = (await service.get("/api/v2/?format=json")).json()
     assert index == {name: f"{path}?format=json" for name, path in paths.items()}
