@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test lint bench fuzz torture messages lock clean
+.PHONY: help install serve test lint bench bench-full fuzz torture messages lock clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -42,6 +42,9 @@ bench: $(DEV_READY)  ## us, a peer and the floor, side by side
 	@scripts/need wrk wrk
 	@$(BIN)/python -m benchmarks $(BENCH)
 	@$(BIN)/python -m benchmarks.imports
+
+bench-full: bench  ## the same, and a million events
+	@$(BIN)/python -m benchmarks.million $(EVENTS)
 
 fuzz: $(DEV_READY)  ## ask a running service what its description allows and forbids, for minutes
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),500) $(BIN)/pytest tests/test_fuzzing.py

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shutil
 import subprocess
 from importlib import metadata
 from pathlib import Path
@@ -33,7 +34,7 @@ def this_machine() -> Machine:
         python=platform.python_version(),
         wrk=_wrk_version(),
         ours={name: metadata.version(name) for name in OURS},
-        peer={name: installed[name] for name in PEERS},
+        peer={name: installed[name] for name in PEERS if name in installed},
     )
 
 
@@ -45,6 +46,8 @@ def _cpu_model() -> str:
 
 
 def _wrk_version() -> str:
+    if shutil.which("wrk") is None:
+        return ""  # it is not needed for everything
     # wrk shows its version together with its usage, and calls that a failure.
     shown = subprocess.run(["wrk", "--version"], capture_output=True, text=True, check=False, timeout=10).stdout
     return shown.partition("[")[0].removeprefix("wrk").strip()

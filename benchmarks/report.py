@@ -96,7 +96,7 @@ def table_of(report: Report) -> Table:
         show_lines=True,
         pad_edge=False,
     )
-    table.add_column("work")
+    table.add_column("work", min_width=12, overflow="fold")
     for heading in ("ours", f"peer\n({report.peer_server})", "floor", "times\nthe peer", "share of\nthe floor"):
         table.add_column(heading, justify="right", no_wrap=True)
     for each in report.summaries:
