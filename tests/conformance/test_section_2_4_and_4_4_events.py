@@ -1,31 +1,13 @@
 """Sections 2.4 and 4.4: the event record, the list of events, and how clients walk it; on both databases."""
 
-from collections.abc import AsyncIterator
 from math import ceil
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
+from tests.conftest import BASE, Service
+from tests.events.house import PATH, PUBLIC, house
 
-from fieldgate.db import Changes
-from fieldgate.events.store import EventStore
-from fieldgate.settings import Settings
-from tests.conftest import BASE, Service, empty_database, running
-from tests.events.test_routes import EVENTS, PUBLIC
-
-PATH = "/api/v2/event/"
-
-
-@pytest.fixture(scope="module")
-async def house(
-    kind_of_database: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> AsyncIterator[Service]:
-    async with (
-        empty_database(kind_of_database, tmp_path_factory.mktemp("events"), request) as address,
-        running(Settings(database_url=address, access_log=False)) as service,
-    ):
-        await EventStore(service.database, Changes(service.database)).put(EVENTS)
-        yield service
+__all__ = ["house"]
 
 
 async def page(service: Service, address: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from fieldgate.events.store import EventStore
 from fieldgate.events.writing import Failure, Written
 from fieldgate.http.language import Language
 from fieldgate.reference.store import ReferenceStore
-from tests.events.test_routes import EVENTS, event
+from tests.events.house import EVENTS, event
 from tests.processes import FIELDGATE, run
 
 encode = msgspec.json.encode

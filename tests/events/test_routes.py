@@ -2,76 +2,17 @@
 
 import csv
 import io
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
 from python_calamine import CalamineWorkbook
 
-from fieldgate.db import Changes
 from fieldgate.events.formats import COLUMNS
-from fieldgate.events.model import Appeal, Event, FieldReport, Person
-from fieldgate.events.store import EventStore
-from fieldgate.settings import Settings
-from tests.conftest import Service, empty_database, running
+from tests.conftest import Service
+from tests.events.house import PATH, PUBLIC, house
 
-PATH = "/api/v2/event/"
-START = datetime(2026, 1, 1, tzinfo=UTC)
-NEPAL, INDIA, SUDAN = 123, 84, 290
-
-
-def event(number: int, **details: Any) -> Event:
-    moment = START + timedelta(days=number)
-    given: dict[str, Any] = {
-        "id": number,
-        "name": {"en": f"Flood {number}", "fr": f"Inondation {number}"},
-        "countries": (NEPAL,),
-        "dtype": 12,
-        "visibility": 3,
-        "disaster_start_date": moment,
-        "created_at": moment,
-        "updated_at": moment,
-        **details,
-    }
-    return Event(**given)
-
-
-REPORT = FieldReport(
-    id=5, visibility=1, created_at=START, updated_at=START, num_affected=7, recent_affected=1, countries=(NEPAL,)
-)
-AMINA = Person(id=1, name="Amina", email="amina@example.org")
-
-EVENTS = [
-    *(event(number) for number in range(1, 101)),
-    event(101, countries=(INDIA, NEPAL), name={"en": "=Two countries", "ar": "بلدان"}, dtype=None, is_featured=True),
-    event(102, countries=(SUDAN,), slug="south-sudan", glide="DR-2026-000102-SSD", ifrc_severity_level=2),
-    event(103, visibility=1),
-    event(104, visibility=2),
-    event(105, visibility=4, countries=(INDIA,)),
-    event(106, parent_event=102),
-    event(
-        107,
-        appeals=(Appeal(id=3, aid="9", code="MDRNP007", atype=1, status=0, start_date=START),),
-        field_reports=(REPORT, msgspec.structs.replace(REPORT, id=6, visibility=3, contacts=(AMINA,))),
-        contacts=(AMINA,),
-    ),
-]
-PUBLIC = len(EVENTS) - 4
-
-
-@pytest.fixture(scope="module")
-async def house(
-    kind_of_database: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> AsyncIterator[Service]:
-    """A service with the events above, on both databases."""
-    async with (
-        empty_database(kind_of_database, tmp_path_factory.mktemp("events"), request) as address,
-        running(Settings(database_url=address, access_log=False)) as service,
-    ):
-        await EventStore(service.database, Changes(service.database)).put(EVENTS)
-        yield service
+__all__ = ["house"]
 
 
 async def listed(service: Service, query: str = "", **options: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from fieldgate.http.language import Language
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import Settings
 from tests.conftest import BASE, Service, running
-from tests.events.test_routes import EVENTS, START, event
+from tests.events.house import EVENTS, START, event
 from tests.processes import FIELDGATE, Served, run
 
 MANY = 4000
