@@ -171,7 +171,10 @@ class Endpoint:
         answer = self._site.kept.get(key)
         if answer is None:
             result = await self._call(operation, exchange)
-            is_of_now = not isinstance(result, Slice) or result.versions in (None, versions)
+            # What was written meanwhile may be in it or not: then it is an answer, and none to be given again.
+            is_of_now = versions == await self._site.changes.versions(operation.changes_with or ())
+            if isinstance(result, Slice) and result.versions is not None:
+                is_of_now = is_of_now and result.versions == versions
             answer = await self._finish(operation, exchange, result, answers.tag_of(*key) if is_of_now else b"")
             if is_of_now:
                 self._site.kept.put(key, answer)
