@@ -7,18 +7,27 @@ import click
 
 PATIENCE = 600  # seconds
 BUFFER = 1024 * 1024  # bytes
+IDLE = 5  # seconds after which a connection is made anew
 
 
 class Asking:
     """Asks a server for pages, and tells how long each took."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._port = port
         self.seconds = 0.0  # that the last answer took
+        self._connect()
+
+    def _connect(self) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=PATIENCE)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._used = time.monotonic()
 
     def get(self, path: str) -> bytes:
         """The body of the answer, which must be 200."""
+        if time.monotonic() - self._used > IDLE:  # the server may have closed it
+            self.close()
+            self._connect()
         request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n".encode()
         began = time.perf_counter()
         self._socket.sendall(request)
@@ -29,6 +38,7 @@ class Asking:
             parts.append(part)
             missing -= len(part)
         self.seconds = time.perf_counter() - began
+        self._used = time.monotonic()
         body = b"".join(parts)
         if not head.startswith(b"HTTP/1.1 200 "):
             raise click.ClickException(f"{path} was answered {head[:100].decode()}: {body[:300].decode()}")
