@@ -1,5 +1,6 @@
 """The whole service from its settings: all the wiring, on one page."""
 
+import asyncio
 import logging.config
 import os
 from collections.abc import AsyncIterator, Sequence
@@ -95,9 +96,12 @@ def build(
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
         await changes.start()
+        warming = asyncio.create_task(events.warm())
         try:
             yield
         finally:
+            warming.cancel()
+            await asyncio.wait([warming])
             await accounts.settle()
             await events.stop()
             await changes.stop()

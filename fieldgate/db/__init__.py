@@ -1,7 +1,7 @@
 """The database: one surface for SQLite and PostgreSQL, migrations, and who tells caches that data changed."""
 
 from fieldgate.db.bulk import insert_rows
-from fieldgate.db.changes import Changes
+from fieldgate.db.changes import IDENTITY, Changes
 from fieldgate.db.database import Database
 from fieldgate.db.lookup import Lookup, among
 from fieldgate.db.snapshot import Snapshot, snapshot
@@ -10,6 +10,7 @@ from fieldgate.db.trouble import is_out_of_reach
 from fieldgate.db.uid import new_uid
 
 __all__ = [
+    "IDENTITY",
     "Changes",
     "Database",
     "Instant",

@@ -25,6 +25,7 @@ from fieldgate.db.database import Database
 from fieldgate.db.tables import versions
 
 CHANNEL = "fieldgate_changes"
+IDENTITY = "identity"  # a topic whose version is the database's own, and never changes
 BOUND = 1.0  # seconds after which silence counts as a lost listener
 HEARTBEAT = 0.4  # seconds between two questions to the database on the listener's connection
 RETRY = 0.5  # seconds before a lost listener is set up again

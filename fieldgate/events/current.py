@@ -46,15 +46,16 @@ class _Kept(Generic[Value]):
         making = self._values.get(key)
         if making is None:
             making = self._values[key] = asyncio.ensure_future(make())
+            making.add_done_callback(lambda made: self._forget_failed(key, made))
             while len(self._values) > self._most:
                 self._values.popitem(last=False)
         else:
             self._values.move_to_end(key)
-        try:
-            return await asyncio.shield(making)
-        except Exception:
-            self._values.pop(key, None)
-            raise
+        return await asyncio.shield(making)
+
+    def _forget_failed(self, key: object, made: asyncio.Future[Value]) -> None:
+        if (made.cancelled() or made.exception() is not None) and self._values.get(key) is made:
+            del self._values[key]
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -122,7 +123,10 @@ class View:
 
     async def _rank(self, field: str, language: Language) -> ordering.Ranks:
         if field in ordering.IN_RECORDS:
-            return await ordering.read_ranks(field, self.index, language, self._store.facts())
+            reading = ordering.Reading(field, self.index, language)
+            async for some in self._store.facts(self.standing.version):
+                await _in_thread(reading.add, some)
+            return await _in_thread(reading.ranks)
         return await _in_thread(ordering.held_ranks, field, self.index, self.directory, language)
 
 
@@ -159,17 +163,18 @@ class Events:
 
     async def view(self) -> View:
         """The events as of now, or, while a large index is made anew, as of a moment ago."""
-        known_as, directory = await self._reference.versioned()
         version = await self._changes.version(TOPIC)
         view = self._view
         if view is None or view.standing.version < version:
             async with self._turn:
                 view = self._view
                 if view is None or view.standing.version < version:
-                    view = await self._renewed(view, directory, known_as)
-        if view.versions[1] != known_as:
-            view = View(view.standing, view.index, directory, known_as, self._store)
-        self._view = view
+                    standing, index = await self._renewed(view)
+                    # After the events, which may name what was not known before.
+                    view = self._view = await self._with_directory(standing, index, view)
+        known_as, directory = await self._reference.versioned()
+        if view.versions[1] < known_as:
+            view = self._view = View(view.standing, view.index, directory, known_as, self._store)
         self._measure(is_behind=view.standing.version < version)
         return view
 
@@ -182,30 +187,47 @@ class Events:
             self._behind_since = _clock()
         self._tell_lag(self.lag)
 
-    async def _renewed(self, view: View | None, directory: Directory, known_as: int) -> View:
+    async def said(self, document: bytes, language: Language, sight: Sight) -> bytes:
+        """A document that was read beside the view, and may name what came after it."""
+        view = await self.view()
+        try:
+            return view.read(document, language, sight)
+        except KeyError:
+            known_as, directory = await self._reference.read_now()
+            return View(view.standing, view.index, directory, known_as, self._store).read(document, language, sight)
+
+    async def _renewed(self, view: View | None) -> tuple[Standing, Index]:
         if view is None:
-            return await self._made(directory, known_as)
+            return await self._store.read_index()
         if self._remaking is not None and not self._remaking.done():
-            return view
+            return view.standing, view.index
         changed = await self._store.read_changes(view.standing)
         if changed is not None:
             standing, rows, gone = changed
             with suppress(CannotApply):
-                index = await asyncio.to_thread(view.index.changed, rows, gone)
-                return View(standing, index, directory, known_as, self._store)
+                return standing, await asyncio.to_thread(view.index.changed, rows, gone)
         if len(view.index) <= self._at_once:
-            return await self._made(directory, known_as)
-        self._remaking = asyncio.create_task(self._remake(directory, known_as))
-        return view
+            return await self._store.read_index()
+        self._remaking = asyncio.create_task(self._remake())
+        return view.standing, view.index
 
-    async def _made(self, directory: Directory, known_as: int) -> View:
-        standing, index = await self._store.read_index()
+    async def _with_directory(self, standing: Standing, index: Index, before: View | None) -> View:
+        if before is not None and before.index is index:
+            return before
+        known_as, directory = await self._reference.read_now()
         return View(standing, index, directory, known_as, self._store)
 
-    async def _remake(self, directory: Directory, known_as: int) -> None:
+    async def _remake(self) -> None:
         try:
-            self._view = await self._made(directory, known_as)
+            self._view = await self._with_directory(*await self._store.read_index(), None)
         except Exception:  # the next request begins another one
+            log.exception("the index of events could not be made")
+
+    async def warm(self) -> None:
+        """Make the index before somebody asks for it."""
+        try:
+            await self.view()
+        except Exception:
             log.exception("the index of events could not be made")
 
     async def settle(self) -> None:

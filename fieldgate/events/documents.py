@@ -25,7 +25,7 @@ from fieldgate.reference.directory import Directory
 from fieldgate.reference.texts import in_languages
 
 LANGUAGES = tuple(Language)
-REMEMBERED = 20_000  # sayings of one reader
+REMEMBERED = 5_000  # sayings of one reader
 
 _SAID, _OR, _END = b"\x03", b"\x05", b"\x04"
 _REPORTS, _REPORT, _IF, _REPORTS_END = b"\x06", b"\x08", b"\x0b", b"\x07"

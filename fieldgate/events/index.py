@@ -76,14 +76,8 @@ class Index:
         self.updated = updated
         self._sets = sets
         self.everything = everything  # what was not deleted
-        self._by_id = by_id  # positions, in the order of their ids
-
-    @classmethod
-    def of(cls, rows: Iterable[Sequence[Any]]) -> "Index":
-        """The index of events in any order."""
-        builder = Builder()
-        builder.add(rows)
-        return builder.build()
+        self._by_id = by_id  # positions of what was not deleted, in the order of their ids
+        self._in_order = ids[by_id]
 
     def __len__(self) -> int:
         return len(self.everything)
@@ -92,11 +86,10 @@ class Index:
         """Where an event stands."""
         if not EARLIEST <= number <= LATEST:
             return None
-        place = int(np.searchsorted(self.ids, number, sorter=self._by_id))
-        if place == len(self._by_id):
+        place = int(np.searchsorted(self._in_order, number))
+        if place == len(self._by_id) or self._in_order[place] != number:
             return None
-        position = int(self._by_id[place])
-        return position if self.ids[position] == number and position in self.everything else None
+        return int(self._by_id[place])
 
     # Sets of positions. None of them may be changed by who gets it.
 
@@ -115,10 +108,15 @@ class Index:
     def numbered(self, numbers: Sequence[int]) -> BitMap:
         """The events of these ids."""
         wanted = np.array([number for number in numbers if EARLIEST <= number <= LATEST], dtype=np.int64)
-        places = np.searchsorted(self.ids, wanted, sorter=self._by_id)
-        is_inside = places < len(self._by_id)
-        positions = self._by_id[places[is_inside]]
-        return bitmap(positions[self.ids[positions] == wanted[is_inside]]) & self.everything
+        positions = self.positions(wanted)
+        return bitmap(positions[positions >= 0])
+
+    def positions(self, numbers: Numbers) -> Numbers:
+        """Where the events of these ids stand; -1 for those that are not here."""
+        if not len(self._by_id):
+            return np.full(len(numbers), -1, dtype=np.int64)
+        places = np.minimum(np.searchsorted(self._in_order, numbers), len(self._by_id) - 1)
+        return np.where(self._in_order[places] == numbers, self._by_id[places], -1)
 
     def started(self, low: int, high: int) -> BitMap:
         """The events whose disaster began in [low, high]: positions run in that order."""
@@ -171,7 +169,7 @@ class Index:
             _longer(updated, [row.updated for row in new]),
             sets.all,
             everything,
-            np.argsort(ids) if new else self._by_id,
+            _in_order_of(ids, everything) if new or len(everything) < len(self.everything) else self._by_id,
         )
 
 
@@ -225,6 +223,12 @@ class _Sets:
             self._own.add(word)
             self.all[word] = self.all[word].copy() if word in self.all else BitMap()
         return self.all[word]
+
+
+def _in_order_of(ids: Numbers, everything: BitMap) -> Numbers:
+    """Positions in the order of their ids. A deleted event may come back under its id, at another position."""
+    alive = np.frombuffer(everything.to_array(), dtype=np.uint32).astype(np.int64)
+    return alive[np.argsort(ids[alive])]
 
 
 def bitmap(positions: npt.NDArray[Any]) -> BitMap:

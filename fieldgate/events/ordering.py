@@ -1,6 +1,7 @@
 """Orderings of events: whatever is asked for, nulls come last and the id breaks ties, so that every order is total."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -78,22 +79,35 @@ def held_ranks(field: str, index: Index, directory: Directory, language: Languag
     return ranks
 
 
-async def read_ranks(
-    field: str, index: Index, language: Language, batches: AsyncIterator[Sequence[tuple[int, bytes]]]
-) -> Ranks:
-    """The ranks of a field that only the records hold."""
-    decode = msgspec.json.Decoder(Facts).decode
-    values: dict[int, str | int] = {}
-    async for some in batches:
-        for number, packed in some:
-            position = index.position(number)
-            value = _value(field, decode(packed), language)
-            if position is not None and value not in ("", None):
-                values[position] = value
-    in_order = {value: rank for rank, value in enumerate(sorted(set(values.values())))}
-    ranks = np.full(len(index.ids), NOTHING, dtype=np.int32)
-    ranks[list(values)] = [in_order[value] for value in values.values()]
-    return ranks
+class Reading:
+    """Ranks of a field that only the records hold, made while these are read, a batch at a time."""
+
+    def __init__(self, field: str, index: Index, language: Language) -> None:
+        self._field = field
+        self._index = index
+        self._language = language
+        self._positions: list[Numbers] = []
+        self._values: list[Any] = []
+        self._decode = msgspec.json.Decoder(Facts).decode
+
+    def add(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        """Take events as they are kept."""
+        positions = self._index.positions(np.array([number for number, _ in rows], dtype=np.int64))
+        values = [_value(self._field, self._decode(packed), self._language) for _, packed in rows]
+        is_known = np.array([value not in ("", None) for value in values], dtype=bool) & (positions >= 0)
+        self._positions.append(positions[is_known])
+        self._values += [value for value, known in zip(values, is_known.tolist(), strict=True) if known]
+
+    def ranks(self) -> Ranks:
+        values = self._values
+        ranks = np.full(len(self._index.ids), NOTHING, dtype=np.int32)
+        if not values:
+            return ranks
+        positions = np.concatenate(self._positions)
+        in_order = sorted(range(len(values)), key=values.__getitem__)
+        steps = [0, *(values[one] != values[next_] for one, next_ in pairwise(in_order))]
+        ranks[positions[in_order]] = np.cumsum(steps)
+        return ranks
 
 
 def _value(field: str, facts: Facts, language: Language) -> str | int | None:

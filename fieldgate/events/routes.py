@@ -197,7 +197,7 @@ async def event_detail(id: str, caller: Caller, language: Language, store: Event
     event = await store.by_slug(id) if number is None else await store.one(number)
     if event is None or not sight.sees(event.visibility, event.countries):
         raise NotFound(Message("There is no event {id}.", id=id[:50]))
-    return msgspec.Raw(view.read(detail_document(event), language, sight))
+    return msgspec.Raw(await events.said(detail_document(event), language, sight))
 
 
 @replacement(

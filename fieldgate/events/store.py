@@ -45,7 +45,7 @@ class Outcome(msgspec.Struct):
 
 
 class Missed(Exception):
-    """A document was removed that the reader's version still had: the reader lags too far behind."""
+    """What the reader's version had is no longer there: the reader lags too far behind."""
 
 
 class SlugTaken(Exception):
@@ -173,9 +173,14 @@ class EventStore:
         async with self._database.reading() as connection:
             return list((await connection.execute(query)).scalars())
 
-    async def facts(self) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
-        """All events as they are kept, many at a time: for orderings by what the index does not hold."""
+    async def facts(self, version: int) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
+        """All events as they are kept, many at a time: for orderings by what the index does not hold.
+
+        These are not kept for earlier versions: who lags behind has to catch up first.
+        """
         async with snapshot(self._database) as state:
+            if (await _standing(state)).version != version:
+                raise Missed
             async for some in state.batches(select(events.c.id, events.c.packed)):
                 yield [(row[0], row[1]) for row in some]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.db import Changes, is_out_of_reach
+from fieldgate.db import IDENTITY, Changes, is_out_of_reach
 from fieldgate.http import answers, bodies, parameters
 from fieldgate.http.answers import Answer
 from fieldgate.http.asking import LANGUAGE_COOKIE, Asked, Head, read_head
@@ -34,7 +34,7 @@ from fieldgate.settings import Settings
 log = logging.getLogger("fieldgate.error")
 
 REMEMBERED_HEADS = 4096  # per endpoint
-LONGEST_HEAD = 2048  # bytes; longer ones are read each time
+LONGEST_HEAD = 600  # bytes; longer ones are read each time. What is read takes ten times as much
 NO_ORIGIN = Origin("", False)
 
 _SENT_ONCE = (b"host", b"authorization", b"content-length", b"content-type")
@@ -166,15 +166,16 @@ class Endpoint:
     async def _kept(self, operation: Operation, exchange: Exchange) -> Answer:
         """The answer for the data as it is now: a ready one, or one that is made and kept."""
         seen_as = operation.seen_as(exchange.caller) if operation.seen_as else ""
-        versions = await self._site.changes.versions(operation.changes_with or ())
+        topics = (*operation.changes_with, IDENTITY) if operation.changes_with else ()
+        versions = await self._site.changes.versions(topics)
         key = (f"{exchange.asked.identity} {seen_as}", versions)
         answer = self._site.kept.get(key)
         if answer is None:
             result = await self._call(operation, exchange)
             # What was written meanwhile may be in it or not: then it is an answer, and none to be given again.
-            is_of_now = versions == await self._site.changes.versions(operation.changes_with or ())
+            is_of_now = versions == await self._site.changes.versions(topics)
             if isinstance(result, Slice) and result.versions is not None:
-                is_of_now = is_of_now and result.versions == versions
+                is_of_now = is_of_now and result.versions == versions[:-1]
             answer = await self._finish(operation, exchange, result, answers.tag_of(*key) if is_of_now else b"")
             if is_of_now:
                 self._site.kept.put(key, answer)

@@ -10,6 +10,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db import Changes, Database
+from fieldgate.db.tables import versions
 from fieldgate.reference.directory import Country, Directory, DisasterType
 from fieldgate.reference.tables import countries, disaster_types
 
@@ -30,20 +31,26 @@ class ReferenceStore:
     async def versioned(self) -> tuple[int, Directory]:
         """The directory, and the version of the data it is of."""
         kept = self._kept
-        if kept is not None and kept[0] == await self._changes.version(TOPIC):
+        if kept is not None and kept[0] >= await self._changes.version(TOPIC):
             return kept
         async with self._building:
-            # Read before the rows are: should they be newer, the directory is built once more, and never stale.
-            version = await self._changes.version(TOPIC)
-            if self._kept is None or self._kept[0] != version:
-                self._kept = (version, await self._read())
+            if self._kept is None or self._kept[0] < await self._changes.version(TOPIC):
+                self._kept = await self._read()
             return self._kept
 
-    async def _read(self) -> Directory:
+    async def read_now(self) -> tuple[int, Directory]:
+        """The directory as it is in the database at this moment, whatever is known of its version."""
+        async with self._building:
+            self._kept = await self._read()
+            return self._kept
+
+    async def _read(self) -> tuple[int, Directory]:
         async with self._database.reading() as connection:
+            asked = select(versions.c.version).where(versions.c.topic == TOPIC)
+            version: int = (await connection.execute(asked)).scalar() or 0
             found = (await connection.execute(select(countries).order_by(countries.c.id))).mappings().all()
             types = (await connection.execute(select(disaster_types).order_by(disaster_types.c.id))).mappings().all()
-        return Directory([Country(**row) for row in found], [DisasterType(**row) for row in types])
+        return version, Directory([Country(**row) for row in found], [DisasterType(**row) for row in types])
 
     # Written as part of somebody's transaction, such as a sync's.
 

@@ -66,6 +66,7 @@ def events(numbers: st.SearchStrategy[int]) -> st.SearchStrategy[Event]:
         is_featured=st.booleans(),
         is_featured_region=st.booleans(),
         visibility=st.sampled_from((3, 3, 1, 2, 4)),
+        parent_event=st.sampled_from((None, None, None, None, 1)),
         appeals=st.lists(appeals, max_size=2).map(tuple),
         field_reports=st.lists(reports, max_size=2).map(tuple),
         contacts=st.lists(persons, max_size=1).map(tuple),

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -11,17 +12,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fieldgate.db import Changes, Database
-from fieldgate.events.current import Events, View
+from fieldgate.events.current import Events, View, _Kept
 from fieldgate.events.filters import ORDERINGS, EventFilters
 from fieldgate.events.model import SOURCES, Event
 from fieldgate.events.sight import EVERYBODY, EVERYTHING, Sight
-from fieldgate.events.store import EventStore
+from fieldgate.events.store import EventStore, Missed
 from fieldgate.http.language import Language
 from fieldgate.http.pagination import Page
 from fieldgate.reference.store import ReferenceStore
 from tests.events.naive import matching
 from tests.events.samples import COUNTRIES, TYPES, moments, some_events
-from tests.events.writing import SOMETIMES, state
+from tests.events.writing import SOMETIMES, START, state
 
 sights = st.sampled_from((EVERYBODY, EVERYTHING, Sight(frozenset({1, 3}), frozenset({14, 27}))))
 terms = st.builds(lambda sign, field: sign + field, st.sampled_from(("", "-")), st.sampled_from(ORDERINGS))
@@ -115,6 +116,54 @@ async def test_lists_are_what_looking_at_every_event_finds(database: Database, s
         for question in questions:
             await house.check(question)
     await house.store.delete(list(house.held))
+
+
+async def test_what_was_deleted_may_come_back(database: Database) -> None:
+    """After all others, so that its id stands at two positions, one of them dead."""
+    house = House(database)
+    (first, second) = state(1)[:2]
+    await house.put([first, second])
+    question = (EventFilters(id=first.id), EVERYBODY, Language.ENGLISH, 5, 0)
+    for days in (1000, 2000):
+        await house.check(question)
+        await house.delete(first.id)
+        await house.check(question)
+        await house.put([msgspec.structs.replace(first, disaster_start_date=START + timedelta(days=days))])
+        await house.check(question)
+        await house.check((EventFilters(search="round"), EVERYBODY, Language.ENGLISH, 5, 0))
+    await house.delete(first.id)
+    await house.check((EventFilters(), EVERYBODY, Language.ENGLISH, 5, 0))
+
+
+async def test_orders_by_what_only_records_hold_are_of_one_state(database: Database) -> None:
+    house = House(database)
+    await house.put(state(2))
+    (reader, _) = house.readers
+    before = await reader.view()
+    await house.put(state(4))
+    with pytest.raises(Missed):
+        await before.find(EventFilters(ordering="num_affected"), EVERYBODY, Language.ENGLISH, Page(5))
+    await house.check((EventFilters(ordering="-num_affected,name"), EVERYBODY, Language.ENGLISH, 5, 0))
+
+
+async def test_a_failure_is_not_kept() -> None:
+    kept = _Kept[int](2)
+
+    async def fail() -> int:
+        await asyncio.sleep(0)
+        raise ValueError
+
+    async def succeed() -> int:
+        return 1
+
+    waiting = asyncio.ensure_future(kept.get("x", fail))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert await kept.get("x", succeed) == 1
 
 
 async def test_a_large_index_is_made_beside_the_answers(database: Database) -> None:

@@ -1,5 +1,7 @@
 """Events: what is known of each, their documents, what they were before, and which are gone."""
 
+import secrets
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -68,7 +70,8 @@ def upgrade() -> None:
         sa.Column("countries", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_deleted_events"),
     )
-    # Writers take turns at this row.
-    op.execute("INSERT INTO changes (topic, version) VALUES ('events', 0)")
+    # At the first row writers take turns; the second tells one database from another with the same versions.
+    changes = sa.table("changes", sa.column("topic", sa.String), sa.column("version", sa.BigInteger))
+    op.bulk_insert(changes, [{"topic": "events", "version": 0}, {"topic": "identity", "version": secrets.randbits(62)}])
     op.create_index("ix_deleted_events_version", "deleted_events", ["version"])
     op.create_index("ix_deleted_events_deleted_at_id", "deleted_events", ["deleted_at", "id"])
