@@ -15,7 +15,7 @@ from pyroaring import BitMap
 from fieldgate.db import Changes
 from fieldgate.events import ordering
 from fieldgate.events.documents import Reader
-from fieldgate.events.filters import EventFilters, narrow, ordering_terms, search_words
+from fieldgate.events.filters import EventFilters, in_regions, narrow, ordering_terms, search_words
 from fieldgate.events.index import CannotApply, Index
 from fieldgate.events.sight import Sight
 from fieldgate.events.store import TOPIC, EventStore, Missed, Standing
@@ -81,6 +81,7 @@ class View:
         self._ranks = _Kept[ordering.Ranks](KEPT_ORDERS)
         self._orders = _Kept[ordering.Order](KEPT_ORDERS)
         self._places = _Kept[BitMap](KEPT_SELECTIONS)
+        self._regions = in_regions(index, directory)
         self._readers = {language: Reader(directory, language) for language in Language}
 
     def read(self, documents: bytes, language: Language, sight: Sight) -> bytes:
@@ -102,7 +103,7 @@ class View:
 
     async def _select(self, filters: EventFilters, sight: Sight) -> BitMap:
         index, version = self.index, self.standing.version
-        sets = [index.seen(sight), *narrow(index, self.directory, filters)]
+        sets = [index.seen(sight), *narrow(index, self.directory, self._regions, filters)]
         for word in search_words(filters.search):
             named = index.numbered(await self._store.named(folded(word), version))
             about = [f"c{country}" for country in self.directory.countries_named(word)]

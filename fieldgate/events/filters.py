@@ -1,6 +1,7 @@
 """What a list of events can be narrowed and ordered by, and the sets of positions that answer it."""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -14,6 +15,7 @@ from fieldgate.events.model import Source
 from fieldgate.http.errors import Invalid
 from fieldgate.http.language import Message
 from fieldgate.reference.directory import Directory
+from fieldgate.reference.regions import REGIONS
 
 MOST_WORDS = 20
 ORDERINGS = (
@@ -113,7 +115,15 @@ def ordering_terms(ordering: str) -> tuple[tuple[str, bool], ...]:
     return tuple((term.removeprefix("-"), term.startswith("-")) for term in terms)
 
 
-def narrow(index: Index, directory: Directory, filters: EventFilters) -> list[BitMap]:
+def in_regions(index: Index, directory: Directory) -> dict[int, BitMap]:
+    """The events of each region: those of its countries."""
+    return {
+        region.id: index.bearing(*(f"c{country}" for country in directory.countries_of(region.id)))
+        for region in REGIONS
+    }
+
+
+def narrow(index: Index, directory: Directory, regions: Mapping[int, BitMap], filters: EventFilters) -> list[BitMap]:
     """The sets an event must be in, of all filters the index alone can answer."""
     chosen: list[BitMap] = []
 
@@ -126,8 +136,7 @@ def narrow(index: Index, directory: Directory, filters: EventFilters) -> list[Bi
         found = [directory.country_by_iso3(iso3) for iso3 in filters.countries__iso3__in]
         chosen.append(index.bearing(*(f"c{country.id}" for country in found if country is not None)))
     if filters.regions__in:
-        members = frozenset().union(*(directory.countries_of(region) for region in filters.regions__in))
-        chosen.append(index.bearing(*(f"c{country}" for country in members)))
+        chosen.append(BitMap.union(BitMap(), *(regions[region] for region in filters.regions__in if region in regions)))
     any_of("d", filters.dtype__in)
     any_of("d", () if filters.dtype is None else (filters.dtype,))
     any_of("a", filters.appeal_type)

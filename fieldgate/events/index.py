@@ -9,8 +9,6 @@ shares all that stayed the same.
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
-from operator import or_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,7 +94,7 @@ class Index:
     def bearing(self, *words: str) -> BitMap:
         """The events that bear any of these values."""
         found = [self._sets[word] for word in words if word in self._sets]
-        return reduce(or_, found) if found else BitMap()
+        return BitMap.union(*found) if found else BitMap()
 
     def seen(self, sight: Sight) -> BitMap:
         """The events a caller may see."""
