@@ -80,8 +80,13 @@ def traces_outside() -> list[Path]:
     return [found for folder in folders for found in folder.glob(f"*{hostile.OUTSIDE}*")]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", QUICK)
+# One of each kind; the others are for `make torture`.
+ALWAYS = ("deep XML", "a billion laughs", "path names in the zip", "half a file", "a workbook called pdf", "a page")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in ALWAYS else pytest.param(name, marks=pytest.mark.long) for name in QUICK]
+)
 async def test_a_hostile_file_harms_itself_alone(desk: Desk, name: str) -> None:
     file = QUICK[name]
     answer = await desk.service.client.post(
@@ -117,7 +122,6 @@ async def test_formulas_are_text(desk: Desk, name: str) -> None:
     assert "&lt;script&gt;" in xform
 
 
-@pytest.mark.long
 async def test_nothing_is_fetched_or_calculated(desk: Desk) -> None:
     """Formulas keep the value they came with; links, outside sheets and document types are not followed."""
     with socket.socket() as listener:
@@ -138,7 +142,6 @@ async def test_nothing_is_fetched_or_calculated(desk: Desk) -> None:
 LONG = "x" * 3_000
 
 
-@pytest.mark.long
 async def test_long_titles_and_names(desk: Desk) -> None:
     """What does not fit into the database is cut or refused, also where it replaces or joins something."""
     titled = xlsx(survey=SURVEY, settings=(("form_title",), (LONG,)))

@@ -29,7 +29,6 @@ from tests.processes import Served
 
 PATH = "/api/v2/imports/"
 AT_ONCE = 40  # imports sent to a server before and while it is killed
-pytestmark = pytest.mark.long
 
 POSTS = int(os.environ.get("KILL_POSTS", AT_ONCE))
 SENDERS = 8
@@ -195,6 +194,7 @@ async def test_a_worker_killed_at_any_stage_loses_nothing(database_url: str, dat
     assert max(row.attempts for row in await all_imports(database)) == 2, "those in hand were taken up again"
 
 
+@pytest.mark.long
 async def test_an_import_that_kills_every_worker_ends_in_an_error(database_url: str, database: Database) -> None:
     """It is tried so often and no more, leaves nothing behind, and holds up nobody else."""
     sender = Sender(database)
@@ -210,6 +210,7 @@ async def test_an_import_that_kills_every_worker_ends_in_an_error(database_url: 
     assert row.messages["error"]
 
 
+@pytest.mark.long
 async def test_a_worker_killed_while_it_refuses_a_file(database_url: str, database: Database) -> None:
     sender = Sender(database)
     uid = await sender.send(await sender.user("someone"), "broken", xlsx(survey=(("type",), ("florb",))))
