@@ -47,7 +47,7 @@ history = Table(
     "event_history",
     metadata,
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
-    Column("until", BigInteger, primary_key=True),
+    Column("until", BigInteger, primary_key=True, autoincrement=False, index=True),
     Column("at", Instant, nullable=False, index=True),
     Column("document", LargeBinary, nullable=False),
     Column("names", Text, nullable=False),

@@ -61,6 +61,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", "until", name="pk_event_history"),
     )
     op.create_index("ix_event_history_at", "event_history", ["at"])
+    op.create_index("ix_event_history_until", "event_history", ["until"])
     op.create_table(
         "deleted_events",
         _id(),
