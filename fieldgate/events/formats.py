@@ -44,7 +44,7 @@ COLUMNS = (
     "updated_at",
 )
 
-FORMULA_STARTS = "=+-@\t\r"
+FORMULA_STARTS = "=+-@\t\r\n"
 
 Cell = str | int | float | None
 

@@ -76,8 +76,11 @@ def _with_dates(record: Mapping[str, Any], before: Event | None) -> Mapping[str,
     """A record that does not say when it was made or changed: then as before, else with what it tells of."""
     if record.get("created_at") is not None and record.get("updated_at") is not None:
         return record
-    made = record.get("created_at") or (before.created_at if before else _moment(record.get("disaster_start_date")))
-    changed = record.get("updated_at") or (before.updated_at if before else _moment(made))
+    made, changed = record.get("created_at"), record.get("updated_at")
+    if made is None:
+        made = before.created_at if before else _moment(record.get("disaster_start_date"))
+    if changed is None:
+        changed = before.updated_at if before else _moment(made)
     return {**record, "created_at": made, "updated_at": changed}
 
 

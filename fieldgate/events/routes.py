@@ -225,6 +225,8 @@ async def event_replacement(
         async with store.writing() as writing:
             before = (await writing.held([number])).get(number)
             event = replaced({**body, "id": number}, view.directory, language, before, now())
+            if event.parent_event == number:
+                raise Invalid({"parent_event": [Message("An event cannot be part of itself.")]})
             await writing.put([event])
     except Unreadable as error:
         raise Invalid(error.by_field()) from None

@@ -18,6 +18,8 @@ from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, Operation
 from fieldgate.http.pagination import MAXIMUM_LIMIT, Slice, encoded, envelope, neighbours
 
+LONGEST_LINKS = 4096  # characters; clients and proxies refuse long headers, and the body has the addresses too
+
 JSON: Header = (b"content-type", Format.JSON.content_type)
 
 
@@ -171,7 +173,7 @@ def _list_headers(asked: Asked, next_page: str | None, previous_page: str | None
     headers: list[Header] = []
     targets = [f'<{next_page}>; rel="next"'] if next_page else []
     targets += [f'<{previous_page}>; rel="prev"'] if previous_page else []
-    if targets:
+    if targets and sum(map(len, targets)) < LONGEST_LINKS:
         headers.append((b"link", ", ".join(targets).encode()))
     if asked.page.clipped:
         headers.append((b"fieldgate-limit", str(MAXIMUM_LIMIT).encode()))

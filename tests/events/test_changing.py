@@ -148,3 +148,12 @@ async def test_a_slug_is_taken_once(service: Service) -> None:
 async def test_bodies_that_are_no_event(service: Service, body: bytes, kind: str, status: int) -> None:
     headers = {**await superuser(service), "Content-Type": kind}
     assert (await service.request("PUT", f"{PATH}7006/", content=body, headers=headers)).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("parent_event", 7003), ("created_at", []), ("updated_at", 0)],
+)
+async def test_what_would_lose_an_event_is_refused(service: Service, field: str, value: Any) -> None:
+    found = await refused(service, await superuser(service), {**EVENT, field: value})
+    assert [name.split(".")[0] for name in found] == [field]

@@ -237,3 +237,10 @@ async def test_an_empty_list(start: Start) -> None:
         empty: dict[str, object] = {"count": 0, "next": None, "previous": None, "results": []}
         for query in ("", "?limit=1", "?offset=5", "?offset=99999999999999999999"):
             assert (await service.get(f"/api/v2/numbers/{query}")).json() == empty
+
+
+async def test_long_addresses_stay_out_of_the_header(start: Start) -> None:
+    async with start(numbers(100)) as service:
+        answer = await service.get("/api/v2/numbers/", params={"limit": "5", "unknown": "x" * 5000})
+        assert answer.json()["next"]
+        assert "Link" not in answer.headers
