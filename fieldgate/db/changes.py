@@ -85,9 +85,10 @@ class Changes:
 
     async def stop(self) -> None:
         if self._listener is not None:
-            self._listener.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._listener
+            # Before Python 3.12 `wait_for` can swallow a cancellation that comes together with what it waits for.
+            while not self._listener.done():
+                self._listener.cancel()
+                await asyncio.wait([self._listener], timeout=HEARTBEAT)
             self._listener = None
             self._heard = float("-inf")
 
