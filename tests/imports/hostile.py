@@ -353,7 +353,7 @@ QUICK: dict[str, Hostile] = {
     "a workbook called csv": Hostile(xlsx, COMPLETE, "form.csv"),
     "a csv called xlsx": Hostile(lambda: b"type,name,label\ntext,a,A\n", COMPLETE),
     "a csv with a long first line": Hostile(wide_header, COMPLETE, "form.csv"),
-    "half of UTF-16": Hostile(lambda: b"\xff\xfet\0y\0p", UNREADABLE, "form.csv"),
+    "half of UTF-16": Hostile(lambda: b"\xff\xfet\0y\0p", REFUSED, "form.csv"),
     "control characters": Hostile(control_characters, COMPLETE),
     "control characters in a csv": Hostile(lambda: control_characters_csv(400), REFUSED, "form.csv"),
     "control characters far down a csv": Hostile(lambda: control_characters_csv(5_000), INVALID, "form.csv"),
