@@ -88,16 +88,21 @@ class View:
 
     async def find(self, filters: EventFilters, sight: Sight, language: Language, page: Page) -> Found:
         """A page of the events that match."""
+        count, numbers = await self.numbers(filters, sight, language, page)
+        return Found(count, await self._store.documents(numbers, self.standing.version), self)
+
+    async def numbers(
+        self, filters: EventFilters, sight: Sight, language: Language, page: Page
+    ) -> tuple[int, list[int]]:
+        """How many events match, and the ids of a page of them."""
         terms = ordering_terms(filters.ordering)
         wanted = msgspec.structs.replace(filters, ordering="")
         chosen = await self._selections.get((wanted, sight), lambda: self._select(wanted, sight))
         if terms:
             order = await self._orders.get((terms, language), lambda: self._order(terms, language))
             places = await self._places.get((wanted, sight, terms, language), lambda: _in_thread(order.places, chosen))
-            numbers = order.page(self.index, places, page.limit, page.offset)
-        else:
-            numbers = self.index.page(chosen, page.limit, page.offset)
-        return Found(len(chosen), await self._store.documents(numbers, self.standing.version), self)
+            return len(chosen), order.page(self.index, places, page.limit, page.offset)
+        return len(chosen), self.index.page(chosen, page.limit, page.offset)
 
     async def _select(self, filters: EventFilters, sight: Sight) -> BitMap:
         index, version = self.index, self.standing.version

@@ -69,7 +69,6 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     example: Any = None
     # Of an operation that writes its own answer: the type it gives, where that is no `Format`, and its schema.
     media_type: str = ""
-    more_types: tuple[str, ...] = ()
     schema: Mapping[str, Any] = {}
     # Of an operation that takes a `WholeObject`: what it looks like, and how long it may be.
     takes: Any = None
@@ -92,6 +91,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         return self.handler.__name__
+
+    @property
+    def is_negotiated(self) -> bool:
+        """Whether the caller chooses the representation."""
+        return self.shape is not Shape.READY or len(self.formats) > 1
 
     @property
     def is_kept(self) -> bool:
