@@ -6,6 +6,7 @@ import io
 import logging
 import tempfile
 import threading
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,7 @@ from fieldgate.http.operations import Operation, ready
 from fieldgate.reference.store import ReferenceStore
 from tests.conftest import Service, Start
 from tests.events.house import INDIA, PATH, PUBLIC, event, house
+from tests.processes import PATIENCE, Served, run
 
 __all__ = ["house"]
 
@@ -284,3 +286,27 @@ async def test_what_breaks_off_is_noted(
     record = next(record for record in caplog.records if record.name == "fieldgate.error")
     assert record.getMessage() == "broken off"
     assert vars(record)["request_id"].encode() in capfdbinary.readouterr().err, "and the request is told of"
+
+
+def test_a_slow_client_and_clients_that_leave(tmp_path: Path) -> None:
+    """Against the server as people run it: others are answered meanwhile, and nothing remains of what was left."""
+    data, folder = tmp_path / "data", tmp_path / "temporary"
+    folder.mkdir()
+    assert run("events", "demo", "4000", data=data).returncode == 0
+    with Served(data, environment={"TMPDIR": str(folder)}) as served, served.client() as client:
+        everything = client.get(PATH, params={"limit": 1}).json()["count"]
+        with client.stream("GET", f"{EXPORT}?format=ndjson") as slow:
+            parts = slow.iter_bytes()
+            begun = next(parts)
+            assert client.get("/healthz").status_code == 200
+            assert (begun + b"".join(parts)).count(b"\n") == everything
+        for _ in range(exporting.MOST):
+            with client.stream("GET", f"{EXPORT}?format=xlsx") as left:
+                assert left.status_code == 200
+                assert client.get("/healthz").status_code == 200
+        until = time.monotonic() + PATIENCE
+        while list(folder.glob("fieldgate-export-*")):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert client.get(f"{EXPORT}?id=1").status_code == 200, "there is room for others again"
+    assert "Traceback" not in served.log
