@@ -14,7 +14,7 @@ from fieldgate.events.exporting import Exports
 from fieldgate.events.filters import EventFilters
 from fieldgate.events.model import LARGEST_ID
 from fieldgate.events.reading import Unreadable
-from fieldgate.events.records import DeletedEvent, EventDetail, EventRecord, MiniEvent
+from fieldgate.events.records import DeletedEvent, EventDetail, EventRecord, FlatEvent, MiniEvent
 from fieldgate.events.sight import seen_as, sight_of
 from fieldgate.events.store import TOPIC, EventStore, SlugTaken
 from fieldgate.events.whole import LARGEST, EventBody, replaced
@@ -39,6 +39,10 @@ FORMATS = (Format.JSON, Format.PAGE, Format.CSV, Format.NDJSON)
 
 class DeletedFilters(msgspec.Struct):
     since: Annotated[datetime, Meta(description="Deleted at this moment or later.")] | None = None
+
+
+class ListFilters(EventFilters, frozen=True, kw_only=True):
+    tableau: Annotated[bool, Meta(description="Records for tables: countries, appeals and reports joined.")] = False
 
 
 _COUNTRY: dict[str, Any] = {
@@ -105,6 +109,7 @@ _MINI = {
 @listing(
     PATH,
     of=EventRecord,
+    also=FlatEvent,
     title=Message("Events"),
     about=Message("Emergencies, the newest first. Those that were merged into another are found by their id alone."),
     tag=TAG,
@@ -115,10 +120,12 @@ _MINI = {
     example=_EXAMPLE,
 )
 async def event_list(
-    page: Page, caller: Caller, language: Language, filters: EventFilters, events: Events
+    page: Page, asked: Asked, caller: Caller, language: Language, filters: ListFilters, events: Events
 ) -> Slice[EventRecord]:
     found, records = await _found(page, caller, language, filters, events)
-    return Slice(found.count, [msgspec.Raw(record) for record in records], found.view.versions)
+    is_flat = filters.tableau and asked.format is not Format.CSV  # which joins them itself
+    as_asked = formats.flat if is_flat else msgspec.Raw
+    return Slice(found.count, [as_asked(record) for record in records], found.view.versions)
 
 
 @listing(

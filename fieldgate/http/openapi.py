@@ -176,7 +176,8 @@ class Description:
 
 
 def _document(operations: Sequence[Operation]) -> dict[str, Any]:
-    kinds = [kind for operation in operations for kind in (operation.of, operation.body) if kind is not None]
+    named = [kind for operation in operations for kind in (operation.of, operation.also, operation.body)]
+    kinds = [kind for kind in named if kind is not None]
     schemas, components = msgspec.json.schema_components(
         kinds, schema_hook=_schema_of, ref_template=SCHEMA_PATH + "{name}"
     )
@@ -254,6 +255,8 @@ def _success(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
         content = {media_type: {"schema": operation.schema or _TEXT} for media_type in media_types}
         return {"description": "Done.", "headers": _headers(), "content": content}
     schema, example = schemas[operation.of], operation.example
+    if operation.also is not None:
+        schema = {"anyOf": [schema, schemas[operation.also]]}
     if operation.shape is Shape.LIST:
         names = (*names, "Link", "Fieldgate-Limit")
         schema = _envelope(schema)

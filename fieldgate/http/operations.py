@@ -56,6 +56,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     about: Message
     tag: str
     of: Any = None
+    # What its records can be instead, where a parameter asks for it.
+    also: Any = None
     status: int = 200
     formats: tuple[Format, ...] = EITHER
     # Topics of db.changes the answer depends on; () for what a release fixes; None where nobody can tell.

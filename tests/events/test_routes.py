@@ -171,6 +171,23 @@ async def test_lines_of_json(house: Service) -> None:
     assert 'rel="next"' in response.headers["Link"]
 
 
+async def test_flat_records(house: Service) -> None:
+    flat = await listed(house, "?tableau=true&limit=3")
+    whole = await listed(house, "?tableau=false&limit=3")
+    assert flat["next"].endswith("limit=3&offset=3&tableau=true")
+    joined = {"appeals", "countries", "field_reports"}
+    for record, full in zip(flat["results"], whole["results"], strict=True):
+        assert {name: record[name] for name in record if name not in joined} == {
+            name: full[name] for name in record if name not in joined
+        }
+    lines = await house.get(f"{PATH}?tableau=1&format=ndjson&limit=3")
+    assert [msgspec.json.decode(line) for line in lines.content.splitlines()] == flat["results"]
+    table = (await house.get(f"{PATH}?tableau=true&format=csv")).text
+    assert table == (await house.get(f"{PATH}?format=csv")).text, "it joins them anyway"
+    refused = await house.get(f"{PATH}?tableau=yes")
+    assert (refused.status_code, refused.json()) == (400, {"tableau": ["Say true or false."]})
+
+
 async def test_everything_as_a_file(house: Service) -> None:
     everything = await ids(house, "?limit=1000")
     rows = list(csv.DictReader(io.StringIO((await house.get(f"{PATH}export/")).text)))
