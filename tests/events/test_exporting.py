@@ -26,6 +26,7 @@ from fieldgate.events.formats import COLUMNS
 from fieldgate.events.sight import EVERYBODY
 from fieldgate.events.store import EventStore, Missed
 from fieldgate.events.tables import history
+from fieldgate.http import answers
 from fieldgate.http.answers import Answer
 from fieldgate.http.errors import Unavailable
 from fieldgate.http.language import Language, Message
@@ -262,6 +263,21 @@ async def test_a_client_that_leaves_ends_the_work(start: Start, kind: str, monke
         await EventStore(service.database, Changes(service.database)).put([event(n) for n in range(1, 201)])
         await service.app(scope(EXPORT, b"format=" + kind.encode()), receive, send)
     assert len(asked) < 10, "of twenty batches"
+
+
+async def test_a_client_that_takes_nothing_is_left(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def receive() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.body":
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(answers, "PATIENCE", 0.01)
+    async with start() as service:
+        with pytest.raises(TimeoutError):
+            await service.app(scope(EXPORT, b"format=xlsx"), receive, send)
 
 
 def breaking() -> Operation:
