@@ -16,6 +16,7 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.db import Changes, Database
 from fieldgate.events import routes as event_routes
 from fieldgate.events.current import Events
+from fieldgate.events.exporting import Exports
 from fieldgate.events.store import EventStore
 from fieldgate.http import service
 from fieldgate.http.application import Application
@@ -78,7 +79,7 @@ def build(
     provided = (
         settings, database, changes, store, accounts, observer, assets, pages,
         ImportStore(database, changes), AssetStore(database, changes), fetcher or Fetcher(settings.import_hosts),
-        reference, event_store, events,
+        reference, event_store, events, Exports(events, event_store),
         Catalogue(), Description(answered), service.Readiness(database),
     )  # fmt: skip
     site = Site(

@@ -27,7 +27,8 @@ from fieldgate.reference.store import ReferenceStore
 
 AT_ONCE = 100_000  # events whose index is made anew while the caller waits; beyond, beside the answers
 KEPT_SELECTIONS = 128
-KEPT_ORDERS = 4  # some 12 MB each for a million events
+KEPT_ORDERS = 4  # some 8 MB each for a million events
+KEPT_RANKS = 10  # of as many fields; some 4 MB each
 ATTEMPTS = 3  # at an answer, when the data runs away under it
 
 log = logging.getLogger(__name__)
@@ -78,7 +79,7 @@ class View:
         self.versions = (standing.version, directory_version)
         self._store = store
         self._selections = _Kept[BitMap](KEPT_SELECTIONS)
-        self._ranks = _Kept[ordering.Ranks](KEPT_ORDERS)
+        self._ranks = _Kept[ordering.Ranks](KEPT_RANKS)
         self._orders = _Kept[ordering.Order](KEPT_ORDERS)
         self._places = _Kept[BitMap](KEPT_SELECTIONS)
         self._regions = in_regions(index, directory)
@@ -90,16 +91,21 @@ class View:
 
     async def find(self, filters: EventFilters, sight: Sight, language: Language, page: Page) -> Found:
         """A page of the events that match."""
+        count, numbers = await self.numbers(filters, sight, language, page)
+        return Found(count, await self._store.documents(numbers, self.standing.version), self)
+
+    async def numbers(
+        self, filters: EventFilters, sight: Sight, language: Language, page: Page
+    ) -> tuple[int, list[int]]:
+        """How many events match, and the ids of a page of them."""
         terms = ordering_terms(filters.ordering)
         wanted = msgspec.structs.replace(filters, ordering="")
         chosen = await self._selections.get((wanted, sight), lambda: self._select(wanted, sight))
         if terms:
             order = await self._orders.get((terms, language), lambda: self._order(terms, language))
             places = await self._places.get((wanted, sight, terms, language), lambda: _in_thread(order.places, chosen))
-            numbers = order.page(self.index, places, page.limit, page.offset)
-        else:
-            numbers = self.index.page(chosen, page.limit, page.offset)
-        return Found(len(chosen), await self._store.documents(numbers, self.standing.version), self)
+            return len(chosen), order.page(self.index, places, page.limit, page.offset)
+        return len(chosen), self.index.page(chosen, page.limit, page.offset)
 
     async def _select(self, filters: EventFilters, sight: Sight) -> BitMap:
         index, version = self.index, self.standing.version

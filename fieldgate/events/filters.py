@@ -12,7 +12,6 @@ from pyroaring import BitMap
 from fieldgate.db import Instant
 from fieldgate.events.index import EARLIEST, LATEST, Index, Numbers, source_word
 from fieldgate.events.model import Source
-from fieldgate.http.errors import Invalid
 from fieldgate.http.language import Message
 from fieldgate.reference.directory import Directory
 from fieldgate.reference.regions import REGIONS
@@ -34,6 +33,27 @@ ORDERINGS = (
 Ids = tuple[int, ...]
 Moment = Annotated[datetime, Meta(description="ISO 8601; midnight without a time, UTC without a zone.")] | None
 Switch = Annotated[bool, Meta(description="true, false, 1 or 0.")] | None
+
+
+def search_words(search: str) -> tuple[str, ...]:
+    """The words of a search, all of which must match: split at blanks and commas, phrases in quotes kept."""
+    found = re.findall(r'"([^"]*)"|([^\s,"]+)', search)
+    words = tuple(filter(None, ((phrase or word).strip() for phrase, word in found)))
+    if len(words) > MOST_WORDS:
+        raise ValueError(Message("Enter at most {most} words.", most=MOST_WORDS))
+    return words
+
+
+def ordering_terms(ordering: str) -> tuple[tuple[str, bool], ...]:
+    """The fields to order by, each once, and whether it descends; () for the usual order."""
+    terms: dict[str, bool] = {}
+    for term in filter(None, map(str.strip, ordering.split(","))):
+        field = term.removeprefix("-")
+        if field not in ORDERINGS:
+            expected = Message("Choose one of: {choices}.", choices=", ".join(ORDERINGS))
+            raise ValueError(Message("“{value}” cannot be taken. {expected}", value=term[:40], expected=expected))
+        terms.setdefault(field, term.startswith("-"))
+    return tuple(terms.items())
 
 
 class EventFilters(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +94,12 @@ class EventFilters(msgspec.Struct, frozen=True, kw_only=True):
     updated_at__lt: Moment = None
     updated_at__lte: Moment = None
     search: Annotated[
-        str, Meta(max_length=200, description="Words that all occur in names; quotes keep a phrase together.")
+        str,
+        Meta(
+            max_length=200,
+            description="Words that all occur in names; quotes keep a phrase together.",
+            extra={"check": search_words},
+        ),
     ] = ""
     ordering: Annotated[
         str,
@@ -82,37 +107,9 @@ class EventFilters(msgspec.Struct, frozen=True, kw_only=True):
             max_length=200,
             description="Fields separated by commas, `-` for descending: " + ", ".join(ORDERINGS),
             extra_json_schema={"pattern": rf"^(-?({'|'.join(ORDERINGS)})(,|$))*$"},
+            extra={"check": ordering_terms},
         ),
     ] = ""
-
-
-def search_words(search: str) -> tuple[str, ...]:
-    """The words of a search, all of which must match: split at blanks and commas, phrases in quotes kept."""
-    found = re.findall(r'"([^"]*)"|([^\s,"]+)', search)
-    words = tuple(filter(None, ((phrase or word).strip() for phrase, word in found)))
-    if len(words) > MOST_WORDS:
-        raise Invalid({"search": [Message("Enter at most {most} words.", most=MOST_WORDS)]})
-    return words
-
-
-def ordering_terms(ordering: str) -> tuple[tuple[str, bool], ...]:
-    """The fields to order by, and whether each descends; () for the usual order."""
-    terms = [term.strip() for term in ordering.split(",") if term.strip()]
-    for term in terms:
-        if term.removeprefix("-") not in ORDERINGS:
-            choices = ", ".join(ORDERINGS)
-            raise Invalid(
-                {
-                    "ordering": [
-                        Message(
-                            "“{value}” cannot be taken. {expected}",
-                            value=term[:40],
-                            expected=Message("Choose one of: {choices}.", choices=choices),
-                        )
-                    ]
-                }
-            )
-    return tuple((term.removeprefix("-"), term.startswith("-")) for term in terms)
 
 
 def in_regions(index: Index, directory: Directory) -> dict[int, BitMap]:

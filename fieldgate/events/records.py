@@ -109,10 +109,9 @@ class FieldReportRecord(msgspec.Struct):
     ) = UNSET
 
 
-class _Common(msgspec.Struct):
-    """What the record in a list and the record alone share."""
+class _Plain(msgspec.Struct):
+    """What all records of an event share but the smallest."""
 
-    countries: Annotated[list[MiniCountry], Meta(description="Countries affected, by name.")]
     num_affected: Figure
     ifrc_severity_level: Annotated[int, Meta(description="0 yellow, 1 orange, 2 red.")]
     ifrc_severity_level_display: Annotated[str, Meta(description="The level in words.")]
@@ -121,27 +120,50 @@ class _Common(msgspec.Struct):
     disaster_start_date: Annotated[datetime, Meta(description="When the disaster began; lists are in this order.")]
     created_at: Annotated[datetime, Meta(description="When it was entered.")]
     auto_generated: Annotated[bool, Meta(description="Made by a job rather than by hand.")]
-    auto_generated_source: Annotated[str | None, Meta(description="What it was made from.")]
-    appeals: Annotated[list[AppealRecord], Meta(description="Appeals for it, newest first.")]
     is_featured: Annotated[bool, Meta(description="Shown on the first page.")]
     is_featured_region: Annotated[bool, Meta(description="Shown on the pages of its regions.")]
-    field_reports: Annotated[list[FieldReportRecord], Meta(description="Reports the caller may see, newest first.")]
     updated_at: Annotated[datetime, Meta(description="When it was changed last.")]
     id: Annotated[int, Meta(description="Its id.")]
     slug: Annotated[str | None, Meta(description="Name in addresses.")]
     parent_event: Annotated[int | None, Meta(description="The event it was merged into.")]
+    summary: Annotated[str, Meta(description="HTML, possibly empty.")]
+    name: Annotated[str, Meta(description="Its name.")]
+
+
+class _Common(_Plain):
+    """What the record in a list and the record alone share."""
+
+    countries: Annotated[list[MiniCountry], Meta(description="Countries affected, by name.")]
+    auto_generated_source: Annotated[str | None, Meta(description="What it was made from.")]
+    appeals: Annotated[list[AppealRecord], Meta(description="Appeals for it, newest first.")]
+    field_reports: Annotated[list[FieldReportRecord], Meta(description="Reports the caller may see, newest first.")]
     tab_one_title: Annotated[str, Meta(description="Title of the first tab on pages.")]
     tab_two_title: Annotated[str | None, Meta(description="Title of the second tab.")]
     tab_three_title: Annotated[str | None, Meta(description="Title of the third tab.")]
     emergency_response_contact_email: Annotated[str | None, Meta(description="Address of the response team.")]
     active_deployments: Annotated[int, Meta(description="People deployed at present.")]
-    summary: Annotated[str, Meta(description="HTML, possibly empty.")]
-    name: Annotated[str, Meta(description="Its name.")]
     translation_module_original_language: OriginalLanguage
 
 
 class EventRecord(_Common):
     dtype: Annotated[DisasterTypeRecord | None, Meta(description="Type of the disaster.")]
+
+
+class JoinedIds(msgspec.Struct):
+    id: Annotated[str, Meta(description="Their ids, joined by commas.")]
+
+
+class JoinedCountries(JoinedIds):
+    name: Annotated[str, Meta(description="Their names, joined by commas.")]
+
+
+class FlatEvent(_Plain):
+    """A record for tables, as `tableau=true` asks for."""
+
+    appeals: Annotated[JoinedIds, Meta(description="Appeals for it, newest first.")]
+    countries: Annotated[JoinedCountries, Meta(description="Countries affected, by name.")]
+    dtype: Annotated[DisasterTypeRecord | None, Meta(description="Type of the disaster.")]
+    field_reports: Annotated[JoinedIds, Meta(description="Reports the caller may see, newest first.")]
 
 
 class KeyFigureRecord(msgspec.Struct):

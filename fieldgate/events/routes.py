@@ -1,7 +1,7 @@
 """`/api/v2/event/`: emergencies, in lists of any filter and order, alone, small, as files, and those that are gone."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -10,14 +10,16 @@ from fieldgate.db import now
 from fieldgate.events import exporting, formats
 from fieldgate.events.current import Events, Found
 from fieldgate.events.documents import detail_document
+from fieldgate.events.exporting import Exports
 from fieldgate.events.filters import EventFilters
 from fieldgate.events.model import LARGEST_ID
 from fieldgate.events.reading import Unreadable
-from fieldgate.events.records import DeletedEvent, EventDetail, EventRecord, MiniEvent
+from fieldgate.events.records import DeletedEvent, EventDetail, EventRecord, FlatEvent, MiniEvent
 from fieldgate.events.sight import seen_as, sight_of
 from fieldgate.events.store import TOPIC, EventStore, SlugTaken
 from fieldgate.events.whole import LARGEST, EventBody, replaced
 from fieldgate.http.answers import NEVER_STORE, Answer
+from fieldgate.http.asking import Asked
 from fieldgate.http.bodies import WholeObject
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.errors import Forbidden, Invalid, NotFound
@@ -39,8 +41,8 @@ class DeletedFilters(msgspec.Struct):
     since: Annotated[datetime, Meta(description="Deleted at this moment or later.")] | None = None
 
 
-class ExportFilters(EventFilters, frozen=True, kw_only=True):
-    format: Annotated[Literal["csv", "ndjson", "xlsx"], Meta(description="Kind of file.")] = "csv"
+class ListFilters(EventFilters, frozen=True, kw_only=True):
+    tableau: Annotated[bool, Meta(description="Records for tables: countries, appeals and reports joined.")] = False
 
 
 _COUNTRY: dict[str, Any] = {
@@ -107,6 +109,7 @@ _MINI = {
 @listing(
     PATH,
     of=EventRecord,
+    also=FlatEvent,
     title=Message("Events"),
     about=Message("Emergencies, the newest first. Those that were merged into another are found by their id alone."),
     tag=TAG,
@@ -117,10 +120,12 @@ _MINI = {
     example=_EXAMPLE,
 )
 async def event_list(
-    page: Page, caller: Caller, language: Language, filters: EventFilters, events: Events
+    page: Page, asked: Asked, caller: Caller, language: Language, filters: ListFilters, events: Events
 ) -> Slice[EventRecord]:
     found, records = await _found(page, caller, language, filters, events)
-    return Slice(found.count, [msgspec.Raw(record) for record in records], found.view.versions)
+    is_flat = filters.tableau and asked.format is not Format.CSV  # which joins them itself
+    as_asked = formats.flat if is_flat else msgspec.Raw
+    return Slice(found.count, [as_asked(record) for record in records], found.view.versions)
 
 
 @listing(
@@ -163,20 +168,19 @@ async def event_deleted_list(
     title=Message("Events as a file"),
     about=Message("All events that match, as CSV, lines of JSON or a workbook, however many they are."),
     tag=TAG,
-    media_type="text/csv",
-    more_types=("application/x-ndjson", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    formats=tuple(exporting.WRITERS),
     volatile=True,
 )
-async def event_export(caller: Caller, language: Language, filters: ExportFilters, events: Events) -> Answer:
-    view = await events.view()
-    wanted = EventFilters(**{name: getattr(filters, name) for name in EventFilters.__struct_fields__})
-    batches = exporting.records(view, wanted, sight_of(caller, view.directory), language)
+async def event_export(
+    asked: Asked, caller: Caller, filters: EventFilters, reference: ReferenceStore, exports: Exports
+) -> Answer:
+    sight = sight_of(caller, await reference.directory())
     headers = [
-        (b"content-type", exporting.TYPES[filters.format]),
-        (b"content-disposition", f'attachment; filename="events.{filters.format}"'.encode()),
+        (b"content-type", asked.format.content_type),
+        (b"content-disposition", f'attachment; filename="events.{asked.format.word}"'.encode()),
         NEVER_STORE,
     ]
-    return Answer(200, headers, stream=exporting.WRITERS[filters.format](batches))
+    return Answer(200, headers, stream=exports.file(filters, sight, asked.language, asked.format))
 
 
 @detail(

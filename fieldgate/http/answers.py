@@ -1,8 +1,10 @@
 """An answer ready to be sent, and the headers all of them carry."""
 
+import asyncio
 import hashlib
 from asyncio import to_thread
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any
 
@@ -13,7 +15,10 @@ from fieldgate.http import compression
 from fieldgate.http.errors import Header
 from fieldgate.http.language import Language
 
-Send = Callable[[Any], Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+
+PATIENCE = 5 * 60  # seconds a client may take for one part of a stream
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")  # the order of the Allow header
 
@@ -45,8 +50,8 @@ class Answer(msgspec.Struct):
     headers: list[Header]
     body: bytes = b""
     etag: bytes = b""
-    # In place of a body: one that is made while it is sent, of whatever length.
-    stream: AsyncIterator[bytes] | None = None
+    # What follows the body, made while it is sent, of whatever length. An empty part only asks whether to go on.
+    stream: AsyncGenerator[bytes, None] | None = None
 
     @property
     def size(self) -> int:
@@ -96,6 +101,13 @@ async def finish(answer: Answer, coding: str) -> Answer:
     return Answer(answer.status, headers, body, etag)
 
 
+async def begin(answer: Answer, method: str) -> Answer:
+    """Make the first part of a stream: what goes wrong until then can still be told."""
+    if answer.stream is None or method == "HEAD":
+        return answer
+    return msgspec.structs.replace(answer, body=await anext(answer.stream, b""))
+
+
 def is_unchanged(answer: Answer, if_none_match: bytes) -> bool:
     """Whether the client holds this very answer already (RFC 9110, 13.1.2)."""
     if if_none_match == answer.etag or if_none_match.strip() == b"*":
@@ -107,7 +119,7 @@ _ABOUT_THE_BODY = {b"content-type", b"content-length", b"content-encoding"}
 
 
 async def transmit(
-    send: Send, answer: Answer, extra: Sequence[Header], headers: Mapping[bytes, bytes], method: str
+    receive: Receive, send: Send, answer: Answer, extra: Sequence[Header], headers: Mapping[bytes, bytes], method: str
 ) -> int:
     """Send the answer, or 304 where the client has it; returns the status that went out."""
     status, body = answer.status, answer.body
@@ -120,7 +132,29 @@ async def transmit(
         complete = [header for header in complete if header[0] not in _ABOUT_THE_BODY]
     await send({"type": "http.response.start", "status": status, "headers": complete})
     if answer.stream is not None and method != "HEAD":
-        async for part in answer.stream:
-            await send({"type": "http.response.body", "body": part, "more_body": True})
+        async with aclosing(answer.stream):
+            await _send_parts(receive, send, body, answer.stream)
+        body = b""
     await send({"type": "http.response.body", "body": body})
     return status
+
+
+async def _send_parts(receive: Receive, send: Send, part: bytes, more: AsyncGenerator[bytes, None]) -> None:
+    """Send part after part, until the last or until the client is gone."""
+    gone = asyncio.create_task(_gone(receive))
+    try:
+        while not gone.done():
+            if part:
+                async with asyncio.timeout(PATIENCE):
+                    await send({"type": "http.response.body", "body": part, "more_body": True})
+            part = await anext(more)
+    except StopAsyncIteration:
+        pass
+    finally:
+        gone.cancel()
+
+
+async def _gone(receive: Receive) -> None:
+    """Wait until the client goes."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

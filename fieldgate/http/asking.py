@@ -106,7 +106,7 @@ def read_head(operation: Operation, head: Head, path_values: Mapping[str, str]) 
 
 
 def _format(operation: Operation, word: str, has_suffix: bool, accept: bytes) -> Format:
-    if operation.shape is Shape.READY:  # it has one representation, and is not negotiated with
+    if not operation.is_negotiated:  # it has one representation, and is not negotiated with
         return operation.formats[0]
     if has_suffix and not word:
         return Format.JSON

@@ -102,8 +102,14 @@ class Endpoint:
         except Exception as error:
             answer = await answers.finish(self._refuse(error, request, request_id), coding="")
         extra: list[Header] = [(b"x-request-id", request_id), *site.cors.headers(headers.get(b"origin", b""))]
-        status = await answers.transmit(send, answer, extra, headers, request.method)
-        site.observer.observe(request, self._path, status, started, request_id, request.caller.username)
+        status = answer.status
+        try:
+            status = await answers.transmit(receive, send, answer, extra, headers, request.method)
+        except Exception as error:  # the head is out: what is left is to end the connection
+            self._note("broken off", error, request, request_id)
+            raise
+        finally:
+            site.observer.observe(request, self._path, status, started, request_id, request.caller.username)
 
     async def _answer(self, request: Request, origin: Origin) -> Answer:
         operation = self._operations.get(request.method, self._first)
@@ -203,15 +209,18 @@ class Endpoint:
 
     async def _finish(self, operation: Operation, exchange: Exchange, result: Any, etag: bytes = b"") -> Answer:
         answer = self._renderer.render(operation, exchange, result, etag)
-        return await answers.finish(answer, exchange.asked.coding)
+        return await answers.begin(await answers.finish(answer, exchange.asked.coding), exchange.method)
 
     def _refuse(self, error: Exception, request: Request, request_id: bytes) -> Answer:
         language = preferred(request.headers.get(b"accept-language", b""))
         if isinstance(error, Problem):
             return self._renderer.refuse(error, language)
-        known_by = {"request_id": request_id.decode("latin-1"), "path": request.path.decode("latin-1")}
-        log.error("failed", exc_info=error, extra=known_by)
+        self._note("failed", error, request, request_id)
         return self._renderer.refuse(Unavailable() if is_out_of_reach(error) else Problem(), language)
+
+    def _note(self, what: str, error: Exception, request: Request, request_id: bytes) -> None:
+        known_by = {"request_id": request_id.decode("latin-1"), "path": request.path.decode("latin-1")}
+        log.error(what, exc_info=error, extra=known_by)
 
 
 def _with_ignored(asked: Asked, given: Iterable[str], known: Collection[str]) -> Asked:

@@ -1,7 +1,8 @@
 """Values people send, as query parameters or in a body, read into a struct.
 
 A struct's fields are the names; their types and `Meta` limits say what is right: a `tuple` is a list separated
-by commas, a `datetime` may lack its time or zone. Everything wrong is told at once, each field with its message,
+by commas, a `datetime` may lack its time or zone. What a type cannot say, a function does: `Meta(extra={"check": …})`
+names one that raises `ValueError` with a message. Everything wrong is told at once, each field with its message,
 in the caller's language.
 
     class Login(msgspec.Struct):
@@ -63,7 +64,11 @@ def _convert(value: Any, kind: Any) -> Any:
         return _listed(value, get_args(choice)[0])
     if isinstance(value, str) and choice is datetime:
         return read_moment(value)
-    return msgspec.convert(value, _given(kind), strict=False)
+    taken = msgspec.convert(value, _given(kind), strict=False)
+    for limits in getattr(kind, "__metadata__", ()):
+        if limits.extra is not None:
+            limits.extra["check"](taken)
+    return taken
 
 
 def _given(kind: Any) -> Any:

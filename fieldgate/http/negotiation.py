@@ -16,6 +16,7 @@ class Format(Enum):
     PAGE = ("api", "text/html", "text/html; charset=utf-8")
     CSV = ("csv", "text/csv", "text/csv; charset=utf-8")
     NDJSON = ("ndjson", "application/x-ndjson", "application/x-ndjson")
+    XLSX = ("xlsx", *["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"] * 2)
 
     __hash__ = object.__hash__
 

@@ -176,7 +176,8 @@ class Description:
 
 
 def _document(operations: Sequence[Operation]) -> dict[str, Any]:
-    kinds = [kind for operation in operations for kind in (operation.of, operation.body) if kind is not None]
+    named = [kind for operation in operations for kind in (operation.of, operation.also, operation.body)]
+    kinds = [kind for kind in named if kind is not None]
     schemas, components = msgspec.json.schema_components(
         kinds, schema_hook=_schema_of, ref_template=SCHEMA_PATH + "{name}"
     )
@@ -222,7 +223,7 @@ def _describe(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
     statuses = {401, 503, *operation.refusals}
     if operation.checks_host:
         statuses.add(400)
-    if operation.shape is not Shape.READY:
+    if operation.is_negotiated:
         statuses |= {404, 406}
     responses |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(statuses)}
     described: dict[str, Any] = {
@@ -248,10 +249,14 @@ def _success(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
         return {"description": "Done.", "headers": _headers()}
     content: dict[str, Any] = {}
     if operation.shape is Shape.READY and operation.of is None:
-        media_types = (operation.media_type or operation.formats[0].media_type, *operation.more_types)
+        media_types = (
+            [operation.media_type] if operation.media_type else [each.media_type for each in operation.formats]
+        )
         content = {media_type: {"schema": operation.schema or _TEXT} for media_type in media_types}
         return {"description": "Done.", "headers": _headers(), "content": content}
     schema, example = schemas[operation.of], operation.example
+    if operation.also is not None:
+        schema = {"anyOf": [schema, schemas[operation.also]]}
     if operation.shape is Shape.LIST:
         names = (*names, "Link", "Fieldgate-Limit")
         schema = _envelope(schema)
@@ -295,13 +300,14 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
         found.append(described)
     if operation.shape is Shape.LIST:
         found += _PAGING
-    if operation.shape is not Shape.READY:
+    if operation.is_negotiated:
         words = [offered.word for offered in operation.formats]
+        about = "Representation; `api` is the page for people. Every link in the answer keeps it."
         found.append(
             {
                 "name": "format",
                 "in": "query",
-                "description": "Representation; `api` is the page for people. Every link in the answer keeps it.",
+                "description": about if Format.PAGE in operation.formats else "Kind of file.",
                 "schema": {"type": "string", "enum": words},
             }
         )

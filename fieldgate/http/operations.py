@@ -56,6 +56,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     about: Message
     tag: str
     of: Any = None
+    # What its records can be instead, where a parameter asks for it.
+    also: Any = None
     status: int = 200
     formats: tuple[Format, ...] = EITHER
     # Topics of db.changes the answer depends on; () for what a release fixes; None where nobody can tell.
@@ -69,7 +71,6 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     example: Any = None
     # Of an operation that writes its own answer: the type it gives, where that is no `Format`, and its schema.
     media_type: str = ""
-    more_types: tuple[str, ...] = ()
     schema: Mapping[str, Any] = {}
     # Of an operation that takes a `WholeObject`: what it looks like, and how long it may be.
     takes: Any = None
@@ -92,6 +93,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         return self.handler.__name__
+
+    @property
+    def is_negotiated(self) -> bool:
+        """Whether the caller chooses the representation."""
+        return self.shape is not Shape.READY or len(self.formats) > 1
 
     @property
     def is_kept(self) -> bool:

@@ -98,10 +98,22 @@ async def test_walk_until_results_are_empty(house: Service) -> None:
 async def test_walk_with_one_huge_limit(house: Service) -> None:
     """Scripts: limit=199999 or 100000000000, and the first answer taken for all."""
     for limit in ("9999", "199999", "100000000000"):
-        response = await house.get(f"{PATH}?tableau=true&limit={limit}")
+        response = await house.get(f"{PATH}?limit={limit}")
         assert len(response.json()["results"]) == PUBLIC
         assert response.headers["Fieldgate-Limit"] == "1000"
-        assert response.headers["Fieldgate-Ignored"] == "tableau"
+
+
+async def test_walk_of_a_connector_for_tables(house: Service) -> None:
+    """tableau-wdc: tableau=true&limit=199999, and joined texts where lists have objects."""
+    results = (await page(house, f"{PATH}?tableau=true&limit=199999"))["results"]
+    assert len(results) == PUBLIC
+    assert all(len(record) == 20 for record in results)
+    by_id = {record["id"]: record for record in results}
+    assert by_id[101]["countries"] == {"id": "84, 123", "name": "India, Nepal"}
+    assert by_id[101]["dtype"] is None
+    assert (by_id[101]["appeals"], by_id[101]["field_reports"]) == ({"id": ""}, {"id": ""})
+    assert by_id[107]["dtype"]["name"] == "Flood"
+    assert (by_id[107]["appeals"], by_id[107]["field_reports"]) == ({"id": "3"}, {"id": "6"})
 
 
 async def test_walk_by_count(house: Service) -> None:

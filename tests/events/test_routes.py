@@ -171,6 +171,23 @@ async def test_lines_of_json(house: Service) -> None:
     assert 'rel="next"' in response.headers["Link"]
 
 
+async def test_flat_records(house: Service) -> None:
+    flat = await listed(house, "?tableau=true&limit=3")
+    whole = await listed(house, "?tableau=false&limit=3")
+    assert flat["next"].endswith("limit=3&offset=3&tableau=true")
+    joined = {"appeals", "countries", "field_reports"}
+    for record, full in zip(flat["results"], whole["results"], strict=True):
+        assert {name: record[name] for name in record if name not in joined} == {
+            name: full[name] for name in record if name not in joined
+        }
+    lines = await house.get(f"{PATH}?tableau=1&format=ndjson&limit=3")
+    assert [msgspec.json.decode(line) for line in lines.content.splitlines()] == flat["results"]
+    table = (await house.get(f"{PATH}?tableau=true&format=csv")).text
+    assert table == (await house.get(f"{PATH}?format=csv")).text, "it joins them anyway"
+    refused = await house.get(f"{PATH}?tableau=yes")
+    assert (refused.status_code, refused.json()) == (400, {"tableau": ["Say true or false."]})
+
+
 async def test_everything_as_a_file(house: Service) -> None:
     everything = await ids(house, "?limit=1000")
     rows = list(csv.DictReader(io.StringIO((await house.get(f"{PATH}export/")).text)))
@@ -185,25 +202,38 @@ async def test_everything_as_a_file(house: Service) -> None:
     assert ignored.headers["Fieldgate-Ignored"] == "country"
 
 
+BAD_FILTERS = [
+    ("countries__in", "abc"), ("countries__in", "1,abc"), ("regions__in", "Africa"), ("dtype", "flood"),
+    ("dtype", "12.5"), ("dtype__in", "1;2"), ("id", "x"), ("id__in", "1,2,x"), ("appeal_type", "77"),
+    ("is_featured", "maybe"), ("is_featured_region", "2"), ("auto_generated_source", "me"),
+    ("ifrc_severity_level", "9"), ("ifrc_severity_level__in", "0,red"), ("disaster_start_date", "yesterday"),
+    ("disaster_start_date__gte", "2026-13-01"), ("created_at__lt", "01/02/2026"), ("updated_at__gt", "-"),
+    ("ordering", "foo"), ("ordering", "name,--id"), ("search", "x" * 300), ("search", "a " * 40),
+    ("glide", "g" * 30), ("appeal_code", "c" * 30), ("countries__iso3__in", "NPL\0"),
+]  # fmt: skip
+BAD_PAGES = [("limit", "0"), ("offset", "-1")]
+
+
 @pytest.mark.parametrize("language", ["en", "fr", "ar", "es"])
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("path", "name", "value"),
     [
-        ("countries__in", "abc"), ("countries__in", "1,abc"), ("regions__in", "Africa"), ("dtype", "flood"),
-        ("dtype", "12.5"), ("dtype__in", "1;2"), ("id", "x"), ("id__in", "1,2,x"), ("appeal_type", "77"),
-        ("is_featured", "maybe"), ("is_featured_region", "2"), ("auto_generated_source", "me"),
-        ("ifrc_severity_level", "9"), ("ifrc_severity_level__in", "0,red"), ("disaster_start_date", "yesterday"),
-        ("disaster_start_date__gte", "2026-13-01"), ("created_at__lt", "01/02/2026"), ("updated_at__gt", "-"),
-        ("ordering", "foo"), ("ordering", "name,--id"), ("search", "x" * 300), ("search", "a " * 40),
-        ("glide", "g" * 30), ("appeal_code", "c" * 30), ("countries__iso3__in", "NPL\0"),
-        ("limit", "0"), ("offset", "-1"),
+        *((PATH, *bad) for bad in BAD_FILTERS + BAD_PAGES),
+        *((f"{PATH}mini/", *bad) for bad in BAD_FILTERS + BAD_PAGES),
+        *((f"{PATH}export/", *bad) for bad in BAD_FILTERS),
+        *((f"{PATH}deleted/", *bad) for bad in [("since", "yesterday"), *BAD_PAGES]),
     ],
-)  # fmt: skip
-async def test_bad_values_are_named(house: Service, name: str, value: str, language: str) -> None:
+)
+async def test_bad_values_are_named(house: Service, path: str, name: str, value: str, language: str) -> None:
     said = {}
     for code in ("en", language):
-        response = await house.get(PATH, params={name: value}, headers={"Accept-Language": code})
+        response = await house.get(path, params={name: value}, headers={"Accept-Language": code})
         assert response.status_code == 400, response.text
         assert list(response.json()) == [name]
         said[code] = response.json()[name][0]
     assert language == "en" or said["en"] != said[language], "in the caller's language"
+
+
+async def test_all_bad_values_are_told_at_once(house: Service) -> None:
+    response = await house.get(f"{PATH}export/?ordering=foo&dtype=flood&format=csv")
+    assert (response.status_code, sorted(response.json())) == (400, ["dtype", "ordering"])

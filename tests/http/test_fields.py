@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from fieldgate.http.errors import Invalid
 from fieldgate.http.fields import names, read_fields
+from fieldgate.http.language import Message
 from fieldgate.http.links import Link, encode
 
 
@@ -115,3 +116,21 @@ def test_a_record_holds_only_what_can_be_encoded() -> None:
     assert encode("\x01\x02") == b'"\\u0001\\u0002"', "text cannot forge a link"
     with pytest.raises(TypeError, match="object has no place in a record"):
         encode(object())
+
+
+def _even(number: int) -> None:
+    if number % 2:
+        raise ValueError(Message("“{value}” cannot be taken. {expected}", value=str(number), expected="Even."))
+
+
+class Checked(msgspec.Struct):
+    pair: Annotated[int, Meta(extra={"check": _even})] = 0
+    other: int = 0
+
+
+def test_what_a_type_cannot_say_is_checked() -> None:
+    assert read_fields(Checked, {"pair": "2"}).pair == 2
+    with pytest.raises(Invalid) as caught:
+        read_fields(Checked, {"pair": "3", "other": "x"})
+    said = {name: str(messages[0]) for name, messages in caught.value.fields.items()}
+    assert said == {"pair": "“3” cannot be taken. Even.", "other": "Enter a whole number."}
