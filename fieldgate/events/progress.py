@@ -24,6 +24,11 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a sync is under way that asked for the same."""
         return self.began is not None and (self.since, self.is_filtered) == (since, is_filtered)
 
+    @property
+    def leaves_no_gap(self) -> bool:
+        """Whether with this run everything up to its beginning is pulled: all of it, or since the last whole sync."""
+        return self.since is None or (self.finished is not None and self.since <= self.finished)
+
 
 async def known(database: Database, source: str, *, with_token: bool) -> Progress:
     async with database.reading() as connection:

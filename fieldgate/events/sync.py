@@ -104,7 +104,8 @@ class Sync:
 
         state = await self._pull_events(state, report)
         report.events.deleted = await self._pull_deleted(since)
-        if not state.failed:  # else the next run asks for the same once more
+        # Else the next run asks for the same once more.
+        if not state.failed and state.leaves_no_gap:
             state = msgspec.structs.replace(state, finished=state.began)
         async with self._database.transaction() as connection:
             await progress.save(connection, msgspec.structs.replace(state, began=None, reached=0, failed=0))

@@ -158,7 +158,14 @@ async def test_the_public_sees_public_events(source: Service, target: Target) ->
 
 async def test_since_a_moment(source: Service, target: Target) -> None:
     report = await target.sync(transport_to(source), since=START + timedelta(days=95))
-    assert report.events.created == len([each for each in LISTED if each.visibility == 3 and each.id >= 95])
+    public = [each for each in LISTED if each.visibility == 3]
+    late = len([each for each in public if each.id >= 95])
+    assert report.events.created == late
+    rest = await target.sync(transport_to(source))
+    assert (rest.since, rest.events) == (None, Written(created=len(public) - late, unchanged=late)), "the others come too"
+    await target.sync(transport_to(source), since=START + timedelta(days=95))
+    again = await target.sync(transport_to(source))
+    assert (again.since is None, again.events) == (False, Written()), "what is whole stays so"
 
 
 async def test_a_run_that_was_stopped_is_gone_on_with(
