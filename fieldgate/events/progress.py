@@ -18,7 +18,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     is_filtered: bool = False
     reached: int = 0
-    failed: int = 0
+    failing: tuple[int, ...] = ()
 
     def goes_on(self, since: datetime | None, *, is_filtered: bool) -> bool:
         """Whether a sync is under way that asked for the same."""
@@ -34,11 +34,14 @@ async def known(database: Database, source: str, *, with_token: bool) -> Progres
     async with database.reading() as connection:
         condition = (syncs.c.source == source) & (syncs.c.with_token == with_token)
         row = (await connection.execute(select(syncs).where(condition))).mappings().first()
-    return Progress(source=source, with_token=with_token) if row is None else Progress(**row)
+    if row is None:
+        return Progress(source=source, with_token=with_token)
+    return Progress(**{**row, "failing": tuple(map(int, row["failing"].split()))})
 
 
 async def save(connection: AsyncConnection, progress: Progress) -> None:
     """Keep it, as part of the transaction that made the progress."""
     condition = (syncs.c.source == progress.source) & (syncs.c.with_token == progress.with_token)
     await connection.execute(syncs.delete().where(condition))
-    await connection.execute(syncs.insert().values(**msgspec.structs.asdict(progress)))
+    values = {**msgspec.structs.asdict(progress), "failing": " ".join(map(str, progress.failing))}
+    await connection.execute(syncs.insert().values(**values))

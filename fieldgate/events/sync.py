@@ -9,7 +9,7 @@ there. Nothing is deleted but what the other server says it has deleted.
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
@@ -37,7 +37,10 @@ PAGES_AT_ONCE = 4
 MARGIN = timedelta(minutes=5)  # asked for once more: clocks differ, and what was being written then was not seen
 OVERLAP = 5  # records of a page that are asked for once more with the next, to see that nothing moved in between
 REREADS = 3  # of a record that changed while it was read, or of a list that moved
+MOST_FAILING = 10_000  # events that are asked for again by their ids; with more of them, all are
+IDS_AT_ONCE = 100
 REMEMBERED = 10_000  # records of this run that need not be written again
+CHANGING = "It changed all the time while it was read. The next run asks for it again."
 MOVED = "The lists changed all the time while they were read, and records may be missing. Run the command again."
 
 Record = dict[str, Any]
@@ -106,21 +109,24 @@ class Sync:
         if state.goes_on(since, is_filtered=is_filtered):
             report.went_on = True
         else:
+            failing = state.failing if is_filtered else ()
             state = msgspec.structs.replace(
-                state, began=first.moment, since=since, is_filtered=is_filtered, reached=0, failed=0
+                state, began=first.moment, since=since, is_filtered=is_filtered, reached=0, failing=failing
             )
         report.since = since if is_filtered else None
 
+        if state.is_filtered:
+            state = await self._pull_failing(state, report)
         state = await self._pull_events(state, report)
         report.events.deleted = await self._pull_deleted(since)
         if self._has_moved:
             self._tell(Failure(self._far.source, "", MOVED))
             report.events.failed += 1
         # Else the next run asks for the same once more.
-        if not state.failed and state.leaves_no_gap and not self._has_moved:
+        if state.leaves_no_gap and not self._has_moved and len(state.failing) <= MOST_FAILING:
             state = msgspec.structs.replace(state, finished=state.began)
         async with self._database.transaction() as connection:
-            await progress.save(connection, msgspec.structs.replace(state, began=None, reached=0, failed=0))
+            await progress.save(connection, msgspec.structs.replace(state, began=None, reached=0))
         return report
 
     async def _can_tell_changes(self, since: datetime) -> bool:
@@ -184,24 +190,50 @@ class Sync:
 
     # Events
 
+    async def _pull_failing(self, state: Progress, report: Report) -> Progress:
+        """What could not be taken the last time, once more."""
+        wanted = [str(number) for number in state.failing]
+        state = msgspec.structs.replace(state, failing=())  # what is no longer there is not asked for again
+        step = IDS_AT_ONCE if self._is_ours else 1
+        for some in (wanted[start : start + step] for start in range(0, len(wanted), step)):
+            asked = {"id__in": ",".join(some)} if self._is_ours else {"id": some[0]}
+            async for page in self._pages(EVENTS, asked):
+                state = await self._take(state, page, state.reached, report)
+        return state
+
     async def _pull_events(self, state: Progress, report: Report) -> Progress:
         asked = {"updated_at__gte": _written(state.since)} if state.is_filtered and state.since else {}
         # A list that has become shorter meanwhile has moved up: the last page is looked at once more.
         async for page in self._pages(EVENTS, asked, max(0, state.reached - PAGE)):
-            found = {number: spoken for number, spoken in page.found.items() if self._is_news(str(number), spoken)}
-            for record in page.nameless:
-                if not self._is_news(str(record), {Language.ENGLISH: record}):
-                    continue
+            state = await self._take(state, page, page.end, report)
+            self._watch(page.end, page.count)
+        return state
+
+    async def _take(self, state: Progress, page: _Page, reached: int, report: Report) -> Progress:
+        """Write what a page has of news."""
+        found = {number: spoken for number, spoken in page.found.items() if self._is_news(str(number), spoken)}
+        for record in page.nameless:
+            if self._is_news(str(record), {Language.ENGLISH: record}):
                 self._tell(Failure(f"record {str(record.get('id'))[:40]!r}", "id", "A whole number is needed."))
                 report.events.failed += 1
-            if self._far.has_token:
-                details = await asyncio.gather(*(self._with_detail(spoken) for spoken in found.values()))
-                found = dict(zip(found, details, strict=True))
-            directory = await self._learn_from(found.values())
-            waiting = [self._waiting(number, spoken, directory) for number, spoken in found.items()]
-            state, written = await self._write(state, page.end, waiting)
-            report.events.add(written)
-            self._watch(page.end, page.count)
+        torn = [number for number, spoken in found.items() if _is_torn(spoken)]
+        for number in torn:  # a translation that was not seen would be lost
+            self._tell(Failure(f"event {number}", "", CHANGING))
+            report.events.failed += 1
+            del found[number]
+        if self._far.has_token:
+            details = await asyncio.gather(*(self._with_detail(spoken) for spoken in found.values()))
+            found = dict(zip(found, details, strict=True))
+        directory = await self._learn_from(found.values())
+        waiting = [self._waiting(number, spoken, directory) for number, spoken in found.items()]
+
+        async def keep(writing: Writing, failed: Collection[int]) -> None:
+            nonlocal state
+            failing = (set(state.failing) - found.keys()).union(failed, torn)
+            state = msgspec.structs.replace(state, reached=reached, failing=tuple(sorted(failing)))
+            await progress.save(writing.connection, state)
+
+        report.events.add(await write(self._store, waiting, self._tell, keep))
         return state
 
     def _is_news(self, key: str, spoken: Spoken) -> bool:
@@ -213,17 +245,6 @@ class Sync:
         if len(self._done) > REMEMBERED:
             del self._done[next(iter(self._done))]
         return True
-
-    async def _write(self, state: Progress, reached: int, waiting: Sequence[Waiting]) -> tuple[Progress, Written]:
-        """Write the events of a page, and with them that this was done."""
-
-        async def keep(writing: Writing, failed: int) -> None:
-            nonlocal state
-            state = msgspec.structs.replace(state, reached=reached, failed=state.failed + failed)
-            await progress.save(writing.connection, state)
-
-        written = await write(self._store, waiting, self._tell, keep)
-        return state, written
 
     def _waiting(self, number: int, spoken: Spoken, directory: Directory) -> Waiting:
         record = merge_languages(spoken, english_first=not self._is_ours)
@@ -311,23 +332,23 @@ class Sync:
         found = _together({language: page.results for language, page in pages.items()})
         torn = [number for number, spoken in found.items() if _is_torn(spoken)]
         for number in torn if path == EVENTS else ():
-            found[number] = await self._read_again(number, found[number])
+            again = await self._read_again(number, found.pop(number))
+            found |= {number: again} if again else {}
         first = pages[Language.ENGLISH]
         nameless = [record for record in first.results if _number(record) is None]
         return _Page(offset, [record.get("id") for record in first.results], first.count, found, nameless)
 
-    async def _read_again(self, number: int, spoken: Spoken) -> Spoken:
-        """A record that was not the same in all languages, since it changed while they were asked."""
+    async def _read_again(self, number: int, spoken: Spoken) -> Spoken | None:
+        """A record that was not the same in all languages, since it changed meanwhile. None if it is gone."""
         for _ in range(REREADS):
             pages = await self._in_all_languages(EVENTS, id=number)
-            again = _together({language: page.results for language, page in pages.items()}).get(number)
-            if again is None:
-                break
-            spoken = again
+            found = _together({language: page.results for language, page in pages.items()})
+            if not found:
+                return None
+            spoken = found.get(number, spoken)
             if not _is_torn(spoken):
-                return spoken
-        newest = max(str(record.get("updated_at")) for record in spoken.values())
-        return {language: record for language, record in spoken.items() if str(record.get("updated_at")) == newest}
+                break
+        return spoken
 
     async def _in_all_languages(self, path: str, **asked: Any) -> dict[Language, FarPage]:
         languages = tuple(Language)

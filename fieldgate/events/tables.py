@@ -79,5 +79,5 @@ syncs = Table(
     Column("since", Instant),
     Column("is_filtered", Boolean, nullable=False),
     Column("reached", BigInteger, nullable=False),  # the offset up to which all is written
-    Column("failed", BigInteger, nullable=False),
+    Column("failing", Text, nullable=False, server_default=""),  # ids of events to ask for again, between blanks
 )

@@ -1,6 +1,6 @@
 """Records written as events, many in one transaction: what can be taken is written, what cannot is told."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 import msgspec
 
@@ -52,7 +52,7 @@ class Waiting(msgspec.Struct, frozen=True):
     read: Read  # given what there was before; raises `Unreadable`
 
 
-Alongside = Callable[[Writing, int], Awaitable[None]]  # given how many failed
+Alongside = Callable[[Writing, Collection[int]], Awaitable[None]]  # given the ids of those that failed
 
 
 async def write(
@@ -70,7 +70,7 @@ async def write(
                 fresh = _read(by_id, await writing.held(list(by_id)), failed)
                 outcome = await writing.put([event for number, event in fresh.items() if number not in failed])
                 if alongside is not None:
-                    await alongside(writing, len(failed))
+                    await alongside(writing, failed.keys())
             break
         except SlugTaken as taken:
             number = next(event.id for event in fresh.values() if event.slug == str(taken) and event.id not in failed)

@@ -212,6 +212,7 @@ class LiveSystem:
             None,
         ]
         self.shrinks_at: int | None = None
+        self.knows_changes = False
 
     def transport(self) -> httpx.MockTransport:
         return httpx.MockTransport(self.answer)
@@ -234,6 +235,9 @@ class LiveSystem:
             if self.shrinks_at is not None and int(request.url.params["offset"]) >= self.shrinks_at:
                 self.records, self.shrinks_at = self.records[3:], None
             wanted = [each for each in self.records if request.url.params.get("id") in (None, str(each["id"]))]
+            if self.knows_changes:
+                since = request.url.params.get("updated_at__gte", "")
+                wanted = [each for each in wanted if each["updated_at"] >= since]
             return self.listed(request, [self.said(each, language) for each in wanted])
         return httpx.Response(404, json={"error_code": 404})
 
@@ -298,13 +302,44 @@ async def test_a_server_like_the_live_one(target: Target) -> None:
     assert (again.since, again.events) == (None, Written(unchanged=31, failed=2)), "it cannot tell what changed"
 
 
-async def test_what_failed_is_asked_for_again(target: Target) -> None:
-    system = LiveSystem([live(1), live(2, glide="x" * 30)])
-    await target.sync(system.transport())
-    assert (await progress.known(target.database, BASE, with_token=False)).finished is None
+async def test_what_failed_is_asked_for_again(source: Service, target: Target) -> None:
+    await target.store.put([event(999, slug="south-sudan")])
+    first = await target.sync(transport_to(source))
+    taken = "event 102: slug: Another event has this name in addresses already: south-sudan."
+    assert (first.events.failed, target.told) == (1, [taken])
+    state = await progress.known(target.database, BASE, with_token=False)
+    assert (state.failing, state.finished is None) == ((102,), False)
+
+    second = await target.sync(transport_to(source))
+    assert (second.since is None, second.events) == (False, Written(failed=1)), "alone, and told each time"
+    assert target.told == [taken, taken]
+    await target.store.delete([999])
+    third = await target.sync(transport_to(source))
+    assert (third.since is None, third.events) == (False, Written(created=1))
+    assert (await progress.known(target.database, BASE, with_token=False)).failing == ()
+    assert (await target.sync(transport_to(source))).events == Written()
+
+
+async def test_what_failed_and_is_gone_is_not_asked_for_again(source: Service, target: Target) -> None:
+    await target.store.put([event(999, slug="south-sudan")])
+    await target.sync(transport_to(source))
+    await EventStore(source.database, Changes(source.database)).delete([102])
+    assert (await target.sync(transport_to(source))).events == Written()
+    assert (await progress.known(target.database, BASE, with_token=False)).failing == ()
+
+
+async def test_what_failed_at_a_server_that_only_knows_one_id_at_a_time(target: Target) -> None:
+    system = LiveSystem([live(1), live(2, glide="x" * 30), live(3, glide="x" * 30)])
+    system.knows_changes = True
+    await target.sync(system.transport(), since=datetime(2020, 1, 1, tzinfo=UTC), full=True)
+    assert (await progress.known(target.database, BASE, with_token=False)).failing == (2, 3)
+    state = await progress.known(target.database, BASE, with_token=False)
+    async with target.database.transaction() as connection:
+        await progress.save(connection, msgspec.structs.replace(state, finished=datetime(2026, 6, 1, tzinfo=UTC)))
     system.records[1]["glide"] = ""
-    await target.sync(system.transport())
-    assert (await progress.known(target.database, BASE, with_token=False)).finished is not None
+    report = await target.sync(system.transport())
+    assert (report.since is None, report.events) == (False, Written(created=1, failed=1))
+    assert (await progress.known(target.database, BASE, with_token=False)).failing == (3,)
 
 
 async def test_a_list_that_shrinks_while_it_is_read_is_read_whole(
@@ -419,6 +454,23 @@ async def test_a_record_that_changes_while_it_is_read(target: Target) -> None:
     held = await target.store.one(1)
     assert held is not None
     assert held.name in ({"es": "Otra", "fr": "Autre"}, {"es": "Otra", "en": "Autre"}), "all of one state"
+
+
+async def test_a_record_that_never_stands_still_keeps_what_is_held(target: Target) -> None:
+    system = LiveSystem([live(1)])
+    await target.sync(system.transport())
+    held = await target.store.one(1)
+    said, moments = system.said, iter(range(10**6))
+
+    def changing(record: dict[str, Any], language: str) -> dict[str, Any]:
+        return {**said(record, language), "updated_at": f"2026-02-01T00:00:00.{next(moments):06}Z"}
+
+    system.said = changing  # type: ignore[method-assign]
+    report = await target.sync(system.transport())
+    assert (report.events, target.told) == (Written(failed=1), [f"event 1: {sync_module.CHANGING}"])
+    assert await target.store.one(1) == held
+    system.said = said  # type: ignore[method-assign]
+    assert (await target.sync(system.transport())).events == Written(unchanged=1)
 
 
 @pytest.mark.parametrize(
