@@ -102,7 +102,7 @@ class Sync:
         self._is_ours = "who_are_you" in first.ignored
         report.countries, report.types = await self._pull_reference()
 
-        state = await progress.known(self._database, self._far.source, with_token=self._far.has_token)
+        state = await self._known(with_token=self._far.has_token)
         if since is None and not full and state.finished is not None:
             since = state.finished - MARGIN
         is_filtered = since is not None and await self._can_tell_changes(since)
@@ -118,7 +118,9 @@ class Sync:
         if state.is_filtered:
             state = await self._pull_failing(state, report)
         state = await self._pull_events(state, report)
-        report.events.deleted = await self._pull_deleted(since)
+        # For the public also what was only hidden from it is gone: who has a copy with more asks with a token.
+        if self._far.has_token or not (await self._known(with_token=True)).finished:
+            report.events.deleted = await self._pull_deleted(since)
         if self._has_moved:
             self._tell(Failure(self._far.source, "", MOVED))
             report.events.failed += 1
@@ -128,6 +130,9 @@ class Sync:
         async with self._database.transaction() as connection:
             await progress.save(connection, msgspec.structs.replace(state, began=None, reached=0))
         return report
+
+    async def _known(self, *, with_token: bool) -> Progress:
+        return await progress.known(self._database, self._far.source, with_token=with_token)
 
     async def _can_tell_changes(self, since: datetime) -> bool:
         """Whether the server knows `updated_at__gte`: one that does not may say nothing, and give all there is."""

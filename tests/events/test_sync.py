@@ -157,6 +157,22 @@ async def test_the_public_sees_public_events(source: Service, target: Target) ->
     assert await target.store.one(1) == held, "and loses nothing of it again"
 
 
+async def test_what_is_merged_or_hidden_leaves_the_copies(source: Service, target: Target) -> None:
+    token = await source.token(is_superuser=True)
+    headers = {"Authorization": f"Token {token}"}
+    await target.sync(transport_to(source))
+    for number, change in ((1, {"parent_event": 2}), (3, {"visibility": 2})):
+        record = (await source.get(f"/api/v2/event/{number}/", headers=headers)).json()
+        await source.request("PUT", f"/api/v2/event/{number}/", json={**record, **change}, headers=headers)
+    assert (await target.sync(transport_to(source))).events == Written(deleted=2)
+    assert (await target.store.one(1), await target.store.one(3)) == (None, None)
+
+    await target.sync(transport_to(source), token)
+    assert (await target.store.one(3)) is not None
+    await target.sync(transport_to(source), full=True)
+    assert (await target.store.one(3)) is not None, "seen with a token, it is not gone because the public cannot see it"
+
+
 async def test_since_a_moment(source: Service, target: Target) -> None:
     report = await target.sync(transport_to(source), since=START + timedelta(days=95))
     public = [each for each in LISTED if each.visibility == 3]

@@ -12,3 +12,5 @@ def upgrade() -> None:
     op.execute("UPDATE event_syncs SET began = NULL, reached = 0")
     op.drop_column("event_syncs", "failed")
     op.add_column("event_syncs", sa.Column("failing", sa.Text(), nullable=False, server_default=""))
+    op.add_column("deleted_events", sa.Column("kept_visibility", sa.SmallInteger()))
+    op.add_column("deleted_events", sa.Column("kept_countries", sa.Text()))
