@@ -238,6 +238,14 @@ class Writing:
         """The events there are, by id."""
         return {number: unpack(packed) for number, packed in (await self._packed(numbers)).items()}
 
+    async def holders(self, slugs: Sequence[str]) -> dict[str, int]:
+        """The ids of the events that have these names in addresses."""
+        found: dict[str, int] = {}
+        for some in _batches(slugs):
+            rows = await self._connection.execute(select(events.c.slug, events.c.id).where(events.c.slug.in_(some)))
+            found.update((row.slug, row.id) for row in rows)
+        return found
+
     async def delete(self, numbers: Sequence[int]) -> int:
         """Delete events; how many there were."""
         known = await self._packed(numbers)
@@ -315,11 +323,8 @@ class Writing:
                 await self._connection.execute(table.delete().where(table.c.id.in_(some)))
 
     async def _insert(self, fresh: Sequence[tuple[Event, bytes]], version: int, *, is_demo: bool) -> None:
-        slugs = [event.slug for event, _ in fresh if event.slug is not None]
-        for some in _batches(slugs):
-            taken = await self._connection.execute(select(events.c.slug).where(events.c.slug.in_(some)).limit(1))
-            if (slug := taken.scalar()) is not None:
-                raise SlugTaken(slug)
+        for slug in await self.holders([event.slug for event, _ in fresh if event.slug is not None]):
+            raise SlugTaken(slug)
         await insert_rows(
             self._connection,
             events,
