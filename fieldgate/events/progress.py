@@ -18,22 +18,30 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     is_filtered: bool = False
     reached: int = 0
-    failed: int = 0
+    failing: tuple[int, ...] = ()
 
     def goes_on(self, since: datetime | None, *, is_filtered: bool) -> bool:
         """Whether a sync is under way that asked for the same."""
         return self.began is not None and (self.since, self.is_filtered) == (since, is_filtered)
+
+    @property
+    def leaves_no_gap(self) -> bool:
+        """Whether with this run everything up to its beginning is pulled: all of it, or since the last whole sync."""
+        return self.since is None or (self.finished is not None and self.since <= self.finished)
 
 
 async def known(database: Database, source: str, *, with_token: bool) -> Progress:
     async with database.reading() as connection:
         condition = (syncs.c.source == source) & (syncs.c.with_token == with_token)
         row = (await connection.execute(select(syncs).where(condition))).mappings().first()
-    return Progress(source=source, with_token=with_token) if row is None else Progress(**row)
+    if row is None:
+        return Progress(source=source, with_token=with_token)
+    return Progress(**{**row, "failing": tuple(map(int, row["failing"].split()))})
 
 
 async def save(connection: AsyncConnection, progress: Progress) -> None:
     """Keep it, as part of the transaction that made the progress."""
     condition = (syncs.c.source == progress.source) & (syncs.c.with_token == progress.with_token)
     await connection.execute(syncs.delete().where(condition))
-    await connection.execute(syncs.insert().values(**msgspec.structs.asdict(progress)))
+    values = {**msgspec.structs.asdict(progress), "failing": " ".join(map(str, progress.failing))}
+    await connection.execute(syncs.insert().values(**values))

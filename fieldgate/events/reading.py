@@ -21,6 +21,7 @@ from fieldgate.events.documents import AFFECTED
 from fieldgate.events.model import Event, EventLink, FieldReport, Id, Texts
 from fieldgate.http.fields import NO_NULLS, expectation, read_moment
 from fieldgate.http.language import Language, Message
+from fieldgate.http.pagination import read_integer
 from fieldgate.reference.directory import Directory
 from fieldgate.reference.texts import FALLBACK, in_language
 
@@ -32,6 +33,7 @@ MUST_BE_LIST = Message("Send a list.")
 MUST_BE_OBJECT = Message("Send an object.")
 
 _SLUG = re.compile(r"[a-z_-][a-z0-9_-]{0,49}")
+_ADDRESSES = ("deleted", "export", "mini")  # beside those of events
 _LANGUAGES = frozenset(language.value for language in Language)
 _ON_THE_WIRE = {"original_language": "translation_module_original_language"}
 
@@ -308,6 +310,9 @@ def _read_slug(_: _Reading, value: Any, __: str, ___: Any, ____: str) -> str | N
     if not isinstance(value, str) or not _SLUG.fullmatch(value):
         expected = Message("Enter at most 50 small letters, digits, - and _, not beginning with a digit.")
         raise _refused(value, expected)
+    if value in _ADDRESSES or read_integer(value) is not None:
+        names = ", ".join(_ADDRESSES)
+        raise _refused(value, Message("Choose another name than a number or one of: {names}.", names=names))
     return value
 
 

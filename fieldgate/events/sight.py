@@ -1,5 +1,7 @@
 """What a caller may see of events, and of the reports in them."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from fieldgate.events.model import MOVEMENT, PUBLIC, SECRETARIAT, SOCIETIES
@@ -25,6 +27,32 @@ class Sight(msgspec.Struct, frozen=True):
 
 EVERYBODY = Sight(frozenset({PUBLIC}))
 EVERYTHING = Sight(frozenset({PUBLIC, MOVEMENT, SECRETARIAT, SOCIETIES}))
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """By whom an event is seen in lists."""
+
+    visibility: int
+    countries: frozenset[int]
+
+    @classmethod
+    def of(cls, visibility: int, countries: Iterable[int]) -> "Seen":
+        return cls(visibility, frozenset(countries if visibility == SOCIETIES else ()))  # others see it whatever those
+
+    def covers(self, other: "Seen") -> bool:
+        """Whether whoever sees the other sees this."""
+        if self.visibility == other.visibility == SOCIETIES:
+            return self.countries >= other.countries
+        return _FROM_FEW.index(self.visibility) >= _FROM_FEW.index(other.visibility)
+
+    def __or__(self, other: "Seen") -> "Seen":
+        """By whom either is seen."""
+        if self.visibility == other.visibility:
+            return Seen(self.visibility, self.countries | other.countries)
+        return self if self.covers(other) else other
+
+
+_FROM_FEW = (SECRETARIAT, SOCIETIES, MOVEMENT, PUBLIC)
 
 
 def sight_of(caller: Caller, directory: Directory) -> Sight:

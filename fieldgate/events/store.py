@@ -1,7 +1,7 @@
 """All SQL about events: writing them with their documents, and what the index, pages and details read."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
@@ -15,7 +15,7 @@ from fieldgate.db.tables import versions
 from fieldgate.events.documents import document
 from fieldgate.events.index import Builder, Index, Row, facets_of
 from fieldgate.events.model import SOCIETIES, Event, pack, unpack
-from fieldgate.events.sight import Sight
+from fieldgate.events.sight import Seen, Sight
 from fieldgate.events.tables import deleted, documents, events, history, words
 from fieldgate.reference.directory import folded
 
@@ -94,7 +94,7 @@ class EventStore:
             count: int = (await connection.execute(select(func.count()).select_from(is_demo.subquery()))).scalar_one()
             if count:
                 await self._changes.bump(connection, TOPIC, WHOLES)
-                for table in (documents, words, history):
+                for table in (documents, words, history, deleted):
                     await connection.execute(table.delete().where(table.c.id.in_(is_demo)))
                 await connection.execute(events.delete().where(events.c.is_demo))
             return count
@@ -129,7 +129,8 @@ class EventStore:
                 return None
             is_since = events.c.version > known.version
             changed = await state.rows(_ROWS.add_columns(events.c.parent_event).where(is_since).limit(MOST_CHANGES))
-            gone = await state.rows(select(deleted.c.id).where(deleted.c.version > known.version).limit(MOST_CHANGES))
+            is_gone = deleted.c.version > known.version, deleted.c.kept_visibility.is_(None)
+            gone = await state.rows(select(deleted.c.id).where(*is_gone).limit(MOST_CHANGES))
         if len(changed) == MOST_CHANGES or len(gone) == MOST_CHANGES:
             return None
         rows = [Row(*row[:5]) for row in changed if row[5] is None]
@@ -197,12 +198,9 @@ class EventStore:
     async def gone(
         self, since: datetime | None, sight: Sight, limit: int, offset: int
     ) -> tuple[int, Sequence[tuple[int, datetime]]]:
-        """Deleted events a caller could see, the first first."""
-        seen: ColumnElement[bool] = deleted.c.visibility.in_(sorted(sight.levels))
-        for country in sight.countries:
-            own = deleted.c.countries.contains(f",{country},")
-            seen = or_(seen, and_(deleted.c.visibility == SOCIETIES, own))
-        query = select(deleted.c.id, deleted.c.deleted_at).where(seen)
+        """Events a caller could see in lists and no longer can, the first first."""
+        is_kept = and_(deleted.c.kept_visibility.is_not(None), _sees(sight, "kept_"))
+        query = select(deleted.c.id, deleted.c.deleted_at).where(_sees(sight), ~is_kept)
         if since is not None:
             query = query.where(deleted.c.deleted_at >= since)
         ordered = query.order_by(deleted.c.deleted_at, deleted.c.id).limit(limit).offset(offset)
@@ -236,14 +234,22 @@ class Writing:
         old = [event.id for event, _ in fresh if event.id in known]
         outcome.changed, outcome.created = len(old), len(fresh) - len(old)
         await self._remove(old, version)
-        for some in _batches([event.id for event, _ in fresh]):
-            await self._connection.execute(deleted.delete().where(deleted.c.id.in_(some)))
+        before = {number: unpack(known[number]) for number in old}
+        await self._tell_gone({event.id: (before.get(event.id), event) for event, _ in fresh}, version)
         await self._insert(fresh, version, is_demo=is_demo)
         return outcome
 
     async def held(self, numbers: Sequence[int]) -> dict[int, Event]:
         """The events there are, by id."""
         return {number: unpack(packed) for number, packed in (await self._packed(numbers)).items()}
+
+    async def holders(self, slugs: Sequence[str]) -> dict[str, int]:
+        """The ids of the events that have these names in addresses."""
+        found: dict[str, int] = {}
+        for some in _batches(slugs):
+            rows = await self._connection.execute(select(events.c.slug, events.c.id).where(events.c.slug.in_(some)))
+            found.update((row.slug, row.id) for row in rows)
+        return found
 
     async def delete(self, numbers: Sequence[int]) -> int:
         """Delete events; how many there were."""
@@ -252,19 +258,42 @@ class Writing:
             return 0
         version = await self._next_version()
         await self._remove(list(known), version)
+        await self._tell_gone({number: (unpack(packed), None) for number, packed in known.items()}, version)
+        return len(known)
+
+    async def _tell_gone(self, changes: Mapping[int, tuple[Event | None, Event | None]], version: int) -> None:
+        """Let those who saw an event in lists, and see it no longer, learn that it is gone."""
+        told: dict[int, tuple[Seen, Seen | None]] = {}
+        for some in _batches(list(changes)):
+            for row in await self._connection.execute(select(deleted).where(deleted.c.id.in_(some))):
+                kept = None if row.kept_visibility is None else _seen(row.kept_visibility, row.kept_countries)
+                told[row.id] = _seen(row.visibility, row.countries), kept
+        fresh: dict[int, tuple[Seen, Seen | None]] = {}
+        for number, (before, after) in changes.items():
+            seen = _listed(before) if after else before and Seen.of(before.visibility, before.countries)
+            if number in told:
+                seen = told[number][0] | seen if seen else told[number][0]
+            kept = _listed(after)
+            if seen and not (kept and kept.covers(seen)):
+                fresh[number] = seen, kept
+        for some in _batches([number for number in told if fresh.get(number) != told[number]]):
+            await self._connection.execute(deleted.delete().where(deleted.c.id.in_(some)))
         moment = now()
         rows = [
             {
-                "id": event.id,
+                "id": number,
                 "deleted_at": moment,
                 "version": version,
-                "visibility": event.visibility,
-                "countries": "," + ",".join(map(str, event.countries)) + ",",
+                "visibility": seen.visibility,
+                "countries": _between_commas(seen.countries),
+                "kept_visibility": kept.visibility if kept else None,
+                "kept_countries": _between_commas(kept.countries) if kept else None,
             }
-            for event in map(unpack, known.values())
+            for number, (seen, kept) in fresh.items()
+            if told.get(number) != (seen, kept)
         ]
-        await self._connection.execute(insert(deleted), rows)
-        return len(known)
+        if rows:
+            await self._connection.execute(insert(deleted), rows)
 
     async def _next_version(self) -> int:
         if not self._version:
@@ -299,11 +328,8 @@ class Writing:
                 await self._connection.execute(table.delete().where(table.c.id.in_(some)))
 
     async def _insert(self, fresh: Sequence[tuple[Event, bytes]], version: int, *, is_demo: bool) -> None:
-        slugs = [event.slug for event, _ in fresh if event.slug is not None]
-        for some in _batches(slugs):
-            taken = await self._connection.execute(select(events.c.slug).where(events.c.slug.in_(some)).limit(1))
-            if (slug := taken.scalar()) is not None:
-                raise SlugTaken(slug)
+        for slug in await self.holders([event.slug for event, _ in fresh if event.slug is not None]):
+            raise SlugTaken(slug)
         await insert_rows(
             self._connection,
             events,
@@ -348,6 +374,28 @@ class Writing:
 
 
 _ROWS = select(events.c.id, events.c.start, events.c.created, events.c.updated, events.c.facets)
+
+
+def _listed(event: Event | None) -> Seen | None:
+    """By whom an event is seen in lists, if at all."""
+    return None if event is None or event.parent_event is not None else Seen.of(event.visibility, event.countries)
+
+
+def _between_commas(numbers: Iterable[int]) -> str:
+    return "," + ",".join(map(str, sorted(numbers))) + ","
+
+
+def _seen(visibility: int, countries: str) -> Seen:
+    return Seen.of(visibility, (int(number) for number in countries.split(",") if number))
+
+
+def _sees(sight: Sight, prefix: str = "") -> ColumnElement[bool]:
+    """Whether a caller sees what is gone, by what it was, or what is kept of it."""
+    visibility, countries = deleted.c[prefix + "visibility"], deleted.c[prefix + "countries"]
+    seen: ColumnElement[bool] = visibility.in_(sorted(sight.levels))
+    for country in sight.countries:
+        seen = or_(seen, and_(visibility == SOCIETIES, countries.contains(f",{country},")))
+    return seen
 
 
 async def _standing(state: Snapshot) -> Standing:

@@ -55,6 +55,7 @@ history = Table(
     Column("appeal_codes", Text, nullable=False),
 )
 
+# Events that left the lists: deleted, merged into another, or hidden from some.
 deleted = Table(
     "deleted_events",
     metadata,
@@ -64,6 +65,9 @@ deleted = Table(
     # A hidden event leaves no trace for those who could not see it.
     Column("visibility", SmallInteger, nullable=False),
     Column("countries", Text, nullable=False),
+    # Who still sees it in lists, where it is gone for others only.
+    Column("kept_visibility", SmallInteger),
+    Column("kept_countries", Text),
     Index("ix_deleted_events_deleted_at_id", "deleted_at", "id"),
 )
 
@@ -79,5 +83,5 @@ syncs = Table(
     Column("since", Instant),
     Column("is_filtered", Boolean, nullable=False),
     Column("reached", BigInteger, nullable=False),  # the offset up to which all is written
-    Column("failed", BigInteger, nullable=False),
+    Column("failing", Text, nullable=False, server_default=""),  # ids of events to ask for again, between blanks
 )

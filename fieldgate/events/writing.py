@@ -1,12 +1,12 @@
 """Records written as events, many in one transaction: what can be taken is written, what cannot is told."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 import msgspec
 
 from fieldgate.events.model import Event
 from fieldgate.events.reading import Unreadable
-from fieldgate.events.store import EventStore, SlugTaken, Writing
+from fieldgate.events.store import EventStore, Writing
 
 AT_ONCE = 1000  # events of one transaction
 
@@ -52,29 +52,22 @@ class Waiting(msgspec.Struct, frozen=True):
     read: Read  # given what there was before; raises `Unreadable`
 
 
-Alongside = Callable[[Writing, int], Awaitable[None]]  # given how many failed
+Alongside = Callable[[Writing, Collection[int]], Awaitable[None]]  # given the ids of those that failed
 
 
 async def write(
     store: EventStore, waiting: Sequence[Waiting], tell: Tell, alongside: Alongside | None = None
 ) -> Written:
-    """Write records in one transaction; `alongside` is written with them, whatever becomes of them.
-
-    An event whose slug is taken makes the others wait for another attempt without it.
-    """
+    """Write records in one transaction; `alongside` is written with them, whatever becomes of them."""
     failed: dict[int, list[Failure]] = {}
     by_id = {each.id: each for each in waiting}
-    while True:
-        try:
-            async with store.writing() as writing:
-                fresh = _read(by_id, await writing.held(list(by_id)), failed)
-                outcome = await writing.put([event for number, event in fresh.items() if number not in failed])
-                if alongside is not None:
-                    await alongside(writing, len(failed))
-            break
-        except SlugTaken as taken:
-            number = next(event.id for event in fresh.values() if event.slug == str(taken) and event.id not in failed)
-            failed[number] = [_slug_taken(by_id[number].where, str(taken))]
+    async with store.writing() as writing:
+        fresh = _read(by_id, await writing.held(list(by_id)), failed)
+        holders = await writing.holders([event.slug for event in fresh.values() if event.slug is not None])
+        _refuse_taken(by_id, fresh, holders, failed)
+        outcome = await writing.put(list(fresh.values()))
+        if alongside is not None:
+            await alongside(writing, failed.keys())
     for failures in failed.values():
         for failure in failures:
             tell(failure)
@@ -87,8 +80,6 @@ def _read(
     fresh: dict[int, Event] = {}
     slugs: set[str] = set()
     for number, each in waiting.items():
-        if number in failed:
-            continue
         try:
             event = each.read(before.get(number))
         except Unreadable as error:
@@ -100,6 +91,24 @@ def _read(
         slugs |= {event.slug} if event.slug is not None else set()
         fresh[number] = event
     return fresh
+
+
+def _refuse_taken(
+    waiting: Mapping[int, Waiting],
+    fresh: dict[int, Event],
+    holders: Mapping[str, int],
+    failed: dict[int, list[Failure]],
+) -> None:
+    """Take out whatever wants the slug of an event that keeps it; what is taken out keeps its own in turn."""
+
+    def is_taken(event: Event) -> bool:
+        holder = holders.get(event.slug or "", event.id)
+        return holder != event.id and (holder not in fresh or fresh[holder].slug == event.slug)
+
+    while refused := [event for event in fresh.values() if is_taken(event)]:
+        for event in refused:
+            failed[event.id] = [_slug_taken(waiting[event.id].where, event.slug or "")]
+            del fresh[event.id]
 
 
 def _slug_taken(where: str, slug: str) -> Failure:

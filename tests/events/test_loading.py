@@ -16,7 +16,7 @@ from fieldgate.events.loading import load, records
 from fieldgate.events.model import Appeal, Event
 from fieldgate.events.sight import EVERYTHING
 from fieldgate.events.store import EventStore
-from fieldgate.events.writing import Failure, Written
+from fieldgate.events.writing import Failure, Waiting, Written, write
 from fieldgate.http.language import Language
 from fieldgate.reference.store import ReferenceStore
 from tests.events.house import EVENTS, event
@@ -138,6 +138,31 @@ async def test_a_bad_record_is_told_and_the_others_are_written(loading: Loading)
     held = await loading.held()
     assert set(held) == {2000, 2003}
     assert held[2000].num_affected == 5, "told twice, the second counts"
+
+
+async def test_taken_slugs_do_not_make_the_others_wait(database: Database) -> None:
+    store = EventStore(database, Changes(database))
+    await store.put([event(number, slug=f"s{number}") for number in range(1, 31)])
+    reads: list[int] = []
+    told: list[str] = []
+
+    def waiting(number: int, slug: str) -> Waiting:
+        def read(_: Event | None) -> Event:
+            reads.append(number)
+            return event(number, slug=slug)
+
+        return Waiting(number, f"event {number}", read)
+
+    swapped = [waiting(1, "s2"), waiting(2, "s1")]
+    # 3 would have the slug of 4, and 4 that of 5, which nobody gives up.
+    stuck = [waiting(3, "s4"), waiting(4, "s5")]
+    taken = [waiting(number + 100, f"s{number}") for number in range(6, 31)]
+    written = await write(store, [*swapped, *stuck, *taken, waiting(500, "free")], lambda why: told.append(why.where))
+    assert written == Written(created=1, changed=2, failed=27)
+    assert len(reads) == len(set(reads)) == 30, "each is read once"
+    assert sorted(told) == sorted(["event 3", "event 4", *(f"event {number + 100}" for number in range(6, 31))])
+    held = [await store.by_slug(slug) for slug in ("s1", "s2", "s3", "s4", "free")]
+    assert [each and each.id for each in held] == [2, 1, 3, 4, 500]
 
 
 async def test_a_slug_of_another_event_is_not_taken_away(loading: Loading) -> None:

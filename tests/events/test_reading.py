@@ -210,6 +210,9 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
      "“7-floods” cannot be taken. Enter at most 50 small letters, digits, - and _, not beginning with a digit."),
     ({"slug": "Floods"}, "slug",
      "“Floods” cannot be taken. Enter at most 50 small letters, digits, - and _, not beginning with a digit."),
+    *(({"slug": slug}, "slug",
+       f"“{slug}” cannot be taken. Choose another name than a number or one of: deleted, export, mini.")
+      for slug in ("mini", "deleted", "export", "-5")),
     ({"visibility": 5}, "visibility", "“5” cannot be taken. Choose one of: 1, 2, 3, 4."),
     ({"visibility": "all"}, "visibility", "“all” cannot be taken. Choose one of: 1, 2, 3, 4."),
     ({"ifrc_severity_level": 3}, "ifrc_severity_level", "“3” cannot be taken. Choose one of: 0, 1, 2."),

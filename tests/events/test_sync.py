@@ -5,13 +5,14 @@ import signal
 import sqlite3
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from fieldgate.db import Changes, Database
@@ -156,9 +157,34 @@ async def test_the_public_sees_public_events(source: Service, target: Target) ->
     assert await target.store.one(1) == held, "and loses nothing of it again"
 
 
+async def test_what_is_merged_or_hidden_leaves_the_copies(source: Service, target: Target) -> None:
+    token = await source.token(is_superuser=True)
+    headers = {"Authorization": f"Token {token}"}
+    await target.sync(transport_to(source))
+    for number, change in ((1, {"parent_event": 2}), (3, {"visibility": 2})):
+        record = (await source.get(f"/api/v2/event/{number}/", headers=headers)).json()
+        await source.request("PUT", f"/api/v2/event/{number}/", json={**record, **change}, headers=headers)
+    assert (await target.sync(transport_to(source))).events == Written(deleted=2)
+    assert (await target.store.one(1), await target.store.one(3)) == (None, None)
+
+    await target.sync(transport_to(source), token)
+    assert (await target.store.one(3)) is not None
+    await target.sync(transport_to(source), full=True)
+    assert (await target.store.one(3)) is not None, "seen with a token, it is not gone because the public cannot see it"
+
+
 async def test_since_a_moment(source: Service, target: Target) -> None:
     report = await target.sync(transport_to(source), since=START + timedelta(days=95))
-    assert report.events.created == len([each for each in LISTED if each.visibility == 3 and each.id >= 95])
+    public = [each for each in LISTED if each.visibility == 3]
+    late = len([each for each in public if each.id >= 95])
+    assert report.events.created == late
+    rest = await target.sync(transport_to(source))
+    assert (rest.since, rest.events) == (None, Written(created=len(public) - late, unchanged=late)), (
+        "the others come too"
+    )
+    await target.sync(transport_to(source), since=START + timedelta(days=95))
+    again = await target.sync(transport_to(source))
+    assert (again.since is None, again.events) == (False, Written()), "what is whole stays so"
 
 
 async def test_a_run_that_was_stopped_is_gone_on_with(
@@ -176,14 +202,14 @@ async def test_a_run_that_was_stopped_is_gone_on_with(
     with pytest.raises(Stopped):
         await target.sync(transport_to(source), on_page=stop)
     state = await progress.known(target.database, BASE, with_token=False)
-    assert (state.reached, state.finished) == (60, None)
+    assert (state.reached, state.finished) == (77, None), "each page begins with the last record of the one before"
     target.asked.clear()
     report = await target.sync(transport_to(source))
     assert report.went_on
     offsets = {
         int(url.params["offset"]) for url in target.asked if url.path.endswith("/event/") and "offset" in url.params
     }
-    assert min(offsets) == 40
+    assert min(offsets) == 57
     assert len([number for number in range(1, 101) if await target.store.one(number)]) == 100
 
 
@@ -202,6 +228,7 @@ class LiveSystem:
             None,
         ]
         self.shrinks_at: int | None = None
+        self.knows_changes = False
 
     def transport(self) -> httpx.MockTransport:
         return httpx.MockTransport(self.answer)
@@ -224,6 +251,9 @@ class LiveSystem:
             if self.shrinks_at is not None and int(request.url.params["offset"]) >= self.shrinks_at:
                 self.records, self.shrinks_at = self.records[3:], None
             wanted = [each for each in self.records if request.url.params.get("id") in (None, str(each["id"]))]
+            if self.knows_changes:
+                since = request.url.params.get("updated_at__gte", "")
+                wanted = [each for each in wanted if each["updated_at"] >= since]
             return self.listed(request, [self.said(each, language) for each in wanted])
         return httpx.Response(404, json={"error_code": 404})
 
@@ -288,13 +318,44 @@ async def test_a_server_like_the_live_one(target: Target) -> None:
     assert (again.since, again.events) == (None, Written(unchanged=31, failed=2)), "it cannot tell what changed"
 
 
-async def test_what_failed_is_asked_for_again(target: Target) -> None:
-    system = LiveSystem([live(1), live(2, glide="x" * 30)])
-    await target.sync(system.transport())
-    assert (await progress.known(target.database, BASE, with_token=False)).finished is None
+async def test_what_failed_is_asked_for_again(source: Service, target: Target) -> None:
+    await target.store.put([event(999, slug="south-sudan")])
+    first = await target.sync(transport_to(source))
+    taken = "event 102: slug: Another event has this name in addresses already: south-sudan."
+    assert (first.events.failed, target.told) == (1, [taken])
+    state = await progress.known(target.database, BASE, with_token=False)
+    assert (state.failing, state.finished is None) == ((102,), False)
+
+    second = await target.sync(transport_to(source))
+    assert (second.since is None, second.events) == (False, Written(failed=1)), "alone, and told each time"
+    assert target.told == [taken, taken]
+    await target.store.delete([999])
+    third = await target.sync(transport_to(source))
+    assert (third.since is None, third.events) == (False, Written(created=1))
+    assert (await progress.known(target.database, BASE, with_token=False)).failing == ()
+    assert (await target.sync(transport_to(source))).events == Written()
+
+
+async def test_what_failed_and_is_gone_is_not_asked_for_again(source: Service, target: Target) -> None:
+    await target.store.put([event(999, slug="south-sudan")])
+    await target.sync(transport_to(source))
+    await EventStore(source.database, Changes(source.database)).delete([102])
+    assert (await target.sync(transport_to(source))).events == Written()
+    assert (await progress.known(target.database, BASE, with_token=False)).failing == ()
+
+
+async def test_what_failed_at_a_server_that_only_knows_one_id_at_a_time(target: Target) -> None:
+    system = LiveSystem([live(1), live(2, glide="x" * 30), live(3, glide="x" * 30)])
+    system.knows_changes = True
+    await target.sync(system.transport(), since=datetime(2020, 1, 1, tzinfo=UTC), full=True)
+    assert (await progress.known(target.database, BASE, with_token=False)).failing == (2, 3)
+    state = await progress.known(target.database, BASE, with_token=False)
+    async with target.database.transaction() as connection:
+        await progress.save(connection, msgspec.structs.replace(state, finished=datetime(2026, 6, 1, tzinfo=UTC)))
     system.records[1]["glide"] = ""
-    await target.sync(system.transport())
-    assert (await progress.known(target.database, BASE, with_token=False)).finished is not None
+    report = await target.sync(system.transport())
+    assert (report.since is None, report.events) == (False, Written(created=1, failed=1))
+    assert (await progress.known(target.database, BASE, with_token=False)).failing == (3,)
 
 
 async def test_a_list_that_shrinks_while_it_is_read_is_read_whole(
@@ -306,6 +367,92 @@ async def test_a_list_that_shrinks_while_it_is_read_is_read_whole(
     await target.sync(system.transport())
     held = [number for number in range(1, 61) if await target.store.one(number)]
     assert held == list(range(1, 61))
+
+
+class Meddling(httpx.ASGITransport):
+    """The way to a service whose events are changed as soon as the first page of them is read."""
+
+    def __init__(self, service: Service, meddle: Callable[[EventStore], Awaitable[Any]]) -> None:
+        super().__init__(service.app, client=("127.0.0.1", 50000))
+        self._meddle: Callable[[EventStore], Awaitable[Any]] | None = meddle
+        self._store = EventStore(service.database, Changes(service.database))
+        self._answers = 0
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        answer = await super().handle_async_request(request)
+        self._answers += request.url.path == "/api/v2/event/" and request.url.params.get("offset") == "0"
+        if self._answers == len(Language) and self._meddle is not None:
+            meddle, self._meddle = self._meddle, None
+            await meddle(self._store)
+        return answer
+
+
+async def move_the_first(store: EventStore) -> None:
+    await store.put([msgspec.structs.replace(EVENTS[-1], disaster_start_date=START, updated_at=datetime.now(UTC))])
+
+
+async def delete_some(store: EventStore) -> None:
+    await store.delete([1, 2, 3, 101, 102])
+    await store.put([event(number) for number in range(1001, 1006)])
+
+
+@pytest.mark.parametrize("meddle", [move_the_first, delete_some])
+async def test_what_moves_while_our_list_is_read_hides_nothing(
+    source: Service, target: Target, monkeypatch: pytest.MonkeyPatch, meddle: Callable[[EventStore], Awaitable[None]]
+) -> None:
+    monkeypatch.setattr(sync_module, "PAGE", 5)
+    report = await target.sync(Meddling(source, meddle))
+    kept = [each.id for each in LISTED if each.visibility == 3 and each.id not in (1, 2, 3, 101, 102)]
+    assert [number for number in kept if not await target.store.one(number)] == []
+    assert report.events.unchanged == 0, "what is read twice is written once"
+
+
+@pytest.mark.parametrize("times", [1, 3, 100])
+async def test_what_moves_while_another_list_is_read_hides_nothing(
+    target: Target, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    monkeypatch.setattr(sync_module, "PAGE", 15)
+    monkeypatch.setattr(sync_module, "PAGES_AT_ONCE", 1)
+    system = LiveSystem([live(number) for number in range(1, 61)])
+    listed, moves = system.listed, iter(range(times))
+
+    def moving(request: httpx.Request, found: list[dict[str, Any]]) -> httpx.Response:
+        answer = listed(request, found)
+        is_second = request.url.path.endswith("/event/") and int(request.url.params["offset"]) >= 20
+        if is_second and request.headers["Accept-Language"] == "es" and next(moves, None) is not None:
+            system.records.insert(0, system.records.pop())
+        return answer
+
+    system.listed = moving  # type: ignore[method-assign]
+    report = await target.sync(system.transport())
+    state = await progress.known(target.database, BASE, with_token=False)
+    if times == 100:
+        assert (target.told, report.events.failed) == ([f"{BASE}: {sync_module.MOVED}"], 1)
+        assert state.finished is None
+    else:
+        assert report.events == Written(created=60)
+        assert (target.told, state.finished is None) == ([], False)
+
+
+async def test_countries_come_in_all_languages_though_pages_are_short(target: Target) -> None:
+    system = LiveSystem([live(1)], most=2)
+    listed = system.listed
+    names = {9001: {"fr": "Zoulou"}, 9002: {}, 9003: {"fr": "Alpha"}, 9004: {}}
+
+    def by_name(request: httpx.Request, found: list[dict[str, Any]]) -> httpx.Response:
+        if request.url.path.endswith("/country/"):
+            said = request.headers["Accept-Language"]
+            found = [{**found[0], "id": number, "iso": None, "iso3": None, "name": name.get(said, f"Land {number}")}
+                     for number, name in names.items()]  # fmt: skip
+            found.sort(key=lambda country: str(country["name"]))
+        return listed(request, found)
+
+    system.listed = by_name  # type: ignore[method-assign]
+    system.records[0]["countries"] = [{"id": 9001}]
+    await target.sync(system.transport())
+    directory = await ReferenceStore(target.database, Changes(target.database)).directory()
+    assert directory.countries[9001].names == {"en": "Land 9001", "fr": "Zoulou"}
+    assert directory.countries[9003].names == {"en": "Land 9003", "fr": "Alpha"}
 
 
 async def test_a_record_that_changes_while_it_is_read(target: Target) -> None:
@@ -323,6 +470,23 @@ async def test_a_record_that_changes_while_it_is_read(target: Target) -> None:
     held = await target.store.one(1)
     assert held is not None
     assert held.name in ({"es": "Otra", "fr": "Autre"}, {"es": "Otra", "en": "Autre"}), "all of one state"
+
+
+async def test_a_record_that_never_stands_still_keeps_what_is_held(target: Target) -> None:
+    system = LiveSystem([live(1)])
+    await target.sync(system.transport())
+    held = await target.store.one(1)
+    said, moments = system.said, iter(range(10**6))
+
+    def changing(record: dict[str, Any], language: str) -> dict[str, Any]:
+        return {**said(record, language), "updated_at": f"2026-02-01T00:00:00.{next(moments):06}Z"}
+
+    system.said = changing  # type: ignore[method-assign]
+    report = await target.sync(system.transport())
+    assert (report.events, target.told) == (Written(failed=1), [f"event 1: {sync_module.CHANGING}"])
+    assert await target.store.one(1) == held
+    system.said = said  # type: ignore[method-assign]
+    assert (await target.sync(system.transport())).events == Written(unchanged=1)
 
 
 @pytest.mark.parametrize(
