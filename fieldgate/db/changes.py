@@ -6,8 +6,9 @@ Data belongs to a topic ("accounts", "events"). A writer calls `bump` in its own
     await changes.bump(connection, "events")
     if await changes.version("events") != kept.version: ...
 
-SQLite: every process sees a commit before its next answer. PostgreSQL: by LISTEN, usually within
-milliseconds; whoever has not heard from the database for `BOUND` asks it instead of trusting its memory.
+SQLite: every process sees a commit before its next answer. PostgreSQL: the process that wrote as well, the others
+by LISTEN, usually within milliseconds; whoever has not heard from the database for `BOUND` asks it instead of trusting
+its memory.
 """
 
 import asyncio
@@ -41,28 +42,39 @@ class Changes:
         self._versions: dict[str, int] = {}
         self._sqlite_state: int | None = None
         self._heard = float("-inf")
+        self._awaited: dict[str, tuple[int, float]] = {}  # versions this process made, and for how long to expect them
         self._listener: asyncio.Task[None] | None = None
 
     async def bump(self, connection: AsyncConnection, *topics: str) -> None:
         """Say, as part of the writer's transaction, that data of these topics changes with it."""
         for topic in sorted(topics):
             insert: Any = (sqlite if self._database.is_sqlite else postgresql).insert(versions)
-            await connection.execute(
-                insert.values(topic=topic, version=1).on_conflict_do_update(
-                    index_elements=[versions.c.topic], set_={"version": versions.c.version + 1}
-                )
+            raised = insert.values(topic=topic, version=1).on_conflict_do_update(
+                index_elements=[versions.c.topic], set_={"version": versions.c.version + 1}
             )
+            version = (await connection.execute(raised.returning(versions.c.version))).scalar_one()
             if not self._database.is_sqlite:
                 await connection.execute(select(func.pg_notify(CHANNEL, topic)))
+                self._awaited[topic] = (version, asyncio.get_running_loop().time() + BOUND)
 
     async def versions(self, topics: Sequence[str]) -> tuple[int, ...]:
         """The topics' versions as of now (SQLite) or of at most `BOUND` seconds ago (PostgreSQL)."""
         if topics:
             if self._database.is_sqlite:
                 self._look_at_sqlite()
-            elif asyncio.get_running_loop().time() - self._heard > BOUND:
+            elif self._is_behind(topics, asyncio.get_running_loop().time()):
                 await self._ask_postgres()
         return tuple([self._versions.get(topic, 0) for topic in topics])
+
+    def _is_behind(self, topics: Sequence[str], moment: float) -> bool:
+        """Whether nobody was heard, or we have not heard of what this very process wrote."""
+        if moment - self._heard > BOUND:
+            return True
+        for topic in topics:
+            version, until = self._awaited.get(topic, (0, 0.0))
+            if self._versions.get(topic, 0) < version and moment < until:
+                return True
+        return False
 
     async def version(self, topic: str) -> int:
         return (await self.versions((topic,)))[0]

@@ -95,3 +95,13 @@ async def test_without_a_listener_every_question_is_asked(database: Database) ->
     for number in range(1, 5):
         await bump(database, "events")
         assert await changes.version("events") == number
+
+
+async def test_the_process_that_wrote_sees_it_at_once(database: Database) -> None:
+    changes = Changes(database)
+    await changes.start()
+    for version in range(1, 21):
+        async with database.transaction() as connection:
+            await changes.bump(connection, "x")
+        assert await changes.version("x") == version
+    await changes.stop()
