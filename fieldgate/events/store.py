@@ -77,7 +77,7 @@ class EventStore:
             await connection.execute(select(versions.c.version).where(versions.c.topic == TOPIC).with_for_update())
             yield Writing(connection, self._changes)
 
-    async def put(self, new: Sequence[Event], *, is_demo: bool = False) -> Outcome:
+    async def put(self, new: Sequence[Event], *, is_demo: bool | None = None) -> Outcome:
         """Write events, whole. What is there already in the same state is left alone."""
         async with self.writing() as writing:
             return await writing.put(new, is_demo=is_demo)
@@ -223,8 +223,11 @@ class Writing:
         """For what is written alongside."""
         return self._connection
 
-    async def put(self, new: Sequence[Event], *, is_demo: bool = False) -> Outcome:
-        """Write events, whole. What is there already in the same state is left alone."""
+    async def put(self, new: Sequence[Event], *, is_demo: bool | None = None) -> Outcome:
+        """Write events, whole. What is there already in the same state is left alone.
+
+        Unless it is said, an event stays made up or real, and a new one is what the others are: they never mix.
+        """
         known = await self._packed([event.id for event in new])
         fresh = [(event, packed) for event in new if known.get(event.id) != (packed := pack(event))]
         outcome = Outcome(unchanged=len(new) - len(fresh))
@@ -232,11 +235,13 @@ class Writing:
             return outcome
         version = await self._next_version()
         old = [event.id for event, _ in fresh if event.id in known]
+        numbers = [event.id for event, _ in fresh]
+        made_up = await self._made_up(numbers, old) if is_demo is None else frozenset(numbers if is_demo else ())
         outcome.changed, outcome.created = len(old), len(fresh) - len(old)
         await self._remove(old, version)
         before = {number: unpack(known[number]) for number in old}
         await self._tell_gone({event.id: (before.get(event.id), event) for event, _ in fresh}, version)
-        await self._insert(fresh, version, is_demo=is_demo)
+        await self._insert(fresh, version, made_up)
         return outcome
 
     async def held(self, numbers: Sequence[int]) -> dict[int, Event]:
@@ -302,6 +307,16 @@ class Writing:
             self._version = int(found.scalar_one())
         return self._version
 
+    async def _made_up(self, numbers: Sequence[int], old: Sequence[int]) -> frozenset[int]:
+        """Which of some events are made up: as before, and as the first and the last one where they are new."""
+        ends = [select(events.c.is_demo).order_by(order).limit(1) for order in (events.c.id, events.c.id.desc())]
+        found = {(await self._connection.execute(end)).scalar() for end in ends}
+        made_up = set(numbers).difference(old) if found == {True} else set()
+        for some in _batches(old):
+            rows = await self._connection.execute(select(events.c.id).where(events.c.id.in_(some), events.c.is_demo))
+            made_up.update(rows.scalars())
+        return frozenset(made_up)
+
     async def _packed(self, numbers: Sequence[int]) -> dict[int, bytes]:
         found: dict[int, bytes] = {}
         for some in _batches(numbers):
@@ -327,7 +342,7 @@ class Writing:
             for table in (documents, words, events):
                 await self._connection.execute(table.delete().where(table.c.id.in_(some)))
 
-    async def _insert(self, fresh: Sequence[tuple[Event, bytes]], version: int, *, is_demo: bool) -> None:
+    async def _insert(self, fresh: Sequence[tuple[Event, bytes]], version: int, made_up: frozenset[int]) -> None:
         for slug in await self.holders([event.slug for event, _ in fresh if event.slug is not None]):
             raise SlugTaken(slug)
         await insert_rows(
@@ -344,7 +359,7 @@ class Writing:
                     "created": Instant.pack(event.created_at),
                     "updated": Instant.pack(event.updated_at),
                     "facets": facets_of(event),
-                    "is_demo": is_demo,
+                    "is_demo": event.id in made_up,
                     "packed": packed,
                 }
                 for event, packed in fresh

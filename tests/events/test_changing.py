@@ -4,7 +4,11 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Service
+from fieldgate.db import Changes
+from fieldgate.events.store import EventStore
+from fieldgate.settings import Settings
+from tests.conftest import Service, running
+from tests.events.house import event
 from tests.events.test_reading import WRONG
 
 PATH = "/api/v2/event/"
@@ -72,6 +76,23 @@ async def test_an_event_is_made_replaced_and_deleted(service: Service) -> None:
     assert (await service.get(f"{PATH}7001/")).status_code == 404
     assert 7001 in [each["id"] for each in (await service.get(f"{PATH}deleted/")).json()["results"]]
     assert (await service.request("DELETE", f"{PATH}7001/", headers=headers)).status_code == 404
+
+
+async def test_what_is_written_among_demo_events_is_one_of_them(database_url: str) -> None:
+    async with running(Settings(database_url=database_url, access_log=False)) as service:
+        store = EventStore(service.database, Changes(service.database))
+        headers = await superuser(service)
+        await store.put([event(1), event(2)], is_demo=True)
+        for number in (1, 7001):
+            await service.request("PUT", f"{PATH}{number}/", json=EVENT | {"slug": None}, headers=headers)
+            assert not await store.has_real()
+        assert await store.delete_demo() == 3
+        await service.request("PUT", f"{PATH}7001/", json=EVENT, headers=headers)
+        assert (await store.has_real(), await store.has_demo()) == (True, False)
+        await store.put([event(1), event(2)], is_demo=True)  # as it could be before
+        for number in (1, 2, 7001, 7002):
+            await service.request("PUT", f"{PATH}{number}/", json=EVENT | {"slug": None}, headers=headers)
+        assert await store.delete_demo() == 2, "each stays what it was"
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
