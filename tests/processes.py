@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -129,4 +130,8 @@ def is_running(pid: int) -> bool:
 def children(parent: int) -> list[int]:
     """Children of all threads: it is not the main one that starts the import worker."""
     lists = Path(f"/proc/{parent}/task").glob("*/children")
-    return sorted(int(pid) for each in lists for pid in each.read_text().split())
+    found: list[int] = []
+    for each in lists:
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended since
+            found += map(int, each.read_text().split())
+    return sorted(found)

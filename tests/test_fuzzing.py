@@ -12,12 +12,15 @@ from tests.conftest import PASSWORD
 from tests.processes import Served, run
 
 HERE = Path(__file__).parent
-EXAMPLES = os.environ.get("FUZZ_EXAMPLES", "15")
+EXAMPLES = os.environ.get("FUZZ_EXAMPLES", "10")
+EVENTS = "/api/v2/event/"
 
 
 def test_the_service_does_what_its_description_says(tmp_path: Path) -> None:
     run("user", "create", "fuzz", "--password-stdin", data=tmp_path, stdin=PASSWORD)
-    seed = ["--generation-deterministic"] if "FUZZ_EXAMPLES" not in os.environ else []
+    # The short form leaves out the two lists that take the very parameters of the list of events.
+    short = ["--generation-deterministic", *(f"--exclude-path={EVENTS}{name}/" for name in ("mini", "export"))]
+    seed = short if "FUZZ_EXAMPLES" not in os.environ else []
     with Served(tmp_path) as served:
         done = subprocess.run(
             [
