@@ -633,7 +633,7 @@ QUIET: dict[str, Mapping[str, Rows]] = {
         "survey": [
             [*HEADER, "default"],
             ["select_one x", "a", "A"],
-            ["text", "b", "B", "instance('x')/root/item[foo = 1]/name"],
+            ["text", "b", "B", "instance('x')/*/item[foo = 1]/name"],
         ],
         "choices": [[*LIST, "foo"], ["x", "1", "One", "n"]],
     },
