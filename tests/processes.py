@@ -1,5 +1,6 @@
 """The service as people run it: `fieldgate serve` in processes of its own, on a free port of this machine."""
 
+import json
 import os
 import re
 import signal
@@ -11,6 +12,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import httpx
 
@@ -96,6 +98,17 @@ class Served:
             if stream is not None:
                 stream.close()
         return status
+
+    def logged(self, request_id: str) -> dict[str, Any]:
+        """The line of a request, which is written once it is answered."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            lines = [json.loads(line) for line in self.log.splitlines() if line.endswith("}")]
+            found: list[dict[str, Any]] = [line for line in lines if line.get("request_id") == request_id]
+            if found:
+                return found[0]
+            assert time.monotonic() < until, self.log
+            time.sleep(0.05)
 
     def printed(self, word: str) -> str:
         """What the command said after a word at the beginning of a line."""

@@ -74,8 +74,7 @@ def test_the_log_is_json_and_holds_no_secret(served: Served) -> None:
         client.get(LIST, auth=httpx.BasicAuth("demo", secrets[1]))
         client.post("/get_auth_token", json={"username": "demo", "password": "hunter2-in-body"})
         known = client.get("/api/v2/permissions/view_asset/", headers={"Authorization": f"Token {secrets[0]}"})
-    lines = [json.loads(line) for line in served.log.splitlines()]
-    line = next(line for line in lines if line.get("request_id") == known.headers["X-Request-ID"])
+    line = served.logged(known.headers["X-Request-ID"])
     assert (line["method"], line["path"], line["status"], line["user"], line["client"]) == (
         "GET", "/api/v2/permissions/view_asset/", 200, "demo", "127.0.0.1",
     )  # fmt: skip
