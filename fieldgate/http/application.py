@@ -34,6 +34,7 @@ class Application:
         }
         self._routes = Routes({**endpoints, **suffixed})
         self._nowhere = Endpoint(UNKNOWN_PATH, [], site)
+        self.site = site
         self.lifespan = lifespan
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from fieldgate.db import Changes
 from fieldgate.events.model import Appeal, Event, FieldReport, Person
 from fieldgate.events.store import EventStore
 from fieldgate.settings import Settings
@@ -66,5 +65,5 @@ async def house(
         empty_database(kind_of_database, tmp_path_factory.mktemp("events"), request) as address,
         running(Settings(database_url=address, access_log=False)) as service,
     ):
-        await EventStore(service.database, Changes(service.database)).put(EVENTS)
+        await EventStore(service.database, service.changes).put(EVENTS)
         yield service

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from fieldgate.db import Changes
 from fieldgate.events.store import EventStore
 from fieldgate.settings import Settings
 from tests.conftest import Service, running
@@ -80,7 +79,7 @@ async def test_an_event_is_made_replaced_and_deleted(service: Service) -> None:
 
 async def test_what_is_written_among_demo_events_is_one_of_them(database_url: str) -> None:
     async with running(Settings(database_url=database_url, access_log=False)) as service:
-        store = EventStore(service.database, Changes(service.database))
+        store = EventStore(service.database, service.changes)
         headers = await superuser(service)
         await store.put([event(1), event(2)], is_demo=True)
         for number in (1, 7001):

@@ -87,7 +87,7 @@ def told(part: bytes) -> list[tuple[int, str]]:
 
 async def test_more_than_one_batch(start: Start) -> None:
     async with start() as service:
-        await EventStore(service.database, Changes(service.database)).put([event(n) for n in range(1, MANY + 1)])
+        await EventStore(service.database, service.changes).put([event(n) for n in range(1, MANY + 1)])
         expected = list(range(MANY, 0, -1))
         rows = list(csv.DictReader(io.StringIO((await service.get(EXPORT)).text)))
         assert [int(row["id"]) for row in rows] == expected
@@ -260,7 +260,7 @@ async def test_a_client_that_leaves_ends_the_work(start: Start, kind: str, monke
     monkeypatch.setattr(EventStore, "documents", counted)
     monkeypatch.setattr("fieldgate.app.Exports", partial(Exports, at_once=10))
     async with start() as service:
-        await EventStore(service.database, Changes(service.database)).put([event(n) for n in range(1, 201)])
+        await EventStore(service.database, service.changes).put([event(n) for n in range(1, 201)])
         await service.app(scope(EXPORT, b"format=" + kind.encode()), receive, send)
     assert len(asked) < 10, "of twenty batches"
 

@@ -83,7 +83,7 @@ def target(database: Database) -> Target:
 @pytest.fixture
 async def source(tmp_path: Path) -> AsyncIterator[Service]:
     async with running(Settings(data=tmp_path / "source", access_log=False)) as service:
-        await EventStore(service.database, Changes(service.database)).put(SOURCE)
+        await EventStore(service.database, service.changes).put(SOURCE)
         yield service
 
 
@@ -339,7 +339,7 @@ async def test_what_failed_is_asked_for_again(source: Service, target: Target) -
 async def test_what_failed_and_is_gone_is_not_asked_for_again(source: Service, target: Target) -> None:
     await target.store.put([event(999, slug="south-sudan")])
     await target.sync(transport_to(source))
-    await EventStore(source.database, Changes(source.database)).delete([102])
+    await EventStore(source.database, source.changes).delete([102])
     assert (await target.sync(transport_to(source))).events == Written()
     assert (await progress.known(target.database, BASE, with_token=False)).failing == ()
 
@@ -375,7 +375,7 @@ class Meddling(httpx.ASGITransport):
     def __init__(self, service: Service, meddle: Callable[[EventStore], Awaitable[Any]]) -> None:
         super().__init__(service.app, client=("127.0.0.1", 50000))
         self._meddle: Callable[[EventStore], Awaitable[Any]] | None = meddle
-        self._store = EventStore(service.database, Changes(service.database))
+        self._store = EventStore(service.database, service.changes)
         self._answers = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:

@@ -356,7 +356,7 @@ def test_stopping_the_service_does_not_stop_what_is_being_read() -> None:
 
 async def test_too_many_attempts_end_in_an_error(desk: Desk, database_url: str) -> None:
     url = await desk.send(xlsx())
-    store = ImportStore(desk.service.database, Changes(desk.service.database))
+    store = ImportStore(desk.service.database, desk.service.changes)
     for _ in range(MOST_ATTEMPTS):
         assert await store.claim(timedelta(0)) is not None
     await desk.worker.work_once()
@@ -384,7 +384,7 @@ async def test_what_cannot_be_tidied_up_holds_up_no_import(
 
 async def test_a_lease_is_renewed_while_the_work_takes_longer(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     url = await desk.send(xlsx())
-    store = ImportStore(desk.service.database, Changes(desk.service.database))
+    store = ImportStore(desk.service.database, desk.service.changes)
     understand, renew, may_go_on = sandbox.understand, ImportStore.renew, threading.Event()
     renewals: list[Exception | None] = [ConnectionError("away"), None, None, None]
     left = list(renewals)

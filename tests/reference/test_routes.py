@@ -5,7 +5,6 @@ from urllib.parse import quote
 
 import pytest
 
-from fieldgate.db import Changes
 from fieldgate.http.language import Language
 from fieldgate.reference.directory import Country, sorting_key
 from fieldgate.reference.store import ReferenceStore
@@ -211,7 +210,7 @@ async def test_an_answer_is_kept_until_the_data_changes(start: Start) -> None:
         first = await service.get(f"{COUNTRY}?search=newland")
         same = await service.get(f"{COUNTRY}?search=newland", headers={"If-None-Match": first.headers["ETag"]})
         assert same.status_code == 304
-        store = ReferenceStore(service.database, Changes(service.database))
+        store = ReferenceStore(service.database, service.changes)
         async with service.database.transaction() as connection:
             await store.put_countries(connection, [Country(id=900, names={"en": "Newland"}, region=0)])
         other = await service.get(f"{COUNTRY}?search=newland", headers={"If-None-Match": first.headers["ETag"]})
