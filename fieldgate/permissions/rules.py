@@ -173,7 +173,9 @@ def contradiction(codenames: Iterable[str], asset_type: str) -> tuple[str, str] 
 # Acts
 
 
-def assign(standing: Standing, codenames: Sequence[str] | str, asset_type: str, filters: Filters | None = None) -> Outcome:
+def assign(
+    standing: Standing, codenames: Sequence[str] | str, asset_type: str, filters: Filters | None = None
+) -> Outcome:
     """Assign permissions; `filters` where partial_submissions is among them. The order makes no difference."""
     asked = (codenames,) if isinstance(codenames, str) else tuple(dict.fromkeys(codenames))
     _check(standing, asked, asset_type)
@@ -275,7 +277,9 @@ def _granting(asked: Sequence[str], there: Codenames, asset_type: str) -> Iterab
 def _contradicted(granted: Codenames, there: Codenames, asset_type: str) -> Iterable[tuple[str, str]]:
     """What must go for what is granted, and the permission it gives way to."""
     for each in sorted(granted):
-        gone = with_dependent(BY_CODENAME[each].contradicts, asset_type) if BY_CODENAME[each].contradicts else frozenset()
+        gone = (
+            with_dependent(BY_CODENAME[each].contradicts, asset_type) if BY_CODENAME[each].contradicts else frozenset()
+        )
         for other in sorted(gone & there):
             yield other, each
 
