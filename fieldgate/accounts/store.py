@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.secrets import PREFIX_LENGTH, new_token, token_hash
-from fieldgate.accounts.tables import tokens, users
+from fieldgate.accounts.tables import THE_PUBLIC, tokens, users
 from fieldgate.db import Changes, Database, Instant, Lookup, now
 from fieldgate.http.credentials import Means, User
 
@@ -105,16 +105,21 @@ class AccountStore:
         """The row of an enabled user."""
         async with self._database.reading() as connection:
             result = await connection.execute(
-                select(users).where(users.c.username_key == username_key(username), users.c.disabled_at.is_(None))
+                select(users).where(
+                    users.c.username_key == username_key(username),
+                    users.c.disabled_at.is_(None),
+                    users.c.id != THE_PUBLIC,
+                )
             )
             return result.one_or_none()
 
     async def all_users(self) -> Sequence[Row[Any]]:
         counted = select(tokens.c.user_id, func.count().label("tokens")).where(_is_live()).group_by(tokens.c.user_id)
         live = counted.subquery()
-        query = select(users, func.coalesce(live.c.tokens, 0).label("tokens")).outerjoin_from(
+        counted_for = select(users, func.coalesce(live.c.tokens, 0).label("tokens")).outerjoin_from(
             users, live, users.c.id == live.c.user_id
         )
+        query = counted_for.where(users.c.id != THE_PUBLIC)
         async with self._database.reading() as connection:
             return (await connection.execute(query.order_by(users.c.username_key))).all()
 
@@ -132,7 +137,8 @@ class AccountStore:
         await self._revoke(and_(tokens.c.user_id == of_user, tokens.c.issued_by == IssuedBy.SESSION.value))
 
     async def _update_user(self, username: str, **values: Any) -> None:
-        update = users.update().where(users.c.username_key == username_key(username)).values(**values)
+        is_meant = and_(users.c.username_key == username_key(username), users.c.id != THE_PUBLIC)
+        update = users.update().where(is_meant).values(**values)
         async with self._database.transaction() as connection:
             if not (await connection.execute(update)).rowcount:
                 raise UnknownUser(username)

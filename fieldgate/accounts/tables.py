@@ -4,6 +4,10 @@ from sqlalchemy import JSON, Boolean, Column, ForeignKey, Integer, LargeBinary, 
 
 from fieldgate.db import Instant, metadata
 
+# The public as somebody who can be given permissions: a row among the users that nobody can log in with.
+THE_PUBLIC = -1
+PUBLIC_NAME = "AnonymousUser"
+
 users = Table(
     "users",
     metadata,

@@ -1,6 +1,18 @@
-"""Assets, their versions, and the files those came from."""
+"""Assets, their versions, the files those came from, and who may do what with them."""
 
-from sqlalchemy import JSON, Column, ForeignKey, Index, Integer, LargeBinary, String, Table, Text, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
 
 from fieldgate.db import Instant, metadata
 
@@ -45,5 +57,40 @@ versions = Table(
     Column("file_id", ForeignKey("files.id"), index=True),
     Column("created_at", Instant, nullable=False),
     UniqueConstraint("asset_id", "number"),
+    sqlite_autoincrement=True,
+)
+
+# What somebody was granted on an asset, or denied of what its collection passes down. An owner needs no row.
+assignments = Table(
+    "assignments",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("uid", String(22), nullable=False, unique=True),
+    Column("asset_id", ForeignKey("assets.id", ondelete="CASCADE"), nullable=False),
+    Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
+    Column("permission", String(30), nullable=False),
+    Column("is_denied", Boolean, nullable=False),
+    Column("filters", JSON),  # of partial_submissions: which submissions, by the permission they are for
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("asset_id", "user_id", "permission"),
+    Index(None, "user_id", "permission", "asset_id"),  # what somebody may see
+    sqlite_autoincrement=True,
+)
+
+# Every effect of every act: who did what, to whom, when and why.
+assignment_history = Table(
+    "assignment_history",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("asset_id", ForeignKey("assets.id", ondelete="CASCADE"), nullable=False),
+    Column("made_at", Instant, nullable=False),
+    Column("made_by", ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
+    Column("act", String(20), nullable=False),
+    Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
+    Column("permission", String(30), nullable=False),
+    Column("what", String(20), nullable=False),
+    Column("why", String(20), nullable=False),
+    Column("because", String(30), nullable=False),
+    Index(None, "asset_id", "id"),
     sqlite_autoincrement=True,
 )

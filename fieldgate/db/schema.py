@@ -4,7 +4,7 @@ from sqlalchemy import inspect, text
 
 from fieldgate.db.database import Database
 
-NEEDED = "0007"  # the newest revision in migrations/versions
+NEEDED = "0008"  # the newest revision in migrations/versions
 
 
 async def current(database: Database) -> str | None:

@@ -160,7 +160,7 @@ def effective(standing: Standing, asset_type: str) -> Codenames:
 
 
 def contradiction(codenames: Iterable[str], asset_type: str) -> tuple[str, str] | None:
-    """Two of the permissions that cannot be held together, by themselves or by what they imply; None if there are none."""
+    """Two permissions that cannot be held together, by themselves or by what they imply; None if all can."""
     asked = sorted(frozenset(codenames))
     for one in asked:
         for other in asked:
@@ -257,7 +257,7 @@ def _without(standing: Standing, asked: Sequence[str], asset_type: str, why: Why
 
 def _dependent(asked: Sequence[str], asset_type: str, why: Why) -> dict[str, tuple[Why, str]]:
     """What goes with the removed ones, each with its reason."""
-    reasons: dict[str, tuple[Why, str]] = {each: (why, "") for each in asked}
+    reasons: dict[str, tuple[Why, str]] = dict.fromkeys(asked, (why, ""))
     for each in asked:
         for other in sorted(with_dependent([each], asset_type) - {each}):
             reasons.setdefault(other, (Why.DEPENDENT, each))

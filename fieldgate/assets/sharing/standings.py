@@ -1,0 +1,59 @@
+"""What is stored about an asset, as the standings that the rules know."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from fieldgate.accounts.tables import THE_PUBLIC
+from fieldgate.permissions import rules
+from fieldgate.permissions.rules import Codenames, Filters, Standing
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """A row: what somebody was granted, or denied."""
+
+    permission: str
+    is_denied: bool = False
+    filters: Filters | None = None
+
+
+Assignments = Mapping[int, Sequence[Assignment]]  # by the number of the user
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """An asset with the assignments on it, and those on the collection it is in. A collection is in no other."""
+
+    asset_type: str
+    owner_id: int
+    here: Assignments
+    collection_owner_id: int | None = None
+    above: Assignments = {}
+
+    def standing(self, user_id: int) -> Standing:
+        """What decides what the user may do here. `THE_PUBLIC` is a user as well."""
+        public = self._own(THE_PUBLIC)
+        everybodys = rules.held(public, self.asset_type)
+        if user_id == THE_PUBLIC:
+            return public
+        return msgspec.structs.replace(self._own(user_id), public=everybodys)
+
+    def _own(self, user_id: int) -> Standing:
+        rows = self.here.get(user_id, ())
+        partial = next((row.filters for row in rows if row.permission == rules.PARTIAL and not row.is_denied), None)
+        return Standing(
+            is_owner=user_id == self.owner_id,
+            is_public=user_id == THE_PUBLIC,
+            granted=_granted(rows),
+            denied=frozenset(row.permission for row in rows if row.is_denied),
+            filters=partial or {},
+            collection=rules.passed_down(self._held_above(user_id), self.asset_type),
+        )
+
+    def _held_above(self, user_id: int) -> Codenames:
+        if user_id == self.collection_owner_id:
+            return rules.owners("collection")
+        return _granted(self.above.get(user_id, ()))
+
+
+def _granted(rows: Sequence[Assignment]) -> Codenames:
+    return frozenset(row.permission for row in rows if not row.is_denied)

@@ -1,0 +1,67 @@
+"""Who may do what with whose assets, how that came about, and the public as somebody who can be given permissions."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0008"
+down_revision = "0007"
+
+THE_PUBLIC = -1
+
+
+def upgrade() -> None:
+    op.create_table(
+        "assignments",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("uid", sa.String(22), nullable=False),
+        sa.Column("asset_id", sa.Integer(), nullable=False),
+        sa.Column("user_id", sa.Integer(), nullable=False),
+        sa.Column("permission", sa.String(30), nullable=False),
+        sa.Column("is_denied", sa.Boolean(), nullable=False),
+        sa.Column("filters", sa.JSON()),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_assignments"),
+        sa.ForeignKeyConstraint(["asset_id"], ["assets.id"], name="fk_assignments_asset_id_assets", ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_assignments_user_id_users", ondelete="CASCADE"),
+        sa.UniqueConstraint("uid", name="uq_assignments_uid"),
+        sa.UniqueConstraint("asset_id", "user_id", "permission", name="uq_assignments_asset_id_user_id_permission"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_assignments_user_id_permission_asset_id", "assignments", ["user_id", "permission", "asset_id"])
+    op.create_table(
+        "assignment_history",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("asset_id", sa.Integer(), nullable=False),
+        sa.Column("made_at", sa.BigInteger(), nullable=False),
+        sa.Column("made_by", sa.Integer(), nullable=False),
+        sa.Column("act", sa.String(20), nullable=False),
+        sa.Column("user_id", sa.Integer(), nullable=False),
+        sa.Column("permission", sa.String(30), nullable=False),
+        sa.Column("what", sa.String(20), nullable=False),
+        sa.Column("why", sa.String(20), nullable=False),
+        sa.Column("because", sa.String(30), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_assignment_history"),
+        sa.ForeignKeyConstraint(
+            ["asset_id"], ["assets.id"], name="fk_assignment_history_asset_id_assets", ondelete="CASCADE"
+        ),
+        sa.ForeignKeyConstraint(
+            ["made_by"], ["users.id"], name="fk_assignment_history_made_by_users", ondelete="CASCADE"
+        ),
+        sa.ForeignKeyConstraint(
+            ["user_id"], ["users.id"], name="fk_assignment_history_user_id_users", ondelete="CASCADE"
+        ),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_assignment_history_asset_id_id", "assignment_history", ["asset_id", "id"])
+    # Whoever was called that before gets another name: this one has a meaning from now on.
+    op.execute(
+        "UPDATE users SET username = username || CAST(id AS VARCHAR(20)), "
+        "username_key = username_key || CAST(id AS VARCHAR(20)) WHERE username_key = 'anonymoususer'"
+    )
+    op.execute(
+        sa.text(
+            "INSERT INTO users (id, username, username_key, password_hash, first_name, last_name, is_superuser, "
+            "is_ifrc, is_demo, countries, created_at) VALUES (:id, 'AnonymousUser', 'anonymoususer', '', '', '', "
+            "false, false, false, '[]', 0)"
+        ).bindparams(id=THE_PUBLIC)
+    )
