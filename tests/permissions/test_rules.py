@@ -329,6 +329,15 @@ def test_partial_given_to_a_manager_leaves_viewing_changing_and_adding() -> None
     ]
 
 
+def test_of_several_causes_the_nearest_is_told() -> None:
+    assigned = rules.assign(Standing(), ["manage_asset", "change_submissions"], "survey")
+    assert "view_submissions: granted, implied by change_submissions." in told(assigned)
+    assert "validate_submissions: granted, implied by manage_asset." in told(assigned)
+    removed = rules.remove(assigned.standing, ["view_asset", "view_submissions"], "survey")
+    assert "change_submissions: removed, as it cannot be without view_submissions." in told(removed)
+    assert "change_asset: removed, as it cannot be without view_asset." in told(removed)
+
+
 A, B = {"_submitted_by": {"$in": ["amina"]}}, {"_submitted_by": {"$in": ["omar"]}}
 
 
