@@ -1,13 +1,16 @@
-"""`/api/v2/permissions/`: the catalogue, read-only and open to everybody."""
+"""`/api/v2/permissions/`: the catalogue and what it comes to, read-only and open to everybody."""
 
 import msgspec
 
-from fieldgate.http.errors import NotFound
+from fieldgate.http.errors import Invalid, NotFound
 from fieldgate.http.language import Language, Message
 from fieldgate.http.operations import detail, listing
 from fieldgate.http.pagination import Page, Slice
-from fieldgate.permissions.catalogue import Catalogue
-from fieldgate.permissions.records import PermissionRecord
+from fieldgate.permissions import rules
+from fieldgate.permissions.catalogue import BY_CODENAME, Catalogue
+from fieldgate.permissions.records import EffectsFilters, EffectsRecord, PermissionRecord
+from fieldgate.permissions.rules import Codenames
+from fieldgate.permissions.telling import effects_record
 
 TAG = "Permissions"
 
@@ -17,6 +20,34 @@ _EXAMPLE = {
     "implied": ["http://127.0.0.1:8000/api/v2/permissions/view_asset/"],
     "contradictory": [],
     "name": "Can change asset",
+}
+_EFFECTS_EXAMPLE = {
+    "permission": "http://127.0.0.1:8000/api/v2/permissions/view_submissions/",
+    "asset_type": "survey",
+    "held": [
+        "http://127.0.0.1:8000/api/v2/permissions/partial_submissions/",
+        "http://127.0.0.1:8000/api/v2/permissions/view_asset/",
+    ],
+    "effects": [
+        {
+            "permission": "http://127.0.0.1:8000/api/v2/permissions/view_submissions/",
+            "effect": "granted",
+            "reason": "asked",
+            "because": None,
+            "message": "view_submissions: granted, as asked.",
+        },
+        {
+            "permission": "http://127.0.0.1:8000/api/v2/permissions/partial_submissions/",
+            "effect": "removed",
+            "reason": "contradicted",
+            "because": "http://127.0.0.1:8000/api/v2/permissions/view_submissions/",
+            "message": "partial_submissions: removed, contradicted by view_submissions.",
+        },
+    ],
+    "result": [
+        "http://127.0.0.1:8000/api/v2/permissions/view_asset/",
+        "http://127.0.0.1:8000/api/v2/permissions/view_submissions/",
+    ],
 }
 
 
@@ -47,8 +78,48 @@ async def permission_list(page: Page, language: Language, catalogue: Catalogue) 
 async def permission_detail(codename: str, language: Language, catalogue: Catalogue) -> msgspec.Raw:
     record = catalogue.one(codename, language)
     if record is None:
-        raise NotFound(Message("There is no permission {codename}.", codename=codename[:100]))
+        raise NotFound(_no_permission(codename))
     return record
 
 
-OPERATIONS = (permission_list, permission_detail)
+@detail(
+    "/api/v2/permissions/{codename}/effects/",
+    of=EffectsRecord,
+    title=Message("Effects of a permission"),
+    about=Message("What assigning a permission would grant and remove, and why, without any asset."),
+    tag=TAG,
+    changes_with=(),
+    example=_EFFECTS_EXAMPLE,
+    refusals=(404,),
+)
+async def permission_effects(codename: str, filters: EffectsFilters, language: Language) -> msgspec.Raw:
+    if codename not in BY_CODENAME:
+        raise NotFound(_no_permission(codename))
+    wrong: dict[str, list[Message]] = {}
+    if codename not in rules.assignable(filters.asset_type):
+        wrong["asset_type"] = [rules.not_for_type(codename)]
+    if troubles := _troubles(frozenset(filters.held), filters.asset_type):
+        wrong["held"] = troubles
+    if wrong:
+        raise Invalid(wrong)
+    held = rules.with_implied(filters.held, filters.asset_type)
+    return effects_record(codename, held, filters.asset_type, language)
+
+
+def _troubles(held: Codenames, asset_type: str) -> list[Message]:
+    """Why nobody can hold these."""
+    unknown = sorted(held - BY_CODENAME.keys())
+    misplaced = sorted((held & BY_CODENAME.keys()) - rules.assignable(asset_type))
+    pair = rules.contradiction(held, asset_type)
+    return [
+        *map(_no_permission, unknown),
+        *map(rules.not_for_type, misplaced),
+        *([rules.contradicting(*pair)] if pair else []),
+    ]
+
+
+def _no_permission(codename: str) -> Message:
+    return Message("There is no permission {codename}.", codename=codename[:100])
+
+
+OPERATIONS = (permission_list, permission_detail, permission_effects)

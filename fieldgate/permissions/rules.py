@@ -3,17 +3,19 @@
 A `Standing` is all that decides what somebody may do with one asset. An act on it gives the standing afterwards and
 the effects, each with its reason:
 
-    outcome = assign(Standing(granted=frozenset({"partial_submissions", "view_asset"})), "view_submissions", "survey")
+    outcome = assign(Standing(granted=frozenset({"view_asset"})), "view_submissions", "survey")
     outcome.standing.granted   # view_asset, view_submissions
-    outcome.effects            # view_submissions granted: asked for; partial_submissions removed: contradicted by it
+    outcome.effects            # view_submissions granted: asked for
 
 What a standing grants directly is closed (it holds all that its permissions imply, as far as the type of asset takes
 it) and holds no two that contradict each other. What it denies is closed the other way round: with a permission, all
-that imply it are denied. Every act keeps it so.
+that imply it and could be passed down are denied. Nothing is both granted and denied. Every act keeps it so, whatever
+the order in which it names permissions.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import Enum
+from itertools import combinations
 from typing import Any
 
 import msgspec
@@ -21,10 +23,12 @@ import msgspec
 from fieldgate.http.language import Message
 from fieldgate.permissions.catalogue import BY_CODENAME, implied
 
-PARTIAL = "partial_submissions"
 Codenames = frozenset[str]
 Filter = Mapping[str, Any]
 Filters = Mapping[str, tuple[Filter, ...]]  # which submissions a permission is for, by codename; any of them
+
+ADD = "add_submissions"
+PARTIAL = "partial_submissions"
 
 _ON_FORMS = frozenset({"view_asset", "change_asset", "manage_asset"})
 ASSIGNABLE: Mapping[str, Codenames] = {
@@ -35,10 +39,25 @@ ASSIGNABLE: Mapping[str, Codenames] = {
     "empty": _ON_FORMS,
     "collection": _ON_FORMS | {"discover_asset"},
 }
-FOR_THE_PUBLIC = frozenset({"view_asset", "discover_asset", "add_submissions", "view_submissions"})
+FOR_THE_PUBLIC = frozenset({"view_asset", "discover_asset", ADD, "view_submissions"})
 PASSED_DOWN = frozenset({"view_asset", "change_asset"})  # from a collection to what is in it
 # What can be given for some submissions only, in the order in which it is told.
-PARTIALLY = ("add_submissions", "view_submissions", "change_submissions", "delete_submissions", "validate_submissions")
+PARTIALLY = (ADD, "view_submissions", "change_submissions", "delete_submissions", "validate_submissions")
+# Stands for whatever submissions, where it makes no difference which.
+WHICHEVER: Filters = {"view_submissions": ({},)}
+
+# By type and codename, made once: a request can ask for a thousand users.
+_WITH: Mapping[str, Mapping[str, Codenames]] = {
+    asset_type: {codename: (implied(codename) | {codename}) & taken for codename in BY_CODENAME}
+    for asset_type, taken in ASSIGNABLE.items()
+}
+_UNDER: Mapping[str, Mapping[str, Codenames]] = {
+    asset_type: {codename: frozenset(each for each in taken if codename in implied(each)) for codename in BY_CODENAME}
+    for asset_type, taken in ASSIGNABLE.items()
+}
+_AGAINST: Mapping[str, Codenames] = {
+    codename: frozenset(permission.contradicts) for codename, permission in BY_CODENAME.items()
+}
 
 
 class Refused(Exception):
@@ -90,22 +109,23 @@ class Effect(msgspec.Struct, frozen=True):
 
     def told(self) -> Message:
         """The effect as a sentence."""
-        return Message(_SENTENCES[self.what, self.why], permission=self.permission, because=self.because)
+        return Message(_SENTENCES[self.what, self.why].text, permission=self.permission, because=self.because)
 
 
 _SENTENCES = {
-    (What.GRANTED, Why.ASKED): "{permission}: granted, as asked.",
-    (What.GRANTED, Why.IMPLIED): "{permission}: granted, implied by {because}.",
-    (What.REMOVED, Why.ASKED): "{permission}: removed, as asked.",
-    (What.REMOVED, Why.CONTRADICTED): "{permission}: removed, contradicted by {because}.",
-    (What.REMOVED, Why.DEPENDENT): "{permission}: removed, as it cannot be without {because}.",
-    (What.REMOVED, Why.NOT_LISTED): "{permission}: removed, as the new list does not name it.",
-    (What.DENIED, Why.ASKED): "{permission}: denied here, as asked, though the collection grants it.",
-    (What.DENIED, Why.DEPENDENT): "{permission}: denied here, as it cannot be without {because}.",
-    (What.DENIED, Why.NOT_LISTED): "{permission}: denied here, as the new list does not name it.",
-    (What.ALLOWED, Why.ASKED): "{permission}: no longer denied here, as asked.",
-    (What.ALLOWED, Why.IMPLIED): "{permission}: no longer denied here, implied by {because}.",
-    (What.FILTERED, Why.ASKED): "{permission}: now for other submissions, as asked.",
+    (What.GRANTED, Why.ASKED): Message("{permission}: granted, as asked."),
+    (What.GRANTED, Why.IMPLIED): Message("{permission}: granted, implied by {because}."),
+    (What.REMOVED, Why.ASKED): Message("{permission}: removed, as asked."),
+    (What.REMOVED, Why.CONTRADICTED): Message("{permission}: removed, contradicted by {because}."),
+    (What.REMOVED, Why.DEPENDENT): Message("{permission}: removed, as it cannot be without {because}."),
+    (What.REMOVED, Why.NOT_LISTED): Message("{permission}: removed, as the new list does not name it."),
+    (What.DENIED, Why.ASKED): Message("{permission}: denied here, as asked, though the collection grants it."),
+    (What.DENIED, Why.DEPENDENT): Message("{permission}: denied here, as it cannot be without {because}."),
+    (What.DENIED, Why.NOT_LISTED): Message("{permission}: denied here, as the new list does not name it."),
+    (What.ALLOWED, Why.ASKED): Message("{permission}: no longer denied here, as asked."),
+    (What.ALLOWED, Why.IMPLIED): Message("{permission}: no longer denied here, implied by {because}."),
+    (What.FILTERED, Why.ASKED): Message("{permission}: now for other submissions, as asked."),
+    (What.FILTERED, Why.DEPENDENT): Message("{permission}: now for less, as some of it cannot be without {because}."),
 }
 
 
@@ -124,14 +144,14 @@ def assignable(asset_type: str, *, to_public: bool = False) -> Codenames:
 
 def with_implied(codenames: Iterable[str], asset_type: str) -> Codenames:
     """The permissions and all they imply, as far as the type takes them."""
-    asked = frozenset(codenames)
-    return (asked | {each for codename in asked for each in implied(codename)}) & ASSIGNABLE[asset_type]
+    closures = _WITH[asset_type]
+    return frozenset().union(*(closures.get(each, ()) for each in codenames))
 
 
 def with_dependent(codenames: Iterable[str], asset_type: str) -> Codenames:
     """The permissions and all that cannot be without one of them."""
     gone = frozenset(codenames)
-    return gone | {each for each in ASSIGNABLE[asset_type] if implied(each) & gone}
+    return gone.union(*(_UNDER[asset_type].get(each, ()) for each in gone))
 
 
 def owners(asset_type: str) -> Codenames:
@@ -152,21 +172,19 @@ def held(standing: Standing, asset_type: str) -> Codenames:
 
 
 def effective(standing: Standing, asset_type: str) -> Codenames:
-    """What somebody may do: what he holds, and what everybody may."""
-    own = held(standing, asset_type)
-    # A restriction to some submissions says nothing where all of them are open to everybody.
-    moot = {each for each in own for contradicted in BY_CODENAME[each].contradicts if contradicted in standing.public}
-    return (own - moot) | standing.public
+    """What somebody may do: what he holds, and what everybody may.
+
+    So one may hold something for some submissions and see all of them, as everybody does.
+    """
+    return held(standing, asset_type) | standing.public
 
 
 def contradiction(codenames: Iterable[str], asset_type: str) -> tuple[str, str] | None:
     """Two permissions that cannot be held together, by themselves or by what they imply; None if all can."""
-    asked = sorted(frozenset(codenames))
-    for one in asked:
-        for other in asked:
-            together = with_implied([other], asset_type)
-            if together & set(BY_CODENAME[one].contradicts):
-                return one, other
+    for one, other in combinations(sorted(frozenset(codenames)), 2):
+        with_one, with_other = with_implied([one], asset_type), with_implied([other], asset_type)
+        if _contradicted(with_one) & with_other or _contradicted(with_other) & with_one:
+            return one, other
     return None
 
 
@@ -174,164 +192,195 @@ def contradiction(codenames: Iterable[str], asset_type: str) -> tuple[str, str] 
 
 
 def assign(
-    standing: Standing, codenames: Sequence[str] | str, asset_type: str, filters: Filters | None = None
+    standing: Standing, codenames: Iterable[str] | str, asset_type: str, filters: Filters | None = None
 ) -> Outcome:
-    """Assign permissions; `filters` where partial_submissions is among them. The order makes no difference."""
-    asked = (codenames,) if isinstance(codenames, str) else tuple(dict.fromkeys(codenames))
+    """Assign permissions; `filters` says which submissions, where partial_submissions is among them."""
+    asked = _asked(codenames)
     _check(standing, asked, asset_type)
-    wanted = _whole_filters(asked, filters)
-    asked = _with_unfiltered(asked, wanted)
-    effects = [*_granting(asked, standing.granted, asset_type)]
-    granted = with_implied(asked, asset_type)
-    removed = dict(_contradicted(granted, standing.granted, asset_type))
-    effects += [
-        *(Effect(each, What.REMOVED, Why.CONTRADICTED, by) for each, by in sorted(removed.items())),
-        *_allowing(asked, standing.denied & granted),
-    ]
-    if wanted is not None and PARTIAL in standing.granted and wanted != standing.filters:
-        effects.append(Effect(PARTIAL, What.FILTERED, Why.ASKED))
-    after = (standing.granted - removed.keys()) | granted
-    kept = wanted if wanted is not None else standing.filters
-    return Outcome(
-        msgspec.structs.replace(
-            standing,
-            granted=after,
-            denied=standing.denied - granted,
-            filters=kept if PARTIAL in after else {},
-        ),
-        tuple(effects),
-    )
+    return _with(standing, asked, asset_type, _wanted(asked, filters))
 
 
-def remove(standing: Standing, codenames: Sequence[str] | str, asset_type: str) -> Outcome:
+def remove(standing: Standing, codenames: Iterable[str] | str, asset_type: str) -> Outcome:
     """Remove permissions, with what cannot be without them. What the collection passes down is denied."""
-    asked = (codenames,) if isinstance(codenames, str) else tuple(dict.fromkeys(codenames))
     _refuse_owner(standing)
-    return _without(standing, asked, asset_type, Why.ASKED)
+    return _without(standing, _asked(codenames), asset_type, Why.ASKED)
 
 
-def replace(standing: Standing, codenames: Sequence[str], asset_type: str, filters: Filters | None = None) -> Outcome:
+def replace(
+    standing: Standing, codenames: Iterable[str] | str, asset_type: str, filters: Filters | None = None
+) -> Outcome:
     """Let somebody hold these permissions and what they imply, and nothing else.
 
     What the collection passes down and the list names stays as it is, and is not assigned a second time.
     """
-    asked = tuple(dict.fromkeys(codenames))
+    asked = _asked(codenames)
     _check(standing, asked, asset_type)
-    all_of_it = with_implied(asked, asset_type)
+    wanted = _wanted(asked, filters)
     passing = standing.collection - standing.denied - standing.granted
-    assigned = assign(standing, [each for each in asked if each not in passing], asset_type, filters)
-    keep = with_implied([*all_of_it, *_with_unfiltered(asked, _whole_filters(asked, filters))], asset_type)
-    gone = sorted(held(assigned.standing, asset_type) - keep)
-    left = _without(assigned.standing, gone, asset_type, Why.NOT_LISTED)
-    return Outcome(left.standing, (*assigned.effects, *left.effects))
+    assigned = _with(standing, asked - passing, asset_type, wanted)
+    surplus = held(assigned.standing, asset_type) - _granting(asked, asset_type, wanted)
+    left = _without(assigned.standing, surplus, asset_type, Why.NOT_LISTED)
+    return Outcome(left.standing, assigned.effects + left.effects)
 
 
 def remove_all(standing: Standing, asset_type: str) -> Outcome:
     """Take away everything somebody holds, and deny what the collection passes down."""
     _refuse_owner(standing)
-    return _without(standing, sorted(held(standing, asset_type)), asset_type, Why.ASKED)
+    return _without(standing, held(standing, asset_type), asset_type, Why.ASKED)
 
 
 # Parts of acts
 
 
-def _without(standing: Standing, asked: Sequence[str], asset_type: str, why: Why) -> Outcome:
-    reasons = _dependent(asked, asset_type, why)
-    removed = {each: reason for each, reason in reasons.items() if each in standing.granted}
-    # Also what the collection does not pass down yet: one day it might, and it cannot be without what is denied now.
-    closed = with_dependent(standing.collection.intersection(asked), asset_type) & PASSED_DOWN
-    denied = {each: reason for each, reason in reasons.items() if each in closed - standing.denied}
+def _with(standing: Standing, asked: Codenames, asset_type: str, wanted: Filters) -> Outcome:
+    granted = _granting(asked, asset_type, wanted)
+    removed = with_dependent(_contradicted(granted), asset_type) & standing.granted
+    after = (standing.granted - removed) | granted
     effects = [
-        *(Effect(each, What.REMOVED, *reason) for each, reason in removed.items()),
-        *(Effect(each, What.DENIED, *reason) for each, reason in denied.items()),
+        *(Effect(each, What.GRANTED, *_cause(each, asked)) for each in _in_order(granted - standing.granted, asked)),
+        *(Effect(each, What.REMOVED, Why.CONTRADICTED, _rival(each, granted, asked)) for each in sorted(removed)),
+        *(Effect(each, What.ALLOWED, *_cause(each, asked)) for each in _in_order(granted & standing.denied, asked)),
     ]
-    granted = standing.granted - removed.keys()
-    after = msgspec.structs.replace(
-        standing,
-        granted=granted,
-        denied=standing.denied | denied.keys(),
-        filters=standing.filters if PARTIAL in granted else {},
+    if PARTIAL in asked & standing.granted and not _are_same(wanted, standing.filters):
+        effects.append(Effect(PARTIAL, What.FILTERED, Why.ASKED))
+    filters = wanted if PARTIAL in asked else standing.filters
+    return Outcome(
+        msgspec.structs.replace(
+            standing, granted=after, denied=standing.denied - granted, filters=filters if PARTIAL in after else {}
+        ),
+        tuple(effects),
     )
+
+
+def _without(standing: Standing, asked: Codenames, asset_type: str, why: Why) -> Outcome:
+    removed = with_dependent(asked, asset_type) & standing.granted
+    # Also what the collection does not pass down yet: one day it might, and it cannot be without what is denied now.
+    could_pass = PASSED_DOWN & assignable(asset_type, to_public=standing.is_public)
+    denied = (with_dependent(standing.collection & asked, asset_type) & could_pass) - standing.denied
+    effects = [
+        *(Effect(each, What.REMOVED, *_fate(each, asked, why)) for each in _in_order(removed, asked)),
+        *(Effect(each, What.DENIED, *_fate(each, asked, why)) for each in _in_order(denied, asked)),
+    ]
+    granted = standing.granted - removed
+    filters = standing.filters if PARTIAL in granted else {}
+    if ADD in removed and ADD in filters:
+        filters = {each: given for each, given in filters.items() if each != ADD and ADD not in implied(each)}
+        effects.append(Effect(PARTIAL, What.FILTERED if filters else What.REMOVED, Why.DEPENDENT, ADD))
+        granted = granted if filters else granted - {PARTIAL}
+    after = msgspec.structs.replace(standing, granted=granted, denied=standing.denied | denied, filters=filters)
     return Outcome(after, tuple(effects))
 
 
-def _dependent(asked: Sequence[str], asset_type: str, why: Why) -> dict[str, tuple[Why, str]]:
-    """What goes with the removed ones, each with its reason."""
-    reasons: dict[str, tuple[Why, str]] = dict.fromkeys(asked, (why, ""))
-    for each in asked:
-        for other in sorted(with_dependent([each], asset_type) - {each}):
-            reasons.setdefault(other, (Why.DEPENDENT, each))
-    return reasons
+def _asked(codenames: Iterable[str] | str) -> Codenames:
+    return frozenset((codenames,) if isinstance(codenames, str) else codenames)
 
 
-def _granting(asked: Sequence[str], there: Codenames, asset_type: str) -> Iterable[Effect]:
-    named = [Effect(each, What.GRANTED, Why.ASKED) for each in asked if each not in there]
-    seen = there | set(asked)
-    for each in asked:
-        for other in sorted(with_implied([each], asset_type) - seen):
-            named.append(Effect(other, What.GRANTED, Why.IMPLIED, each))
-            seen |= {other}
-    return named
+def _granting(asked: Codenames, asset_type: str, wanted: Filters) -> Codenames:
+    """All that comes with what is asked for. Who may add some submissions may add: there is none yet to look at."""
+    granted = with_implied(asked, asset_type)
+    return granted | {ADD} if ADD in wanted else granted
 
 
-def _contradicted(granted: Codenames, there: Codenames, asset_type: str) -> Iterable[tuple[str, str]]:
-    """What must go for what is granted, and the permission it gives way to."""
-    for each in sorted(granted):
-        gone = (
-            with_dependent(BY_CODENAME[each].contradicts, asset_type) if BY_CODENAME[each].contradicts else frozenset()
-        )
-        for other in sorted(gone & there):
-            yield other, each
+def _contradicted(codenames: Codenames) -> Codenames:
+    return frozenset().union(*(_AGAINST[each] for each in codenames))
 
 
-def _allowing(asked: Sequence[str], lifted: Codenames) -> Iterable[Effect]:
-    for each in sorted(lifted):
-        if each in asked:
-            yield Effect(each, What.ALLOWED, Why.ASKED)
-        else:
-            yield Effect(each, What.ALLOWED, Why.IMPLIED, next(one for one in asked if each in implied(one)))
+def _in_order(codenames: Codenames, asked: Codenames) -> list[str]:
+    return sorted(codenames, key=lambda each: (each not in asked, each))
 
 
-def _whole_filters(asked: Sequence[str], filters: Filters | None) -> Filters | None:
-    return None if PARTIAL not in asked else with_implied_filters(filters or {})
+# Of several causes the nearest is told, so that it does not matter in which order they were named.
 
 
-def _with_unfiltered(asked: tuple[str, ...], filters: Filters | None) -> tuple[str, ...]:
-    """Adding submissions cannot be restricted by what is in them: who may add some may add."""
-    if filters and "add_submissions" in filters and "add_submissions" not in asked:
-        return (*asked, "add_submissions")
-    return asked
+def _cause(each: str, asked: Codenames) -> tuple[Why, str]:
+    """Why it is granted."""
+    if each in asked:
+        return Why.ASKED, ""
+    return Why.IMPLIED, min((one for one in asked if each in implied(one)), key=_reach, default=PARTIAL)
+
+
+def _fate(each: str, asked: Codenames, why: Why) -> tuple[Why, str]:
+    """Why it is removed or denied, where others are asked to be."""
+    if each in asked:
+        return why, ""
+    return Why.DEPENDENT, max((one for one in asked if one in implied(each)), key=_reach)
+
+
+def _rival(each: str, granted: Codenames, asked: Codenames) -> str:
+    """What it gives way to."""
+    needed = implied(each) | {each}
+    return min((one for one in granted if _AGAINST[one] & needed), key=lambda one: (one not in asked, _reach(one)))
+
+
+def _reach(codename: str) -> tuple[int, str]:
+    return len(implied(codename)), codename
+
+
+# Filters
 
 
 def with_implied_filters(filters: Filters) -> Filters:
     """Who may change some submissions may see and add them: their filters hold for those as well, each once."""
-    whole: dict[str, list[Filter]] = {}
     for codename, given in filters.items():
-        for each in (codename, *sorted(implied(codename))):
-            if each in PARTIALLY:
-                there = whole.setdefault(each, [])
-                there.extend(one for one in given if one not in there)
-    return {codename: tuple(whole[codename]) for codename in PARTIALLY if codename in whole}
-
-
-def _check(standing: Standing, asked: Sequence[str], asset_type: str) -> None:
-    _refuse_owner(standing)
-    for codename in asked:
-        if codename not in ASSIGNABLE[asset_type]:
-            raise Refused(
-                "permission",
-                Message("{permission} cannot be assigned on an asset of this type.", permission=codename),
+        if codename not in PARTIALLY:
+            message = Message(
+                "{permission} cannot be given for some submissions only. Choose one of: {choices}.",
+                permission=codename,
+                choices=", ".join(PARTIALLY),
             )
+            raise Refused("partial_permissions", message)
+        if not given:
+            message = Message("Give at least one filter for {permission}.", permission=codename)
+            raise Refused("partial_permissions", message)
+    whole: dict[str, tuple[Filter, ...]] = {}
+    for codename in PARTIALLY:
+        implying = [each for each in PARTIALLY if each in filters and codename in implied(each)]
+        together = [one for each in (codename, *implying) for one in filters.get(each, ())]
+        if together:
+            # By how they are written: to Python, 1 and true are the same.
+            whole[codename] = tuple({msgspec.json.encode(one): one for one in together}.values())
+    return whole
+
+
+def _wanted(asked: Codenames, filters: Filters | None) -> Filters:
+    if PARTIAL not in asked:
+        return {}
+    if not filters:
+        message = Message("Say which submissions {permission} is for.", permission=PARTIAL)
+        raise Refused("partial_permissions", message)
+    return with_implied_filters(filters)
+
+
+def _are_same(filters: Filters, others: Filters) -> bool:
+    return msgspec.json.encode(filters) == msgspec.json.encode(others)
+
+
+# Refusals
+
+
+def _check(standing: Standing, asked: Codenames, asset_type: str) -> None:
+    _refuse_owner(standing)
+    for codename in sorted(asked):
+        if codename not in ASSIGNABLE[asset_type]:
+            raise Refused("permission", not_for_type(codename))
         if standing.is_public and codename not in FOR_THE_PUBLIC:
-            raise Refused("permission", Message("The public cannot be given {permission}.", permission=codename))
+            raise Refused("permission", not_for_public(codename))
     if pair := contradiction(asked, asset_type):
-        one, other = pair
-        raise Refused(
-            "permission",
-            Message("{one} and {other} contradict each other: assign one of them.", one=one, other=other),
-        )
+        raise Refused("permission", contradicting(*pair))
 
 
 def _refuse_owner(standing: Standing) -> None:
     if standing.is_owner:
         raise Refused("user", Message("The owner has every permission already; it cannot be assigned or removed."))
+
+
+def not_for_type(codename: str) -> Message:
+    return Message("{permission} cannot be assigned on an asset of this type.", permission=codename)
+
+
+def not_for_public(codename: str) -> Message:
+    return Message("The public cannot be given {permission}.", permission=codename)
+
+
+def contradicting(one: str, other: str) -> Message:
+    return Message("{one} and {other} contradict each other: assign one of them.", one=one, other=other)

@@ -12,7 +12,11 @@ from fieldgate.web.pages import Pages
 # What a reader learns from; the rest protects the page.
 SHOWN = (b"allow", b"vary", b"content-language", b"link", b"fieldgate-limit", b"fieldgate-ignored")
 # Resources whose page tells more than their JSON does.
-TEMPLATES = {"import_detail": "import.html"}
+TEMPLATES = {
+    "import_detail": "import.html",
+    "permission_effects": "effects.html",
+    "assignment_explanation": "explain.html",
+}
 
 
 class ResourcePages:

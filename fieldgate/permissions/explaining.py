@@ -1,0 +1,162 @@
+"""Why somebody may do something with an asset, or may not, and what would have to be assigned.
+
+explanation = explain(standing, "change_submissions", "survey")
+explanation.allowed    # what `rules.effective` says
+explanation.matched    # every rule that has a say in it, the one that decided first
+explanation.needs      # what to assign, where that would help
+"""
+
+from enum import Enum
+
+import msgspec
+
+from fieldgate.http.language import Message
+from fieldgate.permissions import rules
+from fieldgate.permissions.catalogue import implied
+from fieldgate.permissions.rules import FOR_THE_PUBLIC, PARTIAL, WHICHEVER, Filters, Standing, What
+
+
+class Rule(Enum):
+    """What can have a say. Of all that match the first in this order decides."""
+
+    ACCOUNT_DISABLED = "account_disabled"
+    NOT_FOR_TYPE = "not_for_type"
+    UNRESTRICTED = "unrestricted"  # who may act on all submissions has no partial_submissions
+    OWNER = "owner"
+    SUPERUSER = "superuser"
+    ASSIGNED = "assigned"  # and implied by `because`, which is assigned too
+    COLLECTION = "collection"  # passes it down
+    PUBLIC = "public"
+    DENIED = "denied"
+    PARTIAL = "partial"  # for some submissions only
+    NOT_FOR_PUBLIC = "not_for_public"
+    NOTHING = "nothing"
+
+
+GRANTING = frozenset({Rule.OWNER, Rule.SUPERUSER, Rule.ASSIGNED, Rule.COLLECTION, Rule.PUBLIC})
+# Where one of these decided no assignment changes anything.
+FINAL = frozenset({Rule.ACCOUNT_DISABLED, Rule.NOT_FOR_TYPE, Rule.UNRESTRICTED, Rule.NOT_FOR_PUBLIC})
+
+_SENTENCES = {
+    Rule.ACCOUNT_DISABLED: Message("The account is disabled: whatever was assigned to it cannot be used."),
+    Rule.UNRESTRICTED: Message("Owners and superusers may act on all submissions, so none are left out for them."),
+    Rule.OWNER: Message("The owner of the asset always has {permission}."),
+    Rule.SUPERUSER: Message("Superusers have {permission} on every asset."),
+    Rule.ASSIGNED: Message("{permission} is assigned on this asset."),
+    Rule.COLLECTION: Message("{permission} is passed down by the collection of the asset."),
+    Rule.PUBLIC: Message("{permission} is held by the public, and so by everybody."),
+    Rule.DENIED: Message("{permission} is denied on this asset, though its collection would pass it down."),
+    Rule.PARTIAL: Message("{permission} is held for some submissions only."),
+    Rule.NOTHING: Message("Nothing grants {permission} on this asset."),
+}
+
+
+class Matched(msgspec.Struct, frozen=True):
+    """A rule that has a say."""
+
+    rule: Rule
+    permission: str
+    because: tuple[str, ...] = ()
+    decided: bool = False
+
+    def told(self) -> Message:
+        """The rule as a sentence."""
+        if self.rule is Rule.NOT_FOR_TYPE:
+            return rules.not_for_type(self.permission)
+        if self.rule is Rule.NOT_FOR_PUBLIC:
+            return rules.not_for_public(self.permission)
+        if self.rule is Rule.ASSIGNED and self.because:
+            return Message(
+                "{permission} is assigned on this asset, and comes with: {because}.",
+                permission=self.permission,
+                because=", ".join(self.because),
+            )
+        return Message(_SENTENCES[self.rule].text, permission=self.permission)
+
+
+class Need(msgspec.Struct, frozen=True):
+    """What could be assigned, and what that would remove."""
+
+    permission: str
+    removes: tuple[str, ...] = ()
+
+    def told(self) -> Message:
+        """The need as a sentence."""
+        if not self.removes:
+            return Message("Assign {permission}: nothing would be removed.", permission=self.permission)
+        return Message(
+            "Assign {permission}: this would remove {removed}.",
+            permission=self.permission,
+            removed=", ".join(self.removes),
+        )
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    permission: str
+    allowed: bool
+    matched: tuple[Matched, ...]  # the first decided
+    filters: Filters  # which submissions it is for, where it is held for some only
+    needs: tuple[Need, ...]
+
+    @property
+    def decided(self) -> Rule:
+        return self.matched[0].rule
+
+
+def explain(
+    standing: Standing, permission: str, asset_type: str, *, is_superuser: bool = False, is_disabled: bool = False
+) -> Explanation:
+    """Whether somebody has a permission, and everything that has a say in it."""
+    found = {
+        Rule.ACCOUNT_DISABLED: is_disabled,
+        Rule.NOT_FOR_TYPE: permission not in rules.assignable(asset_type),
+        Rule.UNRESTRICTED: permission == PARTIAL and (standing.is_owner or is_superuser),
+        Rule.OWNER: standing.is_owner and permission in rules.owners(asset_type),
+        Rule.SUPERUSER: is_superuser and permission in rules.owners(asset_type),
+        Rule.ASSIGNED: permission in standing.granted,
+        Rule.COLLECTION: permission in standing.collection - standing.denied,
+        Rule.PUBLIC: permission in standing.public,
+        Rule.DENIED: permission in standing.collection & standing.denied,
+        Rule.PARTIAL: permission in standing.filters,
+        Rule.NOT_FOR_PUBLIC: standing.is_public and permission not in FOR_THE_PUBLIC,
+    }
+    first, *others = [rule for rule in Rule if found.get(rule)] or [Rule.NOTHING]
+    allowed = first in GRANTING
+    return Explanation(
+        permission=permission,
+        allowed=allowed,
+        matched=(
+            Matched(first, permission, _because(first, standing, permission), decided=True),
+            *(Matched(rule, permission, _because(rule, standing, permission)) for rule in others),
+        ),
+        filters=_filters(standing, permission),
+        needs=() if allowed or first in FINAL else _needs(standing, permission, asset_type),
+    )
+
+
+def _because(rule: Rule, standing: Standing, permission: str) -> tuple[str, ...]:
+    if rule is Rule.PARTIAL:
+        return (PARTIAL,)
+    held_so = {Rule.ASSIGNED: standing.granted, Rule.COLLECTION: standing.collection - standing.denied}
+    return tuple(sorted(each for each in held_so.get(rule, ()) if permission in implied(each)))
+
+
+def _filters(standing: Standing, permission: str) -> Filters:
+    if permission == PARTIAL:
+        return standing.filters
+    return {each: given for each, given in standing.filters.items() if each == permission}
+
+
+def _needs(standing: Standing, permission: str, asset_type: str) -> tuple[Need, ...]:
+    """The permission itself and all that imply it, those that give the least first."""
+    enough = rules.with_dependent([permission], asset_type)
+    assignable = enough & rules.assignable(asset_type, to_public=standing.is_public)
+    return tuple(
+        Need(each, _removed_by(standing, each, asset_type))
+        for each in sorted(assignable, key=lambda each: (len(implied(each)), each))
+    )
+
+
+def _removed_by(standing: Standing, permission: str, asset_type: str) -> tuple[str, ...]:
+    outcome = rules.assign(standing, permission, asset_type, WHICHEVER)
+    return tuple(effect.permission for effect in outcome.effects if effect.what is What.REMOVED)

@@ -1,0 +1,81 @@
+"""Effects and explanations as records, in the language of whoever asks."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+import msgspec
+
+from fieldgate.http.language import Language
+from fieldgate.http.links import Link, encode
+from fieldgate.permissions import rules
+from fieldgate.permissions.catalogue import path_of
+from fieldgate.permissions.explaining import Explanation
+from fieldgate.permissions.records import (
+    EffectRecord,
+    EffectsRecord,
+    ExplanationRecord,
+    MatchedRecord,
+    NeedRecord,
+    PartialRecord,
+)
+from fieldgate.permissions.rules import PARTIAL, WHICHEVER, Codenames, Effect, Standing
+
+
+def links(codenames: Iterable[str]) -> list[Link]:
+    return [Link(path_of(codename)) for codename in codenames]
+
+
+def effect_record(effect: Effect, language: Language) -> EffectRecord:
+    return EffectRecord(
+        permission=Link(path_of(effect.permission)),
+        effect=effect.what.value,
+        reason=effect.why.value,
+        because=Link(path_of(effect.because)) if effect.because else None,
+        message=language.say(effect.told()),
+    )
+
+
+@lru_cache(maxsize=4096)  # there are not that many sets that can be held
+def effects_record(codename: str, held: Codenames, asset_type: str, language: Language) -> msgspec.Raw:
+    """What assigning a permission would do to who holds these, encoded. `held` is closed."""
+    before = Standing(granted=held, filters=WHICHEVER if PARTIAL in held else {})
+    outcome = rules.assign(before, codename, asset_type, WHICHEVER)
+    record = EffectsRecord(
+        permission=Link(path_of(codename)),
+        asset_type=asset_type,
+        held=links(sorted(held)),
+        effects=[effect_record(effect, language) for effect in outcome.effects],
+        result=links(sorted(outcome.standing.granted)),
+    )
+    return msgspec.Raw(encode(record))
+
+
+def explanation_record(explanation: Explanation, *, user: Link, asset: Link, language: Language) -> ExplanationRecord:
+    partial = [
+        PartialRecord(url=Link(path_of(codename)), filters=[dict(each) for each in given])
+        for codename, given in explanation.filters.items()
+    ]
+    return ExplanationRecord(
+        user=user,
+        permission=Link(path_of(explanation.permission)),
+        asset=asset,
+        allowed=explanation.allowed,
+        rules=[
+            MatchedRecord(
+                rule=each.rule.value,
+                message=language.say(each.told()),
+                decided=each.decided,
+                because=links(each.because),
+            )
+            for each in explanation.matched
+        ],
+        partial_permissions=partial or msgspec.UNSET,
+        needs=[
+            NeedRecord(
+                permission=Link(path_of(each.permission)),
+                removes=links(each.removes),
+                message=language.say(each.told()),
+            )
+            for each in explanation.needs
+        ],
+    )

@@ -1,0 +1,492 @@
+"""The rules: what is true after any sequence of acts, and the tables they were written from."""
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+from hypothesis import Phase, find, given, settings
+from hypothesis import strategies as st
+
+from fieldgate.permissions import rules
+from fieldgate.permissions.rules import PARTIAL, Effect, Outcome, Refused, Standing, What, Why
+from tests.permissions.acting import (
+    ASSIGNABLE,
+    FORM_PERMISSIONS,
+    NO_PERMISSIONS,
+    PUBLIC,
+    Act,
+    Assign,
+    Elsewhere,
+    Replace,
+    acts,
+    after,
+    any_codenames,
+    any_filters,
+    beginnings,
+    check,
+    check_effects,
+    closed,
+    codenames,
+    contradict,
+    filters,
+    sequences,
+    situations,
+    types,
+)
+from tests.permissions.test_catalogue import TABLE
+
+SEEN = {"view_submissions": ({"_submitted_by": "amina"},)}
+Situation = tuple[Standing, str]
+
+
+def holding(*codenames: str, **more: Any) -> Standing:
+    granted = closed(codenames, "survey")
+    return Standing(**{"granted": granted, "filters": SEEN if PARTIAL in granted else {}, **more})
+
+
+# Whatever is done
+
+
+@settings(max_examples=500)
+@given(types, beginnings, sequences)
+def test_whatever_is_done_the_rules_hold_and_the_effects_are_the_difference(
+    asset_type: str, standing: Standing, sequence: list[Act]
+) -> None:
+    for act in sequence:
+        try:
+            outcome = act(standing, asset_type)
+        except Refused:
+            continue
+        check(outcome.standing, asset_type)
+        if not isinstance(act, Elsewhere):
+            check_effects(standing, outcome)
+        standing = outcome.standing
+
+
+def _effects(asset_type: str, sequence: list[Act]) -> set[tuple[What, Why]]:
+    standing, seen = Standing(), set()
+    for act in sequence:
+        try:
+            outcome = act(standing, asset_type)
+        except Refused:
+            continue
+        seen |= {(effect.what, effect.why) for effect in outcome.effects}
+        standing = outcome.standing
+    return seen
+
+
+@pytest.mark.parametrize("sentence", list(rules._SENTENCES), ids=lambda pair: f"{pair[0].value}-{pair[1].value}")
+def test_every_effect_that_has_a_sentence_comes_about(sentence: tuple[What, Why]) -> None:
+    """So the sequences reach what they are there to reach, and no sentence is idle."""
+    few = settings(max_examples=3000, phases=[Phase.generate], database=None, derandomize=True)
+    assert find(sequences, lambda sequence: sentence in _effects("survey", sequence), settings=few)
+
+
+@given(situations(), any_codenames, any_filters)
+def test_what_was_assigned_is_held_with_all_it_implies(situation: Situation, asked: list[str], which: Any) -> None:
+    standing, asset_type = situation
+    allowed = ASSIGNABLE[asset_type] & PUBLIC if standing.is_public else ASSIGNABLE[asset_type]
+    is_possible = set(asked) <= allowed and not contradict(closed(set(asked) & set(TABLE), asset_type))
+    if PARTIAL in asked:
+        is_possible = (
+            is_possible and bool(which) and all(each in rules.PARTIALLY and given for each, given in which.items())
+        )
+    try:
+        granted = rules.assign(standing, asked, asset_type, which).standing.granted
+    except Refused:
+        assert not is_possible
+    else:
+        assert is_possible
+        expected = closed(asked, asset_type)
+        assert expected <= granted
+        assert granted - expected - {"add_submissions"} <= standing.granted
+        lost = standing.granted - granted
+        assert all(TABLE[one][2] & set(expected) or any(one in TABLE[by][2] for by in expected) for one in lost)
+
+
+@given(situations(), st.sampled_from(sorted(TABLE)), filters)
+def test_what_was_assigned_and_removed_is_no_longer_held(situation: Situation, codename: str, which: Any) -> None:
+    standing, asset_type = situation
+    if codename in rules.assignable(asset_type, to_public=standing.is_public):
+        assigned = rules.assign(standing, codename, asset_type, which).standing
+        removed = rules.remove(assigned, codename, asset_type)
+        check(removed.standing, asset_type)
+        check_effects(assigned, removed)
+        left = rules.held(removed.standing, asset_type)
+        assert codename not in left
+        assert not any(codename in TABLE[each][1] for each in left)
+        assert left <= rules.held(assigned, asset_type)
+
+
+@given(situations(), any_codenames)
+def test_removing_takes_what_is_named_and_what_implies_it_and_nothing_else(
+    situation: Situation, asked: list[str]
+) -> None:
+    standing, asset_type = situation
+    before = rules.held(standing, asset_type)
+    left = rules.held(rules.remove(standing, asked, asset_type).standing, asset_type)
+    gone = {each for each in before if each in asked or TABLE[each][1] & set(asked)}
+    if before - left - gone == {PARTIAL}:  # nothing but adding was left of it
+        assert "add_submissions" in gone
+        assert set(standing.filters) <= {"add_submissions", "change_submissions"}
+    else:
+        assert left == before - gone
+
+
+def _outcome(act: Any, *arguments: Any) -> Outcome | str:
+    try:
+        return act(*arguments)  # type: ignore[no-any-return]
+    except Refused as refused:
+        return str(refused)
+
+
+@given(situations(), any_codenames, any_filters)
+def test_the_order_of_what_is_asked_makes_no_difference(situation: Situation, asked: list[str], which: Any) -> None:
+    standing, asset_type = situation
+    for act in (rules.assign, rules.replace):
+        first = _outcome(act, standing, asked, asset_type, which)
+        assert all(_outcome(act, standing, each, asset_type, which) == first for each in permutations(asked))
+        assert _outcome(act, standing, [*asked, *asked], asset_type, which) == first
+    first = _outcome(rules.remove, standing, asked, asset_type)
+    assert all(_outcome(rules.remove, standing, each, asset_type) == first for each in permutations(asked))
+
+
+@given(situations(), codenames, filters)
+def test_one_after_the_other_is_the_same_as_all_at_once(situation: Situation, asked: list[str], which: Any) -> None:
+    standing, asset_type = situation
+    together = _outcome(rules.assign, standing, asked, asset_type, which)
+    for order in permutations(asked):
+        removed = after(
+            [lambda one, kind, each=each: rules.remove(one, each, kind) for each in order], *situation[::-1]
+        )
+        assert removed == rules.remove(standing, asked, asset_type).standing
+        if isinstance(together, Outcome):
+            assert after([Assign([each], which) for each in order], asset_type, standing) == together.standing
+
+
+@given(situations(), codenames, filters)
+def test_replacing_leaves_what_is_listed_and_nothing_is_left_to_do(
+    situation: Situation, asked: list[str], which: Any
+) -> None:
+    standing, asset_type = situation
+    outcome = _outcome(rules.replace, standing, asked, asset_type, which)
+    if isinstance(outcome, Outcome):
+        listed = closed(asked, asset_type)
+        with_adding = (
+            {"add_submissions"}
+            if PARTIAL in asked and {"add_submissions", "change_submissions"} & set(which)
+            else set()
+        )
+        assert rules.held(outcome.standing, asset_type) == listed | with_adding
+        again = rules.replace(outcome.standing, asked, asset_type, which)
+        assert again == Outcome(outcome.standing, ())
+        shown = rules.held(outcome.standing, asset_type)  # who sends back what is listed changes nothing
+        assert rules.replace(outcome.standing, shown, asset_type, outcome.standing.filters).effects == ()
+
+
+@given(situations())
+def test_nothing_is_left_when_all_is_removed(situation: Situation) -> None:
+    standing, asset_type = situation
+    outcome = rules.remove_all(standing, asset_type)
+    check(outcome.standing, asset_type)
+    check_effects(standing, outcome)
+    assert rules.held(outcome.standing, asset_type) == frozenset()
+    assert rules.effective(outcome.standing, asset_type) == standing.public
+    assert rules.remove_all(outcome.standing, asset_type).effects == ()
+
+
+@given(types, acts)
+def test_nothing_can_be_done_to_an_owner(asset_type: str, act: Act) -> None:
+    owner = Standing(is_owner=True)
+    if not isinstance(act, Elsewhere):
+        with pytest.raises(Refused, match="The owner has every permission already") as refused:
+            act(owner, asset_type)
+        assert refused.value.field == "user"
+    assert rules.effective(owner, asset_type) == ASSIGNABLE[asset_type] - {PARTIAL}
+
+
+# What can be assigned, by type (every row of the table)
+
+
+@pytest.mark.parametrize("asset_type", ASSIGNABLE)
+@pytest.mark.parametrize("codename", [*sorted(TABLE), *NO_PERMISSIONS])
+def test_what_can_be_assigned(asset_type: str, codename: str) -> None:
+    if codename in ASSIGNABLE[asset_type]:
+        granted = rules.assign(Standing(), codename, asset_type, SEEN).standing.granted
+        assert granted == closed([codename], asset_type)
+    else:
+        with pytest.raises(Refused, match=f"^{codename} cannot be assigned on an asset of this type.$") as refused:
+            rules.assign(Standing(), codename, asset_type, SEEN)
+        assert refused.value.field == "permission"
+    assert rules.assignable(asset_type) == ASSIGNABLE[asset_type]
+
+
+@pytest.mark.parametrize("asset_type", ASSIGNABLE)
+@pytest.mark.parametrize("codename", sorted(TABLE))
+def test_what_the_public_can_be_given(asset_type: str, codename: str) -> None:
+    public = Standing(is_public=True)
+    possible = ASSIGNABLE[asset_type] & PUBLIC
+    assert rules.assignable(asset_type, to_public=True) == possible
+    if codename in possible:
+        assert rules.assign(public, codename, asset_type).standing.granted <= possible
+    elif codename in ASSIGNABLE[asset_type]:
+        with pytest.raises(Refused, match=f"^The public cannot be given {codename}.$"):
+            rules.assign(public, codename, asset_type, SEEN)
+
+
+def test_managing_a_block_comes_with_viewing_and_changing_only() -> None:
+    assert rules.assign(Standing(), "manage_asset", "block").standing.granted == FORM_PERMISSIONS
+
+
+@pytest.mark.parametrize("codename", sorted(TABLE))
+def test_what_a_collection_passes_down(codename: str) -> None:
+    held_there = closed([codename], "collection")
+    expected = held_there & {"view_asset", "change_asset"}
+    assert rules.passed_down(held_there, "survey") == expected
+    assert rules.effective(Standing(collection=expected), "survey") == expected
+
+
+def test_everybody_may_do_what_the_public_may() -> None:
+    public = frozenset({"view_asset", "view_submissions"})
+    assert rules.effective(Standing(public=public), "survey") == public
+    some = holding(PARTIAL, public=public)
+    assert rules.effective(some, "survey") == {*public, PARTIAL}, "what is held for some submissions is not lost"
+
+
+# Assigning
+
+
+def told(outcome: Outcome) -> list[str]:
+    return [str(effect.told()) for effect in outcome.effects]
+
+
+def test_assigning_what_is_held_changes_nothing() -> None:
+    for codename in ASSIGNABLE["survey"]:
+        standing = holding(codename)
+        assert rules.assign(standing, codename, "survey", SEEN) == Outcome(standing, ())
+
+
+def test_assigning_partial_again_replaces_its_filters() -> None:
+    others = {"view_submissions": ({"_submitted_by": "omar"},)}
+    outcome = rules.assign(holding(PARTIAL), PARTIAL, "survey", others)
+    assert outcome.standing.filters == others
+    assert told(outcome) == ["partial_submissions: now for other submissions, as asked."]
+
+
+def test_one_and_true_are_different_filters() -> None:
+    one, true = ({"view_submissions": ({"q": value},)} for value in (1, True))
+    outcome = rules.assign(holding(PARTIAL, filters=one), PARTIAL, "survey", true)
+    assert outcome.effects == (Effect(PARTIAL, What.FILTERED, Why.ASKED),)
+    both = rules.with_implied_filters({"view_submissions": (*one["view_submissions"], *true["view_submissions"])})
+    assert len(both["view_submissions"]) == 2
+
+
+def test_filters_as_a_database_gives_them_are_the_same_filters() -> None:
+    standing = holding(PARTIAL, filters={"view_submissions": [{"_submitted_by": "amina"}]})
+    assert rules.assign(standing, PARTIAL, "survey", SEEN).effects == ()
+
+
+def test_assigning_lifts_the_denial_of_it_and_of_what_it_implies_only() -> None:
+    both = frozenset({"view_asset", "change_asset"})
+    standing = Standing(collection=both, denied=both)
+    seeing = rules.assign(standing, "view_asset", "survey")
+    assert (seeing.standing.granted, seeing.standing.denied) == ({"view_asset"}, {"change_asset"})
+    changing = rules.assign(standing, "change_asset", "survey")
+    assert (changing.standing.granted, changing.standing.denied) == (both, frozenset())
+    assert told(changing) == [
+        "change_asset: granted, as asked.",
+        "view_asset: granted, implied by change_asset.",
+        "change_asset: no longer denied here, as asked.",
+        "view_asset: no longer denied here, implied by change_asset.",
+    ]
+
+
+@pytest.mark.parametrize("codename", sorted(TABLE["partial_submissions"][2]))
+def test_full_permissions_drop_partial_and_its_filters(codename: str) -> None:
+    outcome = rules.assign(holding(PARTIAL), codename, "survey")
+    assert PARTIAL not in outcome.standing.granted
+    assert outcome.standing.filters == {}
+    because = "view_submissions" if codename == "manage_asset" else codename
+    assert f"partial_submissions: removed, contradicted by {because}." in told(outcome)
+
+
+def test_partial_given_to_a_manager_leaves_viewing_changing_and_adding() -> None:
+    outcome = rules.assign(holding("manage_asset"), PARTIAL, "survey", SEEN)
+    assert outcome.standing.granted == {PARTIAL, "view_asset", "change_asset", "add_submissions"}
+    assert told(outcome) == [
+        "partial_submissions: granted, as asked.",
+        "change_submissions: removed, contradicted by partial_submissions.",
+        "delete_submissions: removed, contradicted by partial_submissions.",
+        "manage_asset: removed, contradicted by partial_submissions.",
+        "validate_submissions: removed, contradicted by partial_submissions.",
+        "view_submissions: removed, contradicted by partial_submissions.",
+    ]
+
+
+A, B = {"_submitted_by": {"$in": ["amina"]}}, {"_submitted_by": {"$in": ["omar"]}}
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        ({"view_submissions": (A,)}, {"view_submissions": (A,)}),
+        (
+            {"change_submissions": (A,)},
+            {"add_submissions": (A,), "view_submissions": (A,), "change_submissions": (A,)},
+        ),
+        ({"delete_submissions": (A,)}, {"view_submissions": (A,), "delete_submissions": (A,)}),
+        ({"validate_submissions": (A,)}, {"view_submissions": (A,), "validate_submissions": (A,)}),
+        ({"add_submissions": (A,)}, {"add_submissions": (A,)}),
+        ({"view_submissions": (A, A)}, {"view_submissions": (A,)}),
+        (
+            {"view_submissions": (A,), "delete_submissions": (A,)},
+            {"view_submissions": (A,), "delete_submissions": (A,)},
+        ),
+        (
+            {"delete_submissions": (B,), "view_submissions": (A,)},
+            {"view_submissions": (A, B), "delete_submissions": (B,)},
+        ),
+        ({"view_submissions": ({},)}, {"view_submissions": ({},)}),
+    ],
+)
+def test_filters_come_with_what_they_imply(sent: Any, stored: Any) -> None:
+    outcome = rules.assign(Standing(), PARTIAL, "survey", sent)
+    assert outcome.standing.filters == stored
+    assert list(outcome.standing.filters) == [each for each in rules.PARTIALLY if each in stored]
+    adding = "add_submissions: granted, implied by partial_submissions."
+    assert (adding in told(outcome)) == ("add_submissions" in stored) == ("add_submissions" in outcome.standing.granted)
+    assert rules.with_implied_filters(outcome.standing.filters) == stored
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        (None, "Say which submissions partial_submissions is for."),
+        ({}, "Say which submissions partial_submissions is for."),
+        ({"view_submissions": ()}, "Give at least one filter for view_submissions."),
+        ({PARTIAL: (A,)}, "partial_submissions cannot be given for some submissions only. Choose one of: add_sub"),
+        ({"view_asset": (A,)}, "view_asset cannot be given for some submissions only. Choose one of: add_sub"),
+        ({"nothing": (A,)}, "nothing cannot be given for some submissions only. Choose one of: add_sub"),
+    ],
+)
+def test_filters_that_say_nothing_are_refused(sent: Any, message: str) -> None:
+    for act in (rules.assign, rules.replace):
+        with pytest.raises(Refused, match=f"^{message}") as refused:
+            act(Standing(), [PARTIAL], "survey", sent)
+        assert refused.value.field == "partial_permissions"
+
+
+@pytest.mark.parametrize("codename", sorted(TABLE["partial_submissions"][2]))
+def test_what_contradicts_cannot_be_assigned_together(codename: str) -> None:
+    for act in (rules.assign, rules.replace):
+        with pytest.raises(Refused, match="contradict each other: assign one of them"):
+            act(Standing(), [PARTIAL, codename], "survey", SEEN)
+    assert rules.contradiction([codename, PARTIAL], "survey") is not None
+    assert rules.contradiction(TABLE.keys() - {PARTIAL}, "survey") is None
+
+
+# Removing (every row of the table)
+
+REMOVED = {
+    "view_asset": {"change_asset", "discover_asset", "manage_asset", "view_submissions", "change_submissions",
+                   "delete_submissions", "validate_submissions", "partial_submissions"},
+    "view_submissions": {"change_submissions", "delete_submissions", "validate_submissions", "manage_asset"},
+    "add_submissions": {"change_submissions", "manage_asset"},
+    "change_asset": {"manage_asset"},
+    "discover_asset": {"manage_asset"},
+    "change_submissions": {"manage_asset"},
+    "delete_submissions": {"manage_asset"},
+    "validate_submissions": {"manage_asset"},
+    "manage_asset": set(),
+    "partial_submissions": set(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("start", ["manage_asset", PARTIAL])
+@pytest.mark.parametrize("asset_type", ["survey", "collection", "block"])
+@pytest.mark.parametrize("codename", REMOVED)
+def test_what_goes_with_what_is_removed(codename: str, asset_type: str, start: str) -> None:
+    granted = closed([start, "add_submissions"], asset_type)
+    standing = Standing(granted=granted, filters=SEEN if PARTIAL in granted else {})
+    outcome = rules.remove(standing, codename, asset_type)
+    gone = ({codename} | REMOVED[codename]) & granted
+    assert outcome.standing.granted == granted - gone
+    assert outcome.standing.denied == frozenset()
+    assert bool(outcome.standing.filters) == (PARTIAL in granted - gone)
+    for effect in outcome.effects:
+        expected = (Why.ASKED, "") if effect.permission == codename else (Why.DEPENDENT, codename)
+        assert (effect.what, effect.why, effect.because) == (What.REMOVED, *expected)
+    assert "add_submissions" in outcome.standing.granted or codename in ("add_submissions",) or asset_type != "survey"
+
+
+def test_what_is_passed_down_is_denied_with_what_implies_it() -> None:
+    passed = frozenset({"view_asset", "change_asset"})
+    both = Standing(granted=passed, collection=passed)
+    changing = rules.remove(both, "change_asset", "survey")
+    assert (changing.standing.granted, changing.standing.denied) == ({"view_asset"}, {"change_asset"})
+    assert rules.held(changing.standing, "survey") == {"view_asset"}
+    seeing = rules.remove(Standing(collection=frozenset({"view_asset"})), "view_asset", "survey")
+    assert seeing.standing.denied == passed, "should the collection pass down more one day"
+    assert told(seeing) == [
+        "view_asset: denied here, as asked, though the collection grants it.",
+        "change_asset: denied here, as it cannot be without view_asset.",
+    ]
+    public = rules.remove(Standing(collection=frozenset({"view_asset"}), is_public=True), "view_asset", "survey")
+    assert public.standing.denied == {"view_asset"}, "the public can never be passed anything else"
+
+
+def test_what_is_not_passed_down_is_not_denied() -> None:
+    assert rules.remove(holding("change_asset"), "view_asset", "survey").standing == Standing()
+
+
+def test_adding_removed_takes_from_partial_what_needs_it() -> None:
+    changing = rules.assign(Standing(), PARTIAL, "survey", {"change_submissions": (A,)}).standing
+    outcome = rules.remove(changing, "add_submissions", "survey")
+    assert outcome.standing.filters == {"view_submissions": (A,)}
+    assert told(outcome) == [
+        "add_submissions: removed, as asked.",
+        "partial_submissions: now for less, as some of it cannot be without add_submissions.",
+    ]
+    adding = rules.assign(Standing(), PARTIAL, "survey", {"add_submissions": (A,)}).standing
+    outcome = rules.remove(adding, "add_submissions", "survey")
+    assert outcome.standing == Standing(granted=frozenset({"view_asset"}))
+    assert told(outcome)[-1] == "partial_submissions: removed, as it cannot be without add_submissions."
+
+
+@pytest.mark.parametrize("codename", ["delete_asset", "", "discover_asset", "add_submissions"])
+def test_removing_what_is_not_there_changes_nothing(codename: str) -> None:
+    assert rules.remove(holding("change_asset"), codename, "survey").effects == ()
+    assert rules.remove(Standing(), codename, "block").effects == ()
+
+
+# Replacing
+
+
+def test_replacing_removes_what_is_not_listed_or_implied() -> None:
+    outcome = rules.replace(holding("validate_submissions", "change_asset"), ["view_submissions"], "survey")
+    assert outcome.standing.granted == {"view_asset", "view_submissions"}
+    assert told(outcome) == [
+        "change_asset: removed, as the new list does not name it.",
+        "validate_submissions: removed, as the new list does not name it.",
+    ]
+    assert rules.replace(holding("manage_asset"), [], "survey").standing == Standing()
+
+
+def test_what_the_collection_passes_down_and_the_list_names_is_not_assigned_again() -> None:
+    passed = frozenset({"view_asset", "change_asset"})
+    assert rules.replace(Standing(collection=passed), sorted(passed), "survey").effects == ()
+    fewer = rules.replace(Standing(collection=passed), ["view_asset"], "survey")
+    assert fewer.standing == Standing(collection=passed, denied=frozenset({"change_asset"}))
+    assert told(fewer) == ["change_asset: denied here, as the new list does not name it."]
+    none = rules.replace(Standing(collection=passed), [], "survey")
+    assert none.standing.denied == passed
+    more = rules.replace(Standing(collection=passed), ["view_submissions"], "survey")
+    assert more.standing.granted == {"view_asset", "view_submissions"}
+    assert more.standing.denied == {"change_asset"}
+
+
+def test_a_single_word_is_one_permission() -> None:
+    assert rules.replace(holding("change_asset"), "view_asset", "survey") == rules.replace(
+        holding("change_asset"), ["view_asset"], "survey"
+    )
+    assert Replace(["view_asset"], None)(Standing(), "survey").standing.granted == {"view_asset"}
