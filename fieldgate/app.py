@@ -12,7 +12,7 @@ from fieldgate.accounts.guessing import Guessing
 from fieldgate.accounts.secrets import Passwords
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets import routes as asset_routes
-from fieldgate.assets.sharing import people
+from fieldgate.assets.sharing import explaining, people
 from fieldgate.assets.sharing.access import Access
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Changes, Database
@@ -51,6 +51,7 @@ def operations() -> tuple[Operation, ...]:
         *permission_routes.OPERATIONS,
         *import_routes.OPERATIONS,
         *asset_routes.OPERATIONS,
+        *explaining.OPERATIONS,
         *people.OPERATIONS,
         *event_routes.OPERATIONS,
         *reference_routes.OPERATIONS,

@@ -116,8 +116,13 @@ class AccountStore:
 
     async def receiver(self, username: str) -> Row[Any] | None:
         """The row of somebody who can be given permissions: an enabled user, or the public."""
-        meant = select(users).where(users.c.username_key == username_key(username), users.c.disabled_at.is_(None))
+        row = await self.anybody(username)
+        return None if row is None or row.disabled_at is not None else row
+
+    async def anybody(self, username: str) -> Row[Any] | None:
+        """The row of a user, enabled or not, or of the public."""
         async with self._database.reading() as connection:
+            meant = select(users).where(users.c.username_key == username_key(username))
             return (await connection.execute(meant)).one_or_none()
 
     async def open_accounts(self, search: str, page: Page) -> tuple[int, Sequence[Row[Any]]]:

@@ -22,7 +22,7 @@ from fieldgate.http.credentials import Caller
 from fieldgate.http.errors import Forbidden, NotFound
 from fieldgate.http.language import Message
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import Codenames
+from fieldgate.permissions.rules import Codenames, Standing
 
 
 class Asset(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +83,7 @@ _ROWS = (
 
 class Access:
     def __init__(self, database: Database) -> None:
+        self._database = database
         collections = assets.alias()
         self._find = Lookup(
             database,
@@ -102,7 +103,7 @@ class Access:
         if not rows:
             raise no_asset(uid)
         number, asset_type, owner_id, collection_owner_id = rows[0][:4]
-        here, above = _sorted_out(number, (row[4:] for row in rows if row[4] is not None))
+        here, above = _sorted_out(number, ((*row[4:], None) for row in rows if row[4] is not None))
         place = Place(
             asset_type=asset_type,
             owner_id=owner_id,
@@ -111,6 +112,14 @@ class Access:
             above=above,
         )
         return _seen(number, uid, caller, place)
+
+    async def standing(self, asset: Asset, user_id: int) -> Standing:
+        """All that decides what a user may do with the asset, with the submissions it is for."""
+        async with self._database.reading() as connection:
+            row = (await connection.execute(select(assets).where(assets.c.id == asset.id))).one_or_none()
+            if row is None:  # deleted in this very moment
+                raise no_asset(asset.uid)
+            return (await _place(connection, row, [user_id, THE_PUBLIC])).standing(user_id)
 
 
 async def as_seen(connection: AsyncConnection, row: Row[Any], caller: Caller) -> Asset:
@@ -131,7 +140,9 @@ async def allowed_to_user(connection: AsyncConnection, row: Row[Any], user_id: i
 async def _place(connection: AsyncConnection, row: Row[Any], user_ids: Sequence[int]) -> Place:
     around = [row.id] if row.parent_id is None else [row.id, row.parent_id]
     found = await connection.execute(
-        select(*_ROWS).where(assignments.c.asset_id.in_(around), assignments.c.user_id.in_(user_ids))
+        select(*_ROWS, assignments.c.filters).where(
+            assignments.c.asset_id.in_(around), assignments.c.user_id.in_(user_ids)
+        )
     )
     here, above = _sorted_out(row.id, found)
     owner = select(assets.c.owner_id).where(assets.c.id == row.parent_id)
@@ -151,8 +162,10 @@ def _sorted_out(number: int, rows: Iterable[Sequence[Any]]) -> tuple[Sorted, Sor
     """Assignments on the asset itself, and those on its collection, by user."""
     here: Sorted = defaultdict(list)
     above: Sorted = defaultdict(list)
-    for asset_id, user_id, permission, is_denied in rows:
-        (here if asset_id == number else above)[user_id].append(Assignment(permission, bool(is_denied)))
+    for asset_id, user_id, permission, is_denied, filters in rows:
+        which = {codename: tuple(given) for codename, given in (filters or {}).items()}
+        row = Assignment(permission, bool(is_denied), which or None)
+        (here if asset_id == number else above)[user_id].append(row)
     return here, above
 
 
