@@ -66,9 +66,7 @@ async def assignment_explanation(
         raise Invalid({"permission": [Message("There is no permission {codename}.", codename=permission[:100])]})
     user = await accounts.anybody(username)
     if not asset.may_manage and not _is_own_business(user, caller):
-        raise Forbidden(
-            Message("Only who manages this asset can ask about others. Ask about yourself or AnonymousUser.")
-        )
+        raise Forbidden(Message("Only who manages this asset can ask about others. Ask about yourself, or the public."))
     if user is None:
         raise Invalid({"user": [Message("There is no user {username}.", username=shown(username))]})
     explanation = explain(
