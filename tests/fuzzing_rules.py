@@ -24,7 +24,7 @@ def filter_case(context: Any, case: Any) -> bool:
 def _is_absent(name: str, value: Any) -> bool:
     """Whether nothing is sent, or the same parameter several times; lists separated by commas are one."""
     if isinstance(value, list):
-        is_list = name.endswith("__in") or name == "appeal_type"
+        is_list = name.endswith("__in") or name in ("appeal_type", "held")
         return not is_list or any(member in ("", None) or "," in str(member) for member in value)
     return value in ("", None, {})
 

@@ -67,7 +67,7 @@ class Matched(msgspec.Struct, frozen=True):
             return rules.not_for_public(self.permission)
         if self.rule is Rule.ASSIGNED and self.because:
             return Message(
-                "{permission} is assigned on this asset, and comes with: {because}.",
+                "{permission} is assigned on this asset, and implied by: {because}.",
                 permission=self.permission,
                 because=", ".join(self.because),
             )

@@ -74,7 +74,7 @@ class MatchedRecord(msgspec.Struct, frozen=True, kw_only=True):
     ]
     message: Annotated[str, Meta(description="The rule as a sentence, in the language of the answer.")]
     decided: Annotated[bool, Meta(description="Whether it is the one that decided; the others would have come after.")]
-    because: Annotated[list[Link], Meta(description="Other permissions held the same way, with which this one comes.")]
+    because: Annotated[list[Link], Meta(description="Other permissions held the same way that imply it.")]
 
 
 class PartialRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -115,10 +115,15 @@ acts: st.SearchStrategy[Act] = st.one_of(
     ),
 )
 # Chance alone seldom comes to hold much, or something for some submissions only.
-openings = st.one_of(
-    st.just([]), st.builds(lambda which: [Assign([PARTIAL], which)], filters), st.just([Assign(["manage_asset"], None)])
+openings: st.SearchStrategy[list[Act]] = st.one_of(
+    st.just([]),
+    st.builds(lambda which: [Assign([PARTIAL], which)], filters),
+    st.just([Assign(["manage_asset"], None)]),
+    st.just([Elsewhere(frozenset({"change_asset"}), frozenset()), Remove(["view_asset"])]),
 )
-sequences = st.builds(lambda opening, more: [*opening, *more], openings, st.lists(acts, min_size=1, max_size=6))
+sequences: st.SearchStrategy[list[Act]] = st.builds(
+    lambda opening, more: [*opening, *more], openings, st.lists(acts, min_size=1, max_size=6)
+)
 beginnings = st.builds(Standing, is_public=st.sampled_from([False, False, False, True]))
 
 
@@ -146,8 +151,8 @@ def situations(draw: Any) -> tuple[Standing, str]:
 def check(standing: Standing, asset_type: str) -> None:
     """What holds for every standing, whatever was done."""
     granted, denied = standing.granted, standing.denied
-    for each in (granted, denied, standing.collection, standing.public, rules.effective(standing, asset_type)):
-        assert type(each) is frozenset
+    for kept in (granted, denied, standing.collection, standing.public, rules.effective(standing, asset_type)):
+        assert type(kept) is frozenset
     assert closed(granted, asset_type) == granted
     assert not contradict(granted)
     assert not standing.is_public or granted <= PUBLIC

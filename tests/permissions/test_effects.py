@@ -1,0 +1,176 @@
+"""`/api/v2/permissions/{codename}/effects/`: what assigning would do, without any asset."""
+
+from typing import Any
+
+import pytest
+
+from fieldgate.http.language import Language
+from tests.conftest import BASE, Service
+from tests.permissions.acting import ASSIGNABLE, closed, contradict
+
+URL = f"{BASE}/api/v2/permissions"
+
+
+def path(codename: str, query: str = "") -> str:
+    return f"/api/v2/permissions/{codename}/effects/{query and '?' + query}"
+
+
+def bare(links: list[str]) -> list[str]:
+    return [link.removeprefix(f"{URL}/").removesuffix("/") for link in links]
+
+
+async def effects(service: Service, codename: str, query: str = "") -> dict[str, Any]:
+    answer = await service.get(path(codename, query))
+    assert answer.status_code == 200, answer.text
+    return answer.json()  # type: ignore[no-any-return]
+
+
+async def test_what_is_granted_and_removed_and_why(service: Service) -> None:
+    assert await effects(service, "view_submissions", "held=partial_submissions") == {
+        "permission": f"{URL}/view_submissions/",
+        "asset_type": "survey",
+        "held": [f"{URL}/partial_submissions/", f"{URL}/view_asset/"],
+        "effects": [
+            {
+                "permission": f"{URL}/view_submissions/",
+                "effect": "granted",
+                "reason": "asked",
+                "because": None,
+                "message": "view_submissions: granted, as asked.",
+            },
+            {
+                "permission": f"{URL}/partial_submissions/",
+                "effect": "removed",
+                "reason": "contradicted",
+                "because": f"{URL}/view_submissions/",
+                "message": "partial_submissions: removed, contradicted by view_submissions.",
+            },
+        ],
+        "result": [f"{URL}/view_asset/", f"{URL}/view_submissions/"],
+    }
+
+
+@pytest.mark.parametrize("asset_type", ASSIGNABLE)
+async def test_every_pair_on_every_type(service: Service, asset_type: str) -> None:
+    for held in sorted(ASSIGNABLE[asset_type]):
+        for codename in sorted(ASSIGNABLE[asset_type]):
+            record = await effects(service, codename, f"held={held}&asset_type={asset_type}")
+            before, after = closed([held], asset_type), bare(record["result"])
+            assert bare(record["held"]) == sorted(before)
+            assert after == sorted(after)
+            assert closed([codename], asset_type) <= set(after)
+            assert not contradict(after)
+            told = {(each["permission"], each["effect"]) for each in record["effects"]}
+            assert told == {(f"{URL}/{each}/", "granted") for each in set(after) - before} | {
+                (f"{URL}/{each}/", "removed") for each in before - set(after)
+            }
+
+
+async def test_without_anything_held_and_with_blanks(service: Service) -> None:
+    plain = await effects(service, "change_asset")
+    assert (plain["held"], bare(plain["result"])) == ([], ["change_asset", "view_asset"])
+    assert await effects(service, "change_asset", "held=") == plain
+    assert await effects(service, "change_asset", "held=,%20,") == plain
+    assert await effects(service, "change_asset", "asset_type=survey") == plain
+    same = await effects(service, "change_asset", "held=view_asset,%20change_asset,view_asset")
+    assert (same["effects"], same["held"]) == ([], same["result"])
+
+
+@pytest.mark.parametrize("language", list(Language))
+async def test_in_every_language(service: Service, language: Language) -> None:
+    headers = {"Accept-Language": language.value}
+    answer = await service.get(path("manage_asset", "held=partial_submissions"), headers=headers)
+    messages = {each["message"] for each in answer.json()["effects"]}
+    expected = {
+        "en": "view_submissions: granted, implied by manage_asset.",
+        "fr": "view_submissions : accordée, impliquée par manage_asset.",
+        "es": "view_submissions: concedido, implícito en manage_asset.",
+        "ar": "view_submissions: مُنح، إذ يستلزمه manage_asset.",
+    }
+    assert expected[language.value] in messages
+    assert len(messages) == len(answer.json()["effects"]) == 8
+    assert answer.headers["Content-Language"] == language.value
+
+
+@pytest.mark.parametrize(
+    ("codename", "query", "wrong"),
+    [
+        ("view_asset", "held=nothing", {"held": ["There is no permission nothing."]}),
+        (
+            "view_asset", "held=b,view_asset,a",
+            {"held": ["There is no permission a.", "There is no permission b."]},
+        ),
+        (
+            "view_asset", "held=discover_asset,x",
+            {"held": ["There is no permission x.", "discover_asset cannot be assigned on an asset of this type."]},
+        ),
+        (
+            "view_asset", "held=view_submissions,partial_submissions",
+            {"held": ["partial_submissions and view_submissions contradict each other: assign one of them."]},
+        ),
+        (
+            "view_asset", "held=manage_asset,partial_submissions",
+            {"held": ["manage_asset and partial_submissions contradict each other: assign one of them."]},
+        ),
+        (
+            "discover_asset", "",
+            {"asset_type": ["discover_asset cannot be assigned on an asset of this type."]},
+        ),
+        (
+            "view_submissions", "asset_type=block&held=add_submissions",
+            {"asset_type": ["view_submissions cannot be assigned on an asset of this type."],
+             "held": ["add_submissions cannot be assigned on an asset of this type."]},
+        ),
+        (
+            "view_asset", "asset_type=text",
+            {"asset_type": ["Choose one of: survey, template, block, question, collection, empty."]},
+        ),
+    ],
+)  # fmt: skip
+async def test_what_cannot_be_is_refused_by_name(
+    service: Service, codename: str, query: str, wrong: dict[str, list[str]]
+) -> None:
+    answer = await service.get(path(codename, query))
+    assert (answer.status_code, answer.json()) == (400, wrong)
+    french = await service.get(path(codename, query), headers={"Accept-Language": "fr"})
+    assert french.json().keys() == wrong.keys()
+    assert french.json() != wrong
+
+
+async def test_an_unknown_permission_is_not_found(service: Service) -> None:
+    for query in ("", "held=nothing"):
+        answer = await service.get(path("delete_asset", query))
+        assert (answer.status_code, answer.json()) == (404, {"detail": "There is no permission delete_asset."})
+
+
+async def test_it_is_kept_and_can_be_asked_for_in_every_form(service: Service) -> None:
+    first = await service.get(path("change_asset"))
+    again = await service.get(path("change_asset"), headers={"If-None-Match": first.headers["ETag"]})
+    assert again.status_code == 304
+    assert (await service.get(path("change_asset")[:-1])).json() == first.json()
+    assert (await service.get(path("change_asset")[:-1] + ".json")).json() == first.json()
+    linked = (await service.get(path("change_asset", "format=json"))).json()
+    assert linked["permission"] == f"{URL}/change_asset/?format=json"
+    assert linked["effects"][1]["because"] == f"{URL}/change_asset/?format=json"
+
+
+@pytest.mark.parametrize("language", list(Language))
+async def test_the_page_lines_up_what_happens(service: Service, language: Language) -> None:
+    query = "held=partial_submissions&format=api"
+    page = (await service.get(path("validate_submissions", query), headers={"Accept-Language": language.value})).text
+    assert f'dir="{language.direction}"' in page
+    for codename in ("validate_submissions", "view_submissions", "partial_submissions"):
+        assert f'<td><a href="{URL}/{codename}/?format=api"><bdi>{codename}</bdi></a></td>' in page
+    removed, because = {
+        "en": ("Removed", "contradicted by"),
+        "fr": ("Retirée", "contredite par"),
+        "es": ("Retirado", "contradicho por"),
+        "ar": ("سُحب", "يتعارض معه"),
+    }[language.value]
+    assert f"<td>{removed}</td>" in page
+    assert f"<td>{because} validate_submissions</td>" in page
+
+
+async def test_the_page_says_when_nothing_would_change(service: Service) -> None:
+    page = (await service.get(path("view_asset", "held=change_asset&format=api"))).text
+    assert "Nothing would change: it is held already." in page

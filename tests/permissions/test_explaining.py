@@ -1,0 +1,235 @@
+"""Explanations: they agree with what is enforced, name every rule with a say, and what they ask for is enough."""
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldgate.http.language import Language, Message
+from fieldgate.http.links import Link, encode, resolve
+from fieldgate.http.operations import detail
+from fieldgate.permissions import rules
+from fieldgate.permissions.explaining import GRANTING, Explanation, Matched, Need, Rule, explain
+from fieldgate.permissions.records import ExplanationRecord, MatchedRecord
+from fieldgate.permissions.rules import PARTIAL, WHICHEVER, Refused, Standing
+from fieldgate.permissions.telling import explanation_record
+from tests.conftest import Start
+from tests.permissions.acting import ASSIGNABLE, NO_PERMISSIONS, situations
+from tests.permissions.test_catalogue import TABLE
+
+AMINAS = {"_submitted_by": "amina"}
+SEEING = frozenset({"view_asset"})
+Situation = tuple[Standing, str]
+
+
+@given(situations() | st.tuples(st.just(Standing(is_owner=True)), st.sampled_from(sorted(ASSIGNABLE))))
+def test_explanations_agree_with_what_is_enforced(situation: Situation) -> None:
+    standing, asset_type = situation
+    effective = rules.effective(standing, asset_type)
+    for codename in (*TABLE, *NO_PERMISSIONS):
+        told = explain(standing, codename, asset_type)
+        assert told.allowed == (codename in effective)
+        _check(told)
+        superuser = explain(standing, codename, asset_type, is_superuser=True)
+        assert superuser.allowed == (codename in ASSIGNABLE[asset_type] - {PARTIAL})
+        _check(superuser)
+        disabled = explain(standing, codename, asset_type, is_disabled=True)
+        assert not disabled.allowed
+        assert disabled.decided is Rule.ACCOUNT_DISABLED
+        assert [each.rule for each in disabled.matched[1:] or told.matched if each.rule is not Rule.NOTHING] == [
+            each.rule for each in told.matched if each.rule is not Rule.NOTHING
+        ]
+
+
+def _check(told: Explanation) -> None:
+    assert [each.decided for each in told.matched] == [True] + [False] * (len(told.matched) - 1)
+    assert told.allowed == (told.decided in GRANTING)
+    assert not (told.allowed and told.needs)
+    for language in Language:
+        for sentence in (*(each.told() for each in told.matched), *(each.told() for each in told.needs)):
+            assert language.say(sentence)
+    record = explanation_record(told, user=Link("/u/"), asset=Link("/a/"), language=Language.ENGLISH)
+    assert msgspec.json.decode(encode(record).replace(b"\x01", b"").replace(b"\x02", b""))["allowed"] is told.allowed
+
+
+@given(situations())
+def test_what_is_needed_is_enough_and_nothing_else_would_be(situation: Situation) -> None:
+    standing, asset_type = situation
+    for codename in TABLE:
+        told = explain(standing, codename, asset_type)
+        needed = {need.permission: need for need in told.needs}
+        for each in TABLE:
+            try:
+                outcome = rules.assign(standing, each, asset_type, WHICHEVER)
+            except Refused:
+                assert each not in needed
+                continue
+            helps = codename in rules.effective(outcome.standing, asset_type)
+            assert (each in needed) == (helps and not told.allowed)
+            if each in needed:
+                assert set(needed[each].removes) == standing.granted - outcome.standing.granted
+
+
+SURVEY = "survey"
+PARTLY = Standing(
+    granted=frozenset({PARTIAL, "view_asset"}), filters={"view_submissions": (AMINAS,), "delete_submissions": (AMINAS,)}
+)
+FROM_ABOVE = frozenset({"view_asset", "change_asset"})
+
+
+@pytest.mark.parametrize(
+    ("standing", "codename", "matched", "sentences"),
+    [
+        (Standing(is_owner=True), "manage_asset", ["owner"], ["The owner of the asset always has manage_asset."]),
+        (
+            Standing(is_owner=True), PARTIAL, ["unrestricted"],
+            ["Owners and superusers may act on all submissions, so none are left out for them."],
+        ),
+        (Standing(granted=SEEING), "view_asset", ["assigned"], ["view_asset is assigned on this asset."]),
+        (
+            Standing(granted=rules.with_implied(["change_submissions"], SURVEY)), "view_asset", ["assigned"],
+            ["view_asset is assigned on this asset, and implied by: change_submissions, view_submissions."],
+        ),
+        (
+            Standing(collection=FROM_ABOVE), "view_asset", ["collection"],
+            ["view_asset is passed down by the collection of the asset."],
+        ),
+        (
+            Standing(granted=SEEING, collection=SEEING, public=SEEING), "view_asset",
+            ["assigned", "collection", "public"],
+            ["view_asset is assigned on this asset.", "view_asset is passed down by the collection of the asset.",
+             "view_asset is held by the public, and so by everybody."],
+        ),
+        (
+            Standing(collection=FROM_ABOVE, denied=FROM_ABOVE, public=SEEING), "view_asset", ["public", "denied"],
+            ["view_asset is held by the public, and so by everybody.",
+             "view_asset is denied on this asset, though its collection would pass it down."],
+        ),
+        (
+            Standing(collection=FROM_ABOVE, denied=FROM_ABOVE), "change_asset", ["denied"],
+            ["change_asset is denied on this asset, though its collection would pass it down."],
+        ),
+        (PARTLY, "view_submissions", ["partial"], ["view_submissions is held for some submissions only."]),
+        (
+            msgspec.structs.replace(PARTLY, public=frozenset({"view_asset", "view_submissions"})), "view_submissions",
+            ["public", "partial"],
+            ["view_submissions is held by the public, and so by everybody.",
+             "view_submissions is held for some submissions only."],
+        ),
+        (Standing(is_public=True), "change_asset", ["not_for_public"], ["The public cannot be given change_asset."]),
+        (
+            Standing(), "discover_asset", ["not_for_type"],
+            ["discover_asset cannot be assigned on an asset of this type."],
+        ),
+        (Standing(), "view_asset", ["nothing"], ["Nothing grants view_asset on this asset."]),
+    ],
+)  # fmt: skip
+def test_every_rule(standing: Standing, codename: str, matched: list[str], sentences: list[str]) -> None:
+    told = explain(standing, codename, SURVEY)
+    assert [each.rule.value for each in told.matched] == matched
+    assert [str(each.told()) for each in told.matched] == sentences
+
+
+def test_a_superuser_and_a_disabled_account() -> None:
+    told = explain(Standing(granted=SEEING), "view_asset", SURVEY, is_superuser=True)
+    assert [str(each.told()) for each in told.matched] == [
+        "Superusers have view_asset on every asset.",
+        "view_asset is assigned on this asset.",
+    ]
+    told = explain(Standing(granted=SEEING), "view_asset", SURVEY, is_disabled=True)
+    assert [each.rule for each in told.matched] == [Rule.ACCOUNT_DISABLED, Rule.ASSIGNED]
+    assert str(told.matched[0].told()) == "The account is disabled: whatever was assigned to it cannot be used."
+    assert (told.allowed, told.needs) == (False, ())
+
+
+def test_what_to_assign_begins_with_what_gives_the_least() -> None:
+    told = explain(PARTLY, "view_submissions", SURVEY)
+    assert told.needs == (
+        Need("view_submissions", (PARTIAL,)),
+        Need("delete_submissions", (PARTIAL,)),
+        Need("validate_submissions", (PARTIAL,)),
+        Need("change_submissions", (PARTIAL,)),
+        Need("manage_asset", (PARTIAL,)),
+    )
+    assert str(told.needs[0].told()) == "Assign view_submissions: this would remove partial_submissions."
+    told = explain(Standing(is_public=True), "view_asset", SURVEY)
+    assert told.needs == (Need("view_asset"), Need("view_submissions")), "and nothing the public cannot hold"
+    assert str(told.needs[0].told()) == "Assign view_asset: nothing would be removed."
+
+
+def _record(standing: Standing, codename: str, **more: Any) -> dict[str, Any]:
+    told = explain(standing, codename, SURVEY, **more)
+    record = explanation_record(
+        told, user=Link("/api/v2/users/amina/"), asset=Link("/api/v2/assets/a1/"), language=Language.ENGLISH
+    )
+    assert isinstance(record, ExplanationRecord)
+    return msgspec.json.decode(resolve(encode(record), b"http://x", b""))  # type: ignore[no-any-return]
+
+
+def test_an_explanation_on_the_wire() -> None:
+    permissions = "http://x/api/v2/permissions"
+    record = _record(PARTLY, "delete_submissions")
+    assert record == {
+        "user": "http://x/api/v2/users/amina/",
+        "permission": f"{permissions}/delete_submissions/",
+        "asset": "http://x/api/v2/assets/a1/",
+        "allowed": False,
+        "rules": [
+            {
+                "rule": "partial",
+                "message": "delete_submissions is held for some submissions only.",
+                "decided": True,
+                "because": [f"{permissions}/partial_submissions/"],
+            }
+        ],
+        "partial_permissions": [{"url": f"{permissions}/delete_submissions/", "filters": [AMINAS]}],
+        "needs": [
+            {
+                "permission": f"{permissions}/{codename}/",
+                "removes": [f"{permissions}/partial_submissions/"],
+                "message": f"Assign {codename}: this would remove partial_submissions.",
+            }
+            for codename in ("delete_submissions", "manage_asset")
+        ],
+    }
+    assert [each["url"] for each in _record(PARTLY, PARTIAL)["partial_permissions"]] == [
+        f"{permissions}/view_submissions/",
+        f"{permissions}/delete_submissions/",
+    ]
+    assert "partial_permissions" not in _record(PARTLY, "view_asset")
+
+
+def test_the_record_knows_every_rule() -> None:
+    described = msgspec.json.schema(MatchedRecord, schema_hook=lambda _: {"type": "string"})["$defs"]["MatchedRecord"]
+    assert set(described["properties"]["rule"]["enum"]) == {rule.value for rule in Rule}
+    assert len({str(Matched(rule, "view_asset").told()) for rule in Rule}) == len(Rule)
+
+
+@detail("/explained/{codename}/", of=ExplanationRecord, title=Message("Permission"), about=Message(""), tag="Test")
+async def assignment_explanation(codename: str, language: Language) -> ExplanationRecord:
+    """Stands for the real one, which asks a database for the standing; the page is drawn by this name."""
+    standing = Standing(is_owner=True) if codename == PARTIAL else PARTLY
+    told = explain(standing, codename, SURVEY)
+    return explanation_record(told, user=Link("/u/"), asset=Link("/a/"), language=language)
+
+
+async def test_the_page_says_yes_or_no_and_what_could_be_assigned(start: Start) -> None:
+    async with start(assignment_explanation) as service:
+        refused = (await service.get("/explained/delete_submissions/?format=api")).text
+        assert "✗ Not allowed" in refused
+        assert "<td>delete_submissions is held for some submissions only.</td>" in refused
+        assert '<code dir="ltr">{"_submitted_by": "amina"}</code>' in refused.replace("&#34;", '"')
+        row = r"<td><a [^>]*><bdi>manage_asset</bdi></a></td>\s*<td><a [^>]*><bdi>partial_submissions</bdi></a></td>"
+        assert re.search(row, refused)
+        allowed = (await service.get("/explained/view_asset/?format=api")).text
+        assert "✓ Allowed" in allowed
+        assert "one of these is enough" not in allowed
+        hopeless = (await service.get(f"/explained/{PARTIAL}/?format=api")).text
+        assert "No assignment would change this." in hopeless
+        arabic = (await service.get("/explained/add_submissions/?format=api", headers={"Accept-Language": "ar"})).text
+        assert 'dir="rtl"' in arabic
+        assert "✗ غير مسموح" in arabic
+        assert "<td>—</td>" in arabic
