@@ -12,6 +12,8 @@ from fieldgate.accounts.guessing import Guessing
 from fieldgate.accounts.secrets import Passwords
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets import routes as asset_routes
+from fieldgate.assets.sharing import explaining, people
+from fieldgate.assets.sharing.access import Access
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Changes, Database
 from fieldgate.events import routes as event_routes
@@ -49,6 +51,8 @@ def operations() -> tuple[Operation, ...]:
         *permission_routes.OPERATIONS,
         *import_routes.OPERATIONS,
         *asset_routes.OPERATIONS,
+        *explaining.OPERATIONS,
+        *people.OPERATIONS,
         *event_routes.OPERATIONS,
         *reference_routes.OPERATIONS,
         *account_routes.OPERATIONS,
@@ -78,7 +82,8 @@ def build(
     answered = (*operations(), *more)
     provided = (
         settings, database, changes, store, accounts, observer, assets, pages,
-        ImportStore(database, changes), AssetStore(database, changes), fetcher or Fetcher(settings.import_hosts),
+        ImportStore(database, changes), AssetStore(database, changes), Access(database),
+        fetcher or Fetcher(settings.import_hosts),
         reference, event_store, events, Exports(events, event_store),
         Catalogue(), Description(answered), service.Readiness(database),
     )  # fmt: skip

@@ -1,10 +1,34 @@
-"""What tokens and log-ins look like on the wire."""
+"""What users, tokens and log-ins look like on the wire."""
 
 from datetime import datetime
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
+
+from fieldgate.http.links import Link
+
+USERS = "/api/v2/users/"
+
+
+def user_path(username: str) -> str:
+    return f"{USERS}{username}/"
+
+
+class UserRecord(msgspec.Struct, frozen=True, kw_only=True):
+    url: Annotated[Link, Meta(description="Address of the user.")]
+    username: Annotated[str, Meta(description="Name of the user; `AnonymousUser` is the public.")]
+    date_joined: Annotated[datetime, Meta(description="When the account was made.")]
+    public_collection_subscribers_count: Annotated[
+        int, Meta(description="Always 0: collections cannot be subscribed to.")
+    ] = 0
+    public_collections_count: Annotated[
+        int, Meta(description="How many collections of the user the public may discover.")
+    ] = 0
+
+
+class UserFilters(msgspec.Struct, frozen=True):
+    search: Annotated[str, Meta(description="Part of the username, whatever the case.", max_length=150)] = ""
 
 
 class TokenRecord(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ from fieldgate.accounts.secrets import PREFIX_LENGTH, new_token, token_hash
 from fieldgate.accounts.tables import THE_PUBLIC, tokens, users
 from fieldgate.db import Changes, Database, Instant, Lookup, now
 from fieldgate.http.credentials import Means, User
+from fieldgate.http.pagination import Page
 
 TOPIC = "accounts"
 MOST_TOKENS = 50  # a user's tokens obtained over HTTP; beyond, the least recently used goes
@@ -112,6 +113,27 @@ class AccountStore:
                 )
             )
             return result.one_or_none()
+
+    async def receiver(self, username: str) -> Row[Any] | None:
+        """The row of somebody who can be given permissions: an enabled user, or the public."""
+        row = await self.anybody(username)
+        return None if row is None or row.disabled_at is not None else row
+
+    async def anybody(self, username: str) -> Row[Any] | None:
+        """The row of a user, enabled or not, or of the public."""
+        async with self._database.reading() as connection:
+            meant = select(users).where(users.c.username_key == username_key(username))
+            return (await connection.execute(meant)).one_or_none()
+
+    async def open_accounts(self, search: str, page: Page) -> tuple[int, Sequence[Row[Any]]]:
+        """Enabled users by name, and how many there are."""
+        query = select(users).where(users.c.disabled_at.is_(None), users.c.id != THE_PUBLIC)
+        if search:
+            query = query.where(users.c.username_key.contains(username_key(search), autoescape=True))
+        async with self._database.reading() as connection:
+            count = int((await connection.execute(select(func.count()).select_from(query.subquery()))).scalar_one())
+            page_of = query.order_by(users.c.username_key).limit(page.limit).offset(page.offset)
+            return count, (await connection.execute(page_of)).all()
 
     async def all_users(self) -> Sequence[Row[Any]]:
         counted = select(tokens.c.user_id, func.count().label("tokens")).where(_is_live()).group_by(tokens.c.user_id)

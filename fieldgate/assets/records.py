@@ -17,8 +17,13 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True):
     kind: Annotated[str, Meta(description="Always `asset`.")] = "asset"
     asset_type: Annotated[str, Meta(description="survey, template, block, question, collection or empty.")]
     name: Annotated[str, Meta(description="Name of the asset.")]
-    owner__username: Annotated[str, Meta(description="Who owns it.")]
-    parent: Annotated[Link | None, Meta(description="The collection it is in, if any.")]
+    owner: Annotated[Link, Meta(description="Who owns it.")]
+    owner__username: Annotated[str, Meta(description="The name of its owner.")]
+    parent: Annotated[Link | None, Meta(description="The collection it is in, if you may see that.")]
+    status: Annotated[
+        Literal["private", "shared", "public", "public-discoverable"],
+        Meta(description="Who may see it: its owner, some others, everybody, everybody without knowing its address."),
+    ]
     settings: Annotated[dict[str, Any], Meta(description="What people note about it.")]
     tag_string: Annotated[str, Meta(description="Its tags, separated by commas.")]
     summary: Annotated[dict[str, Any], Meta(description="What is in it: questions, languages, columns.")]
@@ -30,8 +35,20 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True):
     date_modified: Annotated[datetime, Meta(description="When it last changed.")]
 
 
+class EffectivePermission(msgspec.Struct, frozen=True):
+    codename: Annotated[str, Meta(description="Identifier of the permission, or `delete_asset`.")]
+
+
+class AssignablePermission(msgspec.Struct, frozen=True):
+    url: Annotated[Link, Meta(description="Address of the permission.")]
+
+
 class AssetDetail(AssetRecord, frozen=True, kw_only=True):
     content: Annotated[dict[str, Any], Meta(description="The form: survey, choices, settings, translations.")]
+    effective_permissions: Annotated[list[EffectivePermission], Meta(description="What you may do with it.")]
+    assignable_permissions: Annotated[
+        list[AssignablePermission], Meta(description="What can be assigned on an asset of its type.")
+    ]
 
 
 class VersionRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +70,13 @@ class AssetFilters(msgspec.Struct, frozen=True):
         str, Meta(description="Up to 20 words that must all be in the name, whatever the case.", max_length=1000)
     ] = ""
     asset_type: Annotated[AssetType | None, Meta(description="Only assets of this type.")] = None
+    status: Annotated[
+        Literal["private", "shared", "public-discoverable"] | None,
+        Meta(
+            description="private: your own that nobody else may see; shared: what others have given to you; "
+            "public-discoverable: all that the public may discover."
+        ),
+    ] = None
     ordering: Annotated[
         Literal["date_modified", "-date_modified", "date_created", "-date_created", "name", "-name"],
         Meta(description="Order of the list; the newest change comes first unless you say otherwise."),

@@ -1,12 +1,24 @@
-"""`/api/v2/assets/`: what a user owns, with every version and the file it came from."""
+"""`/api/v2/assets/`: what a user owns or was given, with every version and the file it came from."""
 
 from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import Row
 
+from fieldgate.accounts.records import user_path
 from fieldgate.assets.names import one_line
-from fieldgate.assets.records import AssetChange, AssetDetail, AssetFilters, AssetRecord, VersionDetail, VersionRecord
+from fieldgate.assets.records import (
+    AssetChange,
+    AssetDetail,
+    AssetFilters,
+    AssetRecord,
+    AssignablePermission,
+    EffectivePermission,
+    VersionDetail,
+    VersionRecord,
+)
+from fieldgate.assets.sharing.access import Access, Asset, no_asset
+from fieldgate.assets.sharing.sight import DISCOVERABLE
 from fieldgate.assets.store import AssetStore, Narrowed
 from fieldgate.http.answers import DATA_POLICY, REVALIDATE_PRIVATELY, Answer
 from fieldgate.http.credentials import Caller, User
@@ -16,11 +28,18 @@ from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import change, deletion, detail, listing, ready
 from fieldgate.http.pagination import Page, Slice
+from fieldgate.permissions import rules
+from fieldgate.permissions.catalogue import path_of as permission_path
 
 TAG = "Assets"
 PATH = "/api/v2/assets/"
 MOST_WORDS = 20  # of a search
 WITH_XFORM = ("survey", "template")
+# What can be assigned, in the order in which people are offered it.
+OFFERED = (
+    "view_asset", "change_asset", "discover_asset", "manage_asset", "add_submissions", "view_submissions",
+    "partial_submissions", "change_submissions", "delete_submissions", "validate_submissions",
+)  # fmt: skip
 
 _BASE = "http://127.0.0.1:8000/api/v2/assets/aKm3pVw8ZtQ2xYcRnB5dFh/"
 _EXAMPLE: dict[str, Any] = {
@@ -29,8 +48,10 @@ _EXAMPLE: dict[str, Any] = {
     "kind": "asset",
     "asset_type": "survey",
     "name": "Household survey",
+    "owner": "http://127.0.0.1:8000/api/v2/users/amina/",
     "owner__username": "amina",
     "parent": None,
+    "status": "shared",
     "settings": {},
     "tag_string": "",
     "summary": {"row_count": 12, "geo": True, "labels": ["Name"], "columns": ["type"], "languages": ["English (en)"],
@@ -42,6 +63,12 @@ _EXAMPLE: dict[str, Any] = {
     "date_created": "2026-11-15T08:30:00Z",
     "date_modified": "2026-11-15T09:00:00Z",
 }  # fmt: skip
+_DETAIL: dict[str, Any] = {
+    **_EXAMPLE,
+    "content": {"survey": [], "choices": [], "settings": {}},
+    "effective_permissions": [{"codename": "view_asset"}],
+    "assignable_permissions": [{"url": "http://127.0.0.1:8000/api/v2/permissions/view_asset/"}],
+}
 _VERSION: dict[str, Any] = {
     "url": f"{_BASE}versions/vT4kLw9PzR3yXcSnC6eGjK/",
     "uid": "vT4kLw9PzR3yXcSnC6eGjK",
@@ -61,18 +88,18 @@ def path_of(uid: str) -> str:
     PATH,
     of=AssetRecord,
     title=Message("Assets"),
-    about=Message("The forms, templates, blocks, questions and collections the caller owns."),
+    about=Message("The forms, templates, blocks, questions and collections that the caller owns or was given."),
     tag=TAG,
     example=_EXAMPLE,
 )
 async def asset_list(page: Page, caller: Caller, filters: AssetFilters, store: AssetStore) -> Slice[AssetRecord]:
-    if caller.id is None:
+    if caller.id is None and filters.status != DISCOVERABLE:
         return Slice(0, [])
     words = filters.q.split()
     if len(words) > MOST_WORDS:
         raise Invalid({"q": [Message("Enter at most {count} words.", count=MOST_WORDS)]})
-    narrowed = Narrowed(words, filters.asset_type or "", filters.ordering)
-    count, rows = await store.owned_by(caller.id, narrowed, page)
+    narrowed = Narrowed(words, filters.asset_type or "", filters.status, filters.ordering)
+    count, rows = await store.listed(caller, narrowed, page)
     return Slice(count, [AssetRecord(**_shown(row)) for row in rows])
 
 
@@ -82,11 +109,11 @@ async def asset_list(page: Page, caller: Caller, filters: AssetFilters, store: A
     title=Message("Asset"),
     about=Message("One asset, with the content of its newest version."),
     tag=TAG,
-    example={**_EXAMPLE, "content": {"survey": [], "choices": [], "settings": {}}},
+    example=_DETAIL,
     refusals=(404,),
 )
-async def asset_detail(uid: str, caller: Caller, store: AssetStore) -> AssetDetail:
-    return _detail(await owned(uid, caller, store))
+async def asset_detail(uid: str, caller: Caller, access: Access, store: AssetStore) -> AssetDetail:
+    return await _detail(await access.to(uid, caller), caller, store)
 
 
 @change(
@@ -95,17 +122,19 @@ async def asset_detail(uid: str, caller: Caller, store: AssetStore) -> AssetDeta
     title=Message("Change an asset"),
     about=Message("Gives an asset another name or other settings; what is not sent stays."),
     tag=TAG,
-    example={**_EXAMPLE, "content": {"survey": [], "choices": [], "settings": {}}},
+    example=_DETAIL,
     refusals=(403, 404, 413, 415),
 )
-async def asset_change(uid: str, user: User, body: AssetChange, store: AssetStore) -> AssetDetail:
+async def asset_change(uid: str, user: User, body: AssetChange, access: Access, store: AssetStore) -> AssetDetail:
+    asset = await access.to(uid, user)
+    asset.need("change_asset")
     name = None if body.name is None else one_line(body.name)
     if name == "":
         raise Invalid({"name": [Message("A name cannot be blank.")]})
     sent = {"name": name, "settings": body.settings}
     if changed := {field: value for field, value in sent.items() if value is not None}:
-        await store.change(user.id, uid, **changed)
-    return _detail(await owned(uid, user, store))
+        await store.change(user, uid, **changed)
+    return await _detail(asset, user, store)
 
 
 @deletion(
@@ -116,8 +145,7 @@ async def asset_change(uid: str, user: User, body: AssetChange, store: AssetStor
     refusals=(403, 404),
 )
 async def asset_deletion(uid: str, user: User, store: AssetStore) -> None:
-    if not await store.delete(user.id, uid):
-        raise _no_asset(uid)
+    await store.delete(user, uid)
 
 
 @ready(
@@ -129,11 +157,15 @@ async def asset_deletion(uid: str, user: User, store: AssetStore) -> None:
     media_type="application/xml",
     refusals=(404,),
 )
-async def asset_xform(uid: str, caller: Caller, store: AssetStore) -> Answer:
-    row = await owned(uid, caller, store)
-    if row.xform is None:
+async def asset_xform(uid: str, caller: Caller, access: Access, store: AssetStore) -> Answer:
+    asset = await access.to(uid, caller)
+    found = await store.xform(asset.id)
+    if found is None:
+        raise no_asset(uid)
+    name, xform = found
+    if xform is None:
         raise NotFound(Message("This asset has no XForm: only surveys and templates have one."))
-    return _download(row.xform.encode(), b"application/xml; charset=utf-8", f"{row.name}.xml")
+    return _download(xform.encode(), b"application/xml; charset=utf-8", f"{name}.xml")
 
 
 @listing(
@@ -145,9 +177,9 @@ async def asset_xform(uid: str, caller: Caller, store: AssetStore) -> Answer:
     example=_VERSION,
     refusals=(404,),
 )
-async def version_list(uid: str, page: Page, caller: Caller, store: AssetStore) -> Slice[VersionRecord]:
-    row = await owned(uid, caller, store)
-    count, found = await store.versions_of(row.id, page)
+async def version_list(uid: str, page: Page, caller: Caller, access: Access, store: AssetStore) -> Slice[VersionRecord]:
+    asset = await access.to(uid, caller)
+    count, found = await store.versions_of(asset.id, page)
     return Slice(count, [VersionRecord(**_shown_version(uid, version)) for version in found])
 
 
@@ -160,8 +192,8 @@ async def version_list(uid: str, page: Page, caller: Caller, store: AssetStore) 
     example={**_VERSION, "content": {"survey": [], "choices": [], "settings": {}}},
     refusals=(404,),
 )
-async def version_detail(uid: str, version: str, caller: Caller, store: AssetStore) -> VersionDetail:
-    found = await _version(uid, version, caller, store)
+async def version_detail(uid: str, version: str, caller: Caller, access: Access, store: AssetStore) -> VersionDetail:
+    found = await _version(await access.to(uid, caller), version, store)
     return VersionDetail(**_shown_version(uid, found), content=found.content)
 
 
@@ -175,29 +207,16 @@ async def version_detail(uid: str, version: str, caller: Caller, store: AssetSto
     schema={"type": "string", "format": "binary"},
     refusals=(404,),
 )
-async def version_file(uid: str, version: str, caller: Caller, store: AssetStore) -> Answer:
-    found = await _version(uid, version, caller, store)
+async def version_file(uid: str, version: str, caller: Caller, access: Access, store: AssetStore) -> Answer:
+    found = await _version(await access.to(uid, caller), version, store)
     file = None if found.file_id is None else await store.file(found.file_id)
     if file is None:
         raise NotFound
     return _download(bytes(file.data), b"application/octet-stream", file.name)
 
 
-async def owned(uid: str, caller: Caller, store: AssetStore) -> Row[Any]:
-    """The asset, if the caller owns it. Whose it is otherwise is nobody's business."""
-    row = None if caller.id is None else await store.one(caller.id, uid)
-    if row is None:
-        raise _no_asset(uid)
-    return row
-
-
-def _no_asset(uid: str) -> NotFound:
-    return NotFound(Message("There is no asset {uid}.", uid=uid[:50]))
-
-
-async def _version(uid: str, version: str, caller: Caller, store: AssetStore) -> Row[Any]:
-    row = await owned(uid, caller, store)
-    found = await store.version(row.id, version)
+async def _version(asset: Asset, version: str, store: AssetStore) -> Row[Any]:
+    found = await store.version(asset.id, version)
     if found is None:
         raise NotFound(Message("There is no version {uid}.", uid=version[:50]))
     return found
@@ -215,8 +234,20 @@ def _download(data: bytes, media_type: bytes, name: str) -> Answer:
     return Answer(200, headers, data)
 
 
-def _detail(row: Row[Any]) -> AssetDetail:
-    return AssetDetail(**_shown(row), content=row.content)
+async def _detail(asset: Asset, caller: Caller, store: AssetStore) -> AssetDetail:
+    row = await store.one(caller, asset.id)
+    if row is None:  # deleted in this very moment
+        raise no_asset(asset.uid)
+    allowed = [*sorted(asset.allowed), *(["delete_asset"] if asset.may_delete else [])]
+    assignable = rules.assignable(row.asset_type)
+    return AssetDetail(
+        **_shown(row),
+        content=row.content,
+        effective_permissions=[EffectivePermission(codename) for codename in allowed],
+        assignable_permissions=[
+            AssignablePermission(Link(permission_path(codename))) for codename in OFFERED if codename in assignable
+        ],
+    )
 
 
 def _shown(row: Row[Any]) -> dict[str, Any]:
@@ -226,7 +257,9 @@ def _shown(row: Row[Any]) -> dict[str, Any]:
         "uid": row.uid,
         "asset_type": row.asset_type,
         "name": row.name,
+        "owner": Link(user_path(row.username)),
         "owner__username": row.username,
+        "status": row.status,
         "parent": None if row.parent_uid is None else Link(path_of(row.parent_uid)),
         "settings": row.settings,
         "tag_string": ",".join(row.tags),

@@ -4,13 +4,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Select, func, select
+from sqlalchemy import ColumnElement, Row, Select, and_, case, func, not_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.accounts.tables import users
+from fieldgate.accounts.tables import THE_PUBLIC, users
 from fieldgate.assets.names import name_key
-from fieldgate.assets.tables import assets, files, versions
+from fieldgate.assets.sharing import sight
+from fieldgate.assets.sharing.access import Asset, as_seen, no_asset, user_of
+from fieldgate.assets.tables import assets, assignments, files, versions
 from fieldgate.db import Changes, Database, new_uid, now
+from fieldgate.http.credentials import Caller, User
 from fieldgate.http.pagination import Page
 
 TOPIC = "assets"
@@ -36,6 +39,7 @@ class Narrowed(msgspec.Struct, frozen=True):
 
     words: Sequence[str] = ()
     asset_type: str = ""
+    status: str | None = None
     ordering: str = "-date_modified"
 
 
@@ -124,45 +128,41 @@ class AssetStore:
         around = select(assets.c.parent_id).where(assets.c.uid == uid)
         await connection.execute(select(assets.c.id).where(assets.c.id.in_(around)).with_for_update())
 
-    # Asked for by a caller: only what that caller owns.
+    # Asked for by a caller. What he may see of an asset is decided before (`sharing/access.py`).
 
-    async def owned_by(self, user_id: int, narrowed: Narrowed, page: Page) -> tuple[int, Sequence[Row[Any]]]:
-        query = self._listed().where(assets.c.owner_id == user_id)
+    async def listed(self, caller: Caller, narrowed: Narrowed, page: Page) -> tuple[int, Sequence[Row[Any]]]:
+        """What is in a caller's list, without contents."""
+        query = select(assets.c.id).where(sight.is_listed(user_of(caller), narrowed.status))
+        if narrowed.status == sight.SHARED:
+            query = query.where(assets.c.owner_id != user_of(caller))
         if narrowed.asset_type:
             query = query.where(assets.c.asset_type == narrowed.asset_type)
         for word in narrowed.words:
             query = query.where(assets.c.name_key.contains(name_key(word), autoescape=True))
         order = _ORDERS[narrowed.ordering.removeprefix("-")]
         order = order.desc() if narrowed.ordering.startswith("-") else order.asc()
+        page_of = query.order_by(order, assets.c.id).limit(page.limit).offset(page.offset)
         async with self._database.reading() as connection:
             count = int((await connection.execute(select(func.count()).select_from(query.subquery()))).scalar_one())
-            page_of = query.order_by(order, assets.c.id).limit(page.limit).offset(page.offset)
-            return count, (await connection.execute(page_of)).all()
+            # Sorted by numbers alone: only what is on the page is read whole.
+            numbers = (await connection.execute(page_of)).scalars().all()
+            shown = await connection.execute(_shown(caller).where(assets.c.id.in_(numbers)))
+            by_number = {row.id: row for row in shown}
+        return count, [by_number[number] for number in numbers]
 
-    async def one(self, user_id: int, uid: str) -> Row[Any] | None:
-        """An asset, with the content and the XForm of its newest version."""
+    async def one(self, caller: Caller, number: int) -> Row[Any] | None:
+        """An asset as a caller is shown it, with the content of its newest version."""
         async with self._database.reading() as connection:
-            query = self._listed().add_columns(versions.c.content, versions.c.xform)
-            query = query.where(assets.c.owner_id == user_id, assets.c.uid == uid)
+            query = _shown(caller).add_columns(versions.c.content).where(assets.c.id == number)
             row: Row[Any] | None = (await connection.execute(query)).one_or_none()
             return row
 
-    def _listed(self) -> Select[Any]:
-        others = versions.alias()
-        newest = select(func.max(others.c.number)).where(others.c.asset_id == assets.c.id).scalar_subquery()
-        parents = assets.alias()
-        return (
-            select(
-                assets,
-                users.c.username,
-                versions.c.uid.label("version_uid"),
-                versions.c.number.label("version_number"),
-                parents.c.uid.label("parent_uid"),
-            )
-            .join_from(assets, users, users.c.id == assets.c.owner_id)
-            .join(versions, (versions.c.asset_id == assets.c.id) & (versions.c.number == newest))
-            .outerjoin(parents, parents.c.id == assets.c.parent_id)
-        )
+    async def xform(self, number: int) -> tuple[str, str | None] | None:
+        """The name of an asset and the XForm of its newest version."""
+        query = select(assets.c.name, versions.c.xform).join_from(assets, versions, _is_newest())
+        async with self._database.reading() as connection:
+            row = (await connection.execute(query.where(assets.c.id == number))).one_or_none()
+            return None if row is None else (row.name, row.xform)
 
     async def versions_of(self, asset_id: int, page: Page) -> tuple[int, Sequence[Row[Any]]]:
         """The newest first, without their contents."""
@@ -185,24 +185,73 @@ class AssetStore:
         async with self._database.reading() as connection:
             return (await connection.execute(select(files).where(files.c.id == file_id))).one_or_none()
 
-    async def change(self, user_id: int, uid: str, **values: Any) -> bool:
-        """Whether there was such an asset of the user to change."""
-        update = assets.update().where(assets.c.owner_id == user_id, assets.c.uid == uid)
+    async def change(self, user: User, uid: str, **values: Any) -> None:
+        """Change an asset, if the user may, in the very moment it is changed."""
         async with self._database.transaction() as connection:
-            count = (await connection.execute(update.values(modified_at=now(), **_with_key(values)))).rowcount
+            asset = await self._seen(connection, uid, user)
+            asset.need("change_asset")
+            changed = assets.update().where(assets.c.id == asset.id)
+            await connection.execute(changed.values(modified_at=now(), **_with_key(values)))
             await self._changes.bump(connection, TOPIC)
-            return count > 0
 
-    async def delete(self, user_id: int, uid: str) -> bool:
-        """Whether there was such an asset of the user to delete."""
+    async def delete(self, user: User, uid: str) -> None:
+        """Delete an asset, if the user may, in the very moment it is deleted."""
         async with self._database.transaction() as connection:
-            await self._lock_collection(connection, uid)
-            gone = assets.delete().where(assets.c.owner_id == user_id, assets.c.uid == uid)
-            parents = (await connection.execute(gone.returning(assets.c.parent_id))).scalars().all()
-            for parent in parents:
-                await self._sum_up(connection, parent)
+            asset = await self._seen(connection, uid, user)
+            asset.need_to_delete()
+            gone = assets.delete().where(assets.c.id == asset.id).returning(assets.c.parent_id)
+            await self._sum_up(connection, (await connection.execute(gone)).scalar_one())
             await self._changes.bump(connection, TOPIC)
-            return bool(parents)
+
+    async def _seen(self, connection: AsyncConnection, uid: str, user: User) -> Asset:
+        """The asset, locked, as the user sees it now."""
+        row = await self.find(connection, uid)
+        if row is None:
+            raise no_asset(uid)
+        return await as_seen(connection, row, user)
+
+    async def public_collections(self, owner_ids: Sequence[int]) -> dict[int, int]:
+        """How many collections of these users the public may discover, by the number of the user."""
+        query = (
+            select(assets.c.owner_id, func.count().label("collections"))
+            .join_from(assignments, assets, assets.c.id == assignments.c.asset_id)
+            .where(
+                assignments.c.user_id == THE_PUBLIC,
+                assignments.c.permission == sight.DISCOVER,
+                not_(assignments.c.is_denied),
+                assets.c.owner_id.in_(owner_ids),
+            )
+            .group_by(assets.c.owner_id)
+        )
+        async with self._database.reading() as connection:
+            return {row.owner_id: row.collections for row in await connection.execute(query)}
+
+
+def _shown(caller: Caller) -> Select[Any]:
+    """An asset with its newest version, as a caller is shown it."""
+    parents = assets.alias("parents")
+    parent_uid: ColumnElement[str | None] = parents.c.uid
+    if not caller.is_superuser:  # that there is a collection around it is the business of who sees the collection
+        parent_uid = case((sight.is_seen(parents, user_of(caller)), parents.c.uid))
+    return (
+        select(
+            assets,
+            users.c.username,
+            versions.c.uid.label("version_uid"),
+            versions.c.number.label("version_number"),
+            parent_uid.label("parent_uid"),
+            sight.how_shared().label("status"),
+        )
+        .join_from(assets, users, users.c.id == assets.c.owner_id)
+        .join(versions, _is_newest())
+        .outerjoin(parents, parents.c.id == assets.c.parent_id)
+    )
+
+
+def _is_newest() -> ColumnElement[bool]:
+    others = versions.alias()
+    newest = select(func.max(others.c.number)).where(others.c.asset_id == assets.c.id).scalar_subquery()
+    return and_(versions.c.asset_id == assets.c.id, versions.c.number == newest)
 
 
 def summary_of_all(summaries: Iterable[dict[str, Any]]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 from fieldgate.db import Instant, metadata
@@ -25,13 +26,15 @@ files = Table(
     sqlite_autoincrement=True,
 )
 
+_IS_INSIDE = text("parent_id IS NOT NULL")  # most are in no collection
+
 assets = Table(
     "assets",
     metadata,
     Column("id", Integer, primary_key=True),
     Column("uid", String(22), nullable=False, unique=True),
     Column("owner_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
-    Column("parent_id", ForeignKey("assets.id", ondelete="CASCADE"), index=True),
+    Column("parent_id", ForeignKey("assets.id", ondelete="CASCADE")),
     Column("asset_type", String(20), nullable=False),
     Column("name", String(255), nullable=False),
     Column("name_key", Text, nullable=False, server_default=""),  # what is searched and sorted
@@ -41,6 +44,7 @@ assets = Table(
     Column("created_at", Instant, nullable=False),
     Column("modified_at", Instant, nullable=False),
     Index(None, "owner_id", "modified_at"),
+    Index(None, "parent_id", sqlite_where=_IS_INSIDE, postgresql_where=_IS_INSIDE),
     sqlite_autoincrement=True,
 )
 

@@ -11,6 +11,7 @@ import click
 
 from fieldgate.accounts.secrets import Passwords
 from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken, username_key
+from fieldgate.accounts.tables import PUBLIC_NAME
 from fieldgate.cli.opening import data_option, with_accounts
 from fieldgate.cli.printing import print_table
 
@@ -38,6 +39,10 @@ def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Pa
     """Make an account called NAME."""
     if not _USERNAME.fullmatch(name) or len(username_key(name)) > LONGEST_NAME:
         raise click.BadParameter(f"letters, digits and . @ + - _ only, at most {LONGEST_NAME}.", param_hint="NAME")
+    if username_key(name) == username_key(PUBLIC_NAME):
+        raise click.BadParameter(f"{PUBLIC_NAME} stands for the public; choose another name.", param_hint="NAME")
+    if name.lower().endswith(".json"):
+        raise click.BadParameter("a name cannot end in .json: in an address that asks for a format.", param_hint="NAME")
     for country in countries:
         if not re.fullmatch(r"[A-Za-z]{3}", country):
             raise click.BadParameter(f"three letters such as KEN, not {country!r}.", param_hint="--country")

@@ -290,6 +290,8 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
         schema = _without_null(msgspec.json.schema(field.type))
         about = schema.pop("description", "")
         described: dict[str, Any] = {"name": field.encode_name, "in": "query", "description": about, "schema": schema}
+        if field.required:
+            described["required"] = True
         if datetime in choices(field.type):
             schema |= {"anyOf": [{"format": "date-time"}, {"format": "date"}]}
         for text in (schema, schema.get("items", {})):

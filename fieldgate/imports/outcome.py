@@ -4,6 +4,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.assets.sharing.access import allowed_to_user
 from fieldgate.assets.store import TOPIC as ASSETS
 from fieldgate.assets.store import AssetStore, NewAsset, summary_of_all
 from fieldgate.db import Database
@@ -15,6 +16,10 @@ from fieldgate.imports.xlsform import Form, Library, Problem, Refused
 WITH_SETTINGS = ("survey", "template")
 
 DESTINATION_GONE = Message("The asset to be replaced is not there any more. Import the file as a new one.")
+DESTINATION_NOT_ALLOWED = Message(
+    "You may not change the asset to be replaced any more. Ask its owner for the permission change_asset, or import the"
+    " file as a new one."
+)
 LIBRARY_NOT_ASKED = Message("A library sheet cannot become a form. Send library=true to make a collection of it.")
 LIBRARY_INTO_ASSET = Message("A library sheet cannot replace an asset. Leave out the destination.")
 
@@ -72,8 +77,11 @@ class Outcomes:
 
     async def _replace(self, connection: AsyncConnection, job: Job, form: Form) -> dict[str, Any]:
         asset = await self._assets.find(connection, str(job.destination_uid))
-        if asset is None or asset.owner_id != job.user_id:
+        if asset is None:
             raise Refused("destination_gone", DESTINATION_GONE)
+        # Asked again, now that nobody can take it away any more: it may be long since the file was sent.
+        if "change_asset" not in await allowed_to_user(connection, asset, job.user_id):
+            raise Refused("destination_not_allowed", DESTINATION_NOT_ALLOWED)
         if asset.asset_type == "collection":
             raise Refused("destination_is_collection", INTO_COLLECTION)
         asset_type = _settled("survey" if asset.asset_type == "empty" else asset.asset_type, form.row_count)

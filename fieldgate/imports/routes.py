@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from fieldgate.assets.store import AssetStore
+from fieldgate.assets.sharing.access import Access
 from fieldgate.http.calling import Exchange
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.errors import Invalid, NotFound
@@ -85,7 +85,7 @@ async def import_creation(
     user: User,
     body: ImportRequest,
     store: ImportStore,
-    assets: AssetStore,
+    access: Access,
     fetcher: Fetcher,
     settings: Settings,
 ) -> Created:
@@ -98,7 +98,7 @@ async def import_creation(
     if key is not None and (known := await store.known(user.id, key, digest)):
         return _accepted(known)
     if plan.destination_uid is not None:
-        await _check_destination(user, destination_field(body), plan.destination_uid, assets)
+        await _check_destination(user, destination_field(body), plan.destination_uid, access)
     if asked is None:
         asked = wanted(body, settings.max_upload, await fetcher.fetch(body.url, settings.max_upload))
     return _accepted(await store.take(user.id, asked, key))
@@ -132,10 +132,9 @@ def _accepted(uid: str) -> Created:
     return Created(ImportAccepted(uid=uid, url=link, status=PROCESSING), link)
 
 
-async def _check_destination(user: User, field: str, uid: str, assets: AssetStore) -> None:
-    asset = await assets.one(user.id, uid)
-    if asset is None:
-        raise NotFound(Message("There is no asset {uid}.", uid=uid))
+async def _check_destination(user: User, field: str, uid: str, access: Access) -> None:
+    asset = await access.to(uid, user)
+    asset.need("change_asset")
     if asset.asset_type == "collection":
         raise Invalid({field: [INTO_COLLECTION]})
 

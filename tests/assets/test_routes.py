@@ -6,7 +6,9 @@ from urllib.parse import quote
 
 import pytest
 
+from fieldgate.assets.sharing.access import Access
 from fieldgate.assets.store import AssetStore
+from fieldgate.http.credentials import User
 from fieldgate.imports.worker import Worker
 from fieldgate.settings import Settings
 from tests.conftest import Start
@@ -109,15 +111,27 @@ async def test_a_change_of_nothing_changes_nothing(desk: Desk) -> None:
 async def test_an_asset_that_is_deleted_while_it_is_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is there as it was, or it is not there; never without its content."""
     asset = await desk.asset(await desk.done(xlsx()))
-    one, delete = AssetStore.one, AssetStore.delete
+    to, one, delete = Access.to, AssetStore.one, AssetStore.delete
 
-    async def and_meanwhile(store: AssetStore, user_id: int, uid: str) -> Any:
-        found = await one(store, user_id, uid)
-        await delete(store, user_id, uid)
+    async def and_meanwhile(store: AssetStore, caller: User, number: int) -> Any:
+        found = await one(store, caller, number)
+        await delete(store, caller, asset["uid"])
         return found
 
-    monkeypatch.setattr(AssetStore, "one", and_meanwhile)
-    assert (await desk.get(asset["url"]))["content"] == asset["content"]
+    with monkeypatch.context() as patch:
+        patch.setattr(AssetStore, "one", and_meanwhile)
+        assert (await desk.get(asset["url"]))["content"] == asset["content"]
+
+    async def and_then_it_goes(access: Access, uid: str, caller: User) -> Any:
+        found = await to(access, uid, caller)
+        await desk.service.client.delete(f"{PATH}{uid}/", headers=desk.headers)
+        return found
+
+    for part in ("", "xform/"):
+        asset = await desk.asset(await desk.done(xlsx()))
+        with monkeypatch.context() as patch:
+            patch.setattr(Access, "to", and_then_it_goes)
+            assert (await desk.service.get(f"{asset['url']}{part}", headers=desk.headers)).status_code == 404
 
 
 async def test_downloads_are_not_pages(desk: Desk) -> None:

@@ -12,6 +12,7 @@ from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import files
 from fieldgate.db import Changes, Database, now
 from fieldgate.http.bodies import UploadedFile
+from fieldgate.http.credentials import User
 from fieldgate.http.pagination import Page
 from fieldgate.imports.intake import KeyUsedOtherwise, wanted
 from fieldgate.imports.records import ImportRequest
@@ -212,7 +213,7 @@ async def test_a_file_stays_as_long_as_a_version_came_from_it(database: Database
         await store.finish(connection, job, COMPLETE, {"updated": []})
     assert await store.forget(now() + timedelta(days=1)) == 1
     assert await count(database, files) == 1
-    await owned.delete(number, uid)
+    await owned.delete(User(id=number), uid)
     assert await store.forget(now() - timedelta(days=1)) == 0
     assert await count(database, files) == 0, "whether or not an import went too"
 

@@ -1,0 +1,95 @@
+"""`…/permission-assignments/explain/`: why somebody may do something with an asset, or may not."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+from sqlalchemy import Row
+
+from fieldgate.accounts.records import user_path
+from fieldgate.accounts.store import AccountStore
+from fieldgate.accounts.tables import THE_PUBLIC
+from fieldgate.assets.sharing.access import Access
+from fieldgate.assets.sharing.naming import Kind, Misnamed, read_name, shown
+from fieldgate.http.credentials import Caller
+from fieldgate.http.errors import Forbidden, Invalid
+from fieldgate.http.language import Language, Message
+from fieldgate.http.links import Link
+from fieldgate.http.operations import detail
+from fieldgate.permissions.catalogue import BY_CODENAME
+from fieldgate.permissions.explaining import explain
+from fieldgate.permissions.records import ExplanationRecord
+from fieldgate.permissions.telling import explanation_record
+
+_SITE = "http://127.0.0.1:8000/api/v2"
+_EXAMPLE: dict[str, Any] = {
+    "user": f"{_SITE}/users/amina/",
+    "permission": f"{_SITE}/permissions/change_asset/",
+    "asset": f"{_SITE}/assets/aKm3pVw8ZtQ2xYcRnB5dFh/",
+    "allowed": True,
+    "rules": [
+        {
+            "rule": "assigned",
+            "message": "change_asset is assigned on this asset, and comes with: manage_asset.",
+            "decided": True,
+            "because": [f"{_SITE}/permissions/manage_asset/"],
+        }
+    ],
+    "needs": [],
+}
+
+
+class ExplanationFilters(msgspec.Struct, frozen=True):
+    user: Annotated[str, Meta(description="Whom to explain it for: an address, a path or a username.")]
+    permission: Annotated[str, Meta(description="What to explain: an address, a path or a codename.")]
+
+
+@detail(
+    "/api/v2/assets/{uid}/permission-assignments/explain/",
+    of=ExplanationRecord,
+    title=Message("Why"),
+    about=Message(
+        "Whether a user has a permission on an asset, every rule that has a say in it, and what would have to be"
+        " assigned. For who manages the asset; for everybody about himself and the public."
+    ),
+    tag="Assets",
+    example=_EXAMPLE,
+    refusals=(403, 404),
+)
+async def assignment_explanation(
+    uid: str, filters: ExplanationFilters, caller: Caller, language: Language, access: Access, accounts: AccountStore
+) -> ExplanationRecord:
+    asset = await access.to(uid, caller)
+    username = _named("user", "users", filters.user)
+    permission = _named("permission", "permissions", filters.permission)
+    if permission not in BY_CODENAME:
+        raise Invalid({"permission": [Message("There is no permission {codename}.", codename=permission[:100])]})
+    user = await accounts.anybody(username)
+    if not asset.may_manage and not _is_own_business(user, caller):
+        raise Forbidden(Message("Only who manages this asset can ask about others. Ask about yourself, or the public."))
+    if user is None:
+        raise Invalid({"user": [Message("There is no user {username}.", username=shown(username))]})
+    explanation = explain(
+        await access.standing(asset, user.id),
+        permission,
+        asset.asset_type,
+        is_superuser=user.is_superuser,
+        is_disabled=user.disabled_at is not None,
+    )
+    return explanation_record(
+        explanation, user=Link(user_path(user.username)), asset=Link(f"/api/v2/assets/{uid}/"), language=language
+    )
+
+
+def _is_own_business(user: Row[Any] | None, caller: Caller) -> bool:
+    return user is not None and user.id in (caller.id, THE_PUBLIC)
+
+
+def _named(field: str, kind: Kind, text: str) -> str:
+    try:
+        return read_name(kind, text)
+    except Misnamed as misnamed:
+        raise Invalid({field: [misnamed.message]}) from None
+
+
+OPERATIONS = (assignment_explanation,)

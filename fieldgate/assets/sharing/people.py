@@ -1,0 +1,80 @@
+"""`/api/v2/users/`: who can be given permissions.
+
+It stands here and not with the accounts, since a record tells how many collections somebody has opened to the public.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row
+
+from fieldgate.accounts.records import USERS, UserFilters, UserRecord, user_path
+from fieldgate.accounts.store import AccountStore
+from fieldgate.assets.store import AssetStore
+from fieldgate.http.credentials import User
+from fieldgate.http.errors import Forbidden, NotFound
+from fieldgate.http.language import Message
+from fieldgate.http.links import Link
+from fieldgate.http.operations import detail, listing
+from fieldgate.http.pagination import Page, Slice
+
+TAG = "Users"
+
+_EXAMPLE = {
+    "url": "http://127.0.0.1:8000/api/v2/users/amina/",
+    "username": "amina",
+    "date_joined": "2026-11-15T08:30:00Z",
+    "public_collection_subscribers_count": 0,
+    "public_collections_count": 2,
+}
+
+
+@listing(
+    USERS,
+    of=UserRecord,
+    title=Message("Users"),
+    about=Message("Everybody who has an account that is open. For superusers."),
+    tag=TAG,
+    example=_EXAMPLE,
+    refusals=(403,),
+)
+async def user_list(
+    page: Page, user: User, filters: UserFilters, accounts: AccountStore, store: AssetStore
+) -> Slice[UserRecord]:
+    if not user.is_superuser:
+        raise Forbidden(Message("Only superusers can list all users. Ask for one of them by name."))
+    count, rows = await accounts.open_accounts(filters.search, page)
+    return Slice(count, await _shown(rows, store))
+
+
+@detail(
+    USERS + "{username}/",
+    of=UserRecord,
+    title=Message("User"),
+    about=Message("One user, by name, whatever the case. AnonymousUser is the public."),
+    tag=TAG,
+    example=_EXAMPLE,
+    refusals=(404,),
+)
+async def user_detail(username: str, user: User, accounts: AccountStore, store: AssetStore) -> UserRecord:  # noqa: ARG001
+    row = await accounts.receiver(username)
+    if row is None:
+        raise NotFound(Message("There is no user {username}.", username=username[:150]))
+    [record] = await _shown([row], store)
+    return record
+
+
+async def _shown(rows: Sequence[Row[Any]], store: AssetStore) -> list[UserRecord]:
+    collections = await store.public_collections([row.id for row in rows])
+    return [
+        UserRecord(
+            url=Link(user_path(row.username)),
+            username=row.username,
+            date_joined=row.created_at,
+            public_collections_count=collections.get(row.id, 0),
+        )
+        for row in rows
+    ]
+
+
+OPERATIONS = (user_list, user_detail)

@@ -1,0 +1,188 @@
+"""Which assets are in somebody's list, and how widely one is shared: the rules in SQL, by indexes only.
+
+What a list costs grows with what its reader sees, not with all there is: it is put together from what an index has
+under his number, and never by looking at assets and asking whether he may see each.
+"""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, CompoundSelect, Select, and_, case, exists, not_, or_, select, union
+from sqlalchemy.sql.selectable import FromClause
+
+from fieldgate.accounts.tables import THE_PUBLIC, users
+from fieldgate.assets.tables import assets, assignments
+
+# What is granted is closed: whoever holds what cannot be without seeing has a row for seeing, too. What is denied is
+# closed the other way round: who is denied to see is denied the rest. So this one permission tells all of it.
+VIEW = "view_asset"
+DISCOVER = "discover_asset"
+
+PRIVATE, SHARED, PUBLIC, DISCOVERABLE = "private", "shared", "public", "public-discoverable"
+
+
+def is_listed(user_id: int, status: str | None) -> ColumnElement[bool]:
+    """Whether an asset is in a user's list. What belongs to a closed account is in no list but its owner's."""
+    # A set to look assets up by, and no joins: where there are few users, or few assets, SQLite would begin with those,
+    # or make a filter of all of them first.
+    return and_(
+        assets.c.id.in_(_listed(user_id, status)),
+        or_(assets.c.owner_id == user_id, _is_active(assets.c.owner_id)),
+    )
+
+
+def _listed(user_id: int, status: str | None) -> Select[Any] | CompoundSelect[Any]:
+    if status == DISCOVERABLE:
+        return _granted(THE_PUBLIC, DISCOVER)
+    if status == PRIVATE:
+        return _owned(user_id).where(how_shared() == PRIVATE)
+    given = (_granted(user_id, VIEW), _passed_down(user_id), _passed_down_to_owner(user_id))
+    return union(*given) if status == SHARED else union(_owned(user_id), *given)
+
+
+def is_seen(collection: FromClause, user_id: int) -> ColumnElement[bool]:
+    """Whether somebody sees a collection, which is in no other."""
+    given = assignments.alias()
+    is_given = _is_there(
+        given,
+        given.c.asset_id == collection.c.id,
+        given.c.user_id.in_([user_id, THE_PUBLIC]),
+        given.c.permission == VIEW,
+        not_(given.c.is_denied),
+    )
+    return or_(collection.c.owner_id == user_id, is_given)
+
+
+def how_shared() -> ColumnElement[str]:
+    """`private`, `shared`, `public` or `public-discoverable`, for a statement about assets."""
+    return case(
+        (_is_given(DISCOVER), DISCOVERABLE),
+        (or_(_is_given(VIEW), _reaches_the_public()), PUBLIC),
+        (or_(_is_given_to_somebody(), _reaches_somebody(), _reaches_the_collector()), SHARED),
+        else_=PRIVATE,
+    )
+
+
+# Parts of a list
+
+
+def _owned(user_id: int) -> Select[Any]:
+    return select(assets.c.id).where(assets.c.owner_id == user_id)
+
+
+def _granted(user_id: int, permission: str) -> Select[Any]:
+    return select(assignments.c.asset_id.label("id")).where(
+        assignments.c.user_id == user_id, assignments.c.permission == permission, not_(assignments.c.is_denied)
+    )
+
+
+def _passed_down(user_id: int) -> Select[Any]:
+    inside = assets.alias("inside")
+    return (
+        select(inside.c.id)
+        .join_from(assignments, inside, inside.c.parent_id == assignments.c.asset_id)
+        .where(
+            assignments.c.user_id == user_id,
+            assignments.c.permission == VIEW,
+            not_(assignments.c.is_denied),
+            not_(_is_denied(inside, user_id)),
+        )
+    )
+
+
+def _passed_down_to_owner(user_id: int) -> Select[Any]:
+    """What others have put into a user's collections."""
+    inside, around = assets.alias("inside"), assets.alias("around")
+    return (
+        select(inside.c.id)
+        .join_from(around, inside, inside.c.parent_id == around.c.id)
+        .where(
+            around.c.owner_id == user_id,
+            around.c.asset_type == "collection",
+            inside.c.owner_id != user_id,
+            not_(_is_denied(inside, user_id)),
+        )
+    )
+
+
+def _is_denied(asset: FromClause, user_id: Any) -> ColumnElement[bool]:
+    denials = assignments.alias()
+    return _is_there(
+        denials,
+        denials.c.asset_id == asset.c.id,
+        denials.c.user_id == user_id,
+        denials.c.permission == VIEW,
+        denials.c.is_denied,
+    )
+
+
+# Parts of a status
+
+
+def _is_given(permission: str) -> ColumnElement[bool]:
+    """To the public, on the asset itself."""
+    given = assignments.alias()
+    return _is_there(
+        given,
+        given.c.asset_id == assets.c.id,
+        given.c.user_id == THE_PUBLIC,
+        given.c.permission == permission,
+        not_(given.c.is_denied),
+    )
+
+
+def _reaches_the_public() -> ColumnElement[bool]:
+    given = assignments.alias()
+    return _is_there(
+        given,
+        given.c.asset_id == assets.c.parent_id,
+        given.c.user_id == THE_PUBLIC,
+        given.c.permission == VIEW,
+        not_(given.c.is_denied),
+        not_(_is_denied(assets, THE_PUBLIC)),
+    )
+
+
+def _is_given_to_somebody() -> ColumnElement[bool]:
+    given = assignments.alias()
+    return _is_there(
+        given,
+        given.c.asset_id == assets.c.id,
+        given.c.user_id != assets.c.owner_id,
+        not_(given.c.is_denied),
+        _is_active(given.c.user_id),
+    )
+
+
+def _reaches_somebody() -> ColumnElement[bool]:
+    given = assignments.alias()
+    return _is_there(
+        given,
+        given.c.asset_id == assets.c.parent_id,
+        given.c.user_id != assets.c.owner_id,
+        given.c.permission == VIEW,
+        not_(given.c.is_denied),
+        not_(_is_denied(assets, given.c.user_id)),
+        _is_active(given.c.user_id),
+    )
+
+
+def _reaches_the_collector() -> ColumnElement[bool]:
+    """Who owns a collection holds what is in it, whoever put it there."""
+    around = assets.alias("around")
+    return _is_there(
+        around,
+        around.c.id == assets.c.parent_id,
+        around.c.owner_id != assets.c.owner_id,
+        not_(_is_denied(assets, around.c.owner_id)),
+        _is_active(around.c.owner_id),
+    )
+
+
+def _is_active(user_id: Any) -> ColumnElement[bool]:
+    people = users.alias()
+    return _is_there(people, people.c.id == user_id, people.c.disabled_at.is_(None))
+
+
+def _is_there(rows: FromClause, *conditions: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Whether there is such a row; whatever else the conditions name is a row of the statement around."""
+    return exists(select(rows.c.id).where(*conditions).correlate_except(rows))

@@ -1,0 +1,301 @@
+"""Who may do what: every operation of the service, called by every kind of caller with a valid request.
+
+    python -m tests.access.matrix    writes docs/who-may-do-what.md anew
+
+`CALLS` holds a valid request for each operation. What can be called on assets of different kinds has a call for each.
+"""
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from fieldgate.accounts.store import IssuedBy
+from fieldgate.app import operations
+from fieldgate.assets.tables import files, versions
+from fieldgate.events.store import EventStore
+from fieldgate.http.bodies import UploadedFile
+from fieldgate.http.operations import Operation
+from fieldgate.imports.intake import wanted
+from fieldgate.imports.records import ImportRequest
+from fieldgate.imports.store import ImportStore
+from fieldgate.settings import Settings
+from tests.access.world import THE_PUBLIC_ITSELF, Person, Thing, World
+from tests.conftest import PASSWORD, Service, running
+from tests.events.house import event
+from tests.imports.workbooks import xlsx
+
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "who-may-do-what.md"
+CALLERS = ("anonymous", "stranger", "viewer", "editor", "manager", "owner", "superuser", "disabled")
+HELD = {"viewer": "view_asset", "editor": "change_asset", "manager": "manage_asset", "disabled": "manage_asset"}
+PRIVATE, PUBLIC, INSIDE = "an asset", "a public asset", "an asset in a collection"
+ON_ASSETS = (PRIVATE, PUBLIC, INSIDE)
+SEEN = "what one may see"  # of a list: everybody gets one
+
+BEGINNING = """\
+# Who may do what
+
+Every operation, called with a valid request by every kind of caller. `yes`: done. A number: refused, with that status.
+404 is the answer to who may not even know that it is there. A collection passes down `view_asset` and `change_asset`
+to what is in it, and no more.
+
+| caller | is |
+|---|---|
+| anonymous | not logged in |
+| stranger | logged in, and nothing was assigned to him |
+| viewer, editor, manager | holds `view_asset`, `change_asset`, `manage_asset` on the asset, or on its collection |
+| owner | owns the asset; made the import |
+| superuser | may do everything that can be done with an asset |
+| disabled | was a manager; the account is closed since, and its token is sent |
+
+This page is written by `python -m tests.access.matrix`, and the tests compare it with what the service does.
+"""
+
+
+class House:
+    """A service with one caller of each kind, and as many assets as it takes."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.world = World(service)
+        self.callers: dict[str, Person] = {"anonymous": THE_PUBLIC_ITSELF}
+        self._kept: dict[str, Thing] = {}
+
+    async def open(self) -> None:
+        for kind in CALLERS[1:]:
+            self.callers[kind] = await self.world.person(is_superuser=kind == "superuser")
+        for kind in ON_ASSETS:
+            self._kept[kind] = await self.asset(kind)
+        await EventStore(self.service.database, self.service.changes).put([event(1)])
+        await self.world.disable(self.callers["disabled"])
+
+    @property
+    def owner(self) -> Person:
+        return self.callers["owner"]
+
+    def kept(self, kind: str) -> Thing:
+        """An asset that nothing is done to."""
+        return self._kept[kind]
+
+    async def asset(self, kind: str) -> Thing:
+        """A new asset of this kind, as all kinds of callers know it."""
+        collection = await self.world.thing(self.owner, "collection") if kind == INSIDE else None
+        asset = await self.world.thing(self.owner, "survey", collection)
+        await self._with_file(asset)
+        for caller, permission in HELD.items():
+            if not self.callers[caller].is_disabled:
+                await self.world.give(self.callers[caller], collection or asset, permission)
+        if kind == PUBLIC:
+            await self.world.give(THE_PUBLIC_ITSELF, asset, "view_asset")
+        return asset
+
+    async def _with_file(self, asset: Thing) -> None:
+        async with self.service.database.transaction() as connection:
+            file = files.insert().values(name="household.xlsx", data=b"PK").returning(files.c.id)
+            number = (await connection.execute(file)).scalar_one()
+            await connection.execute(versions.update().where(versions.c.asset_id == asset.id).values(file_id=number))
+
+    async def version(self, asset: Thing) -> str:
+        answer = await self.service.get(f"{asset.path}versions/", headers=self.owner.headers)
+        return str(answer.json()["results"][0]["url"])
+
+    async def ask(self, caller: str, method: str, path: str, **options: Any) -> httpx.Response:
+        self.service.client.cookies.clear()  # nobody is taken for who logged in before
+        return await self.service.request(method, path, headers=self.callers[caller].headers, **options)
+
+    async def ask_with_password(self, caller: str, method: str, path: str) -> httpx.Response:
+        person = self.callers[caller]
+        self.service.client.cookies.clear()
+        auth = None if caller == "anonymous" else httpx.BasicAuth(person.username, PASSWORD)
+        return await self.service.request(method, path, auth=auth)
+
+
+Call = Callable[[House, str], Awaitable[httpx.Response]]
+
+
+def get(path: str) -> Call:
+    return lambda house, caller: house.ask(caller, "GET", path)
+
+
+def on_asset(kind: str, method: str, path: str = "", **options: Any) -> Call:
+    """On an asset made for this one call."""
+
+    async def call(house: House, caller: str) -> httpx.Response:
+        return await house.ask(caller, method, (await house.asset(kind)).path + path, **options)
+
+    return call
+
+
+def of_asset(kind: str, path: str = "") -> Call:
+    return lambda house, caller: house.ask(caller, "GET", house.kept(kind).path + path)
+
+
+def of_version(kind: str, path: str = "") -> Call:
+    async def call(house: House, caller: str) -> httpx.Response:
+        return await house.ask(caller, "GET", await house.version(house.kept(kind)) + path)
+
+    return call
+
+
+def on_assets(make: Callable[..., Call], *arguments: Any, **options: Any) -> dict[str, Call]:
+    return {kind: make(kind, *arguments, **options) for kind in ON_ASSETS}
+
+
+def with_password(method: str) -> Call:
+    return lambda house, caller: house.ask_with_password(caller, method, "/token/")
+
+
+async def _importing(house: House, caller: str, **fields: str) -> httpx.Response:
+    file = {"file": ("household.xlsx", xlsx())}
+    return await house.ask(caller, "POST", "/api/v2/imports/", files=file, data=fields)
+
+
+def importing_into(kind: str) -> Call:
+    async def call(house: House, caller: str) -> httpx.Response:
+        return await _importing(house, caller, destination=house.kept(kind).uid)
+
+    return call
+
+
+async def _import_detail(house: House, caller: str) -> httpx.Response:
+    request = ImportRequest(file=UploadedFile("household.xlsx", xlsx()))
+    store = ImportStore(house.service.database, house.service.changes)
+    uid = await store.take(house.owner.id, wanted(request, 2**20), None)
+    return await house.ask(caller, "GET", f"/api/v2/imports/{uid}/")
+
+
+async def _token_deletion(house: House, caller: str) -> httpx.Response:
+    if caller not in ("anonymous", "disabled"):
+        await house.service.store.issue_token(house.callers[caller].id, IssuedBy.HTTP, None)
+    return await house.ask_with_password(caller, "DELETE", "/token/")
+
+
+async def _get_auth_token(house: House, caller: str) -> httpx.Response:
+    body = {"username": house.callers[caller].username, "password": PASSWORD}
+    return await house.ask(caller, "POST", "/get_auth_token", json=body)
+
+
+async def _login(house: House, caller: str) -> httpx.Response:
+    body = {"username": house.callers[caller].username, "password": PASSWORD}
+    return await house.ask(caller, "POST", "/login/", data=body)
+
+
+def explaining(kind: str, *, oneself: bool) -> Call:
+    async def call(house: House, caller: str) -> httpx.Response:
+        about = house.callers[caller if oneself else "owner" if caller != "owner" else "viewer"]
+        query = f"?user={about.username}&permission=view_asset"
+        return await house.ask(caller, "GET", f"{house.kept(kind).path}permission-assignments/explain/{query}")
+
+    return call
+
+
+async def _event_deletion(house: House, caller: str) -> httpx.Response:
+    await EventStore(house.service.database, house.service.changes).put([event(2)])
+    return await house.ask(caller, "DELETE", "/api/v2/event/2/")
+
+
+async def _static_file(house: House, caller: str) -> httpx.Response:
+    page = (await house.service.get("/")).text
+    return await house.ask(caller, "GET", "/static/" + page.split('"/static/', 1)[1].split('"', 1)[0])
+
+
+_EVENT = {"name": "Floods", "disaster_start_date": "2026-07-14", "countries": [123]}
+
+# By the name of the operation: one call, or one for each kind of what it is called on.
+CALLS: dict[str, Call | dict[str, Call]] = {
+    "permission_list": get("/api/v2/permissions/"),
+    "permission_detail": get("/api/v2/permissions/view_asset/"),
+    "permission_effects": get("/api/v2/permissions/view_asset/effects/"),
+    "import_list": {SEEN: get("/api/v2/imports/")},
+    "import_creation": {
+        "a new asset": _importing,
+        **{f"into {kind}": importing_into(kind) for kind in ON_ASSETS},
+    },
+    "import_detail": {"the owner's import": _import_detail},
+    "asset_list": {SEEN: get("/api/v2/assets/")},
+    "asset_detail": on_assets(of_asset),
+    "asset_change": on_assets(on_asset, "PATCH", json={"name": "Another"}),
+    "asset_deletion": on_assets(on_asset, "DELETE"),
+    "asset_xform": on_assets(of_asset, "xform/"),
+    "version_list": on_assets(of_asset, "versions/"),
+    "version_detail": on_assets(of_version),
+    "version_file": on_assets(of_version, "file/"),
+    "assignment_explanation": {
+        **{f"oneself, on {kind}": explaining(kind, oneself=True) for kind in ON_ASSETS},
+        **{f"somebody else, on {kind}": explaining(kind, oneself=False) for kind in ON_ASSETS},
+    },
+    "user_list": get("/api/v2/users/"),
+    "user_detail": get("/api/v2/users/AnonymousUser/"),
+    "event_list": {SEEN: get("/api/v2/event/")},
+    "event_mini_list": {SEEN: get("/api/v2/event/mini/")},
+    "event_deleted_list": get("/api/v2/event/deleted/"),
+    "event_export": {SEEN: get("/api/v2/event/export/")},
+    "event_detail": {"a public event": get("/api/v2/event/1/")},
+    "event_replacement": lambda house, caller: house.ask(caller, "PUT", "/api/v2/event/3/", json=_EVENT),
+    "event_deletion": _event_deletion,
+    "country_list": get("/api/v2/country/"),
+    "country_detail": get("/api/v2/country/123/"),
+    "region_list": get("/api/v2/region/"),
+    "region_detail": get("/api/v2/region/1/"),
+    "disaster_type_list": get("/api/v2/disaster_type/"),
+    "disaster_type_detail": get("/api/v2/disaster_type/12/"),
+    "token_reading": {"with a password": with_password("GET"), "with a token": get("/token/")},
+    "token_creation": {
+        "with a password": with_password("POST"),
+        "with a token": lambda house, caller: house.ask(caller, "POST", "/token/"),
+    },
+    "token_deletion": {"with a password": _token_deletion},
+    "get_auth_token": {"with a password": _get_auth_token},
+    "endpoint_index": get("/api/v2/"),
+    "healthz": get("/healthz"),
+    "readyz": get("/readyz"),
+    "metrics": {"from an address that is allowed": get("/metrics")},
+    "start": get("/"),
+    "login_form": get("/login/"),
+    "login": {"with a password": _login},
+    "logout": lambda house, caller: house.ask(caller, "POST", "/logout/", data={"csrf_token": "x"}),
+    "language_switch": get("/language/fr/"),
+    "openapi_json": get("/api-docs/openapi.json"),
+    "openapi_yaml": get("/api-docs/openapi.yaml"),
+    "swagger_ui": get("/api-docs/swagger-ui/"),
+    "favicon": get("/favicon.ico"),
+    "asset": _static_file,
+}
+
+
+async def cell(house: House, call: Call, caller: str) -> str:
+    status = (await call(house, caller)).status_code
+    assert status < 500, status
+    return "yes" if status < 400 else str(status)
+
+
+async def table(service: Service) -> str:
+    """The document."""
+    house = House(service)
+    await house.open()
+    lines = [BEGINNING, f"| operation | on | {' | '.join(CALLERS)} |", "|---|---|" + "---|" * len(CALLERS)]
+    for operation in operations():
+        for kind, call in calls_of(operation).items():
+            cells = [await cell(house, call, caller) for caller in CALLERS]
+            lines.append(f"| `{operation.method} {operation.path}` | {kind} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def calls_of(operation: Operation) -> dict[str, Call]:
+    calls = CALLS[operation.name]
+    return calls if isinstance(calls, dict) else {"": calls}
+
+
+async def write() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        async with running(Settings(data=Path(folder), access_log=False)) as service:
+            DOCUMENT.write_text(await table(service))
+
+
+if __name__ == "__main__":
+    asyncio.run(write())
+    sys.stdout.write(f"{DOCUMENT.name} written\n")

@@ -1,0 +1,90 @@
+"""`…/permission-assignments/explain/`: it says what is enforced, and to whom it may."""
+
+from urllib.parse import quote
+
+import pytest
+
+from fieldgate.permissions.catalogue import PERMISSIONS
+from tests.access.world import THE_PUBLIC_ITSELF, Person, Thing, World, generated
+from tests.conftest import BASE, Service, Start
+
+CODENAMES = [permission.codename for permission in PERMISSIONS]
+
+
+def path(thing: Thing, user: str, permission: str) -> str:
+    return f"{thing.path}permission-assignments/explain/?user={quote(user)}&permission={quote(permission)}"
+
+
+async def enforced(service: Service, person: Person, thing: Thing) -> set[str]:
+    """What somebody may do, as the service shows it to him."""
+    answer = await service.get(thing.path, headers=person.headers)
+    if answer.status_code != 200:
+        assert answer.status_code == (401 if person.is_disabled else 404)
+        return set()
+    return {each["codename"] for each in answer.json()["effective_permissions"]}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_explained_is_what_is_enforced(start: Start, database_url: str, seed: int) -> None:
+    async with start(database_url=database_url) as service:
+        world = await generated(service, seed)
+        superuser = world.people[4]
+        for thing in world.things:
+            asking = superuser if thing.owner.is_disabled else thing.owner
+            for person in (*world.people, THE_PUBLIC_ITSELF):
+                may = await enforced(service, person, thing)
+                for codename in CODENAMES:
+                    url = path(thing, person.username, codename)
+                    answer = (await service.get(url, headers=asking.headers)).json()
+                    assert answer["allowed"] == (codename in may), answer
+                    assert answer["rules"][0]["decided"]
+
+
+async def test_who_may_ask_about_whom(start: Start) -> None:
+    async with start() as service:
+        world = World(service)
+        owner, manager, viewer, stranger, closed = [await world.person() for _ in range(5)]
+        thing = await world.thing(owner)
+        await world.give(manager, thing, "manage_asset")
+        await world.give(viewer, thing, "view_asset")
+        await world.disable(closed)
+        public = THE_PUBLIC_ITSELF
+        for asking, about, status in (
+            (owner, stranger, 200), (manager, closed, 200), (manager, owner, 200), (viewer, viewer, 200),
+            (viewer, public, 200), (viewer, owner, 403), (viewer, manager, 403), (stranger, stranger, 404),
+            (public, public, 404),
+        ):  # fmt: skip
+            answer = await service.get(path(thing, about.username, "change_asset"), headers=asking.headers)
+            assert answer.status_code == status, (asking, about)
+        unknown = await service.get(path(thing, "nobody", "view_asset"), headers=viewer.headers)
+        assert unknown.status_code == 403, "who is there is not told either"
+        await world.give(public, thing, "view_asset")
+        assert (await service.get(path(thing, public.username, "view_asset"))).json()["allowed"]
+        refused = await service.get(path(thing, owner.username, "view_asset"))
+        assert refused.json() == {
+            "detail": "Only who manages this asset can ask about others. Ask about yourself, or the public."
+        }
+
+
+async def test_ways_to_name_a_user_and_a_permission(start: Start) -> None:
+    async with start() as service:
+        world = World(service)
+        owner, odd = await world.person(), await world.person(username="Zoë+x@y.z")
+        thing = await world.thing(owner)
+        users = ["Zoë+x@y.z", "ZOË+X@Y.Z", "/api/v2/users/Zo%C3%AB+x@y.z/",
+                 "https://elsewhere.example/api/v2/users/Zo%C3%AB+x@y.z/?format=json"]  # fmt: skip
+        permissions = ["view_asset", "/api/v2/permissions/view_asset/", f"{BASE}/api/v2/permissions/view_asset.json"]
+        for user in users:
+            for permission in permissions:
+                answer = await service.get(path(thing, user, permission), headers=owner.headers)
+                assert answer.status_code == 200, answer.text
+                assert answer.json()["user"].endswith("/api/v2/users/Zo%C3%AB+x@y.z/")
+        assert (await service.get(answer.json()["user"], headers=owner.headers)).json()["username"] == odd.username
+        for user, permission, field in (
+            ("nobody", "view_asset", "user"), ("/api/v2/permissions/view_asset/", "view_asset", "user"),
+            (odd.username, "fly", "permission"), (odd.username, "/api/v2/users/x/", "permission"),
+        ):  # fmt: skip
+            answer = await service.get(path(thing, user, permission), headers=owner.headers)
+            assert (answer.status_code, list(answer.json())) == (400, [field])
+        missing = await service.get(f"{thing.path}permission-assignments/explain/", headers=owner.headers)
+        assert (missing.status_code, set(missing.json())) == (400, {"user", "permission"})

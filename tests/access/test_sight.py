@@ -1,0 +1,200 @@
+"""Lists and statuses, which SQL decides, are what the rules say, and cost what their reader sees."""
+
+import json
+import sqlite3
+from typing import Any
+
+import asyncpg
+import pytest
+from sqlalchemy import event, text
+
+from fieldgate.accounts.tables import THE_PUBLIC
+from fieldgate.assets.sharing.standings import Place
+from fieldgate.assets.store import Narrowed, NewAsset
+from fieldgate.db import Database
+from fieldgate.http.credentials import User
+from fieldgate.http.pagination import Page
+from fieldgate.permissions import rules
+from tests.access.world import THE_PUBLIC_ITSELF, Person, Thing, World, generated
+from tests.conftest import Start
+
+PATH = "/api/v2/assets/"
+
+
+def is_held(person: Person, place: Place) -> bool:
+    return "view_asset" in rules.held(place.standing(person.id), place.asset_type)
+
+
+def is_in_list(person: Person, thing: Thing, place: Place) -> bool:
+    return is_held(person, place) and (not thing.owner.is_disabled or thing.owner is person)
+
+
+def how_shared(world: World, thing: Thing, place: Place) -> str:
+    public = rules.held(place.standing(THE_PUBLIC), thing.asset_type)
+    if "discover_asset" in public:
+        return "public-discoverable"
+    if "view_asset" in public:
+        return "public"
+    others = [each for each in (*world.people, THE_PUBLIC_ITSELF) if each is not thing.owner and not each.is_disabled]
+    given = [each for each in others if rules.held(place.standing(each.id), thing.asset_type)]
+    return "shared" if given else "private"
+
+
+async def uids(world: World, person: Person, query: str = "") -> set[str]:
+    answer = await world.service.get(f"{PATH}?limit=1000&{query}", headers=person.headers)
+    found = [record["uid"] for record in answer.json()["results"]]
+    assert len(set(found)) == len(found) == answer.json()["count"]
+    return set(found)
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_lists_and_statuses_are_what_the_rules_say(start: Start, database_url: str, seed: int) -> None:
+    async with start(database_url=database_url) as service:
+        world = await generated(service, seed)
+        places = {thing.uid: await world.place(thing) for thing in world.things}
+        statuses = {thing.uid: how_shared(world, thing, places[thing.uid]) for thing in world.things}
+        discoverable = {
+            each.uid for each in world.things
+            if statuses[each.uid] == "public-discoverable" and not each.owner.is_disabled
+        }  # fmt: skip
+        assert await uids(world, THE_PUBLIC_ITSELF) == set()
+        for person in [*world.people, THE_PUBLIC_ITSELF]:
+            if person.is_disabled:
+                assert (await service.get(PATH, headers=person.headers)).status_code == 401
+                continue
+            assert await uids(world, person, "status=public-discoverable") == discoverable
+            if person is THE_PUBLIC_ITSELF:
+                continue
+            listed = {each.uid for each in world.things if is_in_list(person, each, places[each.uid])}
+            own = {each.uid for each in world.things if each.owner is person}
+            assert await uids(world, person) == listed
+            assert await uids(world, person, "status=private") == {uid for uid in own if statuses[uid] == "private"}
+            assert await uids(world, person, "status=shared") == listed - own
+            for thing in world.things:
+                answer = await service.get(thing.path, headers=person.headers)
+                allowed = rules.effective(places[thing.uid].standing(person.id), thing.asset_type)
+                if person.is_superuser:
+                    allowed = rules.owners(thing.asset_type)
+                assert answer.status_code == (200 if "view_asset" in allowed else 404)
+                if answer.status_code == 200:
+                    told = {each["codename"] for each in answer.json()["effective_permissions"]}
+                    may_delete = person.is_superuser or person is thing.owner
+                    assert told == allowed | ({"delete_asset"} if may_delete else set())
+                    assert answer.json()["status"] == statuses[thing.uid]
+                    sees_parent = thing.parent is not None and (
+                        person.is_superuser
+                        or "view_asset" in rules.effective(places[thing.parent.uid].standing(person.id), "collection")
+                    )
+                    assert (answer.json()["parent"] is not None) == sees_parent
+
+
+async def test_the_order_of_a_list_is_total(start: Start, database_url: str) -> None:
+    async with start(database_url=database_url) as service:
+        world = World(service)
+        reader, giver = await world.person(), await world.person()
+        collection = await world.thing(giver, "collection")
+        await world.give(reader, collection, "view_asset")
+        for number in range(12):
+            thing = await world.thing((reader, giver, giver)[number % 3], "survey", collection if number % 3 else None)
+            if number % 2 and thing.owner is giver:
+                await world.give(reader, thing, "change_asset")
+        for ordering in ("date_modified", "-date_modified", "name", "-name", "-date_created"):
+            walked: list[str] = []
+            url: str | None = f"{PATH}?limit=5&ordering={ordering}"
+            while url:
+                page = (await service.get(url, headers=reader.headers)).json()
+                walked += [record["uid"] for record in page["results"]]
+                url = page["next"]
+            assert sorted(walked) == sorted(each.uid for each in world.things)
+
+
+class Watched:
+    """The statements a store sends."""
+
+    def __init__(self, database: Database) -> None:
+        self.sent: list[tuple[str, Any]] = []
+        event.listen(database._engine.sync_engine, "before_cursor_execute", self._note)
+
+    def _note(self, connection: Any, cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        if statement.lstrip().startswith("SELECT"):
+            self.sent.append((statement, parameters))
+
+
+def steps_of_sqlite(database: Database, sent: list[tuple[str, Any]]) -> int:
+    """How many steps SQLite's machine takes: the same on every computer."""
+    count = 0
+
+    def one_more() -> int:
+        nonlocal count
+        count += 1
+        return 0
+
+    connection = sqlite3.connect(str(database.url.database))
+    connection.set_progress_handler(one_more, 1)
+    for statement, parameters in sent:
+        connection.execute(statement, parameters).fetchall()
+    connection.close()
+    return count
+
+
+async def rows_of_postgresql(database: Database, sent: list[tuple[str, Any]]) -> int:
+    """How many rows PostgreSQL touches on the way through the indexes: tables this small it would rather read whole."""
+    connection = await asyncpg.connect(database.driver_address)
+    for way in ("seqscan", "hashjoin", "mergejoin"):
+        await connection.execute(f"SET enable_{way} = off")
+    await connection.set_type_codec("json", encoder=str, decoder=json.loads, schema="pg_catalog")
+    count = 0
+    for statement, parameters in sent:
+        [[[plan]]] = [await connection.fetchrow(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", *parameters)]
+        count += _touched(plan["Plan"])
+    await connection.close()
+    return count
+
+
+def _touched(node: dict[str, Any]) -> int:
+    removed = sum(value for key, value in node.items() if key.startswith("Rows Removed"))
+    own = int((node["Actual Rows"] + removed) * node["Actual Loops"])
+    return own + sum(map(_touched, node.get("Plans", ())))
+
+
+async def fill(world: World, owner: Person, many: int, inside: int | None = None) -> None:
+    """Assets that nobody but their owner sees."""
+    details: dict[str, Any] = {"owner_id": owner.id, "content": {}, "summary": {}, "parent_id": inside}
+    new = [NewAsset(asset_type="survey", name=f"form {number}", **details) for number in range(many)]
+    async with world.service.database.transaction() as connection:
+        await world.store.create(connection, new)
+
+
+@pytest.mark.parametrize("status", [None, "private", "shared", "public-discoverable"])
+async def test_what_one_may_not_see_costs_nothing(
+    start: Start, database_url: str, kind_of_database: str, status: str | None
+) -> None:
+    async with start(database_url=database_url) as service:
+        world = World(service)
+        reader, giver, *strangers = [await world.person() for _ in range(32)]
+        await fill(world, reader, 60)
+        collection = await world.thing(giver, "collection")
+        await world.give(reader, collection, "view_asset")
+        for _ in range(20):
+            await world.thing(giver, "survey", collection)
+            await world.give(reader, await world.thing(giver), "view_asset")
+        await world.give(THE_PUBLIC_ITSELF, collection, "discover_asset")
+        database = Database(database_url)
+        costs = []
+        for more in (10, 50):
+            for stranger in strangers:
+                await fill(world, stranger, more)
+                await fill(world, stranger, more, (await world.thing(stranger, "collection")).id)
+            async with service.database.transaction() as connection:
+                await connection.execute(text("ANALYZE"))  # both databases choose their ways by what they counted
+            watched = Watched(world.service.database)
+            count, rows = await world.store.listed(User(id=reader.id), Narrowed(status=status), Page())
+            assert (count, len(rows)) == {None: (101, 50), "private": (60, 50), "shared": (41, 41)}.get(status, (1, 1))
+            assert len(watched.sent) == 3, "however long the page"
+            if kind_of_database == "sqlite":
+                costs.append(steps_of_sqlite(database, watched.sent))
+            else:
+                costs.append(await rows_of_postgresql(database, watched.sent))
+            event.remove(world.service.database._engine.sync_engine, "before_cursor_execute", watched._note)
+        await database.close()
+        assert costs[1] <= costs[0] * 1.05, costs
