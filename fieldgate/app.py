@@ -12,6 +12,10 @@ from fieldgate.accounts.guessing import Guessing
 from fieldgate.accounts.secrets import Passwords
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets import routes as asset_routes
+from fieldgate.assets.sharing import many as many_routes
+from fieldgate.assets.sharing import routes as sharing_routes
+from fieldgate.assets.sharing.access import Access
+from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Changes, Database
 from fieldgate.events import routes as event_routes
@@ -49,6 +53,8 @@ def operations() -> tuple[Operation, ...]:
         *permission_routes.OPERATIONS,
         *import_routes.OPERATIONS,
         *asset_routes.OPERATIONS,
+        *sharing_routes.OPERATIONS,
+        *many_routes.OPERATIONS,
         *event_routes.OPERATIONS,
         *reference_routes.OPERATIONS,
         *account_routes.OPERATIONS,
@@ -79,6 +85,7 @@ def build(
     provided = (
         settings, database, changes, store, accounts, observer, assets, pages,
         ImportStore(database, changes), AssetStore(database, changes), fetcher or Fetcher(settings.import_hosts),
+        Access(database), SharingStore(database, changes),
         reference, event_store, events, Exports(events, event_store),
         Catalogue(), Description(answered), service.Readiness(database),
     )  # fmt: skip
