@@ -90,22 +90,22 @@ class Effect(msgspec.Struct, frozen=True):
 
     def told(self) -> Message:
         """The effect as a sentence."""
-        return Message(_SENTENCES[self.what, self.why], permission=self.permission, because=self.because)
+        return Message(_SENTENCES[self.what, self.why].text, permission=self.permission, because=self.because)
 
 
 _SENTENCES = {
-    (What.GRANTED, Why.ASKED): "{permission}: granted, as asked.",
-    (What.GRANTED, Why.IMPLIED): "{permission}: granted, implied by {because}.",
-    (What.REMOVED, Why.ASKED): "{permission}: removed, as asked.",
-    (What.REMOVED, Why.CONTRADICTED): "{permission}: removed, contradicted by {because}.",
-    (What.REMOVED, Why.DEPENDENT): "{permission}: removed, as it cannot be without {because}.",
-    (What.REMOVED, Why.NOT_LISTED): "{permission}: removed, as the new list does not name it.",
-    (What.DENIED, Why.ASKED): "{permission}: denied here, as asked, though the collection grants it.",
-    (What.DENIED, Why.DEPENDENT): "{permission}: denied here, as it cannot be without {because}.",
-    (What.DENIED, Why.NOT_LISTED): "{permission}: denied here, as the new list does not name it.",
-    (What.ALLOWED, Why.ASKED): "{permission}: no longer denied here, as asked.",
-    (What.ALLOWED, Why.IMPLIED): "{permission}: no longer denied here, implied by {because}.",
-    (What.FILTERED, Why.ASKED): "{permission}: now for other submissions, as asked.",
+    (What.GRANTED, Why.ASKED): Message("{permission}: granted, as asked."),
+    (What.GRANTED, Why.IMPLIED): Message("{permission}: granted, implied by {because}."),
+    (What.REMOVED, Why.ASKED): Message("{permission}: removed, as asked."),
+    (What.REMOVED, Why.CONTRADICTED): Message("{permission}: removed, contradicted by {because}."),
+    (What.REMOVED, Why.DEPENDENT): Message("{permission}: removed, as it cannot be without {because}."),
+    (What.REMOVED, Why.NOT_LISTED): Message("{permission}: removed, as the new list does not name it."),
+    (What.DENIED, Why.ASKED): Message("{permission}: denied here, as asked, though the collection grants it."),
+    (What.DENIED, Why.DEPENDENT): Message("{permission}: denied here, as it cannot be without {because}."),
+    (What.DENIED, Why.NOT_LISTED): Message("{permission}: denied here, as the new list does not name it."),
+    (What.ALLOWED, Why.ASKED): Message("{permission}: no longer denied here, as asked."),
+    (What.ALLOWED, Why.IMPLIED): Message("{permission}: no longer denied here, implied by {because}."),
+    (What.FILTERED, Why.ASKED): Message("{permission}: now for other submissions, as asked."),
 }
 
 
