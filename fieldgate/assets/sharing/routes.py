@@ -34,7 +34,7 @@ from fieldgate.assets.sharing.showing import (
 from fieldgate.assets.sharing.store import Session, SharingStore
 from fieldgate.assets.sharing.table import LARGEST as LARGEST_TABLE
 from fieldgate.assets.sharing.table import read_table, write_table
-from fieldgate.assets.sharing.wanted import Named, read_list, read_single, wishes
+from fieldgate.assets.sharing.wanted import Named, read_assignment, read_list, wishes
 from fieldgate.http.answers import DATA_POLICY, NEVER_STORE, Answer
 from fieldgate.http.bodies import WholeList, file_too_large
 from fieldgate.http.credentials import Caller, User
@@ -123,10 +123,10 @@ async def assignment_creation(
     uid: str, user: User, body: AssignmentBody, filters: DryRun, language: Language, access: Access, store: SharingStore
 ) -> Created | Instead:
     (await access.to(uid, user)).need("manage_asset")
-    named = read_single(body)
     mistakes = Mistakes()
+    named = read_assignment(body, mistakes)
     async with store.session([uid], is_reading=filters.dry_run) as session:
-        wanted = await _wishes(session, named)
+        wanted = await _wishes(session, [] if named is None else [named], mistakes)
         changes = changing.assigned(await _managed(session, uid, user, wanted), wanted, mistakes)
         mistakes.refuse()
         if filters.dry_run:
@@ -165,10 +165,12 @@ async def assignment_replacement(
     uid: str, user: User, body: WholeList, filters: DryRun, language: Language, access: Access, store: SharingStore
 ) -> list[AssignmentRecord] | ChangeRecord:
     (await access.to(uid, user)).need("manage_asset")
-    named = read_list(body)
+    mistakes = Mistakes()
+    named = read_list(body, mistakes)
     async with store.session([uid], is_reading=filters.dry_run) as session:
-        wanted = await _wishes(session, named)
-        return await _replace(session, Act.REPLACE, user, await _managed(session, uid, user), wanted, filters, language)
+        wanted = await _wishes(session, named, mistakes)
+        shared = await _managed(session, uid, user)
+        return await _replace(session, Act.REPLACE, user, shared, wanted, mistakes, filters, language)
 
 
 @deletion(
@@ -242,7 +244,7 @@ async def assignment_cloning(
         target = by_uid[uid]
         target.to(user).need("manage_asset")
         wanted = changing.as_on(by_uid[source_uid], target)
-        return await _replace(session, Act.CLONE, user, target, wanted, filters, language)
+        return await _replace(session, Act.CLONE, user, target, wanted, Mistakes(), filters, language)
 
 
 def _source(text: str, target_uid: str) -> str:
@@ -262,10 +264,10 @@ async def _replace(
     user: User,
     shared: Shared,
     wanted: Iterable[Wish],
+    mistakes: Mistakes,
     filters: DryRun,
     language: Language,
 ) -> list[AssignmentRecord] | ChangeRecord:
-    mistakes = Mistakes()
     changes = changing.replaced(shared, wanted, mistakes)
     mistakes.refuse()
     if filters.dry_run:
@@ -321,11 +323,11 @@ async def assignment_table_upload(
     (await access.to(uid, user)).need("manage_asset")
     mode = body.mode or filters.mode or "add"
     field, data = _table(body)
-    named = read_table(data, field, with_filters=mode != "remove")
-    act, apply = _MODES[mode]
     mistakes = Mistakes()
+    named = read_table(data, field, mistakes, with_filters=mode != "remove")
+    act, apply = _MODES[mode]
     async with store.session([uid], is_reading=filters.dry_run) as session:
-        wanted = await _wishes(session, named)
+        wanted = await _wishes(session, named, mistakes)
         shared = await _managed(session, uid, user, None if mode == "replace" else wanted)
         if mode == "remove" and any(wish.user.id == shared.place.owner_id for wish in wanted):
             raise Conflict(OWNERS)
@@ -439,12 +441,9 @@ async def _one(session: Session, uid: str, assignment: str, caller: Caller) -> t
     raise NotFound(Message("There is no assignment {uid}.", uid=assignment[:50]))
 
 
-async def _wishes(session: Session, named: Sequence[Named]) -> list[Wish]:
+async def _wishes(session: Session, named: Sequence[Named], mistakes: Mistakes) -> list[Wish]:
     """What is wanted, for the users who were named."""
-    mistakes = Mistakes()
-    found = wishes(named, await session.people(each.user for each in named), mistakes)
-    mistakes.refuse()
-    return found
+    return wishes(named, await session.people(each.user for each in named), mistakes)
 
 
 async def _managed(session: Session, uid: str, user: User, wanted: Iterable[Wish] | None = None) -> Shared:

@@ -34,14 +34,13 @@ def write_table(every: Iterable[Shown]) -> bytes:
     return csv_lines([COLUMNS, *((*key, filters) for key, filters in lines.items())])
 
 
-def read_table(data: bytes, field: str, *, with_filters: bool = True) -> list[Named]:
+def read_table(data: bytes, field: str, mistakes: Mistakes, *, with_filters: bool = True) -> list[Named]:
     """What a table wants; every line that cannot be taken is named, with its column. `field` is where it was sent."""
     lines = _lines(data, field)
     header = [cell.strip().lower() for cell in next(lines, (0, []))[1]]
     if "user" not in header or "permission" not in header:
         said = Message("The first line must name the columns: {columns}.", columns=", ".join(COLUMNS))
         raise Invalid({field: [said]})
-    mistakes = Mistakes()
     found = []
     for place, (number, cells) in enumerate(lines):
         if place >= MOST_ITEMS:
@@ -51,7 +50,6 @@ def read_table(data: bytes, field: str, *, with_filters: bool = True) -> list[Na
             continue
         if named := _named(by_column, f"line {number}.", mistakes, with_filters):
             found.append(named)
-    mistakes.refuse()
     return found
 
 

@@ -34,11 +34,10 @@ class Named(msgspec.Struct, frozen=True):
     where: str = ""
 
 
-def read_list(items: Sequence[Any]) -> list[Named]:
+def read_list(items: Sequence[Any], mistakes: Mistakes) -> list[Named]:
     """What a JSON array of assignments wants."""
     if len(items) > MOST_ITEMS:
         raise BadRequest(too_many(MOST_ITEMS))
-    mistakes = Mistakes()
     found = []
     for place, item in enumerate(items):
         where = f"{place}."
@@ -53,16 +52,7 @@ def read_list(items: Sequence[Any]) -> list[Named]:
         named = read_assignment(fields, mistakes, where)
         if named is not None:
             found.append(named)
-    mistakes.refuse()
     return found
-
-
-def read_single(fields: AssignmentBody) -> list[Named]:
-    """What one assignment wants."""
-    mistakes = Mistakes()
-    named = read_assignment(fields, mistakes)
-    mistakes.refuse()
-    return [] if named is None else [named]
 
 
 def read_assignment(fields: AssignmentBody, mistakes: Mistakes, where: str = "") -> Named | None:

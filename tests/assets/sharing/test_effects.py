@@ -263,7 +263,8 @@ async def test_the_history_tells_everything(team: Team) -> None:
     await team.give(uid, "bob", "change_asset")
     await team.on(uid, "boss", "DELETE", f"{await team.row(uid, 'bob', 'view_asset')}/")
     told = await team.history(uid)
-    assert [(last(each["by"]), each["act"], last(each["permission"]), each["effect"], each["reason"]) for each in told] == [
+    keys = ("by", "act", "permission", "effect", "reason")
+    assert [tuple(last(each[key]) for key in keys) for each in told] == [
         ("boss", "remove", "change_asset", "removed", "dependent"),
         ("boss", "remove", "view_asset", "removed", "asked"),
         ("owner", "assign", "view_asset", "granted", "implied"),
