@@ -5,6 +5,7 @@ grants.
 """
 
 from collections.abc import Iterable
+from functools import cache
 
 import msgspec
 
@@ -77,6 +78,7 @@ PERMISSIONS: tuple[Permission, ...] = (
 BY_CODENAME = {permission.codename: permission for permission in PERMISSIONS}
 
 
+@cache
 def implied(codename: str) -> frozenset[str]:
     """All permissions that come with this one, however many steps away."""
     found: set[str] = set()

@@ -131,16 +131,25 @@ def _changes(
     shared: Shared, wanted: Mapping[Person, Sequence[Wish]], apply: _Apply, mistakes: Mistakes
 ) -> list[Change]:
     changes = []
+    seen: dict[object, Outcome] = {}  # of a thousand users most are alike
     for user, wishes in wanted.items():
         before = shared.place.standing(user.id)
+        permissions, filters = tuple(wish.permission for wish in wishes), _together(wishes)
+        alike = None if filters or before.filters else (_without_filters(before), permissions)
         try:
-            outcome = apply(before, [wish.permission for wish in wishes], _together(wishes))
+            outcome = seen.get(alike) or apply(before, permissions, filters)
         except Refused as refused:
             where, reason = _at_fault(before, wishes, apply, refused)
             mistakes.note(where + reason.field, reason.message)
             continue
+        if alike is not None:
+            seen[alike] = outcome
         changes.append(Change(shared, user, before, outcome.standing, outcome.effects))
     return changes
+
+
+def _without_filters(standing: Standing) -> tuple[object, ...]:
+    return tuple(getattr(standing, name) for name in Standing.__struct_fields__ if name != "filters")
 
 
 def _together(wishes: Iterable[Wish]) -> Filters | None:
