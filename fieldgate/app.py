@@ -13,7 +13,10 @@ from fieldgate.accounts.secrets import Passwords
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets import routes as asset_routes
 from fieldgate.assets.sharing import explaining, people
+from fieldgate.assets.sharing import many as many_routes
+from fieldgate.assets.sharing import routes as sharing_routes
 from fieldgate.assets.sharing.access import Access
+from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Changes, Database
 from fieldgate.events import routes as event_routes
@@ -51,6 +54,8 @@ def operations() -> tuple[Operation, ...]:
         *permission_routes.OPERATIONS,
         *import_routes.OPERATIONS,
         *asset_routes.OPERATIONS,
+        *sharing_routes.OPERATIONS,
+        *many_routes.OPERATIONS,
         *explaining.OPERATIONS,
         *people.OPERATIONS,
         *event_routes.OPERATIONS,
@@ -83,7 +88,7 @@ def build(
     provided = (
         settings, database, changes, store, accounts, observer, assets, pages,
         ImportStore(database, changes), AssetStore(database, changes), Access(database),
-        fetcher or Fetcher(settings.import_hosts),
+        SharingStore(database, changes), fetcher or Fetcher(settings.import_hosts),
         reference, event_store, events, Exports(events, event_store),
         Catalogue(), Description(answered), service.Readiness(database),
     )  # fmt: skip

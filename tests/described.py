@@ -29,7 +29,9 @@ class Described:
         self._registry: Registry[Any] = Registry().with_resource(
             "urn:openapi", Resource.from_contents(document, default_specification=DRAFT202012)
         )
-        self._paths = [(_pattern(path), item) for path, item in document["paths"].items()]
+        # As requests are routed: a word goes before a name in braces.
+        paths = sorted(document["paths"], key=lambda path: [segment.startswith("{") for segment in path.split("/")])
+        self._paths = [(_pattern(path), document["paths"][path]) for path in paths]
 
     @classmethod
     def of(cls, more: Sequence[Operation]) -> "Described":

@@ -3,7 +3,7 @@
 from fieldgate.db.bulk import insert_rows
 from fieldgate.db.changes import IDENTITY, Changes
 from fieldgate.db.database import Database
-from fieldgate.db.lookup import Lookup, among
+from fieldgate.db.lookup import Lookup, among, one_of
 from fieldgate.db.snapshot import Snapshot, snapshot
 from fieldgate.db.tables import Instant, metadata, now
 from fieldgate.db.trouble import is_out_of_reach
@@ -22,5 +22,6 @@ __all__ = [
     "metadata",
     "new_uid",
     "now",
+    "one_of",
     "snapshot",
 ]

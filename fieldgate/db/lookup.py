@@ -5,10 +5,10 @@ row = await find.first(hash=digest)
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, BigInteger, Column, ColumnElement, Select, any_, bindparam, column, func, select
+from sqlalchemy import ARRAY, BigInteger, Column, ColumnElement, Select, any_, bindparam, column, func, literal, select
 
 from fieldgate.db.database import CONNECT_TIMEOUT, Database
 
@@ -56,3 +56,10 @@ def among(database: Database, key: Column[Any], name: str) -> ColumnElement[bool
     if database.is_sqlite:
         return key.in_(select(column("value")).select_from(func.json_each(bindparam(name))))
     return key == any_(bindparam(name, type_=ARRAY(BigInteger)))
+
+
+def one_of(database: Database, key: Column[Any], values: Collection[Any]) -> ColumnElement[bool]:
+    """Whether a key is one of these values, however many: each would else be a parameter, and those are limited."""
+    if database.is_sqlite:
+        return key.in_(select(column("value")).select_from(func.json_each(json.dumps(list(values)))))
+    return key == any_(literal(list(values), ARRAY(key.type)))

@@ -25,6 +25,7 @@ from fieldgate.http.errors import Unavailable
 from fieldgate.http.language import Language, Message
 from fieldgate.http.negotiation import Format
 from fieldgate.http.pagination import Page
+from fieldgate.http.tabular import csv_lines
 
 AT_ONCE = 500  # events
 IDS_AT_ONCE = 20_000
@@ -133,7 +134,7 @@ async def as_ndjson(batches: Batches) -> Parts:
 
 
 async def as_csv(batches: Batches) -> Parts:
-    header = formats.csv_lines([formats.COLUMNS])
+    header = csv_lines([formats.COLUMNS])
     async for some in batches:
         yield header + await asyncio.to_thread(_lines, some)
         header = b""
@@ -141,7 +142,7 @@ async def as_csv(batches: Batches) -> Parts:
 
 
 def _lines(records: Sequence[bytes]) -> bytes:
-    return formats.csv_lines(formats.rows(records))
+    return csv_lines(formats.rows(records))
 
 
 async def as_xlsx(batches: Batches, most_rows: int = MOST_ROWS) -> Parts:

@@ -3,8 +3,6 @@
 All are made from the records as JSON, in the caller's language and as the caller may see them.
 """
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,6 +10,7 @@ import msgspec
 
 from fieldgate.events.records import MiniEvent
 from fieldgate.http.negotiation import Format
+from fieldgate.http.tabular import Cell, csv_lines
 
 # In the order of the alphabet, as clients of the live system know them.
 COLUMNS = (
@@ -43,10 +42,6 @@ COLUMNS = (
     "summary",
     "updated_at",
 )
-
-FORMULA_STARTS = "=+-@\t\r\n"
-
-Cell = str | int | float | None
 
 
 class _Country(msgspec.Struct):
@@ -122,12 +117,6 @@ def as_csv(records: Sequence[bytes]) -> bytes:
     return csv_lines([list(COLUMNS), *rows(records)])
 
 
-def csv_lines(table: Iterable[Sequence[Cell]]) -> bytes:
-    text = io.StringIO(newline="")
-    csv.writer(text).writerows([["" if cell is None else _harmless(cell) for cell in row] for row in table])
-    return text.getvalue().encode()
-
-
 def as_ndjson(records: Sequence[bytes]) -> bytes:
     return b"".join([record + b"\n" for record in records])
 
@@ -192,8 +181,3 @@ def _row(flat: _Flat) -> list[Cell]:
 
 def _joined(values: Iterable[Any]) -> str:
     return ", ".join([str(value) for value in values if value not in (None, "")])
-
-
-def _harmless(cell: Cell) -> Cell:
-    """A text a spreadsheet would run as a formula, made one it shows."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in FORMULA_STARTS and cell else cell

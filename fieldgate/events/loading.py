@@ -14,12 +14,13 @@ from typing import IO, Any, NamedTuple, cast
 
 import msgspec
 
-from fieldgate.events.formats import COLUMNS, FORMULA_STARTS
+from fieldgate.events.formats import COLUMNS
 from fieldgate.events.model import Id
 from fieldgate.events.reading import read_event
 from fieldgate.events.store import EventStore
 from fieldgate.events.writing import AT_ONCE, Failure, Tell, Waiting, Written, write
 from fieldgate.http.language import Language
+from fieldgate.http.tabular import as_written
 from fieldgate.reference.store import ReferenceStore
 
 STANDARD_INPUT = "-"
@@ -171,17 +172,12 @@ def _rows(first: bytes, file: IO[bytes]) -> Iterator[tuple[dict[str, Any] | None
 
 def _from_row(row: dict[str, str]) -> dict[str, Any]:
     """A row as a record: joined cells apart, empty ones null."""
-    record: dict[str, Any] = {name: _as_written(cell) or None for name, cell in row.items() if name not in NOT_TAKEN}
+    record: dict[str, Any] = {name: as_written(cell) or None for name, cell in row.items() if name not in NOT_TAKEN}
     if "dtype.id" in row:
         record["dtype"] = record["dtype.id"]
     if "countries.id" in row:
         record["countries"] = [part.strip() for part in row["countries.id"].split(",") if part.strip()]
     return record
-
-
-def _as_written(cell: str) -> str:
-    """A text that was kept from being run as a formula, as it was."""
-    return cell[1:] if cell[:1] == "'" and cell[1:2] in FORMULA_STARTS and cell[1:] else cell
 
 
 def _number(record: dict[str, Any]) -> int | None:

@@ -27,8 +27,9 @@ DEEPEST = (
 JSON = "application/json"
 READABLE = (JSON, "application/x-www-form-urlencoded", "multipart/form-data")
 
-# A body that a handler takes as the JSON object it is, rather than as a few fields.
+# A body that a handler takes as the JSON object or array it is, rather than as a few fields.
 WholeObject = dict[str, Any]
+WholeList = list[Any]
 
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 _EXTENDED_NAME = re.compile(r";\s*filename\*\s*=\s*([\w.:+-]+)'[^';]*'([^\s;]+)", re.ASCII | re.IGNORECASE)  # RFC 5987
@@ -83,6 +84,13 @@ async def object_of(headers: Mapping[bytes, bytes], body: bytes) -> WholeObject:
     return read_object(headers, body)
 
 
+async def list_of(headers: Mapping[bytes, bytes], body: bytes) -> WholeList:
+    """The same for a body that is one JSON array."""
+    if len(body) > LARGE:
+        return await asyncio.to_thread(read_list, headers, body)
+    return read_list(headers, body)
+
+
 def read_values(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
     """The values of a body by name, whichever of the three ways it was written."""
     media_type, options = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))
@@ -97,26 +105,45 @@ def read_values(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
 
 def read_object(headers: Mapping[bytes, bytes], body: bytes) -> WholeObject:
     """The JSON object a body is."""
+    _refuse_other_than_json(headers, body)
+    return _json(body)
+
+
+def read_list(headers: Mapping[bytes, bytes], body: bytes) -> WholeList:
+    """The JSON array a body is. No body is not an empty one: an empty list can mean a lot."""
+    _refuse_other_than_json(headers, body)
+    values = decoded(body) if body.strip() else None
+    if not isinstance(values, list):
+        raise BadRequest(Message("The body must be a JSON array, a list of objects."))
+    return values
+
+
+def _refuse_other_than_json(headers: Mapping[bytes, bytes], body: bytes) -> None:
     media_type, _ = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))
     if media_type != JSON and (media_type or body.strip()):
         raise _unreadable((JSON,))
-    return _json(body)
 
 
 def _json(body: bytes) -> dict[str, Any]:
     if not body.strip():
         return {}
+    values = decoded(body)
+    if not isinstance(values, dict):
+        raise BadRequest(Message("The body must be a JSON object, with names and values."))
+    return values
+
+
+def decoded(text: bytes | str) -> Any:
+    """What somebody sent as JSON, of a depth that can be walked through."""
     try:
-        values = msgspec.json.decode(body)
+        value = msgspec.json.decode(text)
     except ValueError:  # msgspec's own errors are ValueErrors
         raise BadRequest(Message("The body is not valid JSON.")) from None
     except RecursionError:
         raise _too_deep() from None
-    if _is_deep(values):
+    if _is_deep(value):
         raise _too_deep()
-    if not isinstance(values, dict):
-        raise BadRequest(Message("The body must be a JSON object, with names and values."))
-    return values
+    return value
 
 
 def _is_deep(value: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.http.asking import Asked
-from fieldgate.http.bodies import WholeObject
+from fieldgate.http.bodies import WholeList, WholeObject
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.language import Language
 from fieldgate.http.operations import Operation
@@ -29,7 +29,7 @@ class Exchange(msgspec.Struct):
     caller: Caller
     client: Client
     headers: Mapping[bytes, bytes]
-    body: msgspec.Struct | WholeObject | None = None
+    body: msgspec.Struct | WholeObject | WholeList | None = None
 
 
 Take = Callable[[Exchange], Any]

@@ -7,7 +7,7 @@ that was asked for. Every answer of the service leaves through `Endpoint.__call_
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -198,6 +198,11 @@ class Endpoint:
                 # Whoever sends back the record that was read sends nothing unknown.
                 known = names(operation.body) | names(operation.of)
                 exchange.asked = _with_ignored(exchange.asked, exchange.body, known)
+                return
+            if operation.takes_whole_list:
+                exchange.body = await bodies.list_of(request.headers, body)
+                given = dict.fromkeys(name for each in exchange.body if isinstance(each, dict) for name in each)
+                exchange.asked = _with_ignored(exchange.asked, given, names(*get_args(operation.body)))
                 return
             values = await bodies.values_of(request.headers, body)
             exchange.asked = _with_ignored(exchange.asked, values, names(operation.body))

@@ -76,6 +76,10 @@ class NotAcceptable(Problem):
     status = 406
 
 
+class Conflict(Problem):
+    status = 409
+
+
 class TooLarge(Problem):
     status = 413
 

@@ -1,9 +1,9 @@
 """Values people send, as query parameters or in a body, read into a struct.
 
 A struct's fields are the names; their types and `Meta` limits say what is right: a `tuple` is a list separated
-by commas, a `datetime` may lack its time or zone. What a type cannot say, a function does: `Meta(extra={"check": …})`
-names one that raises `ValueError` with a message. Everything wrong is told at once, each field with its message,
-in the caller's language.
+by commas, a `list` or `dict` may be JSON in a text, a `datetime` may lack its time or zone. What a type cannot say,
+a function does: `Meta(extra={"check": …})` names one that raises `ValueError` with a message. Everything wrong is told
+at once, each field with its message, in the caller's language.
 
     class Login(msgspec.Struct):
         username: Annotated[str, Meta(max_length=150)]
@@ -19,8 +19,8 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from fieldgate.http.bodies import UploadedFile
-from fieldgate.http.errors import Invalid
+from fieldgate.http.bodies import UploadedFile, decoded
+from fieldgate.http.errors import BadRequest, Invalid
 from fieldgate.http.language import Message
 
 NO_NULLS = Message("Null characters are not allowed.")
@@ -64,11 +64,21 @@ def _convert(value: Any, kind: Any) -> Any:
         return _listed(value, get_args(choice)[0])
     if isinstance(value, str) and choice is datetime:
         return read_moment(value)
+    if isinstance(value, str) and get_origin(choice) in (list, dict):
+        value = _nested(value)
     taken = msgspec.convert(value, _given(kind), strict=False)
     for limits in getattr(kind, "__metadata__", ()):
         if limits.extra is not None:
             limits.extra["check"](taken)
     return taken
+
+
+def _nested(text: str) -> Any:
+    """A list or an object in a form, which can only hold it as JSON."""
+    try:
+        return decoded(text)
+    except BadRequest:
+        raise ValueError(text) from None
 
 
 def _given(kind: Any) -> Any:

@@ -9,6 +9,7 @@ keeps the format. The marks are control characters, which JSON text never holds 
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -27,10 +28,14 @@ class Link:
         self.path = path
 
 
+@lru_cache(maxsize=4096)
+def _encoded_path(path: str) -> msgspec.Raw:
+    return msgspec.Raw(b'"' + BASE_MARK + quote(path, safe="/:@!$&'()*+,;=~-._").encode() + FORMAT_MARK + b'"')
+
+
 def _encode_link(value: Any) -> msgspec.Raw:
     if isinstance(value, Link):
-        path = quote(value.path, safe="/:@!$&'()*+,;=~-._").encode()
-        return msgspec.Raw(b'"' + BASE_MARK + path + FORMAT_MARK + b'"')
+        return _encoded_path(value.path)
     raise TypeError(f"{type(value).__name__} has no place in a record")
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -71,6 +72,7 @@ REFUSALS: dict[int, tuple[str, str, tuple[str, ...]]] = {
     404: ("There is no such record, or no such format.", "Detail", ()),
     405: ("The address does not take this method.", "Detail", ()),
     406: ("None of the accepted media types is on offer.", "Detail", ()),
+    409: ("What is there does not allow it.", "Detail", ()),
     413: ("The body is too large.", "Detail", ()),
     415: ("The body has a type that cannot be read.", "Detail", ()),
     422: ("The request contradicts an earlier one.", "Detail", ()),
@@ -85,6 +87,7 @@ _EXAMPLES: dict[int, Any] = {
     404: {"detail": "There is nothing here."},
     405: {"detail": "POST is not possible here; these methods are: GET, HEAD, OPTIONS."},
     406: {"detail": "None of the accepted types is on offer; these are: application/json, text/html."},
+    409: {"detail": "The owner's permissions cannot be taken away."},
     413: {"detail": "The body is too large; at most 65536 bytes are taken here."},
     415: {"detail": "The body has a type that cannot be read here; send one of: application/json."},
     422: {"detail": "This Idempotency-Key was used with other content. Send another key for another import."},
@@ -216,6 +219,13 @@ def _schema_of(kind: type) -> dict[str, Any]:
 
 def _describe(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
     responses: dict[str, Any] = {str(operation.status): _success(operation, schemas)}
+    if operation.also is not None and operation.status != HTTPStatus.OK:
+        content = {"schema": schemas[operation.also], "example": operation.also_example}
+        responses["200"] = {
+            "description": "What was asked for in place of the usual answer.",
+            "headers": _headers("Fieldgate-Ignored"),
+            "content": {Format.JSON.media_type: content} | _other_formats(operation),
+        }
     if operation.method == "GET" and not operation.volatile:
         responses["304"] = {"description": "You hold this answer already.", "headers": _headers("ETag")}
     if operation.method == "PUT":
@@ -255,15 +265,19 @@ def _success(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
         content = {media_type: {"schema": operation.schema or _TEXT} for media_type in media_types}
         return {"description": "Done.", "headers": _headers(), "content": content}
     schema, example = schemas[operation.of], operation.example
-    if operation.also is not None:
+    if operation.also is not None and operation.status == HTTPStatus.OK:
         schema = {"anyOf": [schema, schemas[operation.also]]}
     if operation.shape is Shape.LIST:
         names = (*names, "Link", "Fieldgate-Limit")
         schema = _envelope(schema)
         example = {"count": 1, "next": None, "previous": None, "results": [example]}
     content[Format.JSON.media_type] = {"schema": schema, "example": example}
-    content |= {offered.media_type: {"schema": _TEXT} for offered in operation.formats if offered is not Format.JSON}
+    content |= _other_formats(operation)
     return {"description": "Done.", "headers": _headers(*names, "Fieldgate-Ignored"), "content": content}
+
+
+def _other_formats(operation: Operation) -> dict[str, Any]:
+    return {offered.media_type: {"schema": _TEXT} for offered in operation.formats if offered is not Format.JSON}
 
 
 def _envelope(record: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@
 
 A handler takes what its parameters say: `Page`, `Language`, `Origin`, `Asked`, a `Caller` (anybody) or a `User`
 (logged in, else 401), `filters` and `body` (structs), the names in braces of its path, and any service that
-`app.py` provides, by type. It returns a `Slice`, a record, a `Created`, None, or an `Answer` of its own.
+`app.py` provides, by type. It returns a `Slice`, a record, a `Created`, an `Instead`, None, or an `Answer` of its own.
 """
 
 import inspect
@@ -15,7 +15,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from fieldgate.http.bodies import JSON, READABLE, SMALL, WholeObject
+from fieldgate.http.bodies import JSON, READABLE, SMALL, WholeList, WholeObject
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.language import Message
 from fieldgate.http.links import Link
@@ -45,6 +45,12 @@ class Created(msgspec.Struct, frozen=True):
     location: Link | None = None
 
 
+class Instead(msgspec.Struct, frozen=True):
+    """A record in place of what was asked for, such as what a write would do: answered with 200."""
+
+    record: Any
+
+
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """One method on one path: all that routing, the exchange, pages and the OpenAPI description need to know."""
 
@@ -56,8 +62,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     about: Message
     tag: str
     of: Any = None
-    # What its records can be instead, where a parameter asks for it.
+    # What its records can be instead, where a parameter asks for it; of an operation that mostly answers with another
+    # status than 200, what an `Instead` holds.
     also: Any = None
+    also_example: Any = None
     status: int = 200
     formats: tuple[Format, ...] = EITHER
     # Topics of db.changes the answer depends on; () for what a release fixes; None where nobody can tell.
@@ -72,7 +80,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     # Of an operation that writes its own answer: the type it gives, where that is no `Format`, and its schema.
     media_type: str = ""
     schema: Mapping[str, Any] = {}
-    # Of an operation that takes a `WholeObject`: what it looks like, and how long it may be.
+    # Of an operation that takes a `WholeObject` or a `WholeList`: what it looks like, and how long it may be.
     takes: Any = None
     most_bytes: int = SMALL
     # How large a file may be, where one is taken: asked of the settings.
@@ -109,20 +117,24 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         return self.parameters.get("filters")
 
     @property
-    def body(self) -> type[msgspec.Struct] | None:
-        """What a body looks like."""
-        return self.takes if self.takes_whole_object else self.parameters.get("body")
+    def body(self) -> Any:
+        """What a body looks like: a struct, or a list of them. None where none is taken."""
+        return self.takes if self.takes_whole_object or self.takes_whole_list else self.parameters.get("body")
 
     @property
     def readable(self) -> tuple[str, ...]:
         """The media types a body can have."""
         if self.body is None:
             return ()
-        return (JSON,) if self.takes_whole_object else READABLE
+        return (JSON,) if self.takes_whole_object or self.takes_whole_list else READABLE
 
     @property
     def takes_whole_object(self) -> bool:
         return bool(self.parameters.get("body") == WholeObject)
+
+    @property
+    def takes_whole_list(self) -> bool:
+        return bool(self.parameters.get("body") == WholeList)
 
 
 def operation(method: str, path: str, shape: Shape, **details: Any) -> Declare:
@@ -171,7 +183,7 @@ def replacement(path: str, **details: Any) -> Declare:
 
 
 def deletion(path: str, **details: Any) -> Declare:
-    """DELETE: the handler returns None."""
+    """DELETE: the handler returns None. What shall go can be told in a `body`."""
     return operation("DELETE", path, Shape.NOTHING, **{"status": 204, **details})
 
 

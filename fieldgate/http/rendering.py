@@ -15,12 +15,14 @@ from fieldgate.http.credentials import Caller
 from fieldgate.http.errors import Header, Problem
 from fieldgate.http.language import Language
 from fieldgate.http.negotiation import Format
-from fieldgate.http.operations import Created, Operation
+from fieldgate.http.operations import Created, Instead, Operation
 from fieldgate.http.pagination import MAXIMUM_LIMIT, Slice, encoded, envelope, neighbours
 
 LONGEST_LINKS = 4096  # characters; clients and proxies refuse long headers, and the body has the addresses too
 
 JSON: Header = (b"content-type", Format.JSON.content_type)
+
+_STATUS: Mapping[type, int] = {Created: HTTPStatus.CREATED, Instead: HTTPStatus.OK}
 
 
 class View(msgspec.Struct, frozen=True):
@@ -71,7 +73,7 @@ class Renderer:
         if result is None:
             return Answer(operation.status, [*headers, answers.DATA_POLICY, answers.NEVER_STORE])
         next_page = previous_page = None
-        status = HTTPStatus.CREATED if isinstance(result, Created) else operation.status
+        status = _STATUS.get(type(result), operation.status)
         if isinstance(result, Slice):
             next_page, previous_page = neighbours(asked.address, asked.parameters, asked.page, result.count)
             prepared = envelope(result, next_page, previous_page)
@@ -81,6 +83,8 @@ class Renderer:
         elif isinstance(result, Created):
             prepared = links.encode(result.record)
             headers += _location(asked, result)
+        elif isinstance(result, Instead):
+            prepared = links.encode(result.record)
         else:
             prepared = bytes(result) if isinstance(result, msgspec.Raw) else links.encode(result)
         body = links.resolve(prepared, asked.origin.base.encode(), asked.format_query)

@@ -1,7 +1,7 @@
 """Which endpoint a path belongs to.
 
 Most paths are found whole in a dictionary. Of those with names in braces, only the few with as many segments are
-compared.
+compared; a word is no value of braces where a path has that very word.
 """
 
 from collections import defaultdict
@@ -23,6 +23,8 @@ class Routes(Generic[Target]):
                 self._patterns[len(segments)].append((segments, target))
             else:
                 self._exact |= {path.rstrip("/") or "/": target, path.rstrip("/") + "/": target}
+        for patterns in self._patterns.values():
+            patterns.sort(key=lambda pattern: [segment.startswith("{") for segment in pattern[0]])
 
     def find(self, path: str) -> tuple[Target, dict[str, str]] | None:
         """The target of a path and the values of its braces, or None."""

@@ -134,3 +134,17 @@ def test_what_a_type_cannot_say_is_checked() -> None:
         read_fields(Checked, {"pair": "3", "other": "x"})
     said = {name: str(messages[0]) for name, messages in caught.value.fields.items()}
     assert said == {"pair": "“3” cannot be taken. Even.", "other": "Enter a whole number."}
+
+
+class Nested(msgspec.Struct):
+    queries: list[dict[str, int]] | None = None
+    details: dict[str, int] = {}
+
+
+def test_a_form_holds_lists_and_objects_as_json() -> None:
+    read = read_fields(Nested, {"queries": '[{"a": 1}]', "details": '{"b": 2}'})
+    assert (read.queries, read.details) == ([{"a": 1}], {"b": 2})
+    for text in ("[", "x", "{}", '["a"]', "[" * 60 + "]" * 60, "[" * 5000):
+        with pytest.raises(Invalid) as refused:
+            read_fields(Nested, {"queries": text})
+        assert [str(message) for message in refused.value.fields["queries"]] == ["Send a list."]

@@ -1,0 +1,175 @@
+"""Acts on an asset as a whole: for everybody concerned, what the rules make of it. Nothing is read or written here."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+
+import msgspec
+
+from fieldgate.assets.sharing.shared import Person, Shared
+from fieldgate.http.errors import Invalid
+from fieldgate.http.language import Message
+from fieldgate.permissions import rules
+from fieldgate.permissions.rules import Effect, Filter, Filters, Outcome, Refused, Standing
+
+MOST_TOLD = 100  # mistakes of one request; whoever has more reads the first
+
+
+class Act(Enum):
+    """What was done, as the history calls it."""
+
+    ASSIGN = "assign"
+    REMOVE = "remove"
+    REMOVE_ALL = "remove_all"
+    REPLACE = "replace"
+    CLONE = "clone"
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """A permission for somebody. `where` is its place in the request, as the names of wrong fields begin."""
+
+    user: Person
+    permission: str
+    filters: Filters | None = None
+    where: str = ""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What an act does to one user's standing on one asset."""
+
+    shared: Shared
+    user: Person
+    before: Standing
+    after: Standing
+    effects: tuple[Effect, ...]
+
+
+class Mistakes:
+    """Everything wrong with a request, told at once."""
+
+    def __init__(self) -> None:
+        self._fields: dict[str, list[Message]] = {}
+        self._said: set[tuple[str, str]] = set()
+
+    def note(self, field: str, message: Message) -> None:
+        said = field, str(message)
+        if said not in self._said and len(self._said) < MOST_TOLD:
+            self._said.add(said)
+            self._fields.setdefault(field, []).append(message)
+
+    def note_all(self, invalid: Invalid, where: str = "") -> None:
+        for field, messages in invalid.fields.items():
+            for message in messages:
+                self.note(where + field, message)
+
+    def all(self) -> list[tuple[str, Message]]:
+        return [(field, message) for field, messages in self._fields.items() for message in messages]
+
+    def refuse(self) -> None:
+        """Raise `Invalid` if there is any."""
+        if self._fields:
+            raise Invalid(self._fields)
+
+
+def assigned(shared: Shared, wishes: Iterable[Wish], mistakes: Mistakes) -> list[Change]:
+    """Everybody gets what is wished, beside what he has."""
+
+    def assign(standing: Standing, permissions: Sequence[str], filters: Filters | None) -> Outcome:
+        return rules.assign(standing, permissions, shared.asset_type, filters)
+
+    return _changes(shared, _by_user(wishes), assign, mistakes)
+
+
+def removed(shared: Shared, wishes: Iterable[Wish], mistakes: Mistakes) -> list[Change]:
+    """Everybody loses what is wished, with what cannot be without it."""
+
+    def remove(standing: Standing, permissions: Sequence[str], _: Filters | None) -> Outcome:
+        return rules.remove(standing, permissions, shared.asset_type)
+
+    return _changes(shared, _by_user(wishes), remove, mistakes)
+
+
+def replaced(shared: Shared, wishes: Iterable[Wish], mistakes: Mistakes) -> list[Change]:
+    """Everybody holds what is wished and nothing else: also who is not in the list. Who is disabled is left alone."""
+
+    def replace(standing: Standing, permissions: Sequence[str], filters: Filters | None) -> Outcome:
+        return rules.replace(standing, permissions, shared.asset_type, filters)
+
+    wanted = _by_user(wishes)
+    for person in shared.holders():
+        if person.is_active:
+            wanted.setdefault(person, [])
+    return _changes(shared, wanted, replace, mistakes)
+
+
+def cleared(shared: Shared, user: Person) -> list[Change]:
+    """Somebody loses all he holds."""
+    before = shared.place.standing(user.id)
+    outcome = rules.remove_all(before, shared.asset_type)
+    return [Change(shared, user, before, outcome.standing, outcome.effects)]
+
+
+def as_on(source: Shared, target: Shared) -> list[Wish]:
+    """What makes the target shared as the source is: its owner is one of those it is shared with."""
+    return [
+        Wish(shown.user, shown.permission, shown.filters)
+        for shown in source.shown()
+        if shown.user.id != target.place.owner_id
+    ]
+
+
+_Apply = Callable[[Standing, Sequence[str], Filters | None], Outcome]
+
+
+def _by_user(wishes: Iterable[Wish]) -> dict[Person, list[Wish]]:
+    found: dict[Person, list[Wish]] = {}
+    for wish in wishes:
+        found.setdefault(wish.user, []).append(wish)
+    return found
+
+
+def _changes(
+    shared: Shared, wanted: Mapping[Person, Sequence[Wish]], apply: _Apply, mistakes: Mistakes
+) -> list[Change]:
+    changes = []
+    seen: dict[object, Outcome] = {}  # of a thousand users most are alike
+    for user, wishes in wanted.items():
+        before = shared.place.standing(user.id)
+        permissions, filters = tuple(wish.permission for wish in wishes), _together(wishes)
+        alike = None if filters or before.filters else (_without_filters(before), permissions)
+        try:
+            outcome = seen.get(alike) or apply(before, permissions, filters)
+        except Refused as refused:
+            where, reason = _at_fault(before, wishes, apply, refused)
+            mistakes.note(where + reason.field, reason.message)
+            continue
+        if alike is not None:
+            seen[alike] = outcome
+        changes.append(Change(shared, user, before, outcome.standing, outcome.effects))
+    return changes
+
+
+def _without_filters(standing: Standing) -> tuple[object, ...]:
+    return tuple(getattr(standing, name) for name in Standing.__struct_fields__ if name != "filters")
+
+
+def _together(wishes: Iterable[Wish]) -> Filters | None:
+    """The filters of several wishes for one user: any of them lets a submission through."""
+    found = [wish.filters for wish in wishes if wish.filters is not None]
+    if len(found) < 2:
+        return found[0] if found else None
+    joined: dict[str, tuple[Filter, ...]] = {}
+    for filters in found:
+        for codename, given in filters.items():
+            there = joined.get(codename, ())
+            joined[codename] = (*there, *(each for each in given if each not in there))
+    return joined
+
+
+def _at_fault(before: Standing, wishes: Sequence[Wish], apply: _Apply, refused: Refused) -> tuple[str, Refused]:
+    """Which wish it is that cannot be, and why: the first that cannot be alone, else the last of those together."""
+    for wish in wishes:
+        try:
+            apply(before, [wish.permission], wish.filters)
+        except Refused as alone:
+            return wish.where, alone
+    return wishes[-1].where, refused

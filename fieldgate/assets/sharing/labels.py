@@ -1,0 +1,62 @@
+"""What each permission on an asset is called, with the asset's own word in it, in every language."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from fieldgate.http.language import Language, Message
+from fieldgate.permissions.rules import PARTIAL
+
+Label = str | Mapping[str, str]
+
+# A whole sentence for each type: in other languages the word for the asset changes the words around it.
+_ON_ASSETS: Mapping[str, Mapping[str, Message]] = {
+    "view_asset": {
+        "survey": Message("View form"),
+        "template": Message("View template"),
+        "block": Message("View block"),
+        "question": Message("View question"),
+        "empty": Message("View empty asset"),
+        "collection": Message("View collection"),
+    },
+    "change_asset": {
+        "survey": Message("Edit form"),
+        "template": Message("Edit template"),
+        "block": Message("Edit block"),
+        "question": Message("Edit question"),
+        "empty": Message("Edit empty asset"),
+        "collection": Message("Edit collection"),
+    },
+    "manage_asset": {
+        "survey": Message("Manage project"),
+        "template": Message("Manage template"),
+        "block": Message("Manage block"),
+        "question": Message("Manage question"),
+        "empty": Message("Manage empty asset"),
+        "collection": Message("Manage collection"),
+    },
+    "discover_asset": {"collection": Message("Discover collection")},
+}
+_ON_SUBMISSIONS: Mapping[str, Message] = {
+    "add_submissions": Message("Add submissions"),
+    "view_submissions": Message("View submissions"),
+    "change_submissions": Message("Edit submissions"),
+    "delete_submissions": Message("Delete submissions"),
+    "validate_submissions": Message("Validate submissions"),
+}
+_PARTIAL: Mapping[str, Message] = {
+    "default": Message("Act on submissions only from specific users"),
+    "view_submissions": Message("View submissions only from specific users"),
+    "change_submissions": Message("Edit submissions only from specific users"),
+    "delete_submissions": Message("Delete submissions only from specific users"),
+    "validate_submissions": Message("Validate submissions only from specific users"),
+}
+
+
+@cache
+def label(permission: str, asset_type: str, language: Language) -> Label:
+    """A sentence; for what is given for some submissions only, one for each thing that can be done with them."""
+    if permission == PARTIAL:
+        return {key: language.say(message) for key, message in _PARTIAL.items()}
+    if permission in _ON_SUBMISSIONS:
+        return language.say(_ON_SUBMISSIONS[permission])
+    return language.say(_ON_ASSETS[permission][asset_type])

@@ -1,0 +1,164 @@
+"""`/api/v2/permission-assignments/`: the same permissions for many users on many assets, all at once or not at all."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from fieldgate.accounts.store import username_key
+from fieldgate.assets.sharing import changing
+from fieldgate.assets.sharing.access import no_asset
+from fieldgate.assets.sharing.changing import Act, Change, Mistakes, Wish
+from fieldgate.assets.sharing.naming import Misnamed, read_name, shown
+from fieldgate.assets.sharing.records import ChangeRecord, DryRun, ManyAdded, ManyRemoved
+from fieldgate.assets.sharing.routes import CHANGE_EXAMPLE, LARGEST_LIST, OWNERS, TAG
+from fieldgate.assets.sharing.shared import Person, Shared
+from fieldgate.assets.sharing.showing import change_record
+from fieldgate.assets.sharing.store import Session, SharingStore
+from fieldgate.assets.sharing.wanted import no_user, read_partials, read_permission, read_user
+from fieldgate.http.credentials import User
+from fieldgate.http.errors import BadRequest, Conflict, Forbidden, NotFound
+from fieldgate.http.language import Language, Message
+from fieldgate.http.operations import Shape, operation
+from fieldgate.permissions.rules import Filters
+
+PATH = "/api/v2/permission-assignments/"
+MOST_PAIRS = 20_000  # of an asset and a user
+
+
+@operation(
+    "POST",
+    PATH + "add/",
+    Shape.RECORD,
+    of=ChangeRecord,
+    title=Message("Assign to many, on many assets"),
+    about=Message(
+        "Gives every user every permission on every asset, beside what they have: all of it, or nothing where one "
+        "cannot be given. The caller must manage all of the assets."
+    ),
+    tag=TAG,
+    most_bytes=LARGEST_LIST,
+    example={**CHANGE_EXAMPLE, "dry_run": False},
+    refusals=(403, 404, 413, 415),
+)
+async def many_added(
+    user: User, body: ManyAdded, filters: DryRun, language: Language, store: SharingStore
+) -> ChangeRecord:
+    return await _change(user, body, body.partial_permissions, filters, language, store, Act.ASSIGN, changing.assigned)
+
+
+@operation(
+    "POST",
+    PATH + "remove/",
+    Shape.RECORD,
+    of=ChangeRecord,
+    title=Message("Remove from many, on many assets"),
+    about=Message(
+        "Takes every permission from every user on every asset, with what cannot be without it: all of it, or nothing. "
+        "The caller must manage all of the assets."
+    ),
+    tag=TAG,
+    most_bytes=LARGEST_LIST,
+    example={**CHANGE_EXAMPLE, "dry_run": False},
+    refusals=(403, 404, 409, 413, 415),
+)
+async def many_removed(
+    user: User, body: ManyRemoved, filters: DryRun, language: Language, store: SharingStore
+) -> ChangeRecord:
+    return await _change(user, body, None, filters, language, store, Act.REMOVE, changing.removed)
+
+
+async def _change(
+    user: User,
+    body: ManyRemoved,
+    partials: Sequence[object] | None,
+    filters: DryRun,
+    language: Language,
+    store: SharingStore,
+    act: Act,
+    apply: Callable[[Shared, Iterable[Wish], Mistakes], list[Change]],
+) -> ChangeRecord:
+    uids = list(dict.fromkeys(map(_uid, body.assets)))
+    if len(uids) * len(set(body.users)) > MOST_PAIRS:
+        said = Message("These are too many pairs of an asset and a user; at most {most} are taken.", most=MOST_PAIRS)
+        raise BadRequest(said)
+    async with store.session(uids, is_reading=filters.dry_run) as session:
+        people = await session.people(_names(body.users))
+        every = await _managed(session, user, uids, [person.id for person in people.values()])
+        permissions, given = _permissions(body, partials, is_removal=act is Act.REMOVE)
+        wanted = [
+            Wish(person, permission, given) for person in _active(body.users, people) for permission in permissions
+        ]
+        owners = {shared.place.owner_id for shared in every}
+        if act is Act.REMOVE and any(wish.user.id in owners for wish in wanted):
+            raise Conflict(OWNERS)
+        mistakes = Mistakes()
+        changes = [each for shared in every for each in _applied(shared, wanted, mistakes, apply)]
+        mistakes.refuse()
+        if not filters.dry_run:
+            await session.write(act, user, changes)
+    return change_record(changes, language, is_dry_run=filters.dry_run)
+
+
+async def _managed(session: Session, user: User, uids: Sequence[str], of_users: Sequence[int]) -> list[Shared]:
+    """The assets, if the caller manages all of them; else which of them he does not."""
+    found = {shared.uid: shared for shared in await session.all_shared(uids, [user.id, *of_users])}
+    for uid in uids:
+        if uid not in found:
+            raise no_asset(uid)
+        if "manage_asset" not in found[uid].to(user).allowed:
+            raise Forbidden(Message("You do not manage the asset {uid}.", uid=uid))
+    return [found[uid] for uid in uids]
+
+
+def _uid(text: str) -> str:
+    try:
+        return read_name("assets", text)
+    except Misnamed as misnamed:
+        raise NotFound(misnamed.message) from None
+
+
+def _names(texts: Iterable[str]) -> list[str]:
+    """The usernames, as far as they are any."""
+    mistakes = Mistakes()
+    return [name for text in texts if (name := read_user(text, "users", mistakes)) is not None]
+
+
+def _active(texts: Iterable[str], people: dict[str, Person]) -> list[Person]:
+    """The users, each once; refused where one is nobody, or disabled."""
+    mistakes = Mistakes()
+    found: dict[Person, None] = {}
+    for text in texts:
+        name = read_user(text, "users", mistakes)
+        person = None if name is None else people.get(username_key(name))
+        if person is not None and person.is_active:
+            found[person] = None
+        elif name is not None:
+            mistakes.note("users", no_user(shown(name)))
+    mistakes.refuse()
+    return list(found)
+
+
+def _permissions(
+    body: ManyRemoved, partials: Sequence[object] | None, *, is_removal: bool
+) -> tuple[list[str], Filters | None]:
+    mistakes = Mistakes()
+    codenames = [read_permission(text, "permissions", mistakes) for text in body.permissions]
+    given = None if is_removal else read_partials(codenames, partials, "partial_permissions", mistakes)
+    mistakes.refuse()
+    return [codename for codename in dict.fromkeys(codenames) if codename is not None], given
+
+
+def _applied(
+    shared: Shared,
+    wanted: Iterable[Wish],
+    mistakes: Mistakes,
+    apply: Callable[[Shared, Iterable[Wish], Mistakes], list[Change]],
+) -> list[Change]:
+    """What becomes of the wishes on one asset; a mistake tells on which."""
+    own = Mistakes()
+    changes = apply(shared, wanted, own)
+    for field, message in own.all():
+        told = Message("{message} (asset {uid})", message=message, uid=shared.uid)
+        mistakes.note({"user": "users", "permission": "permissions"}.get(field, field), told)
+    return changes
+
+
+OPERATIONS = (many_added, many_removed)

@@ -1,0 +1,112 @@
+"""Assignments, the effects of acts and their history, as records in the caller's language."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
+from typing import Any
+
+from msgspec import UNSET
+from sqlalchemy import Row
+
+from fieldgate.assets.sharing.changing import Change
+from fieldgate.assets.sharing.labels import label
+from fieldgate.assets.sharing.naming import ROOT, user_path
+from fieldgate.assets.sharing.records import (
+    AssignmentRecord,
+    ChangeRecord,
+    EffectRecord,
+    HistoryRecord,
+    PartialRecord,
+    ResultRecord,
+)
+from fieldgate.assets.sharing.shared import Shared, Shown
+from fieldgate.http.language import Language
+from fieldgate.http.links import Link
+from fieldgate.permissions import rules
+from fieldgate.permissions.catalogue import path_of as permission_path
+from fieldgate.permissions.rules import PARTIAL, PARTIALLY, Effect, Filters, What, Why
+
+MOST_TOLD = 10_000  # effects of one request
+
+
+def asset_path(uid: str) -> str:
+    return f"{ROOT}assets/{uid}/"
+
+
+def assignment_path(uid: str, assignment: str) -> str:
+    return f"{asset_path(uid)}permission-assignments/{assignment}/"
+
+
+def assignment_records(shared: Shared, every: Iterable[Shown], language: Language) -> list[AssignmentRecord]:
+    return [assignment_record(shared, shown, language) for shown in every]
+
+
+def assignment_record(shared: Shared, shown: Shown, language: Language) -> AssignmentRecord:
+    partials = _partials(shown.filters or {}) if shown.permission == PARTIAL else UNSET
+    said = label(shown.permission, shared.asset_type, language)
+    return AssignmentRecord(
+        url=Link(assignment_path(shared.uid, shown.uid)),
+        user=Link(user_path(shown.user.username)),
+        permission=Link(permission_path(shown.permission)),
+        partial_permissions=partials,
+        label=said if isinstance(said, str) else dict(said),
+    )
+
+
+def _partials(filters: Filters) -> list[PartialRecord]:
+    return [
+        PartialRecord(Link(permission_path(codename)), [dict(each) for each in filters[codename]])
+        for codename in PARTIALLY
+        if codename in filters
+    ]
+
+
+def change_record(changes: Sequence[Change], language: Language, *, is_dry_run: bool) -> ChangeRecord:
+    """What an act does, or would do."""
+    effects = chain.from_iterable(((change, effect) for effect in change.effects) for change in changes)
+    return ChangeRecord(
+        dry_run=is_dry_run,
+        counts=dict(Counter(effect.what.value for change in changes for effect in change.effects)),
+        effects=[_effect_record(change, effect, language) for change, effect in islice(effects, MOST_TOLD)],
+        result=[_result_record(change) for change in changes[:MOST_TOLD]],
+    )
+
+
+def _effect_record(change: Change, effect: Effect, language: Language) -> EffectRecord:
+    return EffectRecord(
+        asset=Link(asset_path(change.shared.uid)),
+        user=Link(user_path(change.user.username)),
+        permission=Link(permission_path(effect.permission)),
+        effect=effect.what,
+        reason=effect.why,
+        because=_because(effect.because),
+        message=language.say(effect.told()),
+    )
+
+
+def _result_record(change: Change) -> ResultRecord:
+    held = sorted(rules.held(change.after, change.shared.asset_type))
+    return ResultRecord(
+        asset=Link(asset_path(change.shared.uid)),
+        user=Link(user_path(change.user.username)),
+        permissions=[Link(permission_path(permission)) for permission in held],
+    )
+
+
+def history_record(row: Row[Any], language: Language) -> HistoryRecord:
+    effect = Effect(row.permission, What(row.what), Why(row.why), row.because)
+    return HistoryRecord(
+        date=row.made_at,
+        by=Link(user_path(row.maker)),
+        act=row.act,
+        user=Link(user_path(row.holder)),
+        permission=Link(permission_path(row.permission)),
+        effect=effect.what,
+        reason=effect.why,
+        because=_because(row.because),
+        message=language.say(effect.told()),
+    )
+
+
+def _because(codename: str) -> Link | None:
+    return Link(permission_path(codename)) if codename else None

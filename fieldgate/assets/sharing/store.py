@@ -1,0 +1,264 @@
+"""All SQL about assignments and their history.
+
+async with store.session([uid]) as session:  # nobody else changes how the asset is shared before it ends
+    shared = await session.shared(uid)
+    await session.write(Act.ASSIGN, caller, changes)
+"""
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row, bindparam, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fieldgate.accounts.store import username_key
+from fieldgate.accounts.tables import THE_PUBLIC, users
+from fieldgate.assets.sharing.access import no_asset
+from fieldgate.assets.sharing.changing import Act, Change
+from fieldgate.assets.sharing.shared import Held, Person, Shared, owners_uid
+from fieldgate.assets.sharing.standings import Place
+from fieldgate.assets.store import TOPIC
+from fieldgate.assets.tables import assets, assignment_history, assignments
+from fieldgate.db import Changes, Database, Instant, insert_rows, new_uid, now, one_of
+from fieldgate.http.credentials import User
+from fieldgate.http.pagination import Page
+from fieldgate.permissions import rules
+from fieldgate.permissions.rules import PARTIAL, Filters
+
+Rows = dict[int, list[Held]]
+
+
+class SharingStore:
+    def __init__(self, database: Database, changes: Changes) -> None:
+        self._database = database
+        self._changes = changes
+
+    @asynccontextmanager
+    async def session(self, uids: Collection[str], *, is_reading: bool = False) -> AsyncIterator["Session"]:
+        """One state of some assets; unless it only reads, nobody else changes them before it ends."""
+        opened = self._database.reading() if is_reading else self._database.transaction()
+        async with opened as connection:
+            if not (is_reading or self._database.is_sqlite):  # which has one writer at a time as it is
+                await self._lock(connection, uids)
+            yield Session(self._database, self._changes, connection)
+
+    async def _lock(self, connection: AsyncConnection, uids: Collection[str]) -> None:
+        """Collections first, then what may be in them, each in order: or two who wait for each other wait for ever."""
+        named = select(assets.c.id, assets.c.parent_id, assets.c.asset_type)
+        found = (await connection.execute(named.where(one_of(self._database, assets.c.uid, uids)))).all()
+        collections = {row.parent_id for row in found if row.parent_id is not None}
+        collections |= {row.id for row in found if row.asset_type == "collection"}
+        for numbers in (collections, {row.id for row in found} - collections):
+            those = select(assets.c.id).where(one_of(self._database, assets.c.id, numbers)).order_by(assets.c.id)
+            await connection.execute(those.with_for_update())
+
+    async def history(self, asset_id: int, page: Page) -> tuple[int, Sequence[Row[Any]]]:
+        """The newest first."""
+        makers, holders = users.alias(), users.alias()
+        of_asset = assignment_history.c.asset_id == asset_id
+        query = (
+            select(assignment_history, makers.c.username.label("maker"), holders.c.username.label("holder"))
+            .join_from(assignment_history, makers, makers.c.id == assignment_history.c.made_by)
+            .join(holders, holders.c.id == assignment_history.c.user_id)
+            .where(of_asset)
+            .order_by(assignment_history.c.id.desc())
+        )
+        counted = select(func.count()).select_from(assignment_history).where(of_asset)
+        async with self._database.reading() as connection:
+            count = int((await connection.execute(counted)).scalar_one())
+            return count, (await connection.execute(query.limit(page.limit).offset(page.offset))).all()
+
+
+class Session:
+    """What is read and written of how assets are shared, in one transaction."""
+
+    def __init__(self, database: Database, changes: Changes, connection: AsyncConnection) -> None:
+        self._database = database
+        self._changes = changes
+        self._connection = connection
+
+    async def people(self, names: Iterable[str]) -> dict[str, Person]:
+        """Users, whether disabled or not, by the form in which their names are compared."""
+        keys = {username_key(name) for name in names}
+        named = select(users.c.id, users.c.username, users.c.username_key, users.c.disabled_at)
+        rows = await self._connection.execute(named.where(one_of(self._database, users.c.username_key, keys)))
+        return {row.username_key: Person(row.id, row.username, row.disabled_at is None) for row in rows}
+
+    async def shared(self, uid: str, of_users: Collection[int] | None = None) -> Shared:
+        """An asset with the assignments on it, all of them or those of these users and the public; 404 without it."""
+        found = await self.all_shared([uid], of_users)
+        if not found:
+            raise no_asset(uid)
+        return found[0]
+
+    async def all_shared(self, uids: Collection[str], of_users: Collection[int] | None = None) -> list[Shared]:
+        """The same for several assets, in the order of their making; what is not there is left out."""
+        found = await self._assets(uids)
+        numbers = {row.id for row in found} | {row.parent_id for row in found if row.parent_id is not None}
+        rows, people = await self._rows(numbers, of_users)
+        owners = {row.owner_id for row in found} | {row.collection_owner_id for row in found}
+        people |= await self._people(owners - people.keys() - {None})
+        return [_shared(row, rows, people) for row in found]
+
+    async def holder(self, uid: str, assignment: str) -> int | None:
+        """The number of the user whose assignment on an asset, or on its collection, has this uid."""
+        found = await self._assets([uid])
+        for row in found:
+            numbers = [row.id] if row.parent_id is None else [row.id, row.parent_id]
+            named = assignments.c.uid == assignment, assignments.c.asset_id.in_(numbers)
+            number = (await self._connection.execute(select(assignments.c.user_id).where(*named))).scalar_one_or_none()
+            if number is not None:
+                return int(number)
+            if assignment in {owners_uid(uid, each) for each in rules.owners(row.asset_type)}:
+                return int(row.owner_id)
+            if row.collection_uid and assignment in {
+                owners_uid(row.collection_uid, each) for each in rules.owners("collection")
+            }:
+                return int(row.collection_owner_id)
+        return None
+
+    async def _assets(self, uids: Collection[str]) -> Sequence[Row[Any]]:
+        above = assets.alias()
+        columns = (assets.c.id, assets.c.uid, assets.c.asset_type, assets.c.owner_id, assets.c.parent_id)
+        query = (
+            select(*columns, above.c.uid.label("collection_uid"), above.c.owner_id.label("collection_owner_id"))
+            .outerjoin_from(assets, above, above.c.id == assets.c.parent_id)
+            .where(one_of(self._database, assets.c.uid, uids))
+            .order_by(assets.c.id)
+        )
+        found: Sequence[Row[Any]] = (await self._connection.execute(query)).all()  # type: ignore[assignment]
+        return found
+
+    async def _rows(
+        self, numbers: Collection[int], of_users: Collection[int] | None
+    ) -> tuple[dict[int, Rows], dict[int, Person]]:
+        """Assignments by asset and user, and who those users are."""
+        query = (
+            select(
+                assignments.c.id,
+                assignments.c.uid,
+                assignments.c.asset_id,
+                assignments.c.user_id,
+                assignments.c.permission,
+                assignments.c.is_denied,
+                assignments.c.filters,
+                users.c.username,
+                users.c.disabled_at,
+            )
+            .join_from(assignments, users, users.c.id == assignments.c.user_id)
+            .where(one_of(self._database, assignments.c.asset_id, numbers))
+            .order_by(assignments.c.id)
+        )
+        if of_users is not None:
+            query = query.where(one_of(self._database, assignments.c.user_id, {*of_users, THE_PUBLIC}))
+        rows: dict[int, Rows] = defaultdict(lambda: defaultdict(list))
+        people: dict[int, Person] = {}
+        for (
+            number,
+            uid,
+            asset_id,
+            user_id,
+            permission,
+            is_denied,
+            filters,
+            username,
+            disabled_at,
+        ) in await self._connection.execute(query):
+            if user_id not in people:
+                people[user_id] = Person(user_id, username, disabled_at is None)
+            held = Held(permission, is_denied, _read_filters(filters), id=number, uid=uid)
+            rows[asset_id][user_id].append(held)
+        return rows, people
+
+    async def _people(self, numbers: Collection[int | None]) -> dict[int, Person]:
+        query = select(users.c.id, users.c.username, users.c.disabled_at)
+        found = await self._connection.execute(query.where(one_of(self._database, users.c.id, numbers)))
+        return {row.id: Person(row.id, row.username, row.disabled_at is None) for row in found}
+
+    async def write(self, act: Act, by: User, changes: Iterable[Change]) -> None:
+        """Make the rows those of the standings afterwards; rows that stay keep their uid. Every effect is noted."""
+        changes = [change for change in changes if change.effects]
+        if not changes:
+            return
+        moment = Instant.pack(now())
+        gone = [number for change in changes for number in _gone(change)]
+        if gone:
+            await self._connection.execute(assignments.delete().where(one_of(self._database, assignments.c.id, gone)))
+        await insert_rows(self._connection, assignments, [row for each in changes for row in _new(each, moment)])
+        if filtered := [row for change in changes for row in _filtered(change)]:
+            those = assignments.update().where(assignments.c.id == bindparam("number"))
+            await self._connection.execute(those.values(filters=bindparam("given")), filtered)
+        noted = [row for change in changes for row in _noted(change, act, by.id, moment)]
+        await insert_rows(self._connection, assignment_history, noted)
+        await self._changes.bump(self._connection, TOPIC)
+
+
+def _shared(row: Row[Any], rows: dict[int, Rows], people: dict[int, Person]) -> Shared:
+    return Shared(
+        id=row.id,
+        uid=row.uid,
+        place=Place(
+            asset_type=row.asset_type,
+            owner_id=row.owner_id,
+            here=rows.get(row.id, {}),
+            collection_owner_id=row.collection_owner_id,
+            above=rows.get(row.parent_id, {}),
+        ),
+        collection_uid=row.collection_uid,
+        people=people,
+    )
+
+
+def _read_filters(stored: dict[str, list[dict[str, Any]]] | None) -> Filters | None:
+    return None if stored is None else {codename: tuple(given) for codename, given in stored.items()}
+
+
+def _gone(change: Change) -> Iterable[int]:
+    before, after = change.before, change.after
+    gone = (before.granted - after.granted) | (before.denied - after.denied)
+    for row in change.shared.place.here.get(change.user.id, ()):
+        if isinstance(row, Held) and row.permission in gone:
+            yield row.id
+
+
+def _new(change: Change, moment: int) -> Iterable[dict[str, object]]:
+    before, after = change.before, change.after
+    granted = [(permission, False) for permission in sorted(after.granted - before.granted)]
+    denied = [(permission, True) for permission in sorted(after.denied - before.denied)]
+    filters = msgspec.json.encode(after.filters).decode()
+    for permission, is_denied in (*granted, *denied):
+        yield {
+            "uid": new_uid("p"),
+            "asset_id": change.shared.id,
+            "user_id": change.user.id,
+            "permission": permission,
+            "is_denied": is_denied,
+            "filters": filters if permission == PARTIAL and not is_denied else None,
+            "created_at": moment,
+        }
+
+
+def _filtered(change: Change) -> Iterable[dict[str, object]]:
+    if change.before.filters == change.after.filters or PARTIAL not in change.before.granted & change.after.granted:
+        return
+    for row in change.shared.place.here[change.user.id]:
+        if isinstance(row, Held) and row.permission == PARTIAL:
+            yield {"number": row.id, "given": change.after.filters}
+
+
+def _noted(change: Change, act: Act, by: int, moment: int) -> Iterable[dict[str, object]]:
+    for effect in change.effects:
+        yield {
+            "asset_id": change.shared.id,
+            "made_at": moment,
+            "made_by": by,
+            "act": act.value,
+            "user_id": change.user.id,
+            "permission": effect.permission,
+            "what": effect.what.value,
+            "why": effect.why.value,
+            "because": effect.because,
+        }

@@ -1,0 +1,99 @@
+"""The assignments of an asset as a CSV table, out and in. The owner's are not in it: they are not assigned.
+
+user,permission,filters
+amina,view_asset,
+amina,partial_submissions,"{""view_submissions"":[{""_submitted_by"":""amina""}]}"
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from fieldgate.assets.sharing.changing import Mistakes
+from fieldgate.assets.sharing.shared import Shown
+from fieldgate.assets.sharing.wanted import MOST_ITEMS, Named, read_partials, read_permission, read_user, too_many
+from fieldgate.http.bodies import decoded
+from fieldgate.http.errors import BadRequest, Invalid
+from fieldgate.http.language import Message
+from fieldgate.http.tabular import as_written, csv_lines
+from fieldgate.permissions.rules import PARTIAL
+
+COLUMNS = ("user", "permission", "filters")
+SEPARATORS = (",", ";", "\t")
+LARGEST = 2 * 1024 * 1024  # bytes
+
+
+def write_table(every: Iterable[Shown]) -> bytes:
+    """What is shown, each permission of a user once."""
+    lines: dict[tuple[str, str], str] = {}
+    for shown in every:
+        filters = "" if shown.filters is None else msgspec.json.encode(shown.filters).decode()
+        lines.setdefault((shown.user.username, shown.permission), filters)
+    return csv_lines([COLUMNS, *((*key, filters) for key, filters in lines.items())])
+
+
+def read_table(data: bytes, field: str, mistakes: Mistakes, *, with_filters: bool = True) -> list[Named]:
+    """What a table wants; every line that cannot be taken is named, with its column. `field` is where it was sent."""
+    lines = _lines(data, field)
+    header = [cell.strip().lower() for cell in next(lines, (0, []))[1]]
+    if "user" not in header or "permission" not in header:
+        said = Message("The first line must name the columns: {columns}.", columns=", ".join(COLUMNS))
+        raise Invalid({field: [said]})
+    found = []
+    for place, (number, cells) in enumerate(lines):
+        if place >= MOST_ITEMS:
+            raise Invalid({field: [too_many(MOST_ITEMS)]})
+        by_column = dict(zip(header, map(as_written, cells), strict=False))
+        if not any(cell.strip() for cell in cells):
+            continue
+        if named := _named(by_column, f"line {number}.", mistakes, with_filters):
+            found.append(named)
+    return found
+
+
+def _lines(data: bytes, field: str) -> Iterator[tuple[int, Sequence[str]]]:
+    """The lines with their numbers, as an editor counts them."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Invalid({field: [Message("The table must be UTF-8 text.")]}) from None
+    first = text.partition("\n")[0]
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(SEPARATORS, key=first.count))
+    before = 0
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error:
+            said = Message("Line {number} cannot be read as CSV.", number=before + 1)
+            raise Invalid({field: [said]}) from None
+        if cells is None:
+            return
+        yield before + 1, cells
+        before = reader.line_num
+
+
+def _named(cells: dict[str, str], where: str, mistakes: Mistakes, with_filters: bool) -> Named | None:
+    user = read_user(cells.get("user", ""), where + "user", mistakes)
+    permission = read_permission(cells.get("permission", ""), where + "permission", mistakes)
+    column = where + "filters"
+    filters = None
+    if with_filters and (permission == PARTIAL or cells.get("filters", "").strip()):
+        partials = _partials(cells.get("filters", ""), column, mistakes)
+        if partials is None:
+            return None
+        filters = read_partials([permission], partials, column, mistakes)
+    return None if user is None or permission is None else Named(user, permission, filters, where)
+
+
+def _partials(cell: str, column: str, mistakes: Mistakes) -> list[dict[str, object]] | None:
+    """The cell of filters, an object by permission, as a body has them."""
+    try:
+        by_permission = decoded(cell) if cell.strip() else {}
+    except BadRequest:
+        by_permission = None
+    if not isinstance(by_permission, dict):
+        mistakes.note(column, Message("Enter a JSON object: for each permission, a list of queries."))
+        return None
+    return [{"url": codename, "filters": given} for codename, given in by_permission.items()]

@@ -1,0 +1,155 @@
+"""What a request wants assigned, read from what was sent; everything wrong is told at once.
+
+Of a list the names of wrong fields begin with the place in it: `{"0.user": ["…"]}`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeGuard
+
+import msgspec
+
+from fieldgate.accounts.store import username_key
+from fieldgate.assets.sharing.changing import Mistakes, Wish
+from fieldgate.assets.sharing.naming import Kind, Misnamed, read_name, shown
+from fieldgate.assets.sharing.records import AssignmentBody
+from fieldgate.assets.sharing.shared import Person
+from fieldgate.http.errors import BadRequest, Invalid
+from fieldgate.http.fields import NO_NULLS, read_fields
+from fieldgate.http.language import Message
+from fieldgate.permissions.catalogue import BY_CODENAME
+from fieldgate.permissions.rules import PARTIAL, PARTIALLY, Filter, Filters
+
+MOST_ITEMS = 20_000  # of a list
+
+_NEEDS_PARTIALS = Message("This field is needed with the permission partial_submissions.")
+_ONLY_PARTIALS = Message("This field goes with the permission partial_submissions only.")
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A permission for somebody who is known by name so far."""
+
+    user: str
+    permission: str
+    filters: Filters | None = None
+    where: str = ""
+
+
+def read_list(items: Sequence[Any], mistakes: Mistakes) -> list[Named]:
+    """What a JSON array of assignments wants."""
+    if len(items) > MOST_ITEMS:
+        raise BadRequest(too_many(MOST_ITEMS))
+    found = []
+    for place, item in enumerate(items):
+        where = f"{place}."
+        if not isinstance(item, dict):
+            mistakes.note(str(place), Message("Send an object."))
+            continue
+        try:
+            fields = read_fields(AssignmentBody, item)
+        except Invalid as invalid:
+            mistakes.note_all(invalid, where)
+            continue
+        named = read_assignment(fields, mistakes, where)
+        if named is not None:
+            found.append(named)
+    return found
+
+
+def read_assignment(fields: AssignmentBody, mistakes: Mistakes, where: str = "") -> Named | None:
+    """One assignment; None where something is wrong with it."""
+    username = read_user(fields.user, where + "user", mistakes)
+    codename = read_permission(fields.permission, where + "permission", mistakes)
+    filters = read_partials([codename], fields.partial_permissions, where + "partial_permissions", mistakes)
+    return None if username is None or codename is None else Named(username, codename, filters, where)
+
+
+def read_user(text: str, field: str, mistakes: Mistakes) -> str | None:
+    return _name("users", text, field, mistakes)
+
+
+def read_permission(text: str, field: str, mistakes: Mistakes) -> str | None:
+    codename = _name("permissions", text, field, mistakes)
+    if codename is not None and codename not in BY_CODENAME:
+        mistakes.note(field, Message("There is no permission {codename}.", codename=shown(codename)))
+        return None
+    return codename
+
+
+def read_partials(
+    codenames: Sequence[str | None], given: Sequence[Any] | None, field: str, mistakes: Mistakes
+) -> Filters | None:
+    """The filters that go with partial_submissions, by permission; None where it is not among the permissions."""
+    if PARTIAL not in codenames:
+        if given and None not in codenames:
+            mistakes.note(field, _ONLY_PARTIALS)
+        return None
+    if not given:
+        mistakes.note(field, _NEEDS_PARTIALS)
+        return None
+    found: dict[str, tuple[Filter, ...]] = {}
+    for place, entry in enumerate(given):
+        named = entry if isinstance(entry, dict) else {}
+        codename = _partial_permission(named.get("url"), f"{field}.{place}.url", mistakes)
+        filters = named.get("filters")
+        if _are_filters(filters, f"{field}.{place}.filters", mistakes) and codename is not None:
+            found[codename] = (*found.get(codename, ()), *filters)
+    return found
+
+
+def _partial_permission(url: object, field: str, mistakes: Mistakes) -> str | None:
+    try:
+        codename = read_name("permissions", url) if isinstance(url, str) else None
+    except Misnamed:
+        codename = None
+    if codename not in PARTIALLY:
+        choices = ", ".join(PARTIALLY)
+        mistakes.note(field, Message("Enter one of these, or its address: {choices}.", choices=choices))
+        return None
+    return codename
+
+
+def _are_filters(filters: object, field: str, mistakes: Mistakes) -> TypeGuard[list[Filter]]:
+    if not isinstance(filters, list) or not filters or not all(isinstance(each, dict) for each in filters):
+        mistakes.note(field, Message("Send a list of at least one query, each an object."))
+        return False
+    if _holds_null(filters):
+        mistakes.note(field, NO_NULLS)
+        return False
+    return True
+
+
+def _holds_null(value: object) -> bool:
+    """PostgreSQL cannot store it. Bodies are not nested so deeply that this could not come back."""
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, Mapping):
+        return any(_holds_null(name) or _holds_null(each) for name, each in value.items())
+    return isinstance(value, list) and any(map(_holds_null, value))
+
+
+def _name(kind: Kind, text: str, field: str, mistakes: Mistakes) -> str | None:
+    try:
+        return read_name(kind, text)
+    except Misnamed as misnamed:
+        mistakes.note(field, misnamed.message)
+        return None
+
+
+def wishes(named: Iterable[Named], people: Mapping[str, Person], mistakes: Mistakes) -> list[Wish]:
+    """The same with the users themselves. Who is disabled is nobody here."""
+    found = []
+    for each in named:
+        person = people.get(username_key(each.user))
+        if person is None or not person.is_active:
+            mistakes.note(f"{each.where}user", no_user(each.user))
+        else:
+            found.append(Wish(person, each.permission, each.filters, each.where))
+    return found
+
+
+def no_user(name: str) -> Message:
+    return Message("There is no user {name}.", name=shown(name))
+
+
+def too_many(most: int) -> Message:
+    return Message("This is too much at once; at most {most} are taken.", most=most)

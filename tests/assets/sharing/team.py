@@ -1,0 +1,120 @@
+"""People of every kind, their assets, and what they ask of the service."""
+
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from fieldgate.accounts.store import IssuedBy
+from fieldgate.assets.sharing.store import SharingStore
+from fieldgate.assets.store import AssetStore, NewAsset
+from fieldgate.permissions.catalogue import BY_CODENAME
+from tests.conftest import BASE, Service
+
+PUBLIC = "AnonymousUser"
+MANY = "/api/v2/permission-assignments/"
+KINDS = ("owner", "manager", "editor", "viewer", "stranger", "boss", "ann", "bob")
+
+
+def user_url(username: str) -> str:
+    return f"{BASE}/api/v2/users/{quote(username)}/"
+
+
+def permission_url(codename: str) -> str:
+    assert codename in BY_CODENAME
+    return f"{BASE}/api/v2/permissions/{codename}/"
+
+
+def last(url: str) -> str:
+    return url.rstrip("/").rsplit("/", 1)[-1]
+
+
+class Team:
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.headers: dict[str, dict[str, str]] = {"": {}}
+        self.numbers: dict[str, int] = {PUBLIC: -1}
+        self.assets = AssetStore(service.database, service.changes)
+        self.sharing = SharingStore(service.database, service.changes)
+
+    @classmethod
+    async def gathered(cls, service: Service) -> "Team":
+        team = cls(service)
+        for name in KINDS:
+            await team.join(name, is_superuser=name == "boss")
+        return team
+
+    async def join(self, name: str, **details: Any) -> str:
+        _, number = await self.service.user(name, **details)
+        token = await self.service.store.issue_token(number, IssuedBy.COMMAND, None)
+        self.headers[name] = {"Authorization": f"Token {token}"}
+        self.numbers[name] = number
+        return name
+
+    async def asset(self, asset_type: str = "survey", owner: str = "owner", parent: str | None = None) -> str:
+        """The uid of a new asset."""
+        async with self.service.database.transaction() as connection:
+            above = None if parent is None else await self.assets.find(connection, parent)
+            new = NewAsset(
+                owner_id=self.numbers[owner],
+                asset_type=asset_type,
+                name="Visit",
+                content={},
+                summary={},
+                parent_id=None if above is None else above.id,
+            )
+            ((_, uid),) = await self.assets.create(connection, [new])
+        return uid
+
+    async def shared(self, asset_type: str = "survey", also: dict[str, str] | None = None, **given: str) -> str:
+        """The uid of a new asset of the owner's, shared with the manager, the editor and the viewer."""
+        uid = await self.asset(asset_type, **given)
+        held = {"manager": "manage_asset", "editor": "change_asset", "viewer": "view_asset", **(also or {})}
+        new = [{"user": name, "permission": permission} for name, permission in held.items()]
+        answer = await self.on(uid, "boss", "POST", "bulk/", json=new)
+        assert answer.status_code == 200, answer.text
+        return uid
+
+    async def ask(self, by: str, method: str, path: str, **options: Any) -> httpx.Response:
+        headers = {**self.headers[by], **options.pop("headers", {})}
+        return await self.service.request(method, path, headers=headers, **options)
+
+    async def on(self, uid: str, by: str, method: str, rest: str = "", **options: Any) -> httpx.Response:
+        return await self.ask(by, method, f"/api/v2/assets/{uid}/permission-assignments/{rest}", **options)
+
+    async def give(self, uid: str, name: str, *permissions: str, by: str = "owner", **more: Any) -> None:
+        for permission in permissions:
+            body = {"user": name, "permission": permission, **more}
+            answer = await self.on(uid, by, "POST", json=body)
+            assert answer.status_code == 201, answer.text
+
+    async def listed(self, uid: str, by: str = "owner") -> list[dict[str, Any]]:
+        answer = await self.on(uid, by, "GET")
+        assert answer.status_code == 200, answer.text
+        found: list[dict[str, Any]] = answer.json()
+        return found
+
+    async def held(self, uid: str, name: str) -> set[str]:
+        """What somebody holds, as the owner sees it listed."""
+        rows = await self.listed(uid, "boss")
+        return {last(row["permission"]) for row in rows if row["user"] == user_url(name)}
+
+    async def row(self, uid: str, name: str, permission: str) -> str:
+        """The uid of an assignment."""
+        for row in await self.listed(uid, "boss"):
+            if (row["user"], last(row["permission"])) == (user_url(name), permission):
+                return last(row["url"])
+        raise LookupError(name, permission)
+
+    async def history(self, uid: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        path: str | None = f"/api/v2/assets/{uid}/permission-assignments/history/?limit=1000"
+        while path:
+            page = (await self.ask("boss", "GET", path)).json()
+            found += page["results"]
+            path = page["next"]
+        return found
+
+    async def state(self, uid: str) -> tuple[list[dict[str, Any]], int]:
+        """All there is to see of an asset's assignments."""
+        return await self.listed(uid, "boss"), len(await self.history(uid))

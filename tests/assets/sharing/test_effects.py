@@ -1,0 +1,277 @@
+"""What assigning, removing, replacing and cloning does, on both databases."""
+
+from typing import Any
+
+import pytest
+
+from fieldgate.permissions.rules import owners
+from tests.assets.sharing.team import PUBLIC, Team, last, permission_url, user_url
+from tests.conftest import BASE
+
+FORM = {"view_asset", "change_asset", "manage_asset"}
+SUBMISSIONS = {f"{verb}_submissions" for verb in ("add", "view", "change", "delete", "validate")}
+BY_BOB = {"_submitted_by": "bob"}
+
+
+def partial(*entries: tuple[str, Any]) -> list[dict[str, Any]]:
+    return [{"url": permission_url(codename), "filters": filters} for codename, filters in entries]
+
+
+async def test_an_assignment_is_made_with_what_it_implies(team: Team) -> None:
+    uid = await team.asset()
+    body = {"user": user_url("bob"), "permission": permission_url("change_submissions")}
+    made = await team.on(uid, "owner", "POST", json=body)
+    record = made.json()
+    assert made.status_code == 201
+    assert made.headers["Location"] == record["url"]
+    assert record == {**body, "url": record["url"], "label": "Edit submissions"}
+    assert record["url"].startswith(f"{BASE}/api/v2/assets/{uid}/permission-assignments/p")
+    assert await team.held(uid, "bob") == {"view_asset", *(f"{verb}_submissions" for verb in ("add", "view", "change"))}
+    assert (await team.ask("owner", "GET", record["url"])).json() == record
+    again = await team.on(uid, "manager", "POST", json=body)
+    assert again.status_code == 404
+    again = await team.on(uid, "owner", "POST", data={"user": "BOB", "permission": "change_submissions"})
+    assert (again.status_code, again.json()) == (201, record), "what is there is answered as it is"
+    assert len(await team.history(uid)) == 4
+
+
+async def test_the_list_is_in_order_and_names_everybody(team: Team) -> None:
+    uid = await team.shared()
+    await team.give(uid, PUBLIC, "view_submissions")
+    rows = await team.listed(uid)
+    named = [(last(row["user"]), last(row["permission"])) for row in rows]
+    assert named == sorted(named)
+    assert {permission for name, permission in named if name == "owner"} == owners("survey")
+    assert [name for name, _ in named].count("manager") == len(owners("survey"))
+    assert {permission for name, permission in named if name == PUBLIC} == {"view_asset", "view_submissions"}
+    for row in rows:
+        assert (await team.ask("owner", "GET", row["url"])).json() == row, "every row has an address, the owner's too"
+    assert len({row["url"] for row in rows}) == len(rows)
+    kept = (await team.on(uid, "owner", "GET", "?format=json")).json()
+    assert kept[0]["url"].endswith("/?format=json")
+
+
+@pytest.mark.parametrize(
+    ("asset_type", "expected"),
+    [("survey", FORM | SUBMISSIONS), ("block", FORM), ("template", FORM), ("collection", FORM | {"discover_asset"})],
+)
+async def test_managing_is_what_the_type_takes(team: Team, asset_type: str, expected: set[str]) -> None:
+    uid = await team.asset(asset_type)
+    await team.give(uid, "bob", "manage_asset")
+    assert await team.held(uid, "bob") == expected
+
+
+async def test_what_contradicts_gives_way(team: Team) -> None:
+    uid = await team.asset()
+    await team.give(uid, "bob", "manage_asset")
+    await team.give(uid, "bob", "partial_submissions", partial_permissions=partial(("view_submissions", [BY_BOB])))
+    assert await team.held(uid, "bob") == {"view_asset", "change_asset", "add_submissions", "partial_submissions"}
+    await team.give(uid, "bob", "view_submissions")
+    assert await team.held(uid, "bob") == {"view_asset", "change_asset", "add_submissions", "view_submissions"}
+
+
+async def test_partial_permissions(team: Team) -> None:
+    uid = await team.asset()
+    named = {"user": "bob", "permission": "partial_submissions"}
+    given = partial(("change_submissions", [BY_BOB]), ("delete_submissions", [{"_id": {"$gt": 5}}]))
+    made = await team.on(uid, "owner", "POST", json={**named, "partial_permissions": given})
+    record = made.json()
+    assert made.status_code == 201, made.text
+    told = {last(each["url"]): each["filters"] for each in record["partial_permissions"]}
+    assert list(told) == ["add_submissions", "view_submissions", "change_submissions", "delete_submissions"]
+    assert told["view_submissions"] == [BY_BOB, {"_id": {"$gt": 5}}]
+    assert told["add_submissions"] == [BY_BOB]
+    verbs = ["default", *(f"{verb}_submissions" for verb in ("view", "change", "delete", "validate"))]
+    assert list(record["label"]) == verbs
+    assert await team.held(uid, "bob") == {"view_asset", "add_submissions", "partial_submissions"}
+    other = {**named, "partial_permissions": partial(("view_submissions", [{}]))}
+    changed = (await team.on(uid, "owner", "POST", json=other)).json()
+    assert (changed["url"], changed["partial_permissions"]) == (record["url"], partial(("view_submissions", [{}])))
+    twice = partial(("view_submissions", [{"a": 1}]), ("view_submissions", [{"b": 2}]))
+    joined = (await team.on(uid, "owner", "POST", json={**named, "partial_permissions": twice})).json()
+    assert joined["partial_permissions"] == partial(("view_submissions", [{"a": 1}, {"b": 2}]))
+    form = {**named, "partial_permissions": f'[{{"url": "{permission_url("view_submissions")}", "filters": [{{}}]}}]'}
+    assert (await team.on(uid, "owner", "POST", data=form)).status_code == 201, "a form holds it as JSON"
+    gone = await team.on(uid, "owner", "DELETE", f"{await team.row(uid, 'bob', 'view_asset')}/")
+    assert gone.status_code == 204
+    assert await team.held(uid, "bob") == {"add_submissions"}
+
+
+@pytest.mark.parametrize(
+    ("removed", "left"),
+    [
+        ("view_asset", {"add_submissions"}),
+        ("change_asset", {"view_asset"} | SUBMISSIONS),
+        ("view_submissions", {"view_asset", "change_asset", "add_submissions"}),
+        ("add_submissions", {"view_asset", "change_asset"} | SUBMISSIONS - {"add_submissions", "change_submissions"}),
+        ("validate_submissions", {"view_asset", "change_asset"} | SUBMISSIONS - {"validate_submissions"}),
+        ("manage_asset", {"view_asset", "change_asset"} | SUBMISSIONS),
+    ],
+)
+async def test_removing_takes_what_depends_on_it(team: Team, removed: str, left: set[str]) -> None:
+    uid = await team.asset()
+    await team.give(uid, "bob", "manage_asset")
+    answer = await team.on(uid, "owner", "DELETE", f"{await team.row(uid, 'bob', removed)}/")
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert await team.held(uid, "bob") == left
+
+
+async def test_replacing_everything(team: Team) -> None:
+    uid = await team.shared()
+    await team.give(uid, "bob", "view_submissions")
+    await team.give(uid, "ann", "add_submissions")
+    await team.service.store.disable_user("ann")
+    before = {row["url"]: row for row in await team.listed(uid)}
+    new = [
+        {"user": user_url("bob"), "permission": permission_url("view_asset")},
+        {"user": "/api/v2/users/BOB", "permission": "/api/v2/permissions/add_submissions.json"},
+        {"user": "bob", "permission": "view_asset"},
+        {"user": "editor", "permission": "change_asset"},
+        {"user": PUBLIC, "permission": "view_asset"},
+        {"user": "viewer", "permission": "partial_submissions",
+         "partial_permissions": partial(("validate_submissions", [BY_BOB]))},
+    ]  # fmt: skip
+    answer = await team.on(uid, "manager", "POST", "bulk/", json=new)
+    assert answer.status_code == 200, answer.text
+    assert answer.json() == await team.listed(uid)
+    held = {name: await team.held(uid, name) for name in ("bob", "editor", "viewer", "manager", PUBLIC)}
+    assert held == {
+        "bob": {"view_asset", "add_submissions"},
+        "editor": {"view_asset", "change_asset"},
+        "viewer": {"view_asset", "partial_submissions"},
+        "manager": set(),
+        PUBLIC: {"view_asset"},
+    }
+    for row in answer.json():
+        name, permission = last(row["user"]), last(row["permission"])
+        stays = (name, permission) in {("bob", "view_asset"), ("viewer", "view_asset")} or name in ("owner", "editor")
+        assert (before.get(row["url"]) == row) == stays, "what stays keeps its address"
+    assert (await team.on(uid, "owner", "POST", "bulk/", json=[])).json() == [
+        row for row in await team.listed(uid) if last(row["user"]) == "owner"
+    ]
+    await team.service.store.enable_user("ann")
+    assert await team.held(uid, "ann") == {"add_submissions"}, "who is disabled is left alone"
+
+
+async def test_a_replacement_is_whole_or_not_at_all(team: Team) -> None:
+    uid = await team.shared()
+    before = await team.state(uid)
+    good = {"user": "bob", "permission": "view_asset"}
+    for bad in ({"user": "nobody", "permission": "view_asset"}, {"user": "owner", "permission": "view_asset"}):
+        assert (await team.on(uid, "owner", "POST", "bulk/", json=[good, bad])).status_code == 400
+    assert await team.state(uid) == before
+
+
+async def test_what_a_collection_passes_down(team: Team) -> None:
+    above = await team.asset("collection", owner="ann")
+    uid = await team.asset("survey", parent=above)
+    await team.give(above, "bob", "manage_asset", by="ann")
+    rows = {(last(row["user"]), last(row["permission"])): row["url"] for row in await team.listed(uid)}
+    assert {key for key in rows if key[0] != "owner"} == {
+        (name, permission) for name in ("ann", "bob") for permission in ("view_asset", "change_asset")
+    }
+    assert last(rows["bob", "view_asset"]) == await team.row(above, "bob", "view_asset")
+    assert last(rows["ann", "view_asset"]) == await team.row(above, "ann", "view_asset")
+    await team.give(uid, "bob", "view_asset")
+    twice = [
+        row["url"]
+        for row in await team.listed(uid)
+        if (last(row["user"]), last(row["permission"])) == ("bob", "view_asset")
+    ]
+    assert len(twice) == 2
+    assert (await team.ask("owner", "DELETE", rows["bob", "change_asset"])).status_code == 204
+    assert await team.held(uid, "bob") == {"view_asset"}
+    told = await team.history(uid)
+    assert (told[0]["effect"], last(told[0]["permission"])) == ("denied", "change_asset")
+    assert (await team.ask("owner", "DELETE", twice[0])).status_code == 204
+    assert await team.held(uid, "bob") == set(), "of both, deleting one takes the other"
+    assert (await team.on(uid, "bob", "GET")).status_code == 404
+    assert "change_asset" in await team.held(above, "bob")
+    await team.give(uid, "bob", "change_asset")
+    assert await team.held(uid, "bob") == {"view_asset", "change_asset"}
+    assert (await team.on(uid, "owner", "DELETE", "bulk/", json={"username": "ann"})).status_code == 204
+    assert await team.held(uid, "ann") == set()
+    assert (await team.ask("ann", "DELETE", rows["ann", "view_asset"])).status_code == 404
+    answer = await team.on(uid, "owner", "POST", "bulk/", json=[{"user": "bob", "permission": "view_asset"}])
+    assert {(last(row["user"])) for row in answer.json()} == {"owner", "bob"}
+    assert await team.held(uid, "bob") == {"view_asset"}
+
+
+async def test_sharing_as_another_asset_is(team: Team) -> None:
+    source, target = await team.asset(owner="ann"), await team.shared()
+    given = partial(("view_submissions", [BY_BOB]))
+    await team.give(source, "bob", "partial_submissions", by="ann", partial_permissions=given)
+    await team.give(source, PUBLIC, "add_submissions", by="ann")
+    await team.give(source, "owner", "view_asset", by="ann")
+    kept = await team.row(target, "viewer", "view_asset")
+    await team.give(source, "viewer", "view_asset", by="ann")
+    path = f"{BASE}/api/v2/assets/{source}/"
+    answer = await team.on(target, "owner", "PATCH", "clone/", json={"clone_from": path})
+    assert answer.status_code == 200, answer.text
+    assert answer.json() == await team.listed(target)
+    names = ("ann", "bob", "manager", "viewer", PUBLIC)
+    assert {name: await team.held(target, name) for name in names} == {
+        "ann": owners("survey"),
+        "bob": {"view_asset", "partial_submissions"},
+        "manager": set(),
+        "viewer": {"view_asset"},
+        PUBLIC: {"add_submissions"},
+    }
+    assert await team.row(target, "viewer", "view_asset") == kept
+    row = next(row for row in await team.listed(target) if "partial_permissions" in row)
+    assert row["partial_permissions"] == given
+    assert {each["act"] for each in (await team.history(target))[:5]} == {"clone"}
+
+
+async def test_somebody_loses_everything(team: Team) -> None:
+    uid = await team.shared()
+    for name in ("manager", user_url("viewer"), "nobody", "EDITOR"):
+        assert (await team.on(uid, "owner", "DELETE", "bulk/", json={"username": name})).status_code == 204
+    assert {last(row["user"]) for row in await team.listed(uid)} == {"owner"}
+    await team.give(uid, "bob", "view_asset")
+    await team.service.store.disable_user("bob")
+    assert (await team.on(uid, "owner", "DELETE", "bulk/", json={"username": "bob"})).status_code == 204
+    await team.service.store.enable_user("bob")
+    assert await team.held(uid, "bob") == set()
+
+
+async def test_who_is_disabled_is_not_shown(team: Team) -> None:
+    uid = await team.shared()
+    row = await team.row(uid, "viewer", "view_asset")
+    await team.service.store.disable_user("viewer")
+    assert await team.held(uid, "viewer") == set()
+    assert (await team.on(uid, "owner", "GET", f"{row}/")).status_code == 404
+    assert (await team.on(uid, "owner", "DELETE", f"{row}/")).status_code == 404
+
+
+async def test_labels_in_four_languages(team: Team) -> None:
+    said: dict[str, set[str]] = {}
+    for asset_type in ("survey", "template", "block", "question", "empty", "collection"):
+        uid = await team.asset(asset_type)
+        for language in ("en", "fr", "es", "ar"):
+            rows = (await team.on(uid, "owner", "GET", headers={"Accept-Language": language})).json()
+            said.setdefault(language, set()).update(row["label"] for row in rows)
+    assert "Manage project" in said["en"]
+    assert all(len(labels) == len(said["en"]) for labels in said.values())
+    assert not said["en"] & said["fr"]
+    assert not said["fr"] & said["es"]
+    assert all(any("\u0600" <= letter <= "\u06ff" for letter in label) for label in said["ar"])
+
+
+async def test_the_history_tells_everything(team: Team) -> None:
+    uid = await team.asset()
+    await team.give(uid, "bob", "change_asset")
+    await team.on(uid, "boss", "DELETE", f"{await team.row(uid, 'bob', 'view_asset')}/")
+    told = await team.history(uid)
+    keys = ("by", "act", "permission", "effect", "reason")
+    assert [tuple(last(each[key]) for key in keys) for each in told] == [
+        ("boss", "remove", "change_asset", "removed", "dependent"),
+        ("boss", "remove", "view_asset", "removed", "asked"),
+        ("owner", "assign", "view_asset", "granted", "implied"),
+        ("owner", "assign", "change_asset", "granted", "asked"),
+    ]  # fmt: skip
+    assert told[0]["because"] == permission_url("view_asset")
+    assert told[0]["message"] == "change_asset: removed, as it cannot be without view_asset."
+    french = await team.on(uid, "owner", "GET", "history/?limit=1", headers={"Accept-Language": "fr"})
+    assert french.json()["count"] == 4
+    assert french.json()["results"][0]["message"] != told[0]["message"]

@@ -1,0 +1,269 @@
+"""What is refused, with the field and a sentence, and hostile input."""
+
+from typing import Any
+
+import pytest
+
+from tests.assets.sharing.team import MANY, PUBLIC, Team, last, permission_url, user_url
+from tests.conftest import BASE
+
+VIEW = "view_asset"
+PARTIAL = "partial_submissions"
+FILTERS = [{"url": "view_submissions", "filters": [{"a": 1}]}]
+LANGUAGES = ("en", "fr", "es", "ar")
+
+REQUIRED = "This field is required."
+NEEDED = "This field is needed with the permission partial_submissions."
+CHOICES = "add_submissions, view_submissions, change_submissions, delete_submissions, validate_submissions"
+NO_PARTIAL = f"Enter one of these, or its address: {CHOICES}."
+NO_FILTERS = "Send a list of at least one query, each an object."
+OWNER = "The owner has every permission already; it cannot be assigned or removed."
+
+
+def no_user(given: str) -> str:
+    return f"“{given}” is not a user: enter the address of one, or a username."
+
+
+def no_permission(given: str) -> str:
+    return f"“{given}” is not a permission: enter the address of one, or a codename."
+
+
+def deep(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+# (what is sent, the field that is wrong, what is told of it)
+ONE: list[tuple[dict[str, Any], str, str]] = [
+    ({"permission": VIEW}, "user", REQUIRED),
+    ({"user": "bob"}, "permission", REQUIRED),
+    ({"user": None, "permission": VIEW}, "user", REQUIRED),
+    ({"user": "", "permission": VIEW}, "user", no_user("")),
+    ({"user": ["bob"], "permission": VIEW}, "user", "Enter text."),
+    ({"user": 5, "permission": VIEW}, "user", "Enter text."),
+    ({"user": "nobody", "permission": VIEW}, "user", "There is no user nobody."),
+    ({"user": "gone", "permission": VIEW}, "user", "There is no user gone."),
+    ({"user": "bob' OR 1=1; --", "permission": VIEW}, "user", "There is no user bob' OR 1=1; --."),
+    ({"user": f"{BASE}/nowhere/bob/", "permission": VIEW}, "user", no_user(f"{BASE}/nowhere/bob/")),
+    ({"user": permission_url(VIEW), "permission": VIEW}, "user", no_user(permission_url(VIEW)[:50])),
+    ({"user": "http://[", "permission": VIEW}, "user", no_user("http://[")),
+    ({"user": "bo\0b", "permission": VIEW}, "user", "Null characters are not allowed."),
+    ({"user": "/api/v2/users/bo%00b/", "permission": VIEW}, "user", no_user("/api/v2/users/bo%00b/")),
+    ({"user": "x" * 3000, "permission": VIEW}, "user", no_user("x" * 50)),
+    ({"user": "bob", "permission": "delete_asset"}, "permission", "There is no permission delete_asset."),
+    ({"user": "bob", "permission": user_url("bob")}, "permission", no_permission(user_url("bob"))),
+    ({"user": "bob", "permission": "/api/v2/permissions/a/b"}, "permission", no_permission("/api/v2/permissions/a/b")),
+    ({"user": "bob", "permission": "discover_asset"}, "permission",
+     "discover_asset cannot be assigned on an asset of this type."),
+    ({"user": "owner", "permission": VIEW}, "user", OWNER),
+    ({"user": PUBLIC, "permission": "change_asset"}, "permission", "The public cannot be given change_asset."),
+    ({"user": "bob", "permission": PARTIAL}, "partial_permissions", NEEDED),
+    ({"user": "bob", "permission": PARTIAL, "partial_permissions": None}, "partial_permissions", NEEDED),
+    ({"user": "bob", "permission": PARTIAL, "partial_permissions": []}, "partial_permissions", NEEDED),
+    ({"user": "bob", "permission": PARTIAL, "partial_permissions": {"a": 1}}, "partial_permissions", "Send a list."),
+    ({"user": "bob", "permission": PARTIAL, "partial_permissions": "["}, "partial_permissions", "Send a list."),
+    *(({"user": "bob", "permission": PARTIAL, "partial_permissions": [{"url": url, "filters": [{}]}]},
+       "partial_permissions.0.url", NO_PARTIAL)
+      for url in (None, 5, "", "zzz", VIEW, PARTIAL, "manage_asset", user_url("bob"), "/nowhere/")),
+    *(({"user": "bob", "permission": PARTIAL, "partial_permissions": [{"url": "view_submissions", "filters": given}]},
+       "partial_permissions.0.filters", NO_FILTERS)
+      for given in (None, [], {}, {"a": 1}, "x", [1], [[]], [{}, None])),
+    ({"user": "bob", "permission": PARTIAL, "partial_permissions": [7]}, "partial_permissions.0.url", NO_PARTIAL),
+    ({"user": "bob", "permission": PARTIAL,
+      "partial_permissions": [{"url": "view_submissions", "filters": [{"a": ["\0"]}]}]},
+     "partial_permissions.0.filters", "Null characters are not allowed."),
+    ({"user": "bob", "permission": "view_submissions", "partial_permissions": FILTERS}, "partial_permissions",
+     "This field goes with the permission partial_submissions only."),
+]  # fmt: skip
+
+
+async def test_every_mistake_of_one_assignment_and_of_a_list(team: Team) -> None:
+    await team.join("gone")
+    await team.service.store.disable_user("gone")
+    uid = await team.shared()
+    before = await team.state(uid)
+    for body, field, told in ONE:
+        said = set()
+        for language in LANGUAGES:
+            answer = await team.on(uid, "owner", "POST", json=body, headers={"Accept-Language": language})
+            assert (answer.status_code, field in answer.json()) == (400, True), (body, answer.text)
+            said.add(answer.json()[field][0])
+        assert told in said, body
+        assert len(said) == 4, body
+        good = {"user": "ann", "permission": VIEW}
+        for query in ("", "?dry_run=true"):
+            answer = await team.on(uid, "manager", "POST", f"bulk/{query}", json=[good, body, good])
+            assert answer.status_code == 400
+            assert answer.json()[f"1.{field}"][0] == told, body
+    assert await team.state(uid) == before
+
+
+async def test_lists_that_cannot_be(team: Team) -> None:
+    uid = await team.shared()
+    before = await team.state(uid)
+    for sent in (b"{}", b'"x"', b"null", b"5", b""):
+        answer = await team.on(
+            uid, "owner", "POST", "bulk/", content=sent, headers={"Content-Type": "application/json"}
+        )
+        assert answer.json() == {"detail": "The body must be a JSON array, a list of objects."}
+        assert answer.status_code == 400
+    for rest in ("", "bulk/", "csv/"):
+        sent_as = {"Content-Type": "application/json"}
+        assert (await team.on(uid, "owner", "POST", rest, content=b"[{", headers=sent_as)).status_code == 400
+        assert (
+            await team.on(uid, "owner", "POST", rest, content=b"x", headers={"Content-Type": "text/plain"})
+        ).status_code == 415
+    assert (await team.on(uid, "owner", "POST", "bulk/", data={"user": "bob"})).status_code == 415
+    answer = await team.on(uid, "owner", "POST", "bulk/", json=[5, "x", None, []])
+    assert answer.json() == {str(place): ["Send an object."] for place in range(4)}
+    pair = [{"user": "bob", "permission": name} for name in ("view_submissions", PARTIAL)]
+    pair[1]["partial_permissions"] = FILTERS  # type: ignore[assignment]
+    for both in (pair, pair[::-1]):
+        answer = await team.on(uid, "owner", "POST", "bulk/", json=both)
+        assert answer.status_code == 400
+        assert "contradict each other" in answer.json()["1.permission"][0]
+    unknown = [{"user": "bob", "permission": VIEW, "role": "x", "until": 5}]
+    answer = await team.on(uid, "owner", "POST", "bulk/?dry_run=true", json=unknown)
+    assert answer.headers["Fieldgate-Ignored"] == "role, until"
+    strict = await team.on(uid, "owner", "POST", "bulk/", json=unknown, headers={"Prefer": "handling=strict"})
+    assert (strict.status_code, sorted(strict.json())) == (400, ["role", "until"])
+    assert await team.state(uid) == before
+
+
+async def test_huge_and_deep_bodies(team: Team) -> None:
+    uid = await team.shared()
+    before = await team.state(uid)
+    many = await team.on(uid, "owner", "POST", "bulk/", json=[0] * 20_001)
+    assert (many.status_code, many.json()) == (400, {"detail": "This is too much at once; at most 20000 are taken."})
+    wrong = await team.on(uid, "owner", "POST", "bulk/", json=[0] * 20_000)
+    assert (wrong.status_code, len(wrong.json())) == (400, 100)
+    large = await team.on(uid, "owner", "POST", "bulk/", json=[{"user": "x" * 5_000_000}])
+    assert large.status_code == 413
+    for levels, status in ((44, 201), (60, 400), (5_000, 400)):
+        filters = '{"a":' * levels + "{}" + "}" * levels
+        partial = '[{"url":"view_submissions","filters":[' + filters + "]}]"
+        sent = f'{{"user":"bob","permission":"{PARTIAL}","partial_permissions":{partial}}}'
+        answer = await team.on(uid, "owner", "POST", content=sent, headers={"Content-Type": "application/json"})
+        assert answer.status_code == status, answer.text[:200]
+        if levels < 5_000:
+            form = {"user": "bob", "permission": PARTIAL, "partial_permissions": partial}
+            assert (await team.on(uid, "owner", "POST", data=form)).status_code == status
+    big = [{"url": "view_submissions", "filters": [{"n": 10**40, "é\n\u2028": "'; DROP TABLE assignments; --"}]}]
+    made = await team.on(uid, "owner", "POST", json={"user": "bob", "permission": PARTIAL, "partial_permissions": big})
+    assert made.json()["partial_permissions"][0]["filters"] == big[0]["filters"]
+    assert await team.state(uid) != before
+
+
+async def test_odd_names(team: Team) -> None:
+    uid = await team.asset()
+    odd = (
+        "Éloïse",
+        "a b",
+        "100%",
+        "a/b",
+        "x.json",
+        "'; DROP TABLE users; --",
+        "?a=b#c",
+        "ﬁne",
+        "@amina",
+        "عمر",
+        "&<b>",
+    )
+    for name in odd:
+        await team.join(name)
+        made = await team.on(uid, "owner", "POST", json={"user": name, "permission": VIEW})
+        assert made.status_code == 201, name
+        for given in (made.json()["user"], name.upper()):
+            again = await team.on(uid, "owner", "POST", json={"user": given, "permission": VIEW})
+            assert again.json() == made.json(), (name, given)
+    table = (await team.on(uid, "owner", "GET", "csv/")).content
+    files = {"file": ("x.csv", table)}
+    told = (await team.on(uid, "owner", "POST", "csv/?mode=replace", files=files)).json()
+    assert (told["counts"], len(told["result"])) == ({}, len(odd))
+    for name in odd:
+        cleared = await team.on(uid, "owner", "DELETE", "bulk/", json={"username": name})
+        assert cleared.status_code == 204
+    assert {last(row["user"]) for row in await team.listed(uid)} == {"owner"}
+
+
+FORMS = ("/api/v2/{}", "/api/v2/{}/", "https://kf.example.org/api/v2/{}/?format=json", "/prefix/api/v2/{}.json")
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_names_are_taken_in_every_form(team: Team, form: str) -> None:
+    uid, other = await team.asset(), await team.asset()
+    body = {"user": form.format("users/bob"), "permission": form.format("permissions/view_asset")}
+    assert (await team.on(uid, "owner", "POST", json=body)).status_code == 201
+    assert (await team.on(uid, "owner", "DELETE", "bulk/", json={"username": body["user"]})).status_code == 204
+    given = form.format(f"assets/{other}")
+    assert (await team.on(uid, "owner", "PATCH", "clone/", json={"clone_from": given})).status_code == 200
+
+
+async def test_cloning_that_cannot_be(team: Team) -> None:
+    uid, hidden, block = await team.shared(), await team.asset(owner="ann"), await team.asset("block")
+    await team.give(uid, "bob", "view_submissions")
+    before = await team.state(uid)
+    itself = "This is the asset itself: nothing would change. Name another one."
+    cases: list[tuple[dict[str, Any], int, dict[str, Any]]] = [
+        ({}, 400, {"clone_from": [REQUIRED]}),
+        ({"clone_from": uid}, 400, {"clone_from": [itself]}),
+        ({"clone_from": f"{BASE}/api/v2/assets/{uid}.json"}, 400, {"clone_from": [itself]}),
+        ({"clone_from": ""}, 400, {"clone_from": ["“” is not an asset: enter the address of one, or a uid."]}),
+        ({"clone_from": "anope"}, 404, {"detail": "There is no asset anope."}),
+        ({"clone_from": hidden}, 404, {"detail": f"There is no asset {hidden}."}),
+    ]
+    for body, status, told in cases:
+        for query in ("", "?dry_run=true"):
+            answer = await team.on(uid, "manager", "PATCH", f"clone/{query}", json=body)
+            assert (answer.status_code, answer.json()) == (status, told)
+    assert await team.state(uid) == before
+    refused = await team.on(block, "owner", "PATCH", "clone/", json={"clone_from": uid})
+    assert refused.status_code == 400
+    assert "add_submissions cannot be assigned on an asset of this type." in refused.json()["permission"]
+    assert {last(row["user"]) for row in await team.listed(block)} == {"owner"}
+
+
+async def test_many_that_cannot_be(team: Team) -> None:
+    one, other, block = await team.shared(), await team.shared(), await team.asset("block")
+    states = [await team.state(uid) for uid in (one, other, block)]
+    good: dict[str, Any] = {"assets": [one, other], "users": ["ann", "bob"], "permissions": [VIEW]}
+    cases: list[tuple[str, dict[str, Any], int, str]] = [
+        ("manager", {"assets": []}, 400, "assets"),
+        ("manager", {"users": []}, 400, "users"),
+        ("manager", {"permissions": []}, 400, "permissions"),
+        ("manager", {"users": "bob"}, 400, "users"),
+        ("manager", {"users": ["bob", "nobody"]}, 400, "users"),
+        ("manager", {"users": ["bob", ""]}, 400, "users"),
+        ("manager", {"permissions": [VIEW, "zzz"]}, 400, "permissions"),
+        ("manager", {"assets": [one, "anope"]}, 404, "detail"),
+        ("manager", {"assets": [one, "/api/v2/users/bob/"]}, 404, "detail"),
+        ("manager", {"assets": [one, block]}, 404, "detail"),
+        ("viewer", {}, 403, "detail"),
+        ("stranger", {}, 404, "detail"),
+        ("", {}, 401, "detail"),
+        (
+            "manager",
+            {"assets": [f"a{number}" for number in range(201)], "users": [f"u{n}" for n in range(100)]},
+            400,
+            "detail",
+        ),
+    ]
+    for caller, changed, status, field in cases:
+        for act in ("add", "remove"):
+            answer = await team.ask(caller, "POST", f"{MANY}{act}/", json={**good, **changed})
+            assert (answer.status_code, list(answer.json())) == (status, [field]), (caller, changed, answer.text)
+    told = await team.ask("viewer", "POST", f"{MANY}add/", json=good)
+    assert told.json() == {"detail": f"You do not manage the asset {one}."}
+    owner = await team.ask("owner", "POST", f"{MANY}add/", json={**good, "users": ["bob", "owner"]})
+    assert (owner.status_code, owner.json()) == (400, {"users": [f"{OWNER} (asset {uid})" for uid in (one, other)]})
+    owner = await team.ask("owner", "POST", f"{MANY}remove/", json={**good, "users": ["bob", "owner"]})
+    assert owner.status_code == 409
+    wrong = {**good, "assets": [one, block], "permissions": ["add_submissions"]}
+    answer = await team.ask("owner", "POST", f"{MANY}add/", json=wrong)
+    said = f"add_submissions cannot be assigned on an asset of this type. (asset {block})"
+    assert (answer.status_code, answer.json()) == (400, {"permissions": [said]})
+    partial = await team.ask("owner", "POST", f"{MANY}add/", json={**good, "permissions": [PARTIAL]})
+    assert partial.json() == {"partial_permissions": [NEEDED]}
+    assert [await team.state(uid) for uid in (one, other, block)] == states

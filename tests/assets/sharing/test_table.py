@@ -1,0 +1,120 @@
+"""Assignments as a table, out and in."""
+
+from typing import Any
+
+import httpx
+
+from tests.assets.sharing.team import PUBLIC, Team, last
+
+PARTIAL = [{"url": "view_submissions", "filters": [{"_submitted_by": {"$in": ["bob", 'a"b,c\n']}}]}]
+
+
+async def send(team: Team, uid: str, table: str | bytes, by: str = "owner", **fields: Any) -> httpx.Response:
+    return await team.on(uid, by, "POST", "csv/", files={"file": ("team.csv", table)}, data=fields)
+
+
+async def test_a_table_makes_another_asset_the_same(team: Team) -> None:
+    one, other = await team.shared(also={PUBLIC: "add_submissions"}), await team.shared()
+    await team.join("=cmd")
+    await team.give(one, "=cmd", "view_asset")
+    await team.give(one, "bob", "partial_submissions", partial_permissions=PARTIAL)
+    answer = await team.on(one, "owner", "GET", "csv/")
+    assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
+    assert answer.headers["Content-Disposition"] == f"attachment; filename*=UTF-8''{one}.csv"
+    lines = answer.text.splitlines()
+    assert (lines[0], lines[1]) == ("user,permission,filters", "'=cmd,view_asset,")
+    assert not [line for line in lines if line.startswith("owner,")]
+    nothing = await send(team, one, answer.content, mode="replace")
+    assert (nothing.status_code, nothing.json()["counts"]) == (200, {})
+    done = await send(team, other, answer.content, mode="replace")
+    assert (done.status_code, done.json()["dry_run"]) == (200, False)
+
+    def rows(listed: list[dict[str, Any]]) -> list[Any]:
+        return [(row["user"], row["permission"], row.get("partial_permissions")) for row in listed]
+
+    assert rows(await team.listed(one)) == rows(await team.listed(other))
+    gone = await send(team, other, answer.content, mode="remove")
+    assert gone.status_code == 200
+    assert {last(row["user"]) for row in await team.listed(other)} == {"owner"}
+
+
+async def test_tables_as_people_write_them(team: Team) -> None:
+    uid = await team.shared()
+    table = "\ufeffPermission;USER;note\r\n\r\nview_asset;bob;\r\n/api/v2/permissions/change_asset/;Ann;x\r\n;;\r\n"
+    assert (await send(team, uid, table)).status_code == 200
+    assert await team.held(uid, "ann") == {"view_asset", "change_asset"}
+    assert await team.held(uid, "bob") == await team.held(uid, "viewer") == {"view_asset"}, "what there is stays"
+    tabs = "user\tpermission\nbob\tadd_submissions"
+    for options in ({"json": {"text": tabs}}, {"data": {"text": tabs, "mode": "add"}}):
+        assert (await team.on(uid, "manager", "POST", "csv/", **options)).status_code == 200
+    assert await team.held(uid, "bob") == {"view_asset", "add_submissions"}
+    done = await team.on(uid, "manager", "POST", "csv/?mode=remove", json={"text": "user,permission\nbob,view_asset\n"})
+    assert done.json()["counts"] == {"removed": 1}
+
+
+async def test_every_line_that_cannot_be_is_named(team: Team) -> None:
+    uid = await team.shared()
+    before = await team.state(uid)
+    table = (
+        "user,permission,filters\n"
+        "bob,view_asset,\n"
+        "nobody,view_asset,\n"
+        "bob,fly,\n"
+        'bob,partial_submissions,"{\n}"\n'
+        "bob,partial_submissions,[1]\n"
+        "bob,view_asset,{\n"
+        ",view_asset,\n"
+        'bob,partial_submissions,"{""fly"": [{}]}"\n'
+        "bob\n"
+    )
+    answer = await send(team, uid, table)
+    assert answer.status_code == 400
+    assert list(answer.json()) == [
+        "line 4.permission",
+        "line 5.filters",
+        "line 7.filters",
+        "line 8.filters",
+        "line 9.user",
+        "line 10.filters.0.url",
+        "line 11.permission",
+        "line 3.user",
+    ]
+    assert await team.state(uid) == before
+
+
+async def test_tables_that_cannot_be(team: Team) -> None:
+    uid = await team.shared()
+    before = await team.state(uid)
+    head = "user,permission\n"
+    cases: list[tuple[str | bytes, int, str]] = [
+        ("", 400, "file"),
+        ("name,permission\nbob,view_asset\n", 400, "file"),
+        (b"user,permission\n\xff,view_asset\n", 400, "file"),
+        (head + "nobody,view_asset\n", 400, "line 2.user"),
+        (head + "bob,view_asset\nowner,view_asset\n", 400, "line 3.user"),
+        (head + "bob,discover_asset\n", 400, "line 2.permission"),
+        (head + "bob,fly\n", 400, "line 2.permission"),
+        (head + "bo\0b,view_asset\n", 400, "line 2.user"),
+        (head + "bob,partial_submissions\n", 400, "line 2.filters"),
+        (head + "b" * 200_000 + ",view_asset\n", 400, "file"),
+        (head + "bob,view_asset\n" * 20_001, 400, "file"),
+        (head + "b" * 2_100_000, 413, "detail"),
+    ]
+    for table, status, field in cases:
+        for query in (False, True):
+            path = f"csv/?dry_run={str(query).lower()}"
+            answer = await team.on(uid, "owner", "POST", path, files={"file": ("team.csv", table)})
+            assert (answer.status_code, list(answer.json())) == (status, [field]), answer.text[:300]
+    for options in ({"json": {}}, {"data": {"text": head}, "files": {"file": ("x", head)}}):
+        answer = await team.on(uid, "owner", "POST", "csv/", **options)
+        assert answer.json() == {"file": ["Send a table, as file or as text."]}
+    assert (await send(team, uid, head, mode="merge")).status_code == 400
+    owner = await send(team, uid, head + "owner,view_asset\n", mode="remove")
+    assert owner.status_code == 409
+    pair = (
+        head.replace("\n", ",filters\n")
+        + 'bob,view_submissions,\nbob,partial_submissions,"{""view_submissions"":[{}]}"\n'
+    )
+    answer = await send(team, uid, pair)
+    assert list(answer.json()) == ["line 3.permission"]
+    assert await team.state(uid) == before

@@ -1,0 +1,194 @@
+"""Who may do what with the assignments of an asset: every kind of caller, every act."""
+
+from typing import Any
+
+import pytest
+
+from tests.assets.sharing.team import PUBLIC, Team, last
+
+EVERYBODY = {"owner", "manager", "editor", "viewer"}
+OWN = {"editor": {"owner", "editor"}, "viewer": {"owner", "viewer"}}
+
+# Who sees whose rows of a private asset, and of one the public may see; None where there is nothing to see (404).
+SEES: dict[str, tuple[set[str] | None, set[str] | None]] = {
+    "boss": (EVERYBODY, EVERYBODY | {PUBLIC}),
+    "owner": (EVERYBODY, EVERYBODY | {PUBLIC}),
+    "manager": (EVERYBODY, EVERYBODY | {PUBLIC}),
+    "editor": (OWN["editor"], OWN["editor"] | {PUBLIC}),
+    "viewer": (OWN["viewer"], OWN["viewer"] | {PUBLIC}),
+    "stranger": (None, {"owner", PUBLIC}),
+    "": (None, {"owner", PUBLIC}),
+}
+# What a write of each caller is answered with, on a private asset and on a public one.
+WRITES = {
+    "boss": ("done", "done"),
+    "owner": ("done", "done"),
+    "manager": ("done", "done"),
+    "editor": (403, 403),
+    "viewer": (403, 403),
+    "stranger": (404, 403),
+    "": (401, 401),
+}
+# Deleting the rows of the owner, of oneself, of somebody else, and of the public, on a public asset.
+DELETES: dict[str, tuple[int, int | None, int, int]] = {
+    "boss": (409, None, 204, 204),
+    "owner": (409, 409, 204, 204),
+    "manager": (409, 204, 204, 204),
+    "editor": (403, 204, 404, 403),
+    "viewer": (403, 204, 404, 403),
+    "stranger": (403, None, 404, 403),
+    "": (401, None, 401, 401),
+}
+# The same by name.
+CLEARS: dict[str, tuple[int, int, int, int]] = {
+    "boss": (409, 204, 204, 204),
+    "owner": (409, 409, 204, 204),
+    "manager": (409, 204, 204, 204),
+    "editor": (403, 204, 403, 403),
+    "viewer": (403, 204, 403, 403),
+    "stranger": (403, 204, 403, 403),
+    "": (401, 401, 401, 401),
+}
+
+
+async def asset(team: Team, *, is_public: bool) -> str:
+    return await team.shared(also={PUBLIC: "view_asset"} if is_public else {})
+
+
+@pytest.mark.parametrize("is_public", [False, True], ids=["private", "public"])
+async def test_who_sees_what(team: Team, is_public: bool) -> None:
+    uid = await asset(team, is_public=is_public)
+    rows = {row["url"]: last(row["user"]) for row in await team.listed(uid, "boss")}
+    for caller, expected in SEES.items():
+        names = expected[is_public]
+        answer = await team.on(uid, caller, "GET")
+        table = await team.on(uid, caller, "GET", "csv/")
+        if names is None:
+            assert (answer.status_code, table.status_code) == (404, 404), caller
+            assert answer.json() == {"detail": f"There is no asset {uid}."}
+        else:
+            assert {last(row["user"]) for row in answer.json()} == names, caller
+            assert {line.split(",")[0] for line in table.text.splitlines()[1:]} == names - {"owner"}
+        for url, name in rows.items():
+            seen = (await team.ask(caller, "GET", url)).status_code
+            assert seen == (200 if names and name in names else 404), (caller, name)
+    for caller in ("boss", "owner", "manager"):
+        assert (await team.on(uid, caller, "GET", "history/")).status_code == 200
+    for caller, status in (("viewer", 403), ("editor", 403), ("stranger", 403 if is_public else 404)):
+        assert (await team.on(uid, caller, "GET", "history/")).status_code == status
+
+
+@pytest.mark.parametrize("is_public", [False, True], ids=["private", "public"])
+async def test_who_writes(team: Team, is_public: bool) -> None:
+    other = await team.asset()
+    await team.give(other, PUBLIC, "view_asset")
+    new = {"user": "bob", "permission": "view_asset"}
+    everything: list[tuple[str, str, dict[str, Any], int]] = [
+        ("POST", "", {"json": new}, 201),
+        ("POST", "", {"data": new}, 201),
+        ("POST", "bulk/", {"json": [new]}, 200),
+        ("PATCH", "clone/", {"json": {"clone_from": other}}, 200),
+        ("POST", "csv/", {"json": {"text": "user,permission\nbob,view_asset\n"}}, 200),
+    ]
+    for caller, expected in WRITES.items():
+        for method, rest, body, done in everything:
+            uid = await asset(team, is_public=is_public)
+            before = await team.state(uid)
+            for query in ("?dry_run=true", ""):
+                answer = await team.on(uid, caller, method, rest + query, **body)
+                status = expected[is_public]
+                if status == "done":
+                    status = 200 if query else done
+                assert answer.status_code == status, (caller, method, rest, answer.text)
+                is_changed = not query and status in (200, 201)
+                assert (await team.state(uid) != before) == is_changed
+
+
+def targets(caller: str) -> tuple[str, str, str, str]:
+    """The owner, oneself, somebody else, and the public."""
+    return "owner", caller or PUBLIC, "editor" if caller == "viewer" else "viewer", PUBLIC
+
+
+async def test_who_deletes(team: Team) -> None:
+    uid = await asset(team, is_public=True)
+    for caller, expected in DELETES.items():
+        for target, status in zip(targets(caller), expected, strict=True):
+            if status is None:
+                continue
+            before = await team.state(uid)
+            row = await team.row(uid, target, "view_asset")
+            for query in ("?dry_run=true", ""):
+                answer = await team.on(uid, caller, "DELETE", f"{row}/{query}")
+                is_done = status == 204
+                assert answer.status_code == (200 if is_done and query else status), (caller, target, answer.text)
+                assert (await team.state(uid) != before) == (is_done and not query)
+            if is_done:
+                uid = await asset(team, is_public=True)
+
+
+async def test_who_clears(team: Team) -> None:
+    uid = await asset(team, is_public=True)
+    for caller, expected in CLEARS.items():
+        for target, status in zip(targets(caller), expected, strict=True):
+            for query in ("?dry_run=true", ""):
+                answer = await team.on(uid, caller, "DELETE", f"bulk/{query}", json={"username": target})
+                assert answer.status_code == (200 if status == 204 and query else status), (caller, target, answer.text)
+            if status == 204:
+                assert target == "boss" or await team.held(uid, target) == set()
+                uid = await asset(team, is_public=True)
+    uid = await asset(team, is_public=False)
+    for caller, status in (("manager", 400), ("viewer", 403), ("stranger", 404), ("", 401)):
+        for body in ({}, {"username": ""}):
+            answer = await team.on(uid, caller, "DELETE", "bulk/", json=body)
+            assert answer.status_code == status, caller
+    assert (await team.on(uid, "manager", "DELETE", "bulk/", json={})).json() == {
+        "username": ["This field is required."]
+    }
+    refused = await team.on(uid, "manager", "DELETE", "bulk/", json={"username": "owner"})
+    assert refused.json() == {"detail": "The owner's permissions cannot be taken away."}
+
+
+async def test_who_is_disabled_does_nothing(team: Team) -> None:
+    uid = await team.shared()
+    await team.service.store.disable_user("manager")
+    assert (await team.on(uid, "manager", "GET")).status_code == 401
+    new = {"user": "bob", "permission": "view_asset"}
+    assert (await team.on(uid, "manager", "POST", json=new)).status_code == 401
+
+
+async def test_what_the_asset_does_not_take(team: Team) -> None:
+    uid = await team.shared()
+    for method, rest in (
+        ("PUT", ""),
+        ("DELETE", ""),
+        ("PATCH", ""),
+        ("GET", "bulk/"),
+        ("PUT", "bulk/"),
+        ("POST", "clone/"),
+    ):
+        assert (await team.on(uid, "owner", method, rest)).status_code == 405
+    row = await team.row(uid, "viewer", "view_asset")
+    for method in ("PUT", "PATCH"):
+        assert (await team.on(uid, "owner", method, f"{row}/", json={})).status_code == 405
+    assert (await team.on(uid, "", "OPTIONS")).status_code == 200
+
+
+async def test_an_assignment_of_another_asset(team: Team) -> None:
+    one, other = await team.shared(), await team.shared()
+    row = await team.row(other, "viewer", "view_asset")
+    for rest in (f"{row}/", "pKm3pVw8ZtQ2xYcRnB5dFh/", "x/", "%00/", "'%20OR%201=1/"):
+        for method in ("GET", "DELETE"):
+            assert (await team.on(one, "owner", method, rest)).status_code == 404
+    assert await team.held(other, "viewer") == {"view_asset"}
+    for uid in ("anope", "aKm3pVw8ZtQ2xYcRnB5dFh"):
+        answer = await team.on(uid, "owner", "GET")
+        assert (answer.status_code, answer.json()) == (404, {"detail": f"There is no asset {uid}."})
+
+
+async def test_somebody_leaves(team: Team) -> None:
+    uid = await team.shared()
+    row = await team.row(uid, "editor", "view_asset")
+    assert (await team.on(uid, "editor", "DELETE", f"{row}/")).status_code == 204
+    assert (await team.on(uid, "editor", "GET")).status_code == 404
+    assert (await team.on(uid, "viewer", "DELETE", "bulk/", json={"username": "Viewer"})).status_code == 204
+    assert (await team.on(uid, "viewer", "GET")).status_code == 404

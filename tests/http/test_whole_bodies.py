@@ -1,0 +1,106 @@
+"""Bodies that are lists, deletions that take a body, and answers in place of the usual one."""
+
+from typing import Annotated, Any
+
+import msgspec
+import pytest
+from msgspec import Meta
+
+from fieldgate.http.bodies import WholeList
+from fieldgate.http.language import Message
+from fieldgate.http.links import Link
+from fieldgate.http.operations import Created, Instead, Operation, Shape, creation, deletion, operation
+from tests.conftest import Start
+from tests.described import Described
+
+TEXT: dict[str, Any] = {"title": Message("x"), "about": Message("x"), "tag": "x"}
+
+
+class Item(msgspec.Struct):
+    name: Annotated[str, Meta(description="A name.")]
+
+
+class Plan(msgspec.Struct):
+    would: Annotated[str, Meta(description="What would be done.")]
+
+
+class Dry(msgspec.Struct):
+    dry_run: Annotated[bool, Meta(description="Only tell.")] = False
+
+
+@operation(
+    "POST", "/items/", Shape.RECORD, of=list[Item], takes=list[Item], example=[{"name": "a"}], refusals=(415,), **TEXT
+)
+async def take(body: WholeList) -> list[Item]:
+    return [Item(each["name"]) for each in body]
+
+
+@deletion("/items/", also=Plan, also_example={"would": "x"}, refusals=(415,), **TEXT)
+async def drop(body: Item, filters: Dry) -> Instead | None:
+    return Instead(Plan(f"drop {body.name}")) if filters.dry_run else None
+
+
+@creation("/made/", of=Item, also=Plan, example={"name": "a"}, also_example={"would": "x"}, refusals=(415,), **TEXT)
+async def make(body: Item, filters: Dry) -> Created | Instead:
+    return Instead(Plan(f"make {body.name}")) if filters.dry_run else Created(Item(body.name), Link("/made/1/"))
+
+
+MORE: tuple[Operation, ...] = (take, drop, make)
+
+
+async def test_a_body_that_is_a_list(start: Start) -> None:
+    async with start(*MORE) as service:
+        assert (await service.client.post("/items/", json=[{"name": "a"}])).json() == [{"name": "a"}]
+        assert (await service.client.post("/items/", json=[])).json() == []
+        large = [{"name": "a" * 50_000}]
+        assert (await service.client.post("/items/", json=large)).json() == large
+        ignored = await service.client.post("/items/", json=[{"name": "a", "nmae": 1}, {"name": "b", "x": 1}])
+        assert ignored.headers["Fieldgate-Ignored"] == "nmae, x"
+        strict = {"Prefer": "handling=strict"}
+        refused = await service.client.post("/items/", json=[{"name": "a", "nmae": 1}], headers=strict)
+        assert refused.json() == {"nmae": ["There is no such field. Did you mean name?"]}
+        sent = {"Content-Type": "application/json"}
+        for body in (b"", b"{}", b"null"):
+            answer = await service.client.post("/items/", content=body, headers=sent)
+            assert answer.json() == {"detail": "The body must be a JSON array, a list of objects."}
+        deep = await service.client.post("/items/", content=b"[" * 60 + b"]" * 60, headers=sent)
+        assert deep.json() == {"detail": "The body is nested too deeply; at most 50 levels are taken."}
+        assert (await service.client.post("/items/", data={"name": "a"})).status_code == 415
+        described = (await service.client.options("/items/")).json()
+        assert described["parses"] == ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"]
+
+
+async def test_a_list_of_megabytes_is_read_beside_the_event_loop(start: Start) -> None:
+    roomy = msgspec.structs.replace(take, most_bytes=3_000_000)
+    async with start(roomy) as service:
+        large = [{"name": "a" * 1_000}] * 1_500
+        assert (await service.client.post("/items/", json=large)).json() == large
+
+
+async def test_a_deletion_that_takes_a_body(start: Start) -> None:
+    async with start(*MORE) as service:
+        gone = await service.request("DELETE", "/items/", json={"name": "a"})
+        assert (gone.status_code, gone.content) == (204, b"")
+        assert (await service.request("DELETE", "/items/")).json() == {"name": ["This field is required."]}
+
+
+@pytest.mark.parametrize(("method", "path"), [("DELETE", "/items/"), ("POST", "/made/")])
+async def test_an_answer_in_place_of_the_usual_one(start: Start, method: str, path: str) -> None:
+    async with start(*MORE) as service:
+        answer = await service.request(method, f"{path}?dry_run=true", json={"name": "a"})
+        assert (answer.status_code, list(answer.json())) == (200, ["would"])
+        assert answer.headers["Cache-Control"] == "no-store"
+        page = await service.request(method, f"{path}?dry_run=true&format=api", json={"name": "a"})
+        assert (page.status_code, "would" in page.text) == (200, True)
+
+
+def test_what_is_described() -> None:
+    paths = Described.of(MORE).document["paths"]
+    body = paths["/items/"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert body == {"type": "array", "items": {"$ref": "#/components/schemas/Item"}}
+    assert "requestBody" in paths["/items/"]["delete"]
+    for each in (paths["/items/"]["delete"], paths["/made/"]["post"]):
+        content = each["responses"]["200"]["content"]["application/json"]
+        assert content["schema"] == {"$ref": "#/components/schemas/Plan"}
+    assert "201" in paths["/made/"]["post"]["responses"]
+    assert "204" in paths["/items/"]["delete"]["responses"]
