@@ -95,25 +95,26 @@ async def test_a_right_that_is_taken_away_while_it_is_used(
         assert (await service.get(thing.path, headers=owner.headers)).json()["name"] == "survey 1"
 
 
-async def test_many_who_change_while_rights_come_and_go(start: Start, database_url: str) -> None:
+async def test_changes_while_rights_come_and_go(start: Start, database_url: str) -> None:
     async with start(database_url=database_url) as service:
         world = World(service)
         owner, editor = await world.person(), await world.person()
         thing = await world.thing(owner)
-        allowed = refused = 0
 
         async def come_and_go() -> None:
             for _ in range(10):
                 await world.give(editor, thing, "change_asset")
-                await world.take(editor, thing, "change_asset")
+                await world.take(editor, thing, "view_asset")
 
         going = asyncio.create_task(come_and_go())
+        seen = set()
         while not going.done():
             answer = await service.request("PATCH", thing.path, json={"name": "x"}, headers=editor.headers)
-            assert answer.status_code in (200, 403, 404)
-            allowed, refused = allowed + (answer.status_code == 200), refused + (answer.status_code != 200)
+            seen.add(answer.status_code)
+            await asyncio.sleep(0)  # a refusal on SQLite waits for nothing, and would let nobody else have a turn
         await going
-        assert (await service.request("PATCH", thing.path, json={}, headers=editor.headers)).status_code == 403
+        assert seen <= {200, 404}
+        assert (await service.request("PATCH", thing.path, json={}, headers=editor.headers)).status_code == 404
 
 
 async def test_an_editor_imports_into_the_owners_asset(start: Start, database_url: str) -> None:
