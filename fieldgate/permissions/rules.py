@@ -181,10 +181,10 @@ def effective(standing: Standing, asset_type: str) -> Codenames:
 
 def contradiction(codenames: Iterable[str], asset_type: str) -> tuple[str, str] | None:
     """Two permissions that cannot be held together, by themselves or by what they imply; None if all can."""
-    for one, other in combinations(sorted(frozenset(codenames)), 2):
-        with_one, with_other = with_implied([one], asset_type), with_implied([other], asset_type)
-        if _contradicted(with_one) & with_other or _contradicted(with_other) & with_one:
-            return one, other
+    for pair in combinations(sorted(frozenset(codenames)), 2):
+        together = with_implied(pair, asset_type)
+        if _contradicted(together) & together:
+            return pair
     return None
 
 

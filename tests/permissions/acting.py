@@ -50,7 +50,8 @@ filters = st.dictionaries(
     min_size=1,
     max_size=3,
 )
-codenames = st.lists(st.sampled_from(sorted(TABLE)), min_size=1, max_size=3, unique=True)
+one = st.sampled_from(sorted(TABLE)).map(lambda codename: [codename])
+codenames = one | st.lists(st.sampled_from(sorted(TABLE)), min_size=1, max_size=3, unique=True)
 # Now and then something nobody can be given, or filters that say nothing.
 any_codenames = codenames | st.lists(st.sampled_from([*sorted(TABLE), *NO_PERMISSIONS]), max_size=3)
 any_filters = st.none() | filters | st.sampled_from([{}, {"view_submissions": ()}, {"view_asset": ({},)}, {"": ({},)}])
@@ -103,7 +104,7 @@ class Elsewhere(msgspec.Struct, frozen=True):
 acts: st.SearchStrategy[Act] = st.one_of(
     st.builds(Assign, codenames, filters),
     st.builds(Assign, any_codenames, any_filters),
-    st.builds(Remove, st.lists(st.sampled_from(sorted(TABLE)), min_size=1, max_size=1)),
+    st.builds(Remove, one),
     st.builds(Remove, any_codenames),
     st.builds(Replace, codenames, filters),
     st.builds(Replace, any_codenames, any_filters),
