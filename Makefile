@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test lint bench bench-full fuzz torture messages lock clean
+.PHONY: help install serve test lint bench bench-full fuzz torture messages who lock clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -55,6 +55,9 @@ torture: $(DEV_READY)  ## hostile files, 10,000 mutations, and kill -9 at every 
 
 messages: $(DEV_READY)  ## collect the messages of the code into fieldgate/locale
 	@$(BIN)/python scripts/collect-messages
+
+who: $(DEV_READY)  ## write docs/who-may-do-what.md anew, from what the service does
+	@$(BIN)/python -W ignore -m tests.access.matrix
 
 lock: $(DEV_READY)  ## choose versions anew and write requirements/*.txt with hashes
 	$(UV) compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url --no-header \

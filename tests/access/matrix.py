@@ -1,6 +1,6 @@
 """Who may do what: every operation of the service, called by every kind of caller with a valid request.
 
-    python -m tests.access.matrix    writes docs/who-may-do-what.md anew
+    make who    writes docs/who-may-do-what.md anew
 
 `CALLS` holds a valid request for each operation. What can be called on assets of different kinds has a call for each.
 """
@@ -52,7 +52,7 @@ to what is in it, and no more.
 | superuser | may do everything that can be done with an asset |
 | disabled | was a manager; the account is closed since, and its token is sent |
 
-This page is written by `python -m tests.access.matrix`, and the tests compare it with what the service does.
+This page is written by `make who`, and the tests compare it with what the service does.
 """
 
 

@@ -16,4 +16,4 @@ async def test_who_may_do_what(start: Start, database_url: str) -> None:
         found = (await table(service)).splitlines()
     told = DOCUMENT.read_text().splitlines()
     difference = "\n".join(difflib.unified_diff(told, found, "told", "found", lineterm="", n=0))
-    assert not difference, f"{difference}\nIf it is meant: python -m tests.access.matrix"
+    assert not difference, f"{difference}\nIf it is meant: make who"

@@ -82,6 +82,14 @@ class World:
         self.things.append(made)
         return made
 
+    async def known(self, uid: str, owner: Person) -> Thing:
+        """An asset that was made by other means."""
+        async with self.service.database.reading() as connection:
+            row = (await connection.execute(select(assets).where(assets.c.uid == uid))).one()
+        made = Thing(row.id, uid, row.asset_type, owner)
+        self.things.append(made)
+        return made
+
     async def give(self, person: Person, thing: Thing, *codenames: str) -> None:
         place = await self.place(thing)
         filters = SOME if rules.PARTIAL in codenames else None

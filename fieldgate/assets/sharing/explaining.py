@@ -68,7 +68,7 @@ async def assignment_explanation(
     if not asset.may_manage and not _is_own_business(user, caller):
         raise Forbidden(Message("Only who manages this asset can ask about others. Ask about yourself, or the public."))
     if user is None:
-        raise Invalid({"user": [Message("There is no user {username}.", username=shown(username))]})
+        raise Invalid({"user": [Message("There is no user {name}.", name=shown(username))]})
     explanation = explain(
         await access.standing(asset, user.id),
         permission,

@@ -59,7 +59,7 @@ async def user_list(
 async def user_detail(username: str, user: User, accounts: AccountStore, store: AssetStore) -> UserRecord:  # noqa: ARG001
     row = await accounts.receiver(username)
     if row is None:
-        raise NotFound(Message("There is no user {username}.", username=username[:150]))
+        raise NotFound(Message("There is no user {name}.", name=username[:150]))
     [record] = await _shown([row], store)
     return record
 
