@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+from msgspec import Raw
+
 from fieldgate.accounts.store import username_key
 from fieldgate.assets.sharing import changing
 from fieldgate.assets.sharing.access import no_asset
+from fieldgate.assets.sharing.aside import aside
 from fieldgate.assets.sharing.changing import Act, Change, Mistakes, Wish
 from fieldgate.assets.sharing.naming import Misnamed, read_name, shown
 from fieldgate.assets.sharing.records import ChangeRecord, DryRun, ManyAdded, ManyRemoved
 from fieldgate.assets.sharing.routes import CHANGE_EXAMPLE, LARGEST_LIST, OWNERS, TAG
 from fieldgate.assets.sharing.shared import Person, Shared
-from fieldgate.assets.sharing.showing import change_record
+from fieldgate.assets.sharing.showing import change_told
 from fieldgate.assets.sharing.store import Session, SharingStore
 from fieldgate.assets.sharing.wanted import no_user, read_partials, read_permission, read_user
 from fieldgate.http.credentials import User
@@ -21,6 +24,9 @@ from fieldgate.permissions.rules import Filters
 
 PATH = "/api/v2/permission-assignments/"
 MOST_PAIRS = 20_000  # of an asset and a user
+
+_Apply = Callable[[Shared, Iterable[Wish], Mistakes], list[Change]]
+_FIELDS = {"user": "users", "permission": "permissions"}  # as one assignment calls them, and as many do
 
 
 @operation(
@@ -38,9 +44,7 @@ MOST_PAIRS = 20_000  # of an asset and a user
     example={**CHANGE_EXAMPLE, "dry_run": False},
     refusals=(403, 404, 413, 415),
 )
-async def many_added(
-    user: User, body: ManyAdded, filters: DryRun, language: Language, store: SharingStore
-) -> ChangeRecord:
+async def many_added(user: User, body: ManyAdded, filters: DryRun, language: Language, store: SharingStore) -> Raw:
     return await _change(user, body, body.partial_permissions, filters, language, store, Act.ASSIGN, changing.assigned)
 
 
@@ -59,9 +63,7 @@ async def many_added(
     example={**CHANGE_EXAMPLE, "dry_run": False},
     refusals=(403, 404, 409, 413, 415),
 )
-async def many_removed(
-    user: User, body: ManyRemoved, filters: DryRun, language: Language, store: SharingStore
-) -> ChangeRecord:
+async def many_removed(user: User, body: ManyRemoved, filters: DryRun, language: Language, store: SharingStore) -> Raw:
     return await _change(user, body, None, filters, language, store, Act.REMOVE, changing.removed)
 
 
@@ -73,8 +75,8 @@ async def _change(
     language: Language,
     store: SharingStore,
     act: Act,
-    apply: Callable[[Shared, Iterable[Wish], Mistakes], list[Change]],
-) -> ChangeRecord:
+    apply: _Apply,
+) -> Raw:
     uids = list(dict.fromkeys(map(_uid, body.assets)))
     if len(uids) * len(set(body.users)) > MOST_PAIRS:
         said = Message("These are too many pairs of an asset and a user; at most {most} are taken.", most=MOST_PAIRS)
@@ -90,11 +92,12 @@ async def _change(
         if act is Act.REMOVE and any(wish.user.id in owners for wish in wanted):
             raise Conflict(OWNERS)
         mistakes = Mistakes()
-        changes = [each for shared in every for each in _applied(shared, wanted, mistakes, apply)]
+        count = len(every) * len(wanted)
+        changes = await aside(count, _on_all, every, wanted, mistakes, apply)
         mistakes.refuse()
         if not filters.dry_run:
             await session.write(act, user, changes)
-    return change_record(changes, language, is_dry_run=filters.dry_run)
+    return await aside(count, change_told, changes, language, is_dry_run=filters.dry_run)
 
 
 async def _managed(session: Session, user: User, uids: Sequence[str], of_users: Sequence[int]) -> list[Shared]:
@@ -146,18 +149,15 @@ def _permissions(
     return [codename for codename in dict.fromkeys(codenames) if codename is not None], given
 
 
-def _applied(
-    shared: Shared,
-    wanted: Iterable[Wish],
-    mistakes: Mistakes,
-    apply: Callable[[Shared, Iterable[Wish], Mistakes], list[Change]],
-) -> list[Change]:
-    """What becomes of the wishes on one asset; a mistake tells on which."""
-    own = Mistakes()
-    changes = apply(shared, wanted, own)
-    for field, message in own.all():
-        told = Message("{message} (asset {uid})", message=message, uid=shared.uid)
-        mistakes.note({"user": "users", "permission": "permissions"}.get(field, field), told)
+def _on_all(every: Iterable[Shared], wanted: Sequence[Wish], mistakes: Mistakes, apply: _Apply) -> list[Change]:
+    """What becomes of the wishes on every asset; a mistake tells on which."""
+    changes: list[Change] = []
+    for shared in every:
+        own = Mistakes()
+        changes += apply(shared, wanted, own)
+        for field, message in own.all():
+            told = Message("{message} (asset {uid})", message=message, uid=shared.uid)
+            mistakes.note(_FIELDS.get(field, field), told)
     return changes
 
 

@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from msgspec import Raw
+
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import THE_PUBLIC
 from fieldgate.assets.sharing import changing
 from fieldgate.assets.sharing.access import Access, no_asset
+from fieldgate.assets.sharing.aside import aside
 from fieldgate.assets.sharing.changing import Act, Change, Mistakes, Wish
 from fieldgate.assets.sharing.naming import Misnamed, read_name
 from fieldgate.assets.sharing.records import (
@@ -25,12 +28,7 @@ from fieldgate.assets.sharing.records import (
     Upload,
 )
 from fieldgate.assets.sharing.shared import Held, Person, Shared, Shown
-from fieldgate.assets.sharing.showing import (
-    assignment_record,
-    assignment_records,
-    change_record,
-    history_record,
-)
+from fieldgate.assets.sharing.showing import assignment_array, assignment_record, change_told, history_record
 from fieldgate.assets.sharing.store import Session, SharingStore
 from fieldgate.assets.sharing.table import LARGEST as LARGEST_TABLE
 from fieldgate.assets.sharing.table import read_table, write_table
@@ -58,6 +56,7 @@ from fieldgate.settings import Settings
 
 TAG = "Sharing"
 PATH = "/api/v2/assets/{uid}/permission-assignments/"
+SHORT_LINE = 20  # bytes of a table
 LARGEST_LIST = 4 * 1024 * 1024  # bytes of a list that replaces everything
 
 OWNERS = Message("The owner's permissions cannot be taken away.")
@@ -98,11 +97,13 @@ CHANGE_EXAMPLE: dict[str, Any] = {
     example=[_EXAMPLE],
     refusals=(404,),
 )
-async def assignment_list(
-    uid: str, caller: Caller, language: Language, access: Access, store: SharingStore
-) -> list[AssignmentRecord]:
+async def assignment_list(uid: str, caller: Caller, language: Language, access: Access, store: SharingStore) -> Raw:
     shared = await _seen(uid, caller, access, store)
-    return assignment_records(shared, shared.shown_to(caller), language)
+    return await aside(shared.size, _list, shared, caller, language)
+
+
+def _list(shared: Shared, caller: Caller, language: Language) -> Raw:
+    return assignment_array(shared, shared.shown_to(caller), language)
 
 
 @creation(
@@ -130,7 +131,7 @@ async def assignment_creation(
         changes = changing.assigned(await _managed(session, uid, user, wanted), wanted, mistakes)
         mistakes.refuse()
         if filters.dry_run:
-            return Instead(change_record(changes, language, is_dry_run=True))
+            return Instead(change_told(changes, language, is_dry_run=True))
         await session.write(Act.ASSIGN, user, changes)
         shared = await session.shared(uid, [wanted[0].user.id])
     record = assignment_record(shared, _direct(shared, wanted[0]), language)
@@ -163,10 +164,10 @@ def _direct(shared: Shared, wish: Wish) -> Shown:
 )
 async def assignment_replacement(
     uid: str, user: User, body: WholeList, filters: DryRun, language: Language, access: Access, store: SharingStore
-) -> list[AssignmentRecord] | ChangeRecord:
+) -> Raw:
     (await access.to(uid, user)).need("manage_asset")
     mistakes = Mistakes()
-    named = read_list(body, mistakes)
+    named = await aside(len(body), read_list, body, mistakes)
     async with store.session([uid], is_reading=filters.dry_run) as session:
         wanted = await _wishes(session, named, mistakes)
         shared = await _managed(session, uid, user)
@@ -194,7 +195,7 @@ async def assignment_clearing(
             shared.to(user).need("manage_asset")
         changes = [] if person is None else _cleared(shared, person)
         if filters.dry_run:
-            return Instead(change_record(changes, language, is_dry_run=True))
+            return Instead(change_told(changes, language, is_dry_run=True))
         await session.write(Act.REMOVE_ALL, user, changes)
     return None
 
@@ -231,7 +232,7 @@ def _cleared(shared: Shared, person: Person) -> list[Change]:
 )
 async def assignment_cloning(
     uid: str, user: User, body: CloneBody, filters: DryRun, language: Language, access: Access, store: SharingStore
-) -> list[AssignmentRecord] | ChangeRecord:
+) -> Raw:
     (await access.to(uid, user)).need("manage_asset")
     source_uid = _source(body.clone_from, uid)
     await access.to(source_uid, user)
@@ -263,18 +264,23 @@ async def _replace(
     act: Act,
     user: User,
     shared: Shared,
-    wanted: Iterable[Wish],
+    wanted: Sequence[Wish],
     mistakes: Mistakes,
     filters: DryRun,
     language: Language,
-) -> list[AssignmentRecord] | ChangeRecord:
-    changes = changing.replaced(shared, wanted, mistakes)
+) -> Raw:
+    count = shared.size + len(wanted)
+    changes = await aside(count, changing.replaced, shared, wanted, mistakes)
     mistakes.refuse()
     if filters.dry_run:
-        return change_record(changes, language, is_dry_run=True)
+        return await aside(count, change_told, changes, language, is_dry_run=True)
     await session.write(act, user, changes)
     shared = await session.shared(shared.uid)
-    return assignment_records(shared, shared.shown(), language)
+    return await aside(shared.size, _everything, shared, language)
+
+
+def _everything(shared: Shared, language: Language) -> Raw:
+    return assignment_array(shared, shared.shown(), language)
 
 
 @ready(
@@ -288,7 +294,7 @@ async def _replace(
 )
 async def assignment_table(uid: str, caller: Caller, access: Access, store: SharingStore) -> Answer:
     shared = await _seen(uid, caller, access, store)
-    table = write_table(each for each in shared.shown_to(caller) if each.user.id != shared.place.owner_id)
+    table = await aside(shared.size, _table_of, shared, caller)
     headers = [
         (b"content-type", Format.CSV.content_type),
         (b"content-disposition", f"attachment; filename*=UTF-8''{quote(uid, safe='')}.csv".encode()),
@@ -296,6 +302,10 @@ async def assignment_table(uid: str, caller: Caller, access: Access, store: Shar
         NEVER_STORE,
     ]
     return Answer(200, headers, table)
+
+
+def _table_of(shared: Shared, caller: Caller) -> bytes:
+    return write_table(each for each in shared.shown_to(caller) if each.user.id != shared.place.owner_id)
 
 
 def _largest_table(_: Settings) -> int:
@@ -319,23 +329,24 @@ def _largest_table(_: Settings) -> int:
 )
 async def assignment_table_upload(
     uid: str, user: User, body: TableBody, filters: Upload, language: Language, access: Access, store: SharingStore
-) -> ChangeRecord:
+) -> Raw:
     (await access.to(uid, user)).need("manage_asset")
     mode = body.mode or filters.mode or "add"
     field, data = _table(body)
     mistakes = Mistakes()
-    named = read_table(data, field, mistakes, with_filters=mode != "remove")
+    named = await aside(len(data) // SHORT_LINE, read_table, data, field, mistakes, with_filters=mode != "remove")
     act, apply = _MODES[mode]
     async with store.session([uid], is_reading=filters.dry_run) as session:
         wanted = await _wishes(session, named, mistakes)
         shared = await _managed(session, uid, user, None if mode == "replace" else wanted)
         if mode == "remove" and any(wish.user.id == shared.place.owner_id for wish in wanted):
             raise Conflict(OWNERS)
-        changes = apply(shared, wanted, mistakes)
+        count = shared.size + len(wanted)
+        changes = await aside(count, apply, shared, wanted, mistakes)
         mistakes.refuse()
         if not filters.dry_run:
             await session.write(act, user, changes)
-    return change_record(changes, language, is_dry_run=filters.dry_run)
+    return await aside(count, change_told, changes, language, is_dry_run=filters.dry_run)
 
 
 _MODES: dict[str, tuple[Act, Callable[[Shared, Iterable[Wish], Mistakes], list[Change]]]] = {
@@ -416,7 +427,7 @@ async def assignment_deletion(
             raise Conflict(OWNERS)
         changes = changing.removed(shared, [Wish(shown.user, shown.permission)], mistakes)
         if filters.dry_run:
-            return Instead(change_record(changes, language, is_dry_run=True))
+            return Instead(change_told(changes, language, is_dry_run=True))
         await session.write(Act.REMOVE, user, changes)
     return None
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 from sqlalchemy import Row
 
 from fieldgate.assets.sharing.changing import Change
@@ -21,7 +21,7 @@ from fieldgate.assets.sharing.records import (
 )
 from fieldgate.assets.sharing.shared import Shared, Shown
 from fieldgate.http.language import Language
-from fieldgate.http.links import Link
+from fieldgate.http.links import Link, encode
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import path_of as permission_path
 from fieldgate.permissions.rules import PARTIAL, PARTIALLY, Effect, Filters, What, Why
@@ -37,8 +37,9 @@ def assignment_path(uid: str, assignment: str) -> str:
     return f"{asset_path(uid)}permission-assignments/{assignment}/"
 
 
-def assignment_records(shared: Shared, every: Iterable[Shown], language: Language) -> list[AssignmentRecord]:
-    return [assignment_record(shared, shown, language) for shown in every]
+def assignment_array(shared: Shared, every: Iterable[Shown], language: Language) -> Raw:
+    """What is shown, as JSON."""
+    return Raw(encode([assignment_record(shared, shown, language) for shown in every]))
 
 
 def assignment_record(shared: Shared, shown: Shown, language: Language) -> AssignmentRecord:
@@ -61,15 +62,16 @@ def _partials(filters: Filters) -> list[PartialRecord]:
     ]
 
 
-def change_record(changes: Sequence[Change], language: Language, *, is_dry_run: bool) -> ChangeRecord:
-    """What an act does, or would do."""
+def change_told(changes: Sequence[Change], language: Language, *, is_dry_run: bool) -> Raw:
+    """What an act does, or would do, as JSON."""
     effects = chain.from_iterable(((change, effect) for effect in change.effects) for change in changes)
-    return ChangeRecord(
+    record = ChangeRecord(
         dry_run=is_dry_run,
         counts=dict(Counter(effect.what.value for change in changes for effect in change.effects)),
         effects=[_effect_record(change, effect, language) for change, effect in islice(effects, MOST_TOLD)],
         result=[_result_record(change) for change in changes[:MOST_TOLD]],
     )
+    return Raw(encode(record))
 
 
 def _effect_record(change: Change, effect: Effect, language: Language) -> EffectRecord:
