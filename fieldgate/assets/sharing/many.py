@@ -9,7 +9,7 @@ from fieldgate.assets.sharing import changing
 from fieldgate.assets.sharing.access import no_asset
 from fieldgate.assets.sharing.aside import aside
 from fieldgate.assets.sharing.changing import Act, Change, Mistakes, Wish
-from fieldgate.assets.sharing.naming import Misnamed, read_name, shown
+from fieldgate.assets.sharing.naming import Misnamed, read_name
 from fieldgate.assets.sharing.records import ChangeRecord, DryRun, ManyAdded, ManyRemoved
 from fieldgate.assets.sharing.routes import CHANGE_EXAMPLE, LARGEST_LIST, OWNERS, TAG
 from fieldgate.assets.sharing.shared import Person, Shared
@@ -20,7 +20,7 @@ from fieldgate.http.credentials import User
 from fieldgate.http.errors import BadRequest, Conflict, Forbidden, NotFound
 from fieldgate.http.language import Language, Message
 from fieldgate.http.operations import Shape, operation
-from fieldgate.permissions.rules import Filters
+from fieldgate.permissions.rules import PARTIAL
 
 PATH = "/api/v2/permission-assignments/"
 MOST_PAIRS = 20_000  # of an asset and a user
@@ -81,17 +81,22 @@ async def _change(
     if len(uids) * len(set(body.users)) > MOST_PAIRS:
         said = Message("These are too many pairs of an asset and a user; at most {most} are taken.", most=MOST_PAIRS)
         raise BadRequest(said)
+    mistakes = Mistakes()
+    names = [read_user(text, "users", mistakes) for text in body.users]
+    permissions = [read_permission(text, "permissions", mistakes) for text in body.permissions]
+    given = read_partials(permissions, partials, "partial_permissions", mistakes) if act is Act.ASSIGN else None
     async with store.session(uids, is_reading=filters.dry_run) as session:
-        people = await session.people(_names(body.users))
+        people = await session.people(name for name in names if name is not None)
         every = await _managed(session, user, uids, [person.id for person in people.values()])
-        permissions, given = _permissions(body, partials, is_removal=act is Act.REMOVE)
         wanted = [
-            Wish(person, permission, given) for person in _active(body.users, people) for permission in permissions
+            Wish(person, permission, given if permission == PARTIAL else None)
+            for person in _active(names, people, mistakes)
+            for permission in dict.fromkeys(permissions)
+            if permission is not None
         ]
         owners = {shared.place.owner_id for shared in every}
         if act is Act.REMOVE and any(wish.user.id in owners for wish in wanted):
             raise Conflict(OWNERS)
-        mistakes = Mistakes()
         count = len(every) * len(wanted)
         changes = await aside(count, _on_all, every, wanted, mistakes, apply)
         mistakes.refuse()
@@ -118,35 +123,16 @@ def _uid(text: str) -> str:
         raise NotFound(misnamed.message) from None
 
 
-def _names(texts: Iterable[str]) -> list[str]:
-    """The usernames, as far as they are any."""
-    mistakes = Mistakes()
-    return [name for text in texts if (name := read_user(text, "users", mistakes)) is not None]
-
-
-def _active(texts: Iterable[str], people: dict[str, Person]) -> list[Person]:
-    """The users, each once; refused where one is nobody, or disabled."""
-    mistakes = Mistakes()
+def _active(names: Iterable[str | None], people: dict[str, Person], mistakes: Mistakes) -> list[Person]:
+    """The users, each once. Who is disabled is nobody here."""
     found: dict[Person, None] = {}
-    for text in texts:
-        name = read_user(text, "users", mistakes)
+    for name in names:
         person = None if name is None else people.get(username_key(name))
         if person is not None and person.is_active:
             found[person] = None
         elif name is not None:
-            mistakes.note("users", no_user(shown(name)))
-    mistakes.refuse()
+            mistakes.note("users", no_user(name))
     return list(found)
-
-
-def _permissions(
-    body: ManyRemoved, partials: Sequence[object] | None, *, is_removal: bool
-) -> tuple[list[str], Filters | None]:
-    mistakes = Mistakes()
-    codenames = [read_permission(text, "permissions", mistakes) for text in body.permissions]
-    given = None if is_removal else read_partials(codenames, partials, "partial_permissions", mistakes)
-    mistakes.refuse()
-    return [codename for codename in dict.fromkeys(codenames) if codename is not None], given
 
 
 def _on_all(every: Iterable[Shared], wanted: Sequence[Wish], mistakes: Mistakes, apply: _Apply) -> list[Change]:

@@ -265,6 +265,11 @@ async def test_many_that_cannot_be(team: Team) -> None:
     answer = await team.ask("owner", "POST", f"{MANY}add/", json=wrong)
     said = f"add_submissions cannot be assigned on an asset of this type. (asset {block})"
     assert (answer.status_code, answer.json()) == (400, {"permissions": [said]})
+    both = await team.ask("owner", "POST", f"{MANY}add/", json={**good, "users": ["x", "gone"], "permissions": ["fly"]})
+    assert both.json() == {
+        "permissions": ["There is no permission fly."],
+        "users": ["There is no user x.", "There is no user gone."],
+    }
     partial = await team.ask("owner", "POST", f"{MANY}add/", json={**good, "permissions": [PARTIAL]})
     assert partial.json() == {"partial_permissions": [NEEDED]}
     assert [await team.state(uid) for uid in (one, other, block)] == states
