@@ -8,12 +8,13 @@ from fieldgate.accounts.store import username_key
 from fieldgate.assets.sharing import changing
 from fieldgate.assets.sharing.access import no_asset
 from fieldgate.assets.sharing.aside import aside
+from fieldgate.assets.sharing.asking import OWNERS, TAG
 from fieldgate.assets.sharing.changing import Act, Change, Mistakes, Wish
+from fieldgate.assets.sharing.everybody import LARGEST_LIST
 from fieldgate.assets.sharing.naming import Misnamed, read_name
 from fieldgate.assets.sharing.records import ChangeRecord, DryRun, ManyAdded, ManyRemoved
-from fieldgate.assets.sharing.routes import CHANGE_EXAMPLE, LARGEST_LIST, OWNERS, TAG
 from fieldgate.assets.sharing.shared import Person, Shared
-from fieldgate.assets.sharing.showing import change_told
+from fieldgate.assets.sharing.showing import CHANGE_EXAMPLE, change_told
 from fieldgate.assets.sharing.store import Session, SharingStore
 from fieldgate.assets.sharing.wanted import no_user, read_partials, read_permission, read_user
 from fieldgate.http.credentials import User

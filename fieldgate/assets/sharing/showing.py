@@ -28,6 +28,35 @@ from fieldgate.permissions.rules import PARTIAL, PARTIALLY, Effect, Filters, Wha
 
 MOST_TOLD = 10_000  # effects of one request
 
+_SERVICE = "http://127.0.0.1:8000/api/v2/"
+_ASSET = f"{_SERVICE}assets/aKm3pVw8ZtQ2xYcRnB5dFh/"
+EXAMPLE: dict[str, Any] = {
+    "url": f"{_ASSET}permission-assignments/pKm3pVw8ZtQ2xYcRnB5dFh/",
+    "user": f"{_SERVICE}users/amina/",
+    "permission": f"{_SERVICE}permissions/view_asset/",
+    "label": "View form",
+}
+_EFFECT: dict[str, Any] = {
+    "user": f"{_SERVICE}users/amina/",
+    "permission": f"{_SERVICE}permissions/view_asset/",
+    "effect": "granted",
+    "reason": "implied",
+    "because": f"{_SERVICE}permissions/change_asset/",
+    "message": "view_asset: granted, implied by change_asset.",
+}
+CHANGE_EXAMPLE: dict[str, Any] = {
+    "dry_run": True,
+    "counts": {"granted": 1},
+    "effects": [{"asset": _ASSET, **_EFFECT}],
+    "result": [{"asset": _ASSET, "user": _EFFECT["user"], "permissions": [_EFFECT["permission"]]}],
+}
+HISTORY_EXAMPLE: dict[str, Any] = {
+    "date": "2026-11-15T08:30:00Z",
+    "by": f"{_SERVICE}users/omar/",
+    "act": "assign",
+    **_EFFECT,
+}
+
 
 def asset_path(uid: str) -> str:
     return f"{ROOT}assets/{uid}/"
