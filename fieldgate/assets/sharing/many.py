@@ -17,8 +17,10 @@ from fieldgate.assets.sharing.shared import Person, Shared
 from fieldgate.assets.sharing.showing import CHANGE_EXAMPLE, change_told
 from fieldgate.assets.sharing.store import Session, SharingStore
 from fieldgate.assets.sharing.wanted import no_user, read_partials, read_permission, read_user
+from fieldgate.http.bodies import WholeObject
 from fieldgate.http.credentials import User
 from fieldgate.http.errors import BadRequest, Conflict, Forbidden, NotFound
+from fieldgate.http.fields import read_fields
 from fieldgate.http.language import Language, Message
 from fieldgate.http.operations import Shape, operation
 from fieldgate.permissions.rules import PARTIAL
@@ -41,12 +43,15 @@ _FIELDS = {"user": "users", "permission": "permissions"}  # as one assignment ca
         "cannot be given. The caller must manage all of the assets."
     ),
     tag=TAG,
+    takes=ManyAdded,
     most_bytes=LARGEST_LIST,
     example={**CHANGE_EXAMPLE, "dry_run": False},
     refusals=(403, 404, 413, 415),
 )
-async def many_added(user: User, body: ManyAdded, filters: DryRun, language: Language, store: SharingStore) -> Raw:
-    return await _change(user, body, body.partial_permissions, filters, language, store, Act.ASSIGN, changing.assigned)
+async def many_added(user: User, body: WholeObject, filters: DryRun, language: Language, store: SharingStore) -> Raw:
+    wanted = read_fields(ManyAdded, body)
+    partials = wanted.partial_permissions
+    return await _change(user, wanted, partials, filters, language, store, Act.ASSIGN, changing.assigned)
 
 
 @operation(
@@ -60,12 +65,14 @@ async def many_added(user: User, body: ManyAdded, filters: DryRun, language: Lan
         "The caller must manage all of the assets."
     ),
     tag=TAG,
+    takes=ManyRemoved,
     most_bytes=LARGEST_LIST,
     example={**CHANGE_EXAMPLE, "dry_run": False},
     refusals=(403, 404, 409, 413, 415),
 )
-async def many_removed(user: User, body: ManyRemoved, filters: DryRun, language: Language, store: SharingStore) -> Raw:
-    return await _change(user, body, None, filters, language, store, Act.REMOVE, changing.removed)
+async def many_removed(user: User, body: WholeObject, filters: DryRun, language: Language, store: SharingStore) -> Raw:
+    wanted = read_fields(ManyRemoved, body)
+    return await _change(user, wanted, None, filters, language, store, Act.REMOVE, changing.removed)
 
 
 async def _change(
