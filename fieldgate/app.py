@@ -12,6 +12,7 @@ from fieldgate.accounts.guessing import Guessing
 from fieldgate.accounts.secrets import Passwords
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets import routes as asset_routes
+from fieldgate.assets.sharing import everybody as everybody_routes
 from fieldgate.assets.sharing import explaining, people
 from fieldgate.assets.sharing import many as many_routes
 from fieldgate.assets.sharing import routes as sharing_routes
@@ -55,6 +56,7 @@ def operations() -> tuple[Operation, ...]:
         *import_routes.OPERATIONS,
         *asset_routes.OPERATIONS,
         *sharing_routes.OPERATIONS,
+        *everybody_routes.OPERATIONS,
         *many_routes.OPERATIONS,
         *explaining.OPERATIONS,
         *people.OPERATIONS,

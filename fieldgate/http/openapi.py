@@ -4,13 +4,13 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any
+from typing import Any, get_origin
 
 import msgspec
 import yaml
 
 from fieldgate import __version__
-from fieldgate.http.bodies import UploadedFile
+from fieldgate.http.bodies import JSON, UploadedFile
 from fieldgate.http.fields import choices
 from fieldgate.http.language import Language
 from fieldgate.http.links import Link, encode, resolve
@@ -248,9 +248,19 @@ def _describe(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
     if operation.body is not None:
         described["requestBody"] = {
             "required": True,
-            "content": {media_type: {"schema": schemas[operation.body]} for media_type in operation.readable},
+            "content": {media_type: _taken(operation, media_type, schemas) for media_type in operation.readable},
         }
     return described
+
+
+def _taken(operation: Operation, media_type: str, schemas: dict[Any, Any]) -> dict[str, Any]:
+    """A body of this type. Lists and objects in a form are JSON in a text."""
+    taken: dict[str, Any] = {"schema": schemas[operation.body]}
+    if media_type != JSON:
+        fields = msgspec.structs.fields(operation.body)
+        nested = [field.encode_name for field in fields if get_origin(choices(field.type)[0]) in (list, dict)]
+        taken |= {"encoding": {name: {"contentType": JSON} for name in nested}} if nested else {}
+    return taken
 
 
 def _success(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:

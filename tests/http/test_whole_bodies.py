@@ -104,3 +104,11 @@ def test_what_is_described() -> None:
         assert content["schema"] == {"$ref": "#/components/schemas/Plan"}
     assert "201" in paths["/made/"]["post"]["responses"]
     assert "204" in paths["/items/"]["delete"]["responses"]
+
+
+def test_a_form_says_how_it_holds_lists() -> None:
+    content = Described.of(()).document["paths"]["/api/v2/assets/{uid}/permission-assignments/"]["post"]["requestBody"][
+        "content"
+    ]
+    assert content["multipart/form-data"]["encoding"] == {"partial_permissions": {"contentType": "application/json"}}
+    assert "encoding" not in content["application/json"]

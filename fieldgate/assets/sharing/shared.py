@@ -52,6 +52,11 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True):
     def asset_type(self) -> str:
         return self.place.asset_type
 
+    @property
+    def size(self) -> int:
+        """Roughly, how many assignments there are."""
+        return sum(map(len, self.place.here.values())) + len(self.place.above)
+
     def to(self, caller: Caller) -> Asset:
         """The asset in the eyes of a caller; 404 where he may not see it."""
         allowed = allowed_to(caller, self.place)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 from sqlalchemy import Row
 
 from fieldgate.assets.sharing.changing import Change
@@ -21,12 +21,41 @@ from fieldgate.assets.sharing.records import (
 )
 from fieldgate.assets.sharing.shared import Shared, Shown
 from fieldgate.http.language import Language
-from fieldgate.http.links import Link
+from fieldgate.http.links import Link, encode
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import path_of as permission_path
 from fieldgate.permissions.rules import PARTIAL, PARTIALLY, Effect, Filters, What, Why
 
 MOST_TOLD = 10_000  # effects of one request
+
+_SERVICE = "http://127.0.0.1:8000/api/v2/"
+_ASSET = f"{_SERVICE}assets/aKm3pVw8ZtQ2xYcRnB5dFh/"
+EXAMPLE: dict[str, Any] = {
+    "url": f"{_ASSET}permission-assignments/pKm3pVw8ZtQ2xYcRnB5dFh/",
+    "user": f"{_SERVICE}users/amina/",
+    "permission": f"{_SERVICE}permissions/view_asset/",
+    "label": "View form",
+}
+_EFFECT: dict[str, Any] = {
+    "user": f"{_SERVICE}users/amina/",
+    "permission": f"{_SERVICE}permissions/view_asset/",
+    "effect": "granted",
+    "reason": "implied",
+    "because": f"{_SERVICE}permissions/change_asset/",
+    "message": "view_asset: granted, implied by change_asset.",
+}
+CHANGE_EXAMPLE: dict[str, Any] = {
+    "dry_run": True,
+    "counts": {"granted": 1},
+    "effects": [{"asset": _ASSET, **_EFFECT}],
+    "result": [{"asset": _ASSET, "user": _EFFECT["user"], "permissions": [_EFFECT["permission"]]}],
+}
+HISTORY_EXAMPLE: dict[str, Any] = {
+    "date": "2026-11-15T08:30:00Z",
+    "by": f"{_SERVICE}users/omar/",
+    "act": "assign",
+    **_EFFECT,
+}
 
 
 def asset_path(uid: str) -> str:
@@ -37,8 +66,9 @@ def assignment_path(uid: str, assignment: str) -> str:
     return f"{asset_path(uid)}permission-assignments/{assignment}/"
 
 
-def assignment_records(shared: Shared, every: Iterable[Shown], language: Language) -> list[AssignmentRecord]:
-    return [assignment_record(shared, shown, language) for shown in every]
+def assignment_array(shared: Shared, every: Iterable[Shown], language: Language) -> Raw:
+    """What is shown, as JSON."""
+    return Raw(encode([assignment_record(shared, shown, language) for shown in every]))
 
 
 def assignment_record(shared: Shared, shown: Shown, language: Language) -> AssignmentRecord:
@@ -61,15 +91,16 @@ def _partials(filters: Filters) -> list[PartialRecord]:
     ]
 
 
-def change_record(changes: Sequence[Change], language: Language, *, is_dry_run: bool) -> ChangeRecord:
-    """What an act does, or would do."""
+def change_told(changes: Sequence[Change], language: Language, *, is_dry_run: bool) -> Raw:
+    """What an act does, or would do, as JSON."""
     effects = chain.from_iterable(((change, effect) for effect in change.effects) for change in changes)
-    return ChangeRecord(
+    record = ChangeRecord(
         dry_run=is_dry_run,
         counts=dict(Counter(effect.what.value for change in changes for effect in change.effects)),
         effects=[_effect_record(change, effect, language) for change, effect in islice(effects, MOST_TOLD)],
         result=[_result_record(change) for change in changes[:MOST_TOLD]],
     )
+    return Raw(encode(record))
 
 
 def _effect_record(change: Change, effect: Effect, language: Language) -> EffectRecord:

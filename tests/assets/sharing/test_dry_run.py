@@ -104,7 +104,7 @@ async def test_an_effect_says_why_in_the_caller_s_language(team: Team) -> None:
 
 async def test_many_at_once(team: Team) -> None:
     uids = [await team.asset() for _ in range(3)]
-    body = {
+    body: dict[str, Any] = {
         "assets": [uids[0], f"/api/v2/assets/{uids[1]}/", uids[2], uids[0]],
         "users": ["ann", "bob", "BOB", PUBLIC],
         "permissions": ["view_submissions", "add_submissions"],

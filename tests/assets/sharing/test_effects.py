@@ -47,6 +47,9 @@ async def test_the_list_is_in_order_and_names_everybody(team: Team) -> None:
     for row in rows:
         assert (await team.ask("owner", "GET", row["url"])).json() == row, "every row has an address, the owner's too"
     assert len({row["url"] for row in rows}) == len(rows)
+    page = await team.on(uid, "owner", "GET", "?format=api")
+    assert (page.status_code, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert (await team.on(uid, "owner", "HEAD")).status_code == 200
     kept = (await team.on(uid, "owner", "GET", "?format=json")).json()
     assert kept[0]["url"].endswith("/?format=json")
 

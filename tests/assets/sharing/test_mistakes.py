@@ -16,6 +16,7 @@ REQUIRED = "This field is required."
 NEEDED = "This field is needed with the permission partial_submissions."
 CHOICES = "add_submissions, view_submissions, change_submissions, delete_submissions, validate_submissions"
 NO_PARTIAL = f"Enter one of these, or its address: {CHOICES}."
+WRONG_FILTERS: list[Any] = [None, [], {}, {"a": 1}, "x", [1], [[]], [{}, None]]
 NO_FILTERS = "Send a list of at least one query, each an object."
 OWNER = "The owner has every permission already; it cannot be assigned or removed."
 
@@ -69,7 +70,7 @@ ONE: list[tuple[dict[str, Any], str, str]] = [
       for url in (None, 5, "", "zzz", VIEW, PARTIAL, "manage_asset", user_url("bob"), "/nowhere/")),
     *(({"user": "bob", "permission": PARTIAL, "partial_permissions": [{"url": "view_submissions", "filters": given}]},
        "partial_permissions.0.filters", NO_FILTERS)
-      for given in (None, [], {}, {"a": 1}, "x", [1], [[]], [{}, None])),
+      for given in WRONG_FILTERS),
     ({"user": "bob", "permission": PARTIAL, "partial_permissions": [7]}, "partial_permissions.0.url", NO_PARTIAL),
     ({"user": "bob", "permission": PARTIAL,
       "partial_permissions": [{"url": "view_submissions", "filters": [{"a": ["\0"]}]}]},
@@ -264,6 +265,11 @@ async def test_many_that_cannot_be(team: Team) -> None:
     answer = await team.ask("owner", "POST", f"{MANY}add/", json=wrong)
     said = f"add_submissions cannot be assigned on an asset of this type. (asset {block})"
     assert (answer.status_code, answer.json()) == (400, {"permissions": [said]})
+    both = await team.ask("owner", "POST", f"{MANY}add/", json={**good, "users": ["x", "gone"], "permissions": ["fly"]})
+    assert both.json() == {
+        "permissions": ["There is no permission fly."],
+        "users": ["There is no user x.", "There is no user gone."],
+    }
     partial = await team.ask("owner", "POST", f"{MANY}add/", json={**good, "permissions": [PARTIAL]})
     assert partial.json() == {"partial_permissions": [NEEDED]}
     assert [await team.state(uid) for uid in (one, other, block)] == states

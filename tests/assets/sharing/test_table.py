@@ -105,7 +105,8 @@ async def test_tables_that_cannot_be(team: Team) -> None:
             path = f"csv/?dry_run={str(query).lower()}"
             answer = await team.on(uid, "owner", "POST", path, files={"file": ("team.csv", table)})
             assert (answer.status_code, list(answer.json())) == (status, [field]), answer.text[:300]
-    for options in ({"json": {}}, {"data": {"text": head}, "files": {"file": ("x", head)}}):
+    neither_nor_both: list[dict[str, Any]] = [{"json": {}}, {"data": {"text": head}, "files": {"file": ("x", head)}}]
+    for options in neither_nor_both:
         answer = await team.on(uid, "owner", "POST", "csv/", **options)
         assert answer.json() == {"file": ["Send a table, as file or as text."]}
     assert (await send(team, uid, head, mode="merge")).status_code == 400

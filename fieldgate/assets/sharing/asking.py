@@ -1,0 +1,53 @@
+"""What handlers ask first: the asset with its assignments as a caller may see or change them."""
+
+from collections.abc import Iterable, Sequence
+
+from fieldgate.accounts.tables import THE_PUBLIC
+from fieldgate.assets.sharing.access import Access
+from fieldgate.assets.sharing.changing import Mistakes, Wish
+from fieldgate.assets.sharing.shared import Shared, Shown
+from fieldgate.assets.sharing.store import Session, SharingStore
+from fieldgate.assets.sharing.wanted import Named, wishes
+from fieldgate.http.credentials import Caller, User
+from fieldgate.http.errors import NotFound
+from fieldgate.http.language import Message
+
+TAG = "Sharing"
+PATH = "/api/v2/assets/{uid}/permission-assignments/"
+
+OWNERS = Message("The owner's permissions cannot be taken away.")
+
+
+async def seen(uid: str, caller: Caller, access: Access, store: SharingStore) -> Shared:
+    """The asset with what the caller may be shown of its assignments."""
+    asset = await access.to(uid, caller)
+    known = (THE_PUBLIC if caller.id is None else caller.id, asset.owner_id)
+    async with store.session([uid], is_reading=True) as session:
+        shared = await session.shared(uid, None if "manage_asset" in asset.allowed else known)
+    shared.to(caller)
+    return shared
+
+
+async def one(session: Session, uid: str, assignment: str, caller: Caller) -> tuple[Shared, Shown]:
+    """An assignment the caller may see, with what decides about it."""
+    holder = await session.holder(uid, assignment)
+    known = [number for number in (holder, caller.id) if number is not None]
+    shared = await session.shared(uid, known)
+    shared.to(caller)
+    for shown in shared.shown_to(caller):
+        if shown.uid == assignment:
+            return shared, shown
+    raise NotFound(Message("There is no assignment {uid}.", uid=assignment[:50]))
+
+
+async def wished(session: Session, named: Sequence[Named], mistakes: Mistakes) -> list[Wish]:
+    """What is wanted, for the users who were named."""
+    return wishes(named, await session.people(each.user for each in named), mistakes)
+
+
+async def managed(session: Session, uid: str, user: User, wanted: Iterable[Wish] | None = None) -> Shared:
+    """The asset, with the assignments of those concerned, or of everybody; refused unless the caller manages it."""
+    of_users = None if wanted is None else {user.id, *(wish.user.id for wish in wanted)}
+    shared = await session.shared(uid, of_users)
+    shared.to(user).need("manage_asset")
+    return shared
