@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from fieldgate.assets.sharing.records import AssignmentRecord
 from fieldgate.http.links import Link
 
 AssetType = Literal["survey", "template", "block", "question", "collection", "empty"]
@@ -33,6 +34,13 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True):
     xform_link: Annotated[Link | None, Meta(description="Its XForm, for surveys and templates.")]
     date_created: Annotated[datetime, Meta(description="When it was made.")]
     date_modified: Annotated[datetime, Meta(description="When it last changed.")]
+    permissions: Annotated[
+        list[AssignmentRecord],
+        Meta(
+            description="Who may do what with it: in a list the owner's, the public's and your own; alone all, if you "
+            "manage it."
+        ),
+    ]
 
 
 class EffectivePermission(msgspec.Struct, frozen=True):
@@ -41,6 +49,10 @@ class EffectivePermission(msgspec.Struct, frozen=True):
 
 class AssignablePermission(msgspec.Struct, frozen=True):
     url: Annotated[Link, Meta(description="Address of the permission.")]
+    label: Annotated[
+        str | dict[str, str],
+        Meta(description="The permission in words; of partial_submissions, by what is done with submissions."),
+    ]
 
 
 class AssetDetail(AssetRecord, frozen=True, kw_only=True):

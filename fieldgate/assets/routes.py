@@ -18,12 +18,19 @@ from fieldgate.assets.records import (
     VersionRecord,
 )
 from fieldgate.assets.sharing.access import Access, Asset, no_asset
+from fieldgate.assets.sharing.asking import seen, seen_in_assets
+from fieldgate.assets.sharing.labels import label
+from fieldgate.assets.sharing.records import AssignmentRecord
+from fieldgate.assets.sharing.shared import Shared
+from fieldgate.assets.sharing.showing import EXAMPLE as ASSIGNMENT
+from fieldgate.assets.sharing.showing import assignment_records
 from fieldgate.assets.sharing.sight import DISCOVERABLE
+from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import AssetStore, Narrowed
 from fieldgate.http.answers import DATA_POLICY, REVALIDATE_PRIVATELY, Answer
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.errors import Invalid, NotFound
-from fieldgate.http.language import Message
+from fieldgate.http.language import Language, Message
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import change, deletion, detail, listing, ready
@@ -62,12 +69,13 @@ _EXAMPLE: dict[str, Any] = {
     "xform_link": f"{_BASE}xform/",
     "date_created": "2026-11-15T08:30:00Z",
     "date_modified": "2026-11-15T09:00:00Z",
+    "permissions": [ASSIGNMENT],
 }  # fmt: skip
 _DETAIL: dict[str, Any] = {
     **_EXAMPLE,
     "content": {"survey": [], "choices": [], "settings": {}},
     "effective_permissions": [{"codename": "view_asset"}],
-    "assignable_permissions": [{"url": "http://127.0.0.1:8000/api/v2/permissions/view_asset/"}],
+    "assignable_permissions": [{"url": "http://127.0.0.1:8000/api/v2/permissions/view_asset/", "label": "View form"}],
 }
 _VERSION: dict[str, Any] = {
     "url": f"{_BASE}versions/vT4kLw9PzR3yXcSnC6eGjK/",
@@ -92,7 +100,9 @@ def path_of(uid: str) -> str:
     tag=TAG,
     example=_EXAMPLE,
 )
-async def asset_list(page: Page, caller: Caller, filters: AssetFilters, store: AssetStore) -> Slice[AssetRecord]:
+async def asset_list(
+    page: Page, caller: Caller, language: Language, filters: AssetFilters, store: AssetStore, sharing: SharingStore
+) -> Slice[AssetRecord]:
     if caller.id is None and filters.status != DISCOVERABLE:
         return Slice(0, [])
     words = filters.q.split()
@@ -100,7 +110,11 @@ async def asset_list(page: Page, caller: Caller, filters: AssetFilters, store: A
         raise Invalid({"q": [Message("Enter at most {count} words.", count=MOST_WORDS)]})
     narrowed = Narrowed(words, filters.asset_type or "", filters.status, filters.ordering)
     count, rows = await store.listed(caller, narrowed, page)
-    return Slice(count, [AssetRecord(**_shown(row)) for row in rows])
+    shared = await seen_in_assets([row.uid for row in rows], caller, sharing)
+    return Slice(
+        count,
+        [AssetRecord(**_shown(row), permissions=_permissions(shared.get(row.uid), caller, language)) for row in rows],
+    )
 
 
 @detail(
@@ -112,8 +126,12 @@ async def asset_list(page: Page, caller: Caller, filters: AssetFilters, store: A
     example=_DETAIL,
     refusals=(404,),
 )
-async def asset_detail(uid: str, caller: Caller, access: Access, store: AssetStore) -> AssetDetail:
-    return await _detail(await access.to(uid, caller), caller, store)
+async def asset_detail(
+    uid: str, caller: Caller, language: Language, access: Access, store: AssetStore, sharing: SharingStore
+) -> AssetDetail:
+    return await _detail(
+        await access.to(uid, caller), caller, language, store, await seen(uid, caller, access, sharing)
+    )
 
 
 @change(
@@ -125,7 +143,15 @@ async def asset_detail(uid: str, caller: Caller, access: Access, store: AssetSto
     example=_DETAIL,
     refusals=(403, 404, 413, 415),
 )
-async def asset_change(uid: str, user: User, body: AssetChange, access: Access, store: AssetStore) -> AssetDetail:
+async def asset_change(
+    uid: str,
+    user: User,
+    language: Language,
+    body: AssetChange,
+    access: Access,
+    store: AssetStore,
+    sharing: SharingStore,
+) -> AssetDetail:
     asset = await access.to(uid, user)
     asset.need("change_asset")
     name = None if body.name is None else one_line(body.name)
@@ -134,7 +160,7 @@ async def asset_change(uid: str, user: User, body: AssetChange, access: Access, 
     sent = {"name": name, "settings": body.settings}
     if changed := {field: value for field, value in sent.items() if value is not None}:
         await store.change(user, uid, **changed)
-    return await _detail(asset, user, store)
+    return await _detail(asset, user, language, store, await seen(uid, user, access, sharing))
 
 
 @deletion(
@@ -234,7 +260,7 @@ def _download(data: bytes, media_type: bytes, name: str) -> Answer:
     return Answer(200, headers, data)
 
 
-async def _detail(asset: Asset, caller: Caller, store: AssetStore) -> AssetDetail:
+async def _detail(asset: Asset, caller: Caller, language: Language, store: AssetStore, shared: Shared) -> AssetDetail:
     row = await store.one(caller, asset.id)
     if row is None:  # deleted in this very moment
         raise no_asset(asset.uid)
@@ -245,9 +271,22 @@ async def _detail(asset: Asset, caller: Caller, store: AssetStore) -> AssetDetai
         content=row.content,
         effective_permissions=[EffectivePermission(codename) for codename in allowed],
         assignable_permissions=[
-            AssignablePermission(Link(permission_path(codename))) for codename in OFFERED if codename in assignable
+            AssignablePermission(Link(permission_path(codename)), label(codename, row.asset_type, language))
+            for codename in OFFERED
+            if codename in assignable
         ],
+        permissions=_permissions(shared, caller, language),
     )
+
+
+def _permissions(shared: Shared | None, caller: Caller, language: Language) -> list[AssignmentRecord]:
+    """Who may do what with an asset, as it tells a caller of itself. The public is told of the owner only."""
+    if shared is None:  # deleted in this very moment
+        return []
+    shown = shared.shown_to(caller)
+    if caller.id is None:
+        shown = [each for each in shown if each.user.id == shared.place.owner_id]
+    return assignment_records(shared, shown, language)
 
 
 def _shown(row: Row[Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 
@@ -18,21 +19,31 @@ from fieldgate.permissions.records import (
     NeedRecord,
     PartialRecord,
 )
-from fieldgate.permissions.rules import PARTIAL, WHICHEVER, Codenames, Effect, Standing
+from fieldgate.permissions.rules import PARTIAL, PARTIALLY, WHICHEVER, Codenames, Effect, Filters, Standing
 
 
 def links(codenames: Iterable[str]) -> list[Link]:
     return [Link(path_of(codename)) for codename in codenames]
 
 
-def effect_record(effect: Effect, language: Language) -> EffectRecord:
-    return EffectRecord(
-        permission=Link(path_of(effect.permission)),
-        effect=effect.what.value,
-        reason=effect.why.value,
-        because=Link(path_of(effect.because)) if effect.because else None,
-        message=language.say(effect.told()),
-    )
+def effect_fields(effect: Effect, language: Language) -> dict[str, Any]:
+    """What every record of an effect has."""
+    return {
+        "permission": Link(path_of(effect.permission)),
+        "effect": effect.what.value,
+        "reason": effect.why.value,
+        "because": Link(path_of(effect.because)) if effect.because else None,
+        "message": language.say(effect.told()),
+    }
+
+
+def partial_records(filters: Filters) -> list[PartialRecord]:
+    """Which submissions, in the order in which it is told."""
+    return [
+        PartialRecord(url=Link(path_of(codename)), filters=[dict(each) for each in filters[codename]])
+        for codename in PARTIALLY
+        if codename in filters
+    ]
 
 
 @lru_cache(maxsize=4096)  # there are not that many sets that can be held
@@ -44,17 +55,13 @@ def effects_record(codename: str, held: Codenames, asset_type: str, language: La
         permission=Link(path_of(codename)),
         asset_type=asset_type,
         held=links(sorted(held)),
-        effects=[effect_record(effect, language) for effect in outcome.effects],
+        effects=[EffectRecord(**effect_fields(effect, language)) for effect in outcome.effects],
         result=links(sorted(outcome.standing.granted)),
     )
     return msgspec.Raw(encode(record))
 
 
 def explanation_record(explanation: Explanation, *, user: Link, asset: Link, language: Language) -> ExplanationRecord:
-    partial = [
-        PartialRecord(url=Link(path_of(codename)), filters=[dict(each) for each in given])
-        for codename, given in explanation.filters.items()
-    ]
     return ExplanationRecord(
         user=user,
         permission=Link(path_of(explanation.permission)),
@@ -69,7 +76,7 @@ def explanation_record(explanation: Explanation, *, user: Link, asset: Link, lan
             )
             for each in explanation.matched
         ],
-        partial_permissions=partial or msgspec.UNSET,
+        partial_permissions=partial_records(explanation.filters) or msgspec.UNSET,
         needs=[
             NeedRecord(
                 permission=Link(path_of(each.permission)),

@@ -203,6 +203,55 @@ async def _static_file(house: House, caller: str) -> httpx.Response:
     return await house.ask(caller, "GET", "/static/" + page.split('"/static/', 1)[1].split('"', 1)[0])
 
 
+SHARING = "permission-assignments/"
+_ASSIGNMENT = {"user": "AnonymousUser", "permission": "view_asset"}
+
+
+def assignment(kind: str, whose: str, method: str) -> Call:
+    """On an assignment of an asset made for this one call. Who holds nothing there asks for one that is not there."""
+
+    async def call(house: House, caller: str) -> httpx.Response:
+        asset = await house.asset(kind)
+        holder = house.callers[{"the owner's": "owner", "the viewer's": "viewer"}.get(whose, caller)]
+        listed = (await house.service.get(asset.path + SHARING, headers=house.owner.headers)).json()
+        addresses = [each["url"] for each in listed if each["user"].endswith(f"/{holder.username}/")]
+        return await house.ask(caller, method, next(iter(addresses), f"{asset.path}{SHARING}pNone/"))
+
+    return call
+
+
+def clearing(kind: str, whom: str) -> Call:
+    async def call(house: House, caller: str) -> httpx.Response:
+        name = house.callers[caller].username if whom == "oneself" else "AnonymousUser"
+        asset = await house.asset(kind)
+        return await house.ask(caller, "DELETE", f"{asset.path}{SHARING}bulk/", json={"username": name})
+
+    return call
+
+
+def cloning(kind: str) -> Call:
+    async def call(house: House, caller: str) -> httpx.Response:
+        own = await house.world.thing(house.callers[caller] if caller != "anonymous" else house.owner, "survey")
+        path = f"{(await house.asset(kind)).path}{SHARING}clone/"
+        return await house.ask(caller, "PATCH", path, json={"clone_from": own.uid})
+
+    return call
+
+
+async def _cloning_from(house: House, caller: str) -> httpx.Response:
+    own = await house.world.thing(house.callers[caller] if caller != "anonymous" else house.owner, "survey")
+    path = f"{own.path}{SHARING}clone/"
+    return await house.ask(caller, "PATCH", path, json={"clone_from": house.kept(PRIVATE).uid})
+
+
+def many(kind: str, act: str) -> Call:
+    async def call(house: House, caller: str) -> httpx.Response:
+        body = {"assets": [(await house.asset(kind)).uid], "users": ["AnonymousUser"], "permissions": ["view_asset"]}
+        return await house.ask(caller, "POST", f"/api/v2/permission-assignments/{act}/", json=body)
+
+    return call
+
+
 _EVENT = {"name": "Floods", "disaster_start_date": "2026-07-14", "countries": [123]}
 
 # By the name of the operation: one call, or one for each kind of what it is called on.
@@ -228,6 +277,33 @@ CALLS: dict[str, Call | dict[str, Call]] = {
         **{f"oneself, on {kind}": explaining(kind, oneself=True) for kind in ON_ASSETS},
         **{f"somebody else, on {kind}": explaining(kind, oneself=False) for kind in ON_ASSETS},
     },
+    "assignment_list": on_assets(of_asset, SHARING),
+    "assignment_creation": on_assets(on_asset, "POST", SHARING, json=_ASSIGNMENT),
+    "assignment_history": on_assets(of_asset, f"{SHARING}history/"),
+    "assignment_detail": {
+        f"{whose} assignment, on {kind}": assignment(kind, whose, "GET")
+        for kind in ON_ASSETS
+        for whose in ("one's own", "the owner's", "the viewer's")
+    },
+    "assignment_deletion": {
+        f"{whose} assignment, on {kind}": assignment(kind, whose, "DELETE")
+        for kind in ON_ASSETS
+        for whose in ("one's own", "the owner's", "the viewer's")
+    },
+    "assignment_replacement": on_assets(on_asset, "POST", f"{SHARING}bulk/", json=[_ASSIGNMENT]),
+    "assignment_clearing": {
+        f"{whom}, on {kind}": clearing(kind, whom) for kind in ON_ASSETS for whom in ("oneself", "the public")
+    },
+    "assignment_cloning": {
+        **{f"from one's own, to {kind}": cloning(kind) for kind in ON_ASSETS},
+        "from an asset, to one's own": _cloning_from,
+    },
+    "assignment_table": on_assets(of_asset, f"{SHARING}csv/"),
+    "assignment_table_upload": on_assets(
+        on_asset, "POST", f"{SHARING}csv/", json={"text": "user,permission\nAnonymousUser,view_asset\n"}
+    ),
+    "many_added": {kind: many(kind, "add") for kind in ON_ASSETS},
+    "many_removed": {kind: many(kind, "remove") for kind in ON_ASSETS},
     "user_list": get("/api/v2/users/"),
     "user_detail": get("/api/v2/users/AnonymousUser/"),
     "event_list": {SEEN: get("/api/v2/event/")},

@@ -293,7 +293,8 @@ async def test_a_destination_that_is_changed_while_it_is_replaced(
 ) -> None:
     uid = (await desk.done(xlsx()))["messages"]["created"][0]["uid"]
     url = await desk.send(xlsx(), destination=uid)
-    find, under_way = AssetStore.find, []
+    find = AssetStore.find
+    under_way: list[asyncio.Task[Any]] = []
 
     async def and_meanwhile(*arguments: Any) -> Any:
         found = await find(*arguments)

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from fieldgate.accounts.tables import THE_PUBLIC
-from fieldgate.assets.sharing.access import Access
+from fieldgate.assets.sharing.access import Access, user_of
 from fieldgate.assets.sharing.changing import Mistakes, Wish
 from fieldgate.assets.sharing.shared import Shared, Shown
 from fieldgate.assets.sharing.store import Session, SharingStore
@@ -21,11 +20,18 @@ OWNERS = Message("The owner's permissions cannot be taken away.")
 async def seen(uid: str, caller: Caller, access: Access, store: SharingStore) -> Shared:
     """The asset with what the caller may be shown of its assignments."""
     asset = await access.to(uid, caller)
-    known = (THE_PUBLIC if caller.id is None else caller.id, asset.owner_id)
+    known = (user_of(caller), asset.owner_id)
     async with store.session([uid], is_reading=True) as session:
         shared = await session.shared(uid, None if "manage_asset" in asset.allowed else known)
     shared.to(caller)
     return shared
+
+
+async def seen_in_assets(uids: Sequence[str], caller: Caller, store: SharingStore) -> dict[str, Shared]:
+    """Assets of a list by uid, each with the owner's assignments, the public's and the caller's own."""
+    async with store.session(uids, is_reading=True) as session:
+        found = await session.all_shared(uids, [user_of(caller)])
+    return {shared.uid: shared for shared in found}
 
 
 async def one(session: Session, uid: str, assignment: str, caller: Caller) -> tuple[Shared, Shown]:

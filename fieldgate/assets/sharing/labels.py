@@ -6,7 +6,7 @@ from functools import cache
 from fieldgate.http.language import Language, Message
 from fieldgate.permissions.rules import PARTIAL
 
-Label = str | Mapping[str, str]
+Label = str | dict[str, str]
 
 # A whole sentence for each type: in other languages the word for the asset changes the words around it.
 _ON_ASSETS: Mapping[str, Mapping[str, Message]] = {

@@ -30,10 +30,6 @@ class Misnamed(ValueError):
         self.message = message
 
 
-def user_path(username: str) -> str:
-    return f"{ROOT}users/{username}/"
-
-
 def read_name(kind: Kind, text: str) -> str:
     """The name in an address, or `Misnamed` where that leads to something else."""
     given = text.strip()

@@ -8,14 +8,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from fieldgate.http.bodies import UploadedFile
 from fieldgate.http.links import Link
-from fieldgate.permissions.rules import What, Why
+from fieldgate.permissions.records import EffectRecord, PartialRecord
 
 Mode = Literal["add", "replace", "remove"]
-
-
-class PartialRecord(msgspec.Struct, frozen=True):
-    url: Annotated[Link, Meta(description="Address of the permission that is given for some submissions.")]
-    filters: Annotated[list[dict[str, Any]], Meta(description="Queries; a submission that fits one of them is meant.")]
 
 
 class AssignmentRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,14 +27,9 @@ class AssignmentRecord(msgspec.Struct, frozen=True, kw_only=True):
     ]
 
 
-class EffectRecord(msgspec.Struct, frozen=True):
+class EffectOnUser(EffectRecord, frozen=True, kw_only=True):
     asset: Annotated[Link, Meta(description="Where.")]
     user: Annotated[Link, Meta(description="Whose permission.")]
-    permission: Annotated[Link, Meta(description="Which permission.")]
-    effect: Annotated[What, Meta(description="What happens to it.")]
-    reason: Annotated[Why, Meta(description="Why it happens.")]
-    because: Annotated[Link | None, Meta(description="The permission that is the reason, where one is.")]
-    message: Annotated[str, Meta(description="The same as a sentence.")]
 
 
 class ResultRecord(msgspec.Struct, frozen=True):
@@ -51,20 +41,15 @@ class ResultRecord(msgspec.Struct, frozen=True):
 class ChangeRecord(msgspec.Struct, frozen=True):
     dry_run: Annotated[bool, Meta(description="Whether nothing was written.")]
     counts: Annotated[dict[str, int], Meta(description="How many effects of each kind there are.")]
-    effects: Annotated[list[EffectRecord], Meta(description="What happens, and why; at most 10,000 are told.")]
+    effects: Annotated[list[EffectOnUser], Meta(description="What happens, and why; at most 10,000 are told.")]
     result: Annotated[list[ResultRecord], Meta(description="What those concerned hold then; at most 10,000 are told.")]
 
 
-class HistoryRecord(msgspec.Struct, frozen=True):
+class HistoryRecord(EffectRecord, frozen=True, kw_only=True):
     date: Annotated[datetime, Meta(description="When it was done.")]
     by: Annotated[Link, Meta(description="Who did it.")]
     act: Annotated[str, Meta(description="What was asked for: assign, remove, remove_all, replace or clone.")]
     user: Annotated[Link, Meta(description="Whose permission.")]
-    permission: Annotated[Link, Meta(description="Which permission.")]
-    effect: Annotated[What, Meta(description="What happened to it.")]
-    reason: Annotated[Why, Meta(description="Why it happened.")]
-    because: Annotated[Link | None, Meta(description="The permission that was the reason, where one was.")]
-    message: Annotated[str, Meta(description="The same as a sentence.")]
 
 
 class DryRun(msgspec.Struct, frozen=True):

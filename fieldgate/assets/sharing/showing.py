@@ -8,15 +8,15 @@ from typing import Any
 from msgspec import UNSET, Raw
 from sqlalchemy import Row
 
+from fieldgate.accounts.records import user_path
 from fieldgate.assets.sharing.changing import Change
 from fieldgate.assets.sharing.labels import label
-from fieldgate.assets.sharing.naming import ROOT, user_path
+from fieldgate.assets.sharing.naming import ROOT
 from fieldgate.assets.sharing.records import (
     AssignmentRecord,
     ChangeRecord,
-    EffectRecord,
+    EffectOnUser,
     HistoryRecord,
-    PartialRecord,
     ResultRecord,
 )
 from fieldgate.assets.sharing.shared import Shared, Shown
@@ -24,7 +24,8 @@ from fieldgate.http.language import Language
 from fieldgate.http.links import Link, encode
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import path_of as permission_path
-from fieldgate.permissions.rules import PARTIAL, PARTIALLY, Effect, Filters, What, Why
+from fieldgate.permissions.rules import PARTIAL, Effect, What, Why
+from fieldgate.permissions.telling import effect_fields, partial_records
 
 MOST_TOLD = 10_000  # effects of one request
 
@@ -68,27 +69,22 @@ def assignment_path(uid: str, assignment: str) -> str:
 
 def assignment_array(shared: Shared, every: Iterable[Shown], language: Language) -> Raw:
     """What is shown, as JSON."""
-    return Raw(encode([assignment_record(shared, shown, language) for shown in every]))
+    return Raw(encode(assignment_records(shared, every, language)))
+
+
+def assignment_records(shared: Shared, every: Iterable[Shown], language: Language) -> list[AssignmentRecord]:
+    return [assignment_record(shared, shown, language) for shown in every]
 
 
 def assignment_record(shared: Shared, shown: Shown, language: Language) -> AssignmentRecord:
-    partials = _partials(shown.filters or {}) if shown.permission == PARTIAL else UNSET
-    said = label(shown.permission, shared.asset_type, language)
+    partials = partial_records(shown.filters or {}) if shown.permission == PARTIAL else UNSET
     return AssignmentRecord(
         url=Link(assignment_path(shared.uid, shown.uid)),
         user=Link(user_path(shown.user.username)),
         permission=Link(permission_path(shown.permission)),
         partial_permissions=partials,
-        label=said if isinstance(said, str) else dict(said),
+        label=label(shown.permission, shared.asset_type, language),
     )
-
-
-def _partials(filters: Filters) -> list[PartialRecord]:
-    return [
-        PartialRecord(Link(permission_path(codename)), [dict(each) for each in filters[codename]])
-        for codename in PARTIALLY
-        if codename in filters
-    ]
 
 
 def change_told(changes: Sequence[Change], language: Language, *, is_dry_run: bool) -> Raw:
@@ -103,15 +99,11 @@ def change_told(changes: Sequence[Change], language: Language, *, is_dry_run: bo
     return Raw(encode(record))
 
 
-def _effect_record(change: Change, effect: Effect, language: Language) -> EffectRecord:
-    return EffectRecord(
+def _effect_record(change: Change, effect: Effect, language: Language) -> EffectOnUser:
+    return EffectOnUser(
         asset=Link(asset_path(change.shared.uid)),
         user=Link(user_path(change.user.username)),
-        permission=Link(permission_path(effect.permission)),
-        effect=effect.what,
-        reason=effect.why,
-        because=_because(effect.because),
-        message=language.say(effect.told()),
+        **effect_fields(effect, language),
     )
 
 
@@ -131,13 +123,5 @@ def history_record(row: Row[Any], language: Language) -> HistoryRecord:
         by=Link(user_path(row.maker)),
         act=row.act,
         user=Link(user_path(row.holder)),
-        permission=Link(permission_path(row.permission)),
-        effect=effect.what,
-        reason=effect.why,
-        because=_because(row.because),
-        message=language.say(effect.told()),
+        **effect_fields(effect, language),
     )
-
-
-def _because(codename: str) -> Link | None:
-    return Link(permission_path(codename)) if codename else None
