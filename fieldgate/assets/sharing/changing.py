@@ -6,6 +6,7 @@ from enum import Enum
 import msgspec
 
 from fieldgate.assets.sharing.shared import Person, Shared
+from fieldgate.http.credentials import Caller
 from fieldgate.http.errors import Invalid
 from fieldgate.http.language import Message
 from fieldgate.permissions import rules
@@ -108,11 +109,14 @@ def cleared(shared: Shared, user: Person) -> list[Change]:
     return [Change(shared, user, before, outcome.standing, outcome.effects)]
 
 
-def as_on(source: Shared, target: Shared) -> list[Wish]:
-    """What makes the target shared as the source is: its owner is one of those it is shared with."""
+def as_on(source: Shared, target: Shared, caller: Caller) -> list[Wish]:
+    """What makes the target shared as a caller sees the source to be; its owner is one of those it is shared with.
+
+    Who may not see all of it must not learn of the rest by cloning it.
+    """
     return [
         Wish(shown.user, shown.permission, shown.filters)
-        for shown in source.shown()
+        for shown in source.shown_to(caller)
         if shown.user.id != target.place.owner_id
     ]
 

@@ -152,7 +152,7 @@ async def assignment_cloning(
             by_uid[each].to(user)
         target = by_uid[uid]
         target.to(user).need("manage_asset")
-        wanted = changing.as_on(by_uid[source_uid], target)
+        wanted = changing.as_on(by_uid[source_uid], target, user)
         return await _replace(session, Act.CLONE, user, target, wanted, Mistakes(), filters, language)
 
 

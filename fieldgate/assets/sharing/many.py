@@ -16,7 +16,7 @@ from fieldgate.assets.sharing.records import ChangeRecord, DryRun, ManyAdded, Ma
 from fieldgate.assets.sharing.shared import Person, Shared
 from fieldgate.assets.sharing.showing import CHANGE_EXAMPLE, change_told
 from fieldgate.assets.sharing.store import Session, SharingStore
-from fieldgate.assets.sharing.wanted import no_user, read_partials, read_permission, read_user
+from fieldgate.assets.sharing.wanted import is_unsaid, no_user, read_partials, read_permission, read_user
 from fieldgate.http.bodies import WholeObject
 from fieldgate.http.credentials import User
 from fieldgate.http.errors import BadRequest, Conflict, Forbidden, NotFound
@@ -100,7 +100,7 @@ async def _change(
             Wish(person, permission, given if permission == PARTIAL else None)
             for person in _active(names, people, mistakes)
             for permission in dict.fromkeys(permissions)
-            if permission is not None
+            if permission is not None and not (act is Act.ASSIGN and is_unsaid(permission, given))
         ]
         owners = {shared.place.owner_id for shared in every}
         if act is Act.REMOVE and any(wish.user.id in owners for wish in wanted):

@@ -13,7 +13,15 @@ import msgspec
 
 from fieldgate.assets.sharing.changing import Mistakes
 from fieldgate.assets.sharing.shared import Shown
-from fieldgate.assets.sharing.wanted import MOST_ITEMS, Named, read_partials, read_permission, read_user, too_many
+from fieldgate.assets.sharing.wanted import (
+    MOST_ITEMS,
+    Named,
+    is_unsaid,
+    read_partials,
+    read_permission,
+    read_user,
+    too_many,
+)
 from fieldgate.http.bodies import decoded
 from fieldgate.http.errors import BadRequest, Invalid
 from fieldgate.http.language import Message
@@ -84,7 +92,9 @@ def _named(cells: dict[str, str], where: str, mistakes: Mistakes, with_filters: 
         if partials is None:
             return None
         filters = read_partials([permission], partials, column, mistakes)
-    return None if user is None or permission is None else Named(user, permission, filters, where)
+    if user is None or permission is None or (with_filters and is_unsaid(permission, filters)):
+        return None
+    return Named(user, permission, filters, where)
 
 
 def _partials(cell: str, column: str, mistakes: Mistakes) -> list[dict[str, object]] | None:

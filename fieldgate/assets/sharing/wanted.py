@@ -60,7 +60,14 @@ def read_assignment(fields: AssignmentBody, mistakes: Mistakes, where: str = "")
     username = read_user(fields.user, where + "user", mistakes)
     codename = read_permission(fields.permission, where + "permission", mistakes)
     filters = read_partials([codename], fields.partial_permissions, where + "partial_permissions", mistakes)
-    return None if username is None or codename is None else Named(username, codename, filters, where)
+    if username is None or codename is None or is_unsaid(codename, filters):
+        return None
+    return Named(username, codename, filters, where)
+
+
+def is_unsaid(codename: str, filters: Filters | None) -> bool:
+    """Whether it is not known which submissions are meant: that was told already."""
+    return codename == PARTIAL and filters is None
 
 
 def read_user(text: str, field: str, mistakes: Mistakes) -> str | None:
@@ -93,7 +100,7 @@ def read_partials(
         filters = named.get("filters")
         if _are_filters(filters, f"{field}.{place}.filters", mistakes) and codename is not None:
             found[codename] = (*found.get(codename, ()), *filters)
-    return found
+    return found or None
 
 
 def _partial_permission(url: object, field: str, mistakes: Mistakes) -> str | None:

@@ -205,7 +205,7 @@ async def test_sharing_as_another_asset_is(team: Team) -> None:
     given = partial(("view_submissions", [BY_BOB]))
     await team.give(source, "bob", "partial_submissions", by="ann", partial_permissions=given)
     await team.give(source, PUBLIC, "add_submissions", by="ann")
-    await team.give(source, "owner", "view_asset", by="ann")
+    await team.give(source, "owner", "manage_asset", by="ann")
     kept = await team.row(target, "viewer", "view_asset")
     await team.give(source, "viewer", "view_asset", by="ann")
     path = f"{BASE}/api/v2/assets/{source}/"
@@ -224,6 +224,19 @@ async def test_sharing_as_another_asset_is(team: Team) -> None:
     row = next(row for row in await team.listed(target) if "partial_permissions" in row)
     assert row["partial_permissions"] == given
     assert {each["act"] for each in (await team.history(target))[:5]} == {"clone"}
+
+
+async def test_cloning_tells_nobody_what_he_may_not_see(team: Team) -> None:
+    source, target = await team.shared(), await team.asset(owner="ann")
+    await team.give(source, "ann", "view_asset")
+    await team.give(source, PUBLIC, "add_submissions")
+    answer = await team.on(target, "ann", "PATCH", "clone/", json={"clone_from": source})
+    assert answer.status_code == 200, answer.text
+    names = ("owner", "manager", "editor", "viewer", PUBLIC)
+    assert {name: await team.held(target, name) for name in names if await team.held(target, name)} == {
+        "owner": owners("survey"),
+        PUBLIC: {"add_submissions"},
+    }
 
 
 async def test_somebody_loses_everything(team: Team) -> None:
