@@ -11,6 +11,7 @@ from fieldgate.accounts.authentication import Accounts
 from fieldgate.accounts.guessing import Guessing
 from fieldgate.accounts.secrets import Passwords
 from fieldgate.accounts.store import AccountStore
+from fieldgate.allocating import give_back_large_pieces
 from fieldgate.assets import routes as asset_routes
 from fieldgate.assets.sharing import everybody as everybody_routes
 from fieldgate.assets.sharing import explaining, people
@@ -128,4 +129,5 @@ def create() -> Application:
     settings = Settings.from_environment(os.environ)
     logging.config.dictConfig(logging_config(settings.log_level))
     end_with_server()
+    give_back_large_pieces()
     return build(settings)
