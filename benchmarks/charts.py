@@ -15,7 +15,8 @@ _STYLE = CleanStyle(
     background="white",
     plot_background="white",
     font_family="sans-serif",
-    title_font_size=18,
+    title_font_size=16,
+    value_font_size=11,
     label_font_size=12,
     major_label_font_size=12,
     legend_font_size=13,
@@ -37,9 +38,10 @@ def draw_rates(report: Report, file: Path) -> None:
     )
     downward = report.summaries[::-1]  # the chart begins at the bottom
     chart.x_labels = [each.work for each in downward]
-    chart.add("floor", [each.floor.median for each in downward])
-    chart.add(f"peer ({report.peer_server})", [each.peer and each.peer.median for each in downward])
+    chart.y_labels = [0.1, 1, 10, 100, 1000, 10_000, 100_000]
     chart.add("ours", [each.ours.median for each in downward])
+    chart.add(f"peer ({report.peer_server})", [each.peer and each.peer.median for each in downward])
+    chart.add("floor", [each.floor.median for each in downward])
     _write(chart, file)
 
 
