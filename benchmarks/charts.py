@@ -1,5 +1,6 @@
 """Plots of the figures: SVG files that need nothing from elsewhere."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -67,26 +68,28 @@ def draw_targets(report: Report, file: Path) -> None:
     _write(chart, file)
 
 
-def draw_growth(
-    title: str, across: str, up: str, lines: Mapping[str, Points], file: Path, *, is_logarithmic: bool = True
-) -> None:
-    """One or more lines over what grows."""
+def draw_growth(title: str, across: str, up: str, lines: Mapping[str, Points], file: Path) -> None:
+    """One or more lines over what grows. Both axes are logarithmic: what stays as it is lies flat."""
     chart = pygal.XY(
         **_COMMON,
         title=title,
         x_title=across,
         y_title=up,
-        logarithmic=is_logarithmic,
-        xrange=None,
-        include_x_axis=not is_logarithmic,
+        logarithmic=True,
         width=900,
         height=560,
         dots_size=4,
         value_formatter=lambda figure: f"{figure:,.3g}",
-        x_value_formatter=lambda figure: f"{figure:,.0f}",
+        x_value_formatter=lambda power: f"{10**power:,.0f}",
     )
+    # The chart knows logarithms upward only.
+    places = sorted({place for points in lines.values() for place, _ in points})
+    chart.x_labels = [math.log10(place) for place in places]
+    figures = [figure for points in lines.values() for _, figure in points]
+    lowest, highest = (math.floor(math.log10(min(figures))), math.ceil(math.log10(max(figures))))
+    chart.y_labels = [10.0**power for power in range(lowest, max(highest, lowest + 1) + 1)]
     for name, points in lines.items():
-        chart.add(name, list(points))
+        chart.add(name, [(math.log10(place), figure) for place, figure in points])
     _write(chart, file)
 
 

@@ -2,7 +2,8 @@
 
 If this fails, a change has made every such request dearer. Look for the query, the loop or the copy that came with it
 (`python -m benchmarks.counting` shows all counts) and take it out. Only where the price is worth it, and the commit
-says why, write the new figures with `python -m benchmarks.counting --renew`: what is let in here stays in every request.
+says why, write the new figures with `python -m benchmarks.counting --renew`: what is let in here stays in every
+request.
 """
 
 import os
