@@ -22,7 +22,13 @@ _STYLE = CleanStyle(
     major_label_font_size=12,
     legend_font_size=13,
 )
-_COMMON: dict[str, Any] = {"js": (), "style": _STYLE, "legend_at_bottom": True, "legend_at_bottom_columns": 4}
+_COMMON: dict[str, Any] = {
+    "js": (),
+    "style": _STYLE,
+    "legend_at_bottom": True,
+    "legend_at_bottom_columns": 4,
+    "truncate_legend": -1,
+}
 
 
 def draw_rates(report: Report, file: Path) -> None:
@@ -88,6 +94,7 @@ def draw_growth(title: str, across: str, up: str, lines: Mapping[str, Points], f
     figures = [figure for points in lines.values() for _, figure in points]
     lowest, highest = (math.floor(math.log10(min(figures))), math.ceil(math.log10(max(figures))))
     chart.y_labels = [10.0**power for power in range(lowest, max(highest, lowest + 1) + 1)]
+    chart.range = (chart.y_labels[0], chart.y_labels[-1])
     for name, points in lines.items():
         chart.add(name, [(math.log10(place), figure) for place, figure in points])
     _write(chart, file)
