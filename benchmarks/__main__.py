@@ -129,6 +129,8 @@ class Run:
             machine=this_machine(),
             peer_server=peer_server,
             events=self.events,
+            rounds=self.rounds,
+            seconds=self.seconds,
             summaries=summaries,
             outcomes=self.outcomes,
             exports=self.exports,
@@ -169,10 +171,12 @@ def main(rounds: int, seconds: int, quick: bool, only: str, events: int, peer_se
         run = Run(folder, two_cores(), events, rounds, seconds, status)
         measure(run, stack, chosen, peer_server, is_whole=not only)
     report = run.report(peer_server)
-    write(report, RESULTS / "latest.json")
-    draw_rates(report, RESULTS / "rates.svg")
-    draw_targets(report, RESULTS / "targets.svg")
+    name = "only" if only else "latest"  # a part does not take the place of the whole
+    write(report, RESULTS / f"{name}.json")
+    draw_rates(report, RESULTS / f"{name}-rates.svg")
+    draw_targets(report, RESULTS / f"{name}-targets.svg")
     show(report, console)
+    console.print(f"All of it is in {RESULTS.relative_to(Path.cwd())}: {name}.json and {name}-*.svg")
 
 
 def measure(run: Run, stack: ExitStack, chosen: Sequence[Work], peer_server: str, *, is_whole: bool) -> None:
@@ -196,14 +200,14 @@ def show(report: Report, console: Console) -> None:
         console.print(latencies_table_of(report))
     if report.databases:
         console.print(databases_table_of(report))
-    console.print(checks_table_of("What else is asked for", report.checks))
+    if report.checks:
+        console.print(checks_table_of("What else is asked for", report.checks))
     if report.exports:
         console.print(exports_table_of(report))
     for name in report.left_out:
         console.print(f"Left out, since this Fieldgate does not offer it: {name}")
     if report.peer_server == "granian":
         console.print("The peer is served by Granian: faster for it than gunicorn (--peer-server gunicorn).")
-    console.print(f"All of it is in {RESULTS.relative_to(Path.cwd())}: latest.json, rates.svg, targets.svg")
 
 
 if __name__ == "__main__":

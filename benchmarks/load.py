@@ -80,4 +80,8 @@ def put_load(
     sample = msgspec.json.decode(finished.stdout.splitlines()[-1], type=Sample)
     if sample.refused or sample.broken or sample.late:
         raise WrongAnswer(f"{work.name}: {contender.name} did not answer every request well: {sample}")
+    if not sample.requests:
+        raise WrongAnswer(
+            f"{work.name}: {contender.name} answered nothing within {seconds} s; longer rounds are needed."
+        )
     return sample

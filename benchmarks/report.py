@@ -70,6 +70,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     machine: Machine
     peer_server: str
     events: int
+    rounds: int
+    seconds: int
     summaries: list[Summary]
     outcomes: list[Outcome]
     exports: list[Export]
