@@ -206,6 +206,7 @@ def show(report: Report, console: Console) -> None:
         console.print(exports_table_of(report))
     for name in report.left_out:
         console.print(f"Left out, since this Fieldgate does not offer it: {name}")
+    console.print("Deep pages, start and memory with a million events: make bench-full.")
     if report.peer_server == "granian":
         console.print("The peer is served by Granian: faster for it than gunicorn (--peer-server gunicorn).")
 

@@ -1,6 +1,7 @@
 """Plots of the figures: SVG files that need nothing from elsewhere."""
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ import pygal
 from pygal.style import CleanStyle
 
 from benchmarks.report import Report, Summary, named
+
+# It looks for maps, which we have none of, at every import anybody makes from then on, in a way Python warns about.
+sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != pygal.__name__]
 
 Points = Sequence[tuple[float, float]]
 
