@@ -48,7 +48,7 @@ class Contender:
     etag: str = ""
 
 
-# A quarter of what we keep by default: a walk around all events is then longer than the memory for answers, and comes
+# Half of what we keep by default: a walk around all events is then longer than the memory for answers, and comes
 # back to an answer only when it was let go. With more, one event alone would soon be warm.
 KEPT_ANSWERS = "16MiB"
 

@@ -11,6 +11,7 @@ from fieldgate.accounts.authentication import Accounts
 from fieldgate.accounts.guessing import Guessing
 from fieldgate.accounts.secrets import Passwords
 from fieldgate.accounts.store import AccountStore
+from fieldgate.allocating import give_back_large_pieces
 from fieldgate.assets import routes as asset_routes
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Changes, Database
@@ -116,4 +117,5 @@ def create() -> Application:
     settings = Settings.from_environment(os.environ)
     logging.config.dictConfig(logging_config(settings.log_level))
     end_with_server()
+    give_back_large_pieces()
     return build(settings)

@@ -184,8 +184,6 @@ def _tell_workers(settings: Settings) -> None:
     os.environ[PREFIX + "HOST"] = settings.host
     os.environ[PREFIX + "PORT"] = str(settings.port)
     os.environ[SERVED_BY] = str(os.getpid())
-    # A page is made of a few large pieces. The allocator shall give them back, and not keep them for the next.
-    os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", str(64 * 1024))
 
 
 def _announce(host: str, port: int) -> None:
