@@ -32,8 +32,8 @@ from rich.table import Table
 from benchmarks.contenders import USER
 from benchmarks.import_data import give_imports
 from benchmarks.processes import CHECKOUT, PROGRAM, output_of
-from benchmarks.walks import EVENTS, PERMISSIONS
-from benchmarks.work import EFFECTS, IMPORTS
+from benchmarks.walks import EVENTS, IMPORTS, PERMISSIONS
+from benchmarks.work import EFFECTS
 from fieldgate.app import build
 from fieldgate.http.application import Application
 from fieldgate.settings import Settings
@@ -81,6 +81,7 @@ def hot_paths() -> Sequence[HotPath]:
         HotPath("50 events, warm", lambda _: EVENTS),
         HotPath("50 events, cold", lambda number: f"{EVENTS}?limit=50&offset={7 * number + 1}"),
         HotPath("imports list, token checked", lambda _: IMPORTS, is_signed_in=True),
+        HotPath("imports list, cold", lambda number: f"{IMPORTS}?limit=50&offset={number}", is_signed_in=True),
         HotPath("one 304", lambda _: PERMISSIONS, is_known=True, status=304),
         HotPath("effects", lambda _: EFFECTS),
     )

@@ -9,12 +9,14 @@ from operator import or_
 from random import Random
 
 from benchmarks.event_data import Listed
+from benchmarks.import_data import COUNT
 from fieldgate.permissions.catalogue import PERMISSIONS as CATALOGUE
 
 Walk = Callable[[Sequence[Listed]], list[str]]
 
 EVENTS = "/api/v2/event/"
 PERMISSIONS = "/api/v2/permissions/"
+IMPORTS = "/api/v2/imports/"
 FILTERED = 10_000  # pages of a filtered walk
 COUNTRIES = 40  # in each of its filters
 GOLDEN = 0.6180339887  # of the way round, as one step: any few steps in a row are spread evenly
@@ -30,6 +32,11 @@ def pages(limit: int, more: str = "") -> Walk:
 def filtered_pages(limit: int) -> Walk:
     """Full pages of lists narrowed by regions and countries, each by another choice of them."""
     return lambda events: _filtered(events, limit)
+
+
+def import_pages(limit: int) -> Walk:
+    """Every full page of the imports of one user."""
+    return lambda _: [f"{IMPORTS}?limit={limit}&offset={offset}" for offset in spread(COUNT - limit + 1)]
 
 
 def single_events(events: Sequence[Listed]) -> list[str]:

@@ -8,11 +8,20 @@ import msgspec
 
 from benchmarks.event_data import Listed
 from benchmarks.forms import BOUNDARY, form, multipart
-from benchmarks.walks import EVENTS, PERMISSIONS, Walk, effects, filtered_pages, pages, single_events
+from benchmarks.walks import (
+    EVENTS,
+    IMPORTS,
+    PERMISSIONS,
+    Walk,
+    effects,
+    filtered_pages,
+    import_pages,
+    pages,
+    single_events,
+)
 
 HERE = Path(__file__).parent
 
-IMPORTS = "/api/v2/imports/"
 EFFECTS = f"{PERMISSIONS}validate_submissions/effects/?held=view_asset,partial_submissions&asset_type=survey"
 
 
@@ -90,6 +99,7 @@ WORKS = (
     Work(name="one event, cold", walk=single_events),
     Work(name="50 events as CSV, cold", walk=pages(50, "format=csv&"), headers={"Accept": "text/csv"}, connections=8),
     Work(name="imports list, token checked", path=IMPORTS, signed_in=True, target=Target(8, 0.2)),
+    Work(name="imports list, token checked, cold", walk=import_pages(50), signed_in=True, connections=8),
     # The last: it leaves imports behind.
     Work(
         name="POST an import",

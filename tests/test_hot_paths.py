@@ -49,8 +49,8 @@ def test_the_hot_paths_cost_no_more_than_they_did(made: Made, expected: Expected
 @pytest.mark.parametrize(
     ("way", "path", "kind"),
     [
-        ("query", "imports list, token checked", "statements"),
-        ("loop", "imports list, token checked", "instructions"),
+        ("query", "imports list, cold", "statements"),
+        ("loop", "imports list, cold", "instructions"),
         ("copy", "50 events, warm", "memory"),
     ],
 )
