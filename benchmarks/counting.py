@@ -46,6 +46,7 @@ NOT_FOUND = 404
 # How much more than expected is let pass. What differs from one machine to the next is far below; a loop that runs
 # twice, or a page copied once more, is above.
 MARGINS = {"instructions": 0.05, "statements": 0.0, "memory": 0.15}
+TIGHT = 0.8  # of the expected instructions: who takes so much out keeps it out
 SLACK = {"instructions": 0, "statements": 0, "memory": 1024}  # small answers are made of little memory
 
 _LOOP = tuple(f"{os.sep}{name}{os.sep}" for name in ("asyncio", "concurrent", "uvloop"))
@@ -88,7 +89,7 @@ def hot_paths() -> Sequence[HotPath]:
 
 
 def complaints(expected: Expected, found: Mapping[str, Counts], python: str) -> list[str]:
-    """What costs more than it did, in words; fewer steps are welcome."""
+    """What costs more than it did, in words."""
     said = []
     for name, before in expected.counts.items():
         now = found.get(name)
@@ -100,6 +101,16 @@ def complaints(expected: Expected, found: Mapping[str, Counts], python: str) -> 
             is_comparable = kind != "instructions" or python == expected.python
             if is_comparable and taken > enough * (1 + margin) + SLACK[kind]:
                 said.append(f"{name}: {taken} {kind}, where {enough} were enough")
+    return said
+
+
+def gaps(expected: Expected, found: Mapping[str, Counts], python: str) -> list[str]:
+    """Where the committed figures guard nothing: far above what is counted, or not there."""
+    said = [f"{name}: nothing is expected of it" for name in found if name not in expected.counts]
+    for name, now in found.items():
+        before = expected.counts.get(name)
+        if before is not None and python == expected.python and now.instructions < before.instructions * TIGHT:
+            said.append(f"{name}: {now.instructions} instructions, where {before.instructions} are expected")
     return said
 
 
