@@ -30,6 +30,7 @@ from tests.processes import FIELDGATE
 
 EVENTS = 2000
 USER = "bench"
+KEPT = int(KEPT_ANSWERS.removesuffix("MiB")) * 1024 * 1024
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +85,7 @@ def test_a_walk_over_the_smallest_answers_is_longer_than_the_memory_for_them(
     lines = (folder / "events.ndjson").read_bytes().splitlines()
     sizes = [len(msgspec.json.encode(msgspec.json.decode(line)["alone"])) for line in lines]
     of_ten_thousand = sum(sizes) / EVENTS * 10_000
-    assert of_ten_thousand > int(KEPT_ANSWERS.removesuffix("MiB")) * 1024 * 1024
+    assert of_ten_thousand > KEPT
 
 
 def test_links_mean_the_same_whatever_the_port_and_the_order_of_the_query() -> None:
@@ -114,11 +115,14 @@ def work(name: str) -> Work:
 
 
 def test_the_peer_is_given_the_imports_we_list(folder: Path, ours: Contender) -> None:
-    page = msgspec.json.decode(ask(work("imports list, token checked"), ours).body)
+    body = ask(work("imports list, token checked"), ours).body
+    page = msgspec.json.decode(body)
     given = [msgspec.json.decode(line) for line in (folder / "imports.ndjson").read_bytes().splitlines()]
     assert page["count"] == len(given) > 2 * len(page["results"])
     listed = [{name: value for name, value in each.items() if name != "url"} for each in page["results"]]
     assert listed == given[:50]
+    pages = work("imports list, token checked, cold").over([]).paths
+    assert len(pages) * len(body) > KEPT
 
 
 def test_assets_that_were_written_straight_are_listed(ours: Contender) -> None:
