@@ -42,8 +42,9 @@ def measure(
     """Load the contenders in turn, one at a time, again and again; what each did, by its name here."""
     reached = dict.fromkeys(contenders, 0)  # how far each has come on the work's walk
 
-    def load(name: str, length: int) -> Sample:
+    def load(name: str, least: int) -> Sample:
         contender = contenders[name]
+        length = max(least, work.peer_seconds) if name == "peer" else least
         sample = put_load(work, contender, seconds=length, core=core, start=reached[name])
         reached[name] += sample.requests + work.connections
         # What the load left unanswered is done before another contender has its turn: they share the core.
@@ -57,5 +58,5 @@ def measure(
     for number in range(1, rounds + 1):
         for name, taken in samples.items():
             tell(f"{work.name}: round {number} of {rounds}, {name}")
-            taken.append(load(name, max(seconds, work.peer_seconds) if name == "peer" else seconds))
+            taken.append(load(name, seconds))
     return samples
