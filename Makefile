@@ -41,10 +41,13 @@ lint: $(DEV_READY)  ## ruff, mypy --strict, import-linter
 bench: $(DEV_READY)  ## us, a peer and the floor, side by side
 	@scripts/need wrk wrk
 	@$(BIN)/python -m benchmarks $(BENCH)
+	@$(BIN)/python -m benchmarks.sharing
 	@$(BIN)/python -m benchmarks.imports
 
-bench-full: bench  ## the same, and a million events
-	@$(BIN)/python -m benchmarks.million $(EVENTS)
+bench-full: bench  ## the same, a million events, and how costs grow
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
+		$(BIN)/python -m benchmarks.million --data "$$folder" $(EVENTS) && \
+		$(BIN)/python -m benchmarks.growth --data "$$folder" --most $(or $(EVENTS),1000000)
 
 fuzz: $(DEV_READY)  ## ask a running service what its description allows and forbids, for minutes
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),500) $(BIN)/pytest tests/test_fuzzing.py

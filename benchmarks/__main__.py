@@ -2,30 +2,149 @@
 
 import signal
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.status import Status
 
 from benchmarks import contenders
-from benchmarks.agreement import agreed_answer, check_floor
-from benchmarks.event_data import export
+from benchmarks.agreement import agreed_answer, check_floor, is_offered
+from benchmarks.charts import draw_rates, draw_targets
+from benchmarks.contenders import Contender
+from benchmarks.databases import Comparison, beside_sqlite, on_postgresql
+from benchmarks.event_data import Listed, export
+from benchmarks.exchange import knowing
 from benchmarks.exports import FORMATS, Export, download
+from benchmarks.import_data import give_imports
+from benchmarks.latency import Latency, at_half_load
 from benchmarks.load import require_wrk
 from benchmarks.machine import this_machine
 from benchmarks.processes import leave, two_cores
-from benchmarks.report import exports_table_of, report_of, table_of, write
-from benchmarks.rounds import Outcome, measure
-from benchmarks.work import WORKS
+from benchmarks.report import (
+    Report,
+    checks_of,
+    databases_table_of,
+    exports_table_of,
+    latencies_table_of,
+    summaries_of,
+    table_of,
+    wide_console,
+    write,
+)
+from benchmarks.rounds import Outcome, compare
+from benchmarks.spread import rates
+from benchmarks.starting import Starts, starts
+from benchmarks.targets import checks_table_of
+from benchmarks.work import WORKS, Work
 
-RESULTS = Path(__file__).parent / "results" / "latest.json"
-DOWNLOADS = 3  # of each file
+RESULTS = Path(__file__).parent / "results"
+SEVERAL = 3  # downloads of each file, starts, and rounds of what is measured beside the works
+HALF_LOAD_SECONDS = 3  # of a round: a hundredth of its requests are more than p99
+AT_HALF_LOAD = ("permission list", "50 events, warm", "50 events, cold", "imports list, token checked")
+ON_BOTH_DATABASES = (
+    "permission list",
+    "50 events, warm",
+    "50 events, cold",
+    "50 events of some regions and countries, cold",
+)
+
+
+@dataclass
+class Run:
+    """What one run is made with, and what it has found so far."""
+
+    folder: Path
+    cores: tuple[int, int]  # of the servers, and of the load
+    events: int
+    rounds: int
+    seconds: int
+    status: Status
+    outcomes: list[Outcome] = field(default_factory=list)
+    exports: list[Export] = field(default_factory=list)
+    latencies: list[Latency] = field(default_factory=list)
+    databases: list[Comparison] = field(default_factory=list)
+    started: Starts | None = None
+    left_out: list[str] = field(default_factory=list)
+
+    @property
+    def several(self) -> int:
+        return min(self.rounds, SEVERAL)
+
+    def compare(self, works: Sequence[Work], ours: Contender, peer: Contender) -> None:
+        """All works, each by us, the peer and the floor."""
+        for work in works:
+            if not is_offered(work, ours):
+                self.left_out.append(work.name)
+                continue
+            we, they = knowing(work, ours), knowing(work, peer) if work.has_peer else None
+            answer = agreed_answer(work, we, they)
+            with contenders.floor(self.folder, self.cores[0], answer) as floor:
+                check_floor(work, floor, answer)
+                self.outcomes.append(
+                    compare(
+                        work, we, they, floor, rounds=self.rounds, seconds=self.seconds, core=self.cores[1],
+                        tell=self.status.update,
+                    )
+                )  # fmt: skip
+            agreed_answer(work, we, they)
+
+    def ask_more(self, works: Sequence[Work], ours: Contender, listed: int) -> None:
+        """What only we are asked for: latencies, downloads, starts."""
+        found = {outcome.work: rates(outcome.ours).median for outcome in self.outcomes}
+        for work in works:
+            if work.name in AT_HALF_LOAD and work.name in found:
+                self.status.update(f"{work.name}: half load")
+                seconds = max(self.seconds, HALF_LOAD_SECONDS)
+                self.latencies.append(
+                    at_half_load(work, ours, found[work.name], rounds=self.several, seconds=seconds, core=self.cores[1])
+                )
+        for kind in FORMATS:
+            self.status.update(f"all events as {kind}")
+            self.exports.append(download(ours, kind, events=listed, times=self.several))
+
+    def compare_databases(self, works: Sequence[Work], ours: Contender) -> None:
+        self.status.update("filling PostgreSQL")
+        with on_postgresql(self.folder / "postgresql", *self.cores, self.events) as other:
+            for work in works:
+                if work.name in ON_BOTH_DATABASES:
+                    agreed_answer(work, ours, other)
+                    self.databases.append(
+                        beside_sqlite(
+                            work, ours, other, rounds=self.several, seconds=self.seconds, core=self.cores[1],
+                            tell=self.status.update,
+                        )
+                    )  # fmt: skip
+
+    def start_again(self, data: Path, listed: int) -> None:
+        self.status.update("starting anew")
+        self.started = starts(data, self.events, listed, self.cores[0], self.several)
+
+    def report(self, peer_server: str) -> Report:
+        summaries = summaries_of(self.outcomes, {work.name: work.target for work in WORKS})
+        return Report(
+            machine=this_machine(),
+            peer_server=peer_server,
+            events=self.events,
+            rounds=self.rounds,
+            seconds=self.seconds,
+            summaries=summaries,
+            outcomes=self.outcomes,
+            exports=self.exports,
+            latencies=self.latencies,
+            starts=self.started,
+            databases=self.databases,
+            checks=checks_of(summaries, self.latencies, self.started, self.databases),
+            left_out=self.left_out,
+        )
 
 
 @click.command()
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Rounds for each work.")
-@click.option("--seconds", default=2, show_default=True, type=click.IntRange(1, 600), help="Least length of a round.")
+@click.option("--seconds", default=1, show_default=True, type=click.IntRange(1, 600), help="Least length of a round.")
 @click.option("--quick", is_flag=True, help="One round of one second: to see that all works, not to quote.")
 @click.option("--only", metavar="TEXT", default="", help="Only the work with this text in its name.")
 @click.option("--events", default=10_000, show_default=True, type=click.IntRange(2000), help="Demo events to make.")
@@ -45,40 +164,51 @@ def main(rounds: int, seconds: int, quick: bool, only: str, events: int, peer_se
     if not chosen:
         raise click.BadParameter("no work is called so.", param_hint="--only")
     require_wrk()
-    server_core, load_core = two_cores()
-    console = Console()
-    outcomes: list[Outcome] = []
-    exports: list[Export] = []
+    console = wide_console()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmarks-")))
         status = stack.enter_context(console.status("starting"))
-        ours = stack.enter_context(contenders.fieldgate(folder / "fieldgate", server_core, events))
-        listed = export(folder / "fieldgate", events, folder / "events.ndjson")
-        peer = stack.enter_context(contenders.peer(folder, server_core, peer_server, folder / "events.ndjson"))
-        for work in (each.over(listed) for each in chosen):
-            answer = agreed_answer(work, ours, peer)
-            with contenders.floor(folder, server_core, answer) as floor:
-                check_floor(work, floor, answer)
-                outcomes.append(
-                    measure(
-                        work,
-                        (ours, peer, floor),
-                        rounds=rounds,
-                        seconds=seconds,
-                        core=load_core,
-                        tell=status.update,
-                    )
-                )
-            agreed_answer(work, ours, peer)
-        for kind in FORMATS if not only else ():
-            status.update(f"all events as {kind}")
-            exports.append(download(ours, kind, events=len(listed), times=min(rounds, DOWNLOADS)))
-    report = report_of(outcomes, exports, this_machine(), peer_server=peer_server, events=events)
-    write(report, RESULTS)
+        run = Run(folder, two_cores(), events, rounds, seconds, status)
+        measure(run, stack, chosen, peer_server, is_whole=not only)
+    report = run.report(peer_server)
+    name = "only" if only else "latest"  # a part does not take the place of the whole
+    write(report, RESULTS / f"{name}.json")
+    draw_rates(report, RESULTS / f"{name}-rates.svg")
+    draw_targets(report, RESULTS / f"{name}-targets.svg")
+    show(report, console)
+    console.print(f"All of it is in {RESULTS.relative_to(Path.cwd())}: {name}.json and {name}-*.svg")
+
+
+def measure(run: Run, stack: ExitStack, chosen: Sequence[Work], peer_server: str, *, is_whole: bool) -> None:
+    data, core = run.folder / "fieldgate", run.cores[0]
+    files = run.folder / "events.ndjson", run.folder / "imports.ndjson"
+    ours = stack.enter_context(contenders.fieldgate(data, core, run.events))
+    listed: list[Listed] = export(data, run.events, files[0])
+    give_imports(f"sqlite:///{data / 'fieldgate.db'}", contenders.USER, files[1])
+    peer = stack.enter_context(contenders.peer(run.folder, core, peer_server, *files))
+    works = [work.over(listed) for work in chosen]
+    run.compare(works, ours, peer)
+    if is_whole:
+        run.ask_more(works, ours, len(listed))
+        run.compare_databases(works, ours)
+        run.start_again(data, len(listed))
+
+
+def show(report: Report, console: Console) -> None:
     console.print(table_of(report))
-    if exports:
+    if report.latencies:
+        console.print(latencies_table_of(report))
+    if report.databases:
+        console.print(databases_table_of(report))
+    if report.checks:
+        console.print(checks_table_of("What else is asked for", report.checks))
+    if report.exports:
         console.print(exports_table_of(report))
-    console.print(f"All of it is in {RESULTS.relative_to(Path.cwd())}")
+    for name in report.left_out:
+        console.print(f"Left out, since this Fieldgate does not offer it: {name}")
+    console.print("Deep pages, start and memory with a million events: make bench-full.")
+    if report.peer_server == "granian":
+        console.print("The peer is served by Granian: faster for it than gunicorn (--peer-server gunicorn).")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from benchmarks import peer_environment
-from benchmarks.exchange import Answer
-from benchmarks.processes import free_port, output_of, serving
+from benchmarks.answer import Answer
+from benchmarks.processes import PROGRAM, free_port, output_of, serving
 
 # Measured for the peer: one process on one core, wrk with 32 connections on the other, 15 interleaved rounds of 2 s,
 # medians in requests per second for the list / the detail / the list with a token:
@@ -35,15 +35,17 @@ PEER_SERVERS = {
 }  # fmt: skip
 
 FILL_PATIENCE = 600  # seconds
+USER = "bench"
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A server that is up, and the token it knows the benchmark user by."""
+    """A server that is up, the token it knows the benchmark user by, and the validator of what was asked before."""
 
     name: str
     port: int
     token: str
+    etag: str = ""
 
 
 # Half of what we keep by default: a walk around all events is then longer than the memory for answers, and comes
@@ -52,30 +54,39 @@ KEPT_ANSWERS = "16MiB"
 
 
 @contextmanager
-def fieldgate(folder: Path, core: int, events: int) -> Iterator[Contender]:
-    """Us, installed next to the running interpreter, with one user, one token and so many demo events."""
-    program = str(Path(sys.executable).with_name("fieldgate"))
+def fieldgate(
+    folder: Path, core: int, events: int, *, name: str = "fieldgate", database: str = ""
+) -> Iterator[Contender]:
+    """Us, installed next to the running interpreter, with one user, one token and so many demo events.
+
+    The data is in a file of the folder, unless the address of a database is given. No import worker is at our side:
+    it is a program of its own, and would take its time from the same core.
+    """
     data = ("--data", str(folder))
-    output_of([program, "events", "demo", str(events), *data], patience=FILL_PATIENCE)
-    output_of([program, "user", "create", "bench", "--password-stdin", *data], given=secrets.token_urlsafe() + "\n")
-    token = output_of([program, "token", "create", "bench", *data])
+    environment = {"FIELDGATE_DATABASE_URL": database} if database else {}
+    if database:
+        output_of([PROGRAM, "migrate", *data], environment=environment)
+    output_of([PROGRAM, "events", "demo", str(events), *data], environment=environment, patience=FILL_PATIENCE)
+    password = secrets.token_urlsafe() + "\n"
+    output_of([PROGRAM, "user", "create", USER, "--password-stdin", *data], environment=environment, given=password)
+    token = output_of([PROGRAM, "token", "create", USER, *data], environment=environment)
     port = free_port()
-    command = [program, "serve", "--host", "127.0.0.1", "--port", str(port), *data, "--workers", "1"]
-    with serving(command, port=port, core=core, environment={"FIELDGATE_KEPT_ANSWERS": KEPT_ANSWERS}):
-        yield Contender("fieldgate", port, token)
+    command = [PROGRAM, "serve", "--host", "127.0.0.1", "--port", str(port), *data, "--workers", "1", "--no-worker"]
+    environment["FIELDGATE_KEPT_ANSWERS"] = KEPT_ANSWERS
+    with serving(command, port=port, core=core, environment=environment):
+        yield Contender(name, port, token)
 
 
 @contextmanager
-def peer(folder: Path, core: int, server: str, events: Path) -> Iterator[Contender]:
-    """The peer, in its own environment, with one user, one token and the events of a file."""
+def peer(folder: Path, core: int, server: str, events: Path, imports: Path) -> Iterator[Contender]:
+    """The peer, in its own environment, with one user, one token, and the events and imports of two files."""
     python = str(peer_environment.ready())
     environment = {
         "DJANGO_SETTINGS_MODULE": "benchmarks.peer.settings",
         "PEER_DATABASE": str(folder / "peer.sqlite3"),
     }
-    token = output_of(
-        [python, "-m", "benchmarks.peer.prepare", str(events)], environment=environment, patience=FILL_PATIENCE
-    )
+    prepare = [python, "-m", "benchmarks.peer.prepare", USER, str(events), str(imports)]
+    token = output_of(prepare, environment=environment, patience=FILL_PATIENCE)
     port = free_port()
     command = [python, "-m", *(part.format(port=port) for part in PEER_SERVERS[server])]
     with serving(command, port=port, core=core, environment=environment):

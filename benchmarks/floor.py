@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.exchange import Answer
+from benchmarks.answer import Answer
 
 # Headers that the server writes by itself, and would write twice.
 WRITTEN_BY_SERVER = {"date", "server"}

@@ -1,10 +1,7 @@
 """`python -m benchmarks.imports`: forms from POST to `complete`, beside a bare pyxform; many small ones; long lists."""
 
-import asyncio
-import io
 import json
 import statistics
-import sys
 import tempfile
 import time
 import urllib.request
@@ -15,46 +12,21 @@ from pathlib import Path
 from uuid import uuid4
 
 import click
-from openpyxl import Workbook
 from pyxform.xls2xform import convert
 from rich.console import Console
 from rich.table import Table
-from sqlalchemy import insert, select
 
 from benchmarks.contenders import Contender
+from benchmarks.forms import BOUNDARY, form, multipart
+from benchmarks.import_data import give_imports
 from benchmarks.load import put_load, require_wrk
-from benchmarks.processes import free_port, output_of, serving
+from benchmarks.processes import PROGRAM, free_port, output_of, serving
 from benchmarks.work import Work
-from fieldgate.accounts.tables import users
-from fieldgate.assets.tables import files
-from fieldgate.db import Database, new_uid, now
-from fieldgate.imports.tables import imports
 
 QUESTIONS = 2000
 SMALL_FORMS = 100
 LONG_LIST = 10_000
 PATIENCE = 300  # seconds an import may take before the run is given up
-
-PROGRAM = str(Path(sys.executable).with_name("fieldgate"))
-
-
-def form(questions: int) -> bytes:
-    """A form of so many questions in two languages, with lists, groups and conditions as real ones have them."""
-    book = Workbook()
-    survey, choices = book.active, book.create_sheet("choices")
-    survey.title = "survey"
-    survey.append(["type", "name", "label::English (en)", "label::French (fr)", "relevant", "constraint", "required"])
-    for number in range(questions):
-        kind = ("text", "integer", "select_one yes_no", "geopoint")[number % 4]
-        relevant = f"${{q{number - 1}}} != ''" if number % 7 == 3 else None
-        constraint = ". >= 0" if kind == "integer" else None
-        survey.append([kind, f"q{number}", f"Question {number}", f"Question no {number}", relevant, constraint, "yes"])
-    choices.append(["list_name", "name", "label::English (en)", "label::French (fr)"])
-    choices.append(["yes_no", "yes", "Yes", "Oui"])
-    choices.append(["yes_no", "no", "No", "Non"])
-    file = io.BytesIO()
-    book.save(file)
-    return file.getvalue()
 
 
 class Client:
@@ -65,11 +37,8 @@ class Client:
         self._headers = {"Authorization": f"Token {contender.token}"}
 
     def send(self, book: bytes) -> str:
-        boundary = uuid4().hex
-        head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="form.xlsx"\r\n\r\n'
-        body = head.encode() + book + f"\r\n--{boundary}--\r\n".encode()
-        headers = {**self._headers, "Content-Type": f"multipart/form-data; boundary={boundary}"}
-        with urllib.request.urlopen(urllib.request.Request(self._base, body, headers)) as answer:
+        headers = {**self._headers, "Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
+        with urllib.request.urlopen(urllib.request.Request(self._base, multipart(book), headers)) as answer:
             return str(json.load(answer)["url"])
 
     def wait(self, url: str) -> None:
@@ -133,21 +102,8 @@ def small_forms(client: Client) -> float:
     return SMALL_FORMS / timed(through)
 
 
-async def fill(folder: Path, count: int) -> None:
-    """Give the user so many finished imports, straight into the database: they are only to be listed."""
-    database = Database(f"sqlite:///{folder / 'fieldgate.db'}")
-    async with database.transaction() as connection:
-        user = (await connection.execute(select(users.c.id))).scalar_one()
-        file = (await connection.execute(select(files.c.id).limit(1))).scalar_one()
-        common = {"user_id": user, "status": "complete", "filename": "form.xlsx", "file_id": file, "name": "form",
-                  "is_library": False, "desired_type": "", "messages": {"updated": []}, "attempts": 1}  # fmt: skip
-        rows = [{**common, "uid": new_uid("i"), "created_at": now(), "finished_at": now()} for _ in range(count)]
-        await connection.execute(insert(imports), rows)
-    await database.close()
-
-
 @click.command()
-@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 50), help="Rounds of the large form.")
+@click.option("--rounds", default=3, show_default=True, type=click.IntRange(1, 50), help="Rounds of the large form.")
 def main(rounds: int) -> None:
     """Measure imports: a large form beside a bare pyxform, many small ones through two workers, and long lists."""
     require_wrk()
@@ -161,7 +117,7 @@ def main(rounds: int) -> None:
         table.add_row(f"{SMALL_FORMS} small forms, two workers", f"{small_forms(client):.1f} forms/s")
         work = Work(name="imports list", path="/api/v2/imports/", signed_in=True)
         few = put_load(work, ours, seconds=3, core=1).rate
-        asyncio.run(fill(Path(name), LONG_LIST))
+        give_imports(f"sqlite:///{Path(name) / 'fieldgate.db'}", "bench", count=LONG_LIST)
         many = put_load(work, ours, seconds=3, core=1).rate
         table.add_row(f"list of {SMALL_FORMS + rounds + 1} imports, page of 50", f"{few:.0f} requests/s")
         table.add_row(f"list of {LONG_LIST + SMALL_FORMS + rounds + 1} imports, page of 50", f"{many:.0f} requests/s")

@@ -14,6 +14,15 @@ if script ~= "" then
    dofile(script)
 end
 
+local pause = tonumber(os.getenv("WORK_PAUSE"))
+if pause > 0 then
+   -- Requests that know nothing of each other come at such distances. wrk counts whole milliseconds: what is cut off
+   -- here is half of one at the mean, and is added before.
+   function delay()
+      return math.floor(-(pause + 0.5) * math.log(1 - math.random()))
+   end
+end
+
 function done(summary, latency)
    local errors = summary.errors
    io.write(string.format(

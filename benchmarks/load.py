@@ -43,9 +43,14 @@ def require_wrk() -> None:
         raise click.ClickException("Without wrk there is no load, and nothing to measure.")
 
 
-def put_load(work: Work, contender: Contender, *, seconds: int, core: int, start: int = 0) -> Sample:
-    """Keep one contender busy with the work for so many seconds; a walk begins at its path number `start`."""
-    headers = [f"--header={name}: {value}" for name, value in work.headers_for(contender.token).items()]
+def put_load(
+    work: Work, contender: Contender, *, seconds: int, core: int, start: int = 0, pause: float = 0.0
+) -> Sample:
+    """Keep one contender busy with the work for so many seconds; a walk begins at its path number `start`.
+
+    With a `pause`, every connection waits before each request: as many milliseconds at the mean, now more and now less.
+    """
+    headers = [f"--header={name}: {value}" for name, value in work.headers_for(contender.token, contender.etag).items()]
     command = [
         "wrk", "--threads", "1", "--connections", str(work.connections), "--duration", f"{seconds}s",
         "--timeout", f"{ANSWER_PATIENCE}s", "--script", str(_SCRIPT), *headers,
@@ -65,6 +70,7 @@ def put_load(work: Work, contender: Contender, *, seconds: int, core: int, start
                 "WORK_SCRIPT": str(work.script or ""),
                 "WORK_PATHS": paths.name,
                 "WORK_START": str(start),
+                "WORK_PAUSE": str(pause),
             },
             stdout=subprocess.PIPE,
             timeout=seconds + EXTRA_PATIENCE,
@@ -74,4 +80,8 @@ def put_load(work: Work, contender: Contender, *, seconds: int, core: int, start
     sample = msgspec.json.decode(finished.stdout.splitlines()[-1], type=Sample)
     if sample.refused or sample.broken or sample.late:
         raise WrongAnswer(f"{work.name}: {contender.name} did not answer every request well: {sample}")
+    if not sample.requests:
+        raise WrongAnswer(
+            f"{work.name}: {contender.name} answered nothing within {seconds} s; longer rounds are needed."
+        )
     return sample

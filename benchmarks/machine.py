@@ -4,6 +4,7 @@ import os
 import platform
 import shutil
 import subprocess
+import tempfile
 from importlib import metadata
 from pathlib import Path
 
@@ -19,6 +20,7 @@ class Machine(msgspec.Struct, frozen=True):
     cpu: str
     cores: int
     system: str
+    disk: str  # the kind of file system that temporary files, and so all data, are on
     python: str
     wrk: str
     ours: dict[str, str]
@@ -31,6 +33,7 @@ def this_machine() -> Machine:
         cpu=_cpu_model(),
         cores=os.cpu_count() or 1,
         system=f"{platform.system()} {platform.release()}",
+        disk=_file_system(Path(tempfile.gettempdir())),
         python=platform.python_version(),
         wrk=_wrk_version(),
         ours={name: metadata.version(name) for name in OURS},
@@ -43,6 +46,13 @@ def _cpu_model() -> str:
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return platform.machine()
+
+
+def _file_system(folder: Path) -> str:
+    """What a folder is on: syncing costs nothing in memory, and a lot on a disk."""
+    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    around = [mount for mount in mounts if folder.resolve().is_relative_to(mount[1])]
+    return max(around, key=lambda mount: len(mount[1]))[2]
 
 
 def _wrk_version() -> str:

@@ -3,11 +3,9 @@
 import os
 import signal
 import statistics
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
 
@@ -16,23 +14,25 @@ import msgspec
 from rich.console import Console
 
 from benchmarks.asking import Asking
+from benchmarks.demo_data import made_events
 from benchmarks.machine import this_machine
 from benchmarks.memory import largest
-from benchmarks.million_report import Cost, Instance, Report, Stretch, Walk, tables_of
-from benchmarks.processes import free_port, leave, output_of, serving, two_cores
+from benchmarks.million_report import MEGABYTE, Cost, Instance, Report, Stretch, Walk, tables_of
+from benchmarks.processes import leave, two_cores
 from benchmarks.report import write
+from benchmarks.starting import started
+from benchmarks.targets import AT_MOST, Check
 from benchmarks.walks import EVENTS
 from fieldgate.events.demo import PRONE
 
 RESULTS = Path(__file__).parent / "results" / "million.json"
-PROGRAM = str(Path(sys.executable).with_name("fieldgate"))
 
 PAGE = 50
 LONG_PAGE = 1000
 STRETCH = 100  # long pages whose time is told together
 FROM_END = 1000  # where deep pages are: so many events before the last
 MOST_REQUESTS = 300  # of each kind: every filter has as many full pages among 10,000 events, and 50 more
-FILL_PATIENCE = 2 * 60 * 60  # seconds
+DEEP_TO_SMALL, START_SECONDS, MEMORY = 1.5, 10, 300  # the targets; the last in megabytes
 
 
 class _Head(msgspec.Struct):
@@ -89,17 +89,18 @@ def _joined(numbers: Sequence[int]) -> str:
 @click.option(
     "--requests", default=200, show_default=True, type=click.IntRange(5, MOST_REQUESTS), help="For each median."
 )
-def main(events: int, small: int, requests: int) -> None:
+@click.option("--data", type=click.Path(path_type=Path), help="Folder for the events; what is there is used.")
+def main(events: int, small: int, requests: int, data: Path | None) -> None:
     """Measure Fieldgate with N events, a million unless told otherwise, beside an instance with few."""
     signal.signal(signal.SIGTERM, leave)
     server_core, own_core = two_cores()
     console = Console()
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmarks-")))
+        folder = data or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmarks-")))
         status = stack.enter_context(console.status("starting"))
         status.update(f"making {small:,} and {events:,} events")
-        few = stack.enter_context(instance(folder / "small", small, server_core))
-        many = stack.enter_context(instance(folder / "large", events, server_core))
+        few = stack.enter_context(instance(folder, small, server_core))
+        many = stack.enter_context(instance(folder, events, server_core))
         os.sched_setaffinity(0, {own_core})
         costs = []
         for work, filters in works(struck_often(few.asking)).items():
@@ -107,7 +108,10 @@ def main(events: int, small: int, requests: int) -> None:
             costs.append(cost(work, filters, few, many, requests))
         warm = largest(few.pid), largest(many.pid)
         status.update("walking over all events")
-        report = Report(this_machine(), few.facts, many.facts, *warm, costs, walk(many), largest(many.pid))
+        walked = walk(many)
+        after = largest(many.pid)
+        checks = checks_of(many.facts, costs[0], after)
+        report = Report(this_machine(), few.facts, many.facts, *warm, costs, walked, after, checks)
     write(report, RESULTS)
     for table in tables_of(report):
         console.print(table)
@@ -123,19 +127,29 @@ class Running(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def instance(data: Path, events: int, core: int) -> Iterator[Running]:
+def instance(folder: Path, events: int, core: int) -> Iterator[Running]:
     """Fieldgate with so many demo events, on one core."""
-    began = time.perf_counter()
-    output_of([PROGRAM, "events", "demo", str(events), "--data", str(data)], patience=FILL_PATIENCE)
-    loaded = time.perf_counter() - began
-    size = sum(file.stat().st_size for file in data.rglob("*") if file.is_file())
-    port = free_port()
-    command = [PROGRAM, "serve", "--host", "127.0.0.1", "--port", str(port), "--data", str(data), "--workers", "1"]
-    began = time.perf_counter()
-    with serving(command, port=port, core=core, environment={}) as pid, closing(Asking(port)) as asking:
-        listed = count_of(asking.get(EVENTS))
-        answered = time.perf_counter() - began
-        yield Running(Instance(events, listed, loaded, size, answered, largest(pid)), pid, asking)
+    made = made_events(folder, events)
+    with started(made.data, core) as server:
+        facts = Instance(
+            events=events,
+            listed=count_of(server.first_body),
+            load_seconds=made.seconds,
+            database_bytes=made.bytes,
+            first_answer_seconds=server.first_answer_seconds,
+            resident_bytes=largest(server.pid),
+        )
+        yield Running(facts, server.pid, server.asking)
+
+
+def checks_of(many: Instance, unfiltered: Cost, resident: int) -> list[Check]:
+    """The targets of a million, as far as there are so many."""
+    deep = f"a deep page of {many.events:,} by the first of few, no filter"
+    return [
+        Check.of(deep, unfiltered.deep / unfiltered.small_first, AT_MOST, DEEP_TO_SMALL, "times"),
+        Check.of("start to first answer", many.first_answer_seconds, AT_MOST, START_SECONDS, "s"),
+        Check.of("memory after the walk", resident / MEGABYTE, AT_MOST, MEMORY, "MB"),
+    ]
 
 
 def cost(work: str, filters: Filters, few: Running, many: Running, requests: int) -> Cost:

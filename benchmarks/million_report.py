@@ -5,6 +5,7 @@ from rich import box
 from rich.table import Table
 
 from benchmarks.machine import Machine
+from benchmarks.targets import Check, checks_table_of
 
 MEGABYTE = 1_000_000
 
@@ -62,11 +63,13 @@ class Report(msgspec.Struct, frozen=True):
     costs: list[Cost]
     walk: Walk
     resident_after_walk: int
+    checks: list[Check]
 
 
 def tables_of(report: Report) -> list[Table]:
-    """The instances, the pages and the walk."""
-    return [_instances(report), _costs(report), _walk(report)]
+    """The instances, the pages, the walk and the targets."""
+    targets = checks_table_of(f"What is asked for with {report.large.events:,} events", report.checks)
+    return [_instances(report), _costs(report), _walk(report), targets]
 
 
 def _instances(report: Report) -> Table:

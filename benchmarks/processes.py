@@ -15,6 +15,7 @@ from types import FrameType
 import click
 
 CHECKOUT = Path(__file__).parents[1]
+PROGRAM = str(Path(sys.executable).with_name("fieldgate"))
 
 START_PATIENCE = 60  # seconds
 STOP_PATIENCE = 15  # seconds

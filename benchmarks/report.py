@@ -1,84 +1,113 @@
-"""The figures for people, as a table, and for programs, as a file."""
+"""The figures for people, as tables, and for programs, as a file."""
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
 import msgspec
 from rich import box
+from rich.console import Console
 from rich.table import Table
 
+from benchmarks.databases import COLD_SHARE, WARM_SHARE, Comparison
 from benchmarks.exports import Export
-from benchmarks.load import Sample
+from benchmarks.latency import MOST, Latency
 from benchmarks.machine import Machine
 from benchmarks.rounds import Outcome
+from benchmarks.spread import Spread, cell, per_second, rates, ratios
+from benchmarks.starting import Starts
+from benchmarks.targets import AT_LEAST, AT_MOST, Check, said
+from benchmarks.work import NOTHING_ASKED, Target
 
+MEGABYTE = 1_000_000
+WIDTH = 100  # columns
+START_SECONDS, START_MEGABYTES = 2, 120  # with 10,000 events
 
-class Spread(msgspec.Struct, frozen=True):
-    """The middle of some figures, and how far they lie apart."""
-
-    median: float
-    lowest: float
-    highest: float
-
-    @classmethod
-    def of(cls, figures: Iterable[float]) -> Self:
-        ordered = sorted(figures)
-        return cls(statistics.median(ordered), ordered[0], ordered[-1])
+# What the live systems answer a second, each measured on one core of another machine: for scale, not a contest.
+LIVE = {
+    "50 events, warm": ("the live page, elsewhere", 4.5, 1000),
+    "50 events, cold": ("the live page, elsewhere", 4.5, 400),
+    "permission list": ("the live catalogue, elsewhere", 117, 50),
+}
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """One line of the table.
-
-    The two ratios are taken within each round, between neighbours in time, and only then summed up: a slow minute
-    of the machine then slows both sides of a ratio.
-    """
+    """One line of the table: what was measured, what was asked for, and whether the median reaches it."""
 
     work: str
     ours: Spread
-    peer: Spread
+    peer: Spread | None
     floor: Spread
-    times_the_peer: Spread
+    times_the_peer: Spread | None
     share_of_floor: Spread
+    target: Target
+    reaches_peer_target: bool | None
+    reaches_floor_target: bool | None
 
     @classmethod
-    def of(cls, outcome: Outcome) -> Self:
+    def of(cls, outcome: Outcome, target: Target) -> Self:
+        times = ratios(outcome.ours, outcome.peer) if outcome.peer else None
+        share = ratios(outcome.ours, outcome.floor)
         return cls(
             work=outcome.work,
-            ours=_rates(outcome.ours),
-            peer=_rates(outcome.peer),
-            floor=_rates(outcome.floor),
-            times_the_peer=_ratios(outcome.ours, outcome.peer),
-            share_of_floor=_ratios(outcome.ours, outcome.floor),
+            ours=rates(outcome.ours),
+            peer=rates(outcome.peer) if outcome.peer else None,
+            floor=rates(outcome.floor),
+            times_the_peer=times,
+            share_of_floor=share,
+            target=target,
+            reaches_peer_target=_reaches(times, target.times_the_peer),
+            reaches_floor_target=_reaches(share, target.share_of_floor),
         )
 
 
-class Report(msgspec.Struct, frozen=True):
+class Report(msgspec.Struct, frozen=True, kw_only=True):
     """Everything worth keeping of one run."""
 
-    taken_at: datetime
+    taken_at: datetime = msgspec.field(default_factory=lambda: datetime.now(UTC))
     machine: Machine
     peer_server: str
     events: int
+    rounds: int
+    seconds: int
     summaries: list[Summary]
     outcomes: list[Outcome]
     exports: list[Export]
+    latencies: list[Latency]
+    starts: Starts | None
+    databases: list[Comparison]
+    checks: list[Check]
+    left_out: list[str]  # works that this Fieldgate does not offer
 
 
-def report_of(
-    outcomes: list[Outcome], exports: list[Export], machine: Machine, *, peer_server: str, events: int
-) -> Report:
-    return Report(
-        taken_at=datetime.now(UTC),
-        machine=machine,
-        peer_server=peer_server,
-        events=events,
-        summaries=[Summary.of(outcome) for outcome in outcomes],
-        outcomes=outcomes,
-        exports=exports,
-    )
+def summaries_of(outcomes: list[Outcome], targets: Mapping[str, Target]) -> list[Summary]:
+    return [Summary.of(outcome, targets.get(outcome.work, NOTHING_ASKED)) for outcome in outcomes]
+
+
+def checks_of(
+    summaries: list[Summary], latencies: list[Latency], starts: Starts | None, databases: list[Comparison]
+) -> list[Check]:
+    """What is asked for beside the rates."""
+    checks = []
+    if starts is not None:
+        name = f"{starts.events:,} events"
+        seconds = statistics.median(starts.first_answer_seconds)
+        checks.append(Check.of(f"start to first answer, {name}", seconds, AT_MOST, START_SECONDS, "s"))
+        megabytes = starts.resident_after_walk / MEGABYTE
+        checks.append(Check.of(f"memory after a walk, {name}", megabytes, AT_MOST, START_MEGABYTES, "MB"))
+    for latency in latencies:
+        what = f"{latency.work}: p99 by p50 at {latency.load:.0%} load"
+        checks.append(Check.of(what, latency.tail, AT_MOST, MOST, "times"))
+    for each in databases:
+        share = WARM_SHARE if each.is_warm else COLD_SHARE
+        checks.append(Check.of(f"{each.work}: PostgreSQL by SQLite", each.share.median, AT_LEAST, share))
+    for summary in summaries:
+        if summary.work in LIVE:
+            what, live, times = LIVE[summary.work]
+            checks.append(Check.of(f"{summary.work}: by {what}", summary.ours.median / live, AT_LEAST, times, "times"))
+    return checks
 
 
 def write(report: msgspec.Struct, file: Path) -> None:
@@ -87,11 +116,10 @@ def write(report: msgspec.Struct, file: Path) -> None:
 
 
 def table_of(report: Report) -> Table:
-    """Medians, with the lowest and the highest round beneath."""
-    machine = report.machine
+    """Medians, with the lowest and the highest round beneath, and the targets."""
     table = Table(
         title="Requests per second on one core: median, and lowest to highest round",
-        caption=f"{machine.cpu}, {machine.cores} cores, {machine.system}, Python {machine.python}",
+        caption=named(report.machine),
         box=box.HORIZONTALS,
         show_lines=True,
         pad_edge=False,
@@ -102,12 +130,36 @@ def table_of(report: Report) -> Table:
     for each in report.summaries:
         table.add_row(
             each.work,
-            _cell(each.ours, _rate),
-            _cell(each.peer, _rate),
-            _cell(each.floor, _rate),
-            _cell(each.times_the_peer, "{:.1f}".format),
-            _cell(each.share_of_floor, "{:.0%}".format),
+            cell(each.ours, per_second),
+            cell(each.peer, per_second),
+            cell(each.floor, per_second),
+            cell(each.times_the_peer, "{:.1f}".format)
+            + _asked(each.target.times_the_peer, "{:g}".format, each.reaches_peer_target),
+            cell(each.share_of_floor, "{:.0%}".format)
+            + _asked(each.target.share_of_floor, "{:.0%}".format, each.reaches_floor_target),
         )
+    return table
+
+
+def latencies_table_of(report: Report) -> Table:
+    table = Table(title="At half load, ours: microseconds", box=box.HORIZONTALS, show_lines=True, pad_edge=False)
+    table.add_column("work", overflow="fold")
+    for heading in ("requests\na second", "of the\nfull rate", "p50", "p99"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each in report.latencies:
+        p50, p99 = (cell(Spread.of(map(float, figures)), "{:.0f}".format) for figures in (each.p50, each.p99))
+        table.add_row(each.work, cell(Spread.of(each.rates), per_second), f"{each.load:.0%}", p50, p99)
+    return table
+
+
+def databases_table_of(report: Report) -> Table:
+    table = Table(title="Requests per second, ours", box=box.HORIZONTALS, show_lines=True, pad_edge=False)
+    table.add_column("work", overflow="fold")
+    for heading in ("on SQLite", "on PostgreSQL", "share"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each in report.databases:
+        both = (cell(rates(samples), per_second) for samples in (each.sqlite, each.postgresql))
+        table.add_row(each.work, *both, cell(each.share, "{:.0%}".format))
     return table
 
 
@@ -121,25 +173,28 @@ def exports_table_of(report: Report) -> Table:
         table.add_row(
             each.format,
             f"{each.megabytes:.1f}",
-            _cell(Spread.of(each.seconds), "{:.2f}".format),
-            _cell(Spread.of(each.megabytes / seconds for seconds in each.seconds), "{:.1f}".format),
-            _cell(Spread.of(each.events / seconds for seconds in each.seconds), "{:.0f}".format),
+            cell(Spread.of(each.seconds), "{:.2f}".format),
+            cell(Spread.of(each.megabytes / seconds for seconds in each.seconds), "{:.1f}".format),
+            cell(Spread.of(each.events / seconds for seconds in each.seconds), "{:.0f}".format),
         )
     return table
 
 
-def _cell(spread: Spread, form: Callable[[float], str]) -> str:
-    median, lowest, highest = (form(figure) for figure in (spread.median, spread.lowest, spread.highest))
-    return f"[bold]{median}[/]\n[dim]{lowest}..{highest}[/]"
+def wide_console() -> Console:
+    """Where the tables fit."""
+    console = Console()
+    return console if console.width >= WIDTH else Console(width=WIDTH)
 
 
-def _rate(figure: float) -> str:
-    return f"{figure:.0f}" if figure >= 100 else f"{figure:.1f}"
+def named(machine: Machine) -> str:
+    """The machine, in a line."""
+    return f"{machine.cpu}, {machine.cores} cores, {machine.system}, data on {machine.disk}, Python {machine.python}"
 
 
-def _rates(samples: Sequence[Sample]) -> Spread:
-    return Spread.of(sample.rate for sample in samples)
+def _reaches(found: Spread | None, asked: float | None) -> bool | None:
+    return None if found is None or asked is None else found.median >= asked
 
 
-def _ratios(samples: Sequence[Sample], others: Sequence[Sample]) -> Spread:
-    return Spread.of(sample.rate / other.rate for sample, other in zip(samples, others, strict=True))
+def _asked(figure: float | None, form: Callable[[float], str], is_met: bool | None) -> str:
+    """The target, and whether it was met, as one more line of a cell."""
+    return "" if figure is None else f"\ntarget {form(figure)}: {said(is_met)}"

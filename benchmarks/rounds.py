@@ -1,54 +1,62 @@
 """Interleaved rounds: whatever disturbs the machine for a while disturbs all contenders alike."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from benchmarks.contenders import Contender
 from benchmarks.exchange import ask
 from benchmarks.load import Sample, put_load
-from benchmarks.work import Work
+from benchmarks.work import NOTHING_ASKED, Work
 
 WARM_UP = 1  # seconds, not counted
+FEWER = 3  # rounds of what no target is set for
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """All samples of one work, in the order of the rounds."""
+    """All samples of one work, in the order of the rounds. What has no peer has no samples of one."""
 
     work: str
     connections: int
-    seconds: int
     ours: list[Sample]
     peer: list[Sample]
     floor: list[Sample]
 
 
-def measure(
-    work: Work,
-    contenders: tuple[Contender, Contender, Contender],
-    *,
-    rounds: int,
-    seconds: int,
-    core: int,
+def compare(
+    work: Work, ours: Contender, peer: Contender | None, floor: Contender, *, rounds: int, seconds: int, core: int,
     tell: Callable[[str], None],
-) -> Outcome:
-    """Load us, the peer and the floor in turn, one at a time, again and again."""
-    for_one = max(seconds, work.least_seconds)
+) -> Outcome:  # fmt: skip
+    """Load us, the peer and the floor in turn."""
+    contenders = {"ours": ours, "floor": floor} if peer is None else {"ours": ours, "peer": peer, "floor": floor}
+    if work.target == NOTHING_ASKED:
+        rounds = min(rounds, FEWER)
+    samples = measure(work, contenders, rounds=rounds, seconds=seconds, core=core, tell=tell)
+    return Outcome(work.name, work.connections, samples["ours"], samples.get("peer", []), samples["floor"])
+
+
+def measure(
+    work: Work, contenders: Mapping[str, Contender], *, rounds: int, seconds: int, core: int,
+    tell: Callable[[str], None],
+) -> dict[str, list[Sample]]:  # fmt: skip
+    """Load the contenders in turn, one at a time, again and again; what each did, by its name here."""
     reached = dict.fromkeys(contenders, 0)  # how far each has come on the work's walk
 
-    def load(contender: Contender, length: int) -> Sample:
-        sample = put_load(work, contender, seconds=length, core=core, start=reached[contender])
-        reached[contender] += sample.requests + work.connections
+    def load(name: str, least: int) -> Sample:
+        contender = contenders[name]
+        length = max(least, work.peer_seconds) if name == "peer" else least
+        sample = put_load(work, contender, seconds=length, core=core, start=reached[name])
+        reached[name] += sample.requests + work.connections
         # What the load left unanswered is done before another contender has its turn: they share the core.
-        ask(work, contender.port, contender.token)
+        ask(work, contender)
         return sample
 
-    for contender in contenders:
-        tell(f"{work.name}: warming up {contender.name}")
-        load(contender, WARM_UP)
-    samples: tuple[list[Sample], list[Sample], list[Sample]] = ([], [], [])
+    for name in contenders:
+        tell(f"{work.name}: warming up {name}")
+        load(name, WARM_UP)
+    samples: dict[str, list[Sample]] = {name: [] for name in contenders}
     for number in range(1, rounds + 1):
-        for contender, taken in zip(contenders, samples, strict=True):
-            tell(f"{work.name}: round {number} of {rounds}, {contender.name}")
-            taken.append(load(contender, for_one))
-    return Outcome(work.name, work.connections, for_one, *samples)
+        for name, taken in samples.items():
+            tell(f"{work.name}: round {number} of {rounds}, {name}")
+            taken.append(load(name, seconds))
+    return samples

@@ -4,14 +4,19 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
+from itertools import permutations
 from operator import or_
 from random import Random
 
 from benchmarks.event_data import Listed
+from benchmarks.import_data import COUNT
+from fieldgate.permissions.catalogue import PERMISSIONS as CATALOGUE
 
 Walk = Callable[[Sequence[Listed]], list[str]]
 
 EVENTS = "/api/v2/event/"
+PERMISSIONS = "/api/v2/permissions/"
+IMPORTS = "/api/v2/imports/"
 FILTERED = 10_000  # pages of a filtered walk
 COUNTRIES = 40  # in each of its filters
 GOLDEN = 0.6180339887  # of the way round, as one step: any few steps in a row are spread evenly
@@ -29,9 +34,25 @@ def filtered_pages(limit: int) -> Walk:
     return lambda events: _filtered(events, limit)
 
 
+def import_pages(limit: int) -> Walk:
+    """Every full page of the imports of one user."""
+    return lambda _: [f"{IMPORTS}?limit={limit}&offset={offset}" for offset in spread(COUNT - limit + 1)]
+
+
 def single_events(events: Sequence[Listed]) -> list[str]:
     """Every event alone."""
     return [f"{EVENTS}{events[place].id}/" for place in spread(len(events))]
+
+
+def effects(_events: Sequence[Listed]) -> list[str]:
+    """Each permission of a survey, assigned to whoever holds five others, named in any order."""
+    held = [each.codename for each in CATALOGUE if each.codename not in ("discover_asset", "partial_submissions")]
+    asked = [
+        f"{PERMISSIONS}{codename}/effects/?held={','.join(some)}&asset_type=survey"
+        for codename in (*held, "partial_submissions")
+        for some in permutations([each for each in held if each != codename], 5)
+    ]
+    return [asked[place] for place in spread(len(asked))]
 
 
 def spread(count: int) -> list[int]:

@@ -4,10 +4,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
+
 from benchmarks.event_data import Listed
-from benchmarks.walks import EVENTS, Walk, filtered_pages, pages, single_events
+from benchmarks.forms import BOUNDARY, form, multipart
+from benchmarks.walks import (
+    EVENTS,
+    IMPORTS,
+    PERMISSIONS,
+    Walk,
+    effects,
+    filtered_pages,
+    import_pages,
+    pages,
+    single_events,
+)
 
 HERE = Path(__file__).parent
+
+EFFECTS = f"{PERMISSIONS}validate_submissions/effects/?held=view_asset,partial_submissions&asset_type=survey"
+
+
+class Target(msgspec.Struct, frozen=True):
+    """What a work shall reach. None: nothing is asked."""
+
+    times_the_peer: float | None = None
+    share_of_floor: float | None = None
+
+
+NOTHING_ASKED = Target()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,16 +50,21 @@ class Work:
     headers: Mapping[str, str] = field(default_factory=lambda: {"Accept": "application/json"})
     body: bytes = b""
     signed_in: bool = False
+    is_known: bool = False  # the client has the answer already, and asks whether it still holds
     script: Path | None = None
     walk: Walk | None = None
     paths: Sequence[str] = ()
     connections: int = 32  # fewer where an answer takes long: a round then leaves less unanswered
-    least_seconds: int = 1  # of a round: what takes long needs long ones
+    peer_seconds: int = 1  # least length of the peer's rounds: what takes it long needs long ones
+    has_peer: bool = True
+    made_up: frozenset[str] = frozenset()  # fields of the answer that each contender makes up by itself
+    target: Target = NOTHING_ASKED
 
-    def headers_for(self, token: str) -> dict[str, str]:
-        """All headers of the request, signed with the contender's own token if the work asks for it."""
+    def headers_for(self, token: str, etag: str) -> dict[str, str]:
+        """All headers of the request, with the contender's own token and validator if the work asks for them."""
         signature = {"Authorization": f"Token {token}"} if self.signed_in else {}
-        return {**self.headers, **signature}
+        condition = {"If-None-Match": etag} if self.is_known and etag else {}
+        return {**self.headers, **signature, **condition}
 
     def over(self, events: Sequence[Listed]) -> "Work":
         """The same work, with the paths its walk takes over these events."""
@@ -49,19 +79,36 @@ class Work:
 
 
 WORKS = (
-    Work(name="permission list", path="/api/v2/permissions/"),
-    Work(name="permission detail", path="/api/v2/permissions/manage_asset/"),
-    Work(name="permission list, with a token", path="/api/v2/permissions/", signed_in=True),
+    Work(name="permission list", path=PERMISSIONS, target=Target(7, 0.45)),
+    Work(name="permission detail", path=f"{PERMISSIONS}manage_asset/"),
+    Work(name="permission list, with a token", path=PERMISSIONS, signed_in=True),
     # No answer kept from an earlier request can help here.
+    Work(name="permission list, every URL new", path=f"{PERMISSIONS}?fresh=0", script=HERE / "fresh_urls.lua"),
+    Work(name="one 304", path=PERMISSIONS, is_known=True, target=Target(8, 0.45)),
+    Work(name="effects", path=EFFECTS, has_peer=False, target=Target(None, 0.35)),
+    Work(name="effects, always others", walk=effects, has_peer=False),
+    Work(name="50 events, warm", path=EVENTS, target=Target(150, 0.45)),
+    Work(name="50 events, cold", walk=pages(50), connections=8, target=Target(60, 0.2)),
     Work(
-        name="permission list, every URL new",
-        path="/api/v2/permissions/?fresh=0",
-        script=HERE / "fresh_urls.lua",
+        name="50 events of some regions and countries, cold",
+        walk=filtered_pages(50),
+        connections=8,
+        target=Target(60, 0.2),
     ),
-    Work(name="50 events, warm", path=EVENTS),
-    Work(name="50 events, cold", walk=pages(50), connections=8),
-    Work(name="50 events of some regions and countries, cold", walk=filtered_pages(50), connections=8),
-    Work(name="1000 events, cold", walk=pages(1000), connections=2, least_seconds=4),
+    Work(name="1000 events, cold", walk=pages(1000), connections=2, peer_seconds=4, target=Target(60, 0.15)),
     Work(name="one event, cold", walk=single_events),
     Work(name="50 events as CSV, cold", walk=pages(50, "format=csv&"), headers={"Accept": "text/csv"}, connections=8),
+    Work(name="imports list, token checked", path=IMPORTS, signed_in=True, target=Target(8, 0.2)),
+    Work(name="imports list, token checked, cold", walk=import_pages(50), signed_in=True, connections=8),
+    # The last: it leaves imports behind.
+    Work(
+        name="POST an import",
+        path=IMPORTS,
+        method="POST",
+        headers={"Accept": "application/json", "Content-Type": f"multipart/form-data; boundary={BOUNDARY}"},
+        body=multipart(form(10)),
+        signed_in=True,
+        made_up=frozenset({"uid", "url"}),
+        target=Target(2, None),
+    ),
 )

@@ -1,21 +1,36 @@
 """The rig, as far as it can be wrong without anybody noticing: what it asks for, and what it takes for the same."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import msgspec
 import pytest
 
-from benchmarks.agreement import comparable
+from benchmarks.agreement import agreed_answer, comparable
 from benchmarks.asking import Asking
-from benchmarks.contenders import KEPT_ANSWERS
+from benchmarks.charts import draw_growth, draw_rates, draw_targets
+from benchmarks.contenders import KEPT_ANSWERS, Contender
 from benchmarks.event_data import Listed, export
+from benchmarks.exchange import ask, knowing
+from benchmarks.import_data import give_imports
+from benchmarks.latency import Latency
+from benchmarks.load import Sample
+from benchmarks.machine import this_machine
 from benchmarks.memory import family, largest
 from benchmarks.processes import free_port, output_of, serving
+from benchmarks.report import Report, Summary, checks_of
+from benchmarks.rounds import Outcome
+from benchmarks.sharing_data import add_assets, add_members
+from benchmarks.starting import Starts
+from benchmarks.targets import AT_LEAST, AT_MOST, Check
 from benchmarks.walks import spread
-from benchmarks.work import WORKS
+from benchmarks.work import WORKS, Target, Work
 from tests.processes import FIELDGATE
 
 EVENTS = 2000
+USER = "bench"
+KEPT = int(KEPT_ANSWERS.removesuffix("MiB")) * 1024 * 1024
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +85,7 @@ def test_a_walk_over_the_smallest_answers_is_longer_than_the_memory_for_them(
     lines = (folder / "events.ndjson").read_bytes().splitlines()
     sizes = [len(msgspec.json.encode(msgspec.json.decode(line)["alone"])) for line in lines]
     of_ten_thousand = sum(sizes) / EVENTS * 10_000
-    assert of_ten_thousand > int(KEPT_ANSWERS.removesuffix("MiB")) * 1024 * 1024
+    assert of_ten_thousand > KEPT
 
 
 def test_links_mean_the_same_whatever_the_port_and_the_order_of_the_query() -> None:
@@ -78,3 +93,96 @@ def test_links_mean_the_same_whatever_the_port_and_the_order_of_the_query() -> N
     peers = {"next": "http://127.0.0.1:2/api/v2/event/?limit=50&regions__in=0%2C1", "implied": ["a", "b"]}
     assert comparable(ours) == comparable(peers)
     assert comparable(ours) != comparable({**peers, "next": "http://127.0.0.1:2/api/v2/event/?limit=50"})
+
+
+@pytest.fixture(scope="module")
+def ours(folder: Path) -> Iterator[Contender]:
+    """A service with imports, assets and members that were written straight into its database."""
+    data = ("--data", str(folder))
+    output_of([str(FIELDGATE), "user", "create", USER, "--password-stdin", *data], given="correct horse\n")
+    token = output_of([str(FIELDGATE), "token", "create", USER, *data])
+    give_imports(f"sqlite:///{folder / 'fieldgate.db'}", USER, folder / "imports.ndjson")
+    add_assets(folder, USER, 30)
+    add_members(folder, 5)
+    port = free_port()
+    command = [str(FIELDGATE), "serve", "--port", str(port), *data, "--no-worker"]
+    with serving(command, port=port, core=None, environment={}):
+        yield Contender("ours", port, token)
+
+
+def work(name: str) -> Work:
+    return next(each for each in WORKS if each.name == name)
+
+
+def test_the_peer_is_given_the_imports_we_list(folder: Path, ours: Contender) -> None:
+    body = ask(work("imports list, token checked"), ours).body
+    page = msgspec.json.decode(body)
+    given = [msgspec.json.decode(line) for line in (folder / "imports.ndjson").read_bytes().splitlines()]
+    assert page["count"] == len(given) > 2 * len(page["results"])
+    listed = [{name: value for name, value in each.items() if name != "url"} for each in page["results"]]
+    assert listed == given[:50]
+    pages = work("imports list, token checked, cold").over([]).paths
+    assert len(pages) * len(body) > KEPT
+
+
+def test_assets_that_were_written_straight_are_listed(ours: Contender) -> None:
+    page = msgspec.json.decode(ask(Work(name="assets", path="/api/v2/assets/", signed_in=True), ours).body)
+    assert page["count"] == 30
+
+
+def test_what_is_known_is_asked_for_with_its_validator(ours: Contender) -> None:
+    known = work("one 304")
+    assert ask(known, knowing(known, ours)).status == 304
+    assert agreed_answer(known, knowing(known, ours), knowing(known, ours)).body == b""
+
+
+def test_an_import_is_the_same_work_under_another_name(ours: Contender) -> None:
+    answer = agreed_answer(work("POST an import"), ours, ours)
+    assert answer.status == 201
+
+
+def sample(rate: int) -> Sample:
+    return Sample(requests=rate, microseconds=1_000_000, refused=0, broken=0, late=0, p50=100, p99=400)
+
+
+def outcome(name: str, ours: list[int], peer: list[int], floor: list[int]) -> Outcome:
+    return Outcome(name, 32, *([sample(rate) for rate in rates] for rates in (ours, peer, floor)))
+
+
+def test_a_target_is_met_by_the_median_of_the_rounds() -> None:
+    found = outcome("a work", [700, 900, 800], [100, 100, 100], [2000, 2000, 2000])
+    summary = Summary.of(found, Target(8, 0.45))
+    assert summary.times_the_peer is not None
+    assert (summary.times_the_peer.median, summary.share_of_floor.median) == (8, 0.4)
+    assert (summary.reaches_peer_target, summary.reaches_floor_target) == (True, False)
+
+
+def test_what_has_no_peer_has_no_figures_of_one() -> None:
+    summary = Summary.of(outcome("a work", [700], [], [2000]), Target(None, 0.35))
+    assert (summary.peer, summary.times_the_peer, summary.reaches_peer_target) == (None, None, None)
+    assert summary.reaches_floor_target
+
+
+@pytest.mark.parametrize(("found", "at_least", "at_most"), [(4.9, False, True), (5, True, True), (5.1, True, False)])
+def test_a_limit_itself_is_met(found: float, at_least: bool, at_most: bool) -> None:
+    assert Check.of("it", found, AT_LEAST, 5).is_met is at_least
+    assert Check.of("it", found, AT_MOST, 5).is_met is at_most
+
+
+def test_the_plots_need_nothing_from_elsewhere(tmp_path: Path) -> None:
+    outcomes = [outcome("a work", [700], [100], [2000]), outcome("50 events, warm", [5000], [], [9000])]
+    summaries = [Summary.of(each, Target(8, 0.45)) for each in outcomes]
+    latencies = [Latency("a work", 700, [350.0], [100], [400])]
+    checks = checks_of(summaries, latencies, Starts(10_000, [1.5], 90_000_000, 110_000_000), [])
+    assert [check.is_met for check in checks] == [True, True, True, True]
+    report = Report(
+        machine=this_machine(), peer_server="granian", events=10_000, rounds=1, seconds=1, summaries=summaries,
+        outcomes=outcomes, exports=[], latencies=latencies, starts=None, databases=[], checks=checks, left_out=[],
+    )  # fmt: skip
+    draw_rates(report, tmp_path / "rates.svg")
+    draw_targets(report, tmp_path / "targets.svg")
+    draw_growth("Pages", "events", "ms", {"first": [(1000, 0.5), (1_000_000, 0.6)]}, tmp_path / "growth.svg")
+    for file in tmp_path.iterdir():
+        drawn = ElementTree.parse(file)
+        assert {each.tag.rpartition("}")[2] for each in drawn.iter()} > {"svg", "text", "path"}
+        assert "href" not in file.read_text()

@@ -1,7 +1,7 @@
 # mypy: disable-error-code="import-not-found, misc"
-"""Events from a file into the peer's tables: one JSON object in each line, a record of one event as we answer it.
+"""Events and imports from files into the peer's tables: one JSON object in each line, a record as we answer it.
 
-The lines hold two records of each event, the one of lists and the one it has alone: `listed` and `alone`.
+Of an event, a line holds two records, the one of lists and the one it has alone: `listed` and `alone`.
 """
 
 import json
@@ -33,6 +33,15 @@ def fill(file: Path) -> None:
             filling.add(given["alone"] | given["listed"])
     with transaction.atomic():
         filling.write()
+
+
+def fill_imports(file: Path, user: Any) -> None:
+    """Give the user all imports of the file. What was brought in is not in it, and no list shows it."""
+    with file.open() as lines:
+        records = [json.loads(line) for line in lines]
+    models.Import.objects.bulk_create(
+        [models.Import(user=user, name=record["filename"], data=b"", **record) for record in records]
+    )
 
 
 class _Filling:

@@ -1,7 +1,11 @@
 # mypy: disable-error-code="import-not-found, misc"
-"""Events and what belongs to them: what lists filter and order by has an index. Texts are kept in English."""
+"""Events and what belongs to them, and imports: what lists filter and order by has an index. Texts are in English."""
 
+import secrets
+
+from django.conf import settings
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 PUBLIC = 3
@@ -202,3 +206,30 @@ class EventLink(models.Model):
 
     class Meta:
         ordering = ("id",)
+
+
+def new_uid() -> str:
+    return "i" + secrets.token_urlsafe(16)[:21]
+
+
+class Import(models.Model):
+    """A file that was brought in.
+
+    It is kept in the row: the framework's own storage of files does not sync them, and an answer that a power cut can
+    belie would not be the same work as ours.
+    """
+
+    uid = models.CharField(max_length=22, unique=True, default=new_uid)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    status = models.CharField(max_length=10, default="processing")
+    messages = models.JSONField(default=dict)
+    filename = models.CharField(max_length=255)
+    data = models.BinaryField()
+    name = models.CharField(max_length=255)
+    is_library = models.BooleanField(default=False)
+    desired_type = models.CharField(max_length=20, blank=True)
+    date_created = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("date_created", "uid")
+        indexes = (models.Index(fields=["user", "date_created", "uid"], name="made_by"),)

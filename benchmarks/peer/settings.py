@@ -36,7 +36,11 @@ DATABASES = {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": os.environ["PEER_DATABASE"],
         "CONN_MAX_AGE": None,  # Reopening the file for every request would slow the token look-up.
-        "OPTIONS": {"init_command": "PRAGMA journal_mode=wal; PRAGMA synchronous=normal;"},
+        # What is acknowledged is synced, as with us, and one who writes says so at once instead of failing half-way.
+        "OPTIONS": {
+            "init_command": "PRAGMA journal_mode=wal; PRAGMA synchronous=full;",
+            "transaction_mode": "IMMEDIATE",
+        },
     }
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

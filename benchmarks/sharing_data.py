@@ -1,0 +1,93 @@
+"""Users, assets and who may see them, written straight into the database: they are only to be found there.
+
+The tables of assignments are looked up by name, so that a Fieldgate without them can say so.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Table, insert, select
+
+from fieldgate.accounts.tables import users
+from fieldgate.assets.tables import assets, versions
+from fieldgate.db import Database, metadata, new_uid
+
+SHOWN = "view_asset"
+AT_ONCE = 10_000  # rows of a transaction
+_FIRST = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def assignments() -> Table | None:
+    """The table of what was granted to whom, if this Fieldgate has one."""
+    return metadata.tables.get("assignments")
+
+
+def add_members(data: Path, count: int) -> list[str]:
+    """So many users, who cannot log in; their names."""
+    names = [f"member{number}" for number in range(count)]
+    common = {"password_hash": "", "first_name": "", "last_name": "", "is_superuser": False, "is_ifrc": False,
+              "is_demo": False, "countries": [], "created_at": _FIRST}  # fmt: skip
+    rows = [{**common, "username": name, "username_key": name} for name in names]
+    asyncio.run(_insert(data, users, rows))
+    return names
+
+
+def add_assets(data: Path, owner: str, count: int, *, shown_to: str | None = None) -> str:
+    """So many forms of one user, all of which another one may see, or only their owner; the uid of one."""
+    return asyncio.run(_add_assets(data, owner, count, shown_to))
+
+
+async def _add_assets(data: Path, owner: str, count: int, shown_to: str | None) -> str:
+    database = Database(f"sqlite:///{data / 'fieldgate.db'}")
+    try:
+        uid = ""
+        for start in range(0, count, AT_ONCE):
+            async with database.transaction() as connection:
+                numbers = {row.username: row.id for row in await connection.execute(select(users))}
+                rows = [_asset(number, numbers[owner]) for number in range(start, min(count, start + AT_ONCE))]
+                uid = rows[0]["uid"]
+                await connection.execute(insert(assets), rows)
+                made = (
+                    await connection.execute(select(assets.c.id).order_by(assets.c.id.desc()).limit(len(rows)))
+                ).all()
+                await connection.execute(insert(versions), [_version(asset.id) for asset in made])
+                table = assignments()
+                if shown_to is not None and table is not None:
+                    granted = [_grant(asset.id, numbers[shown_to]) for asset in made]
+                    await connection.execute(insert(table), granted)
+        return uid
+    finally:
+        await database.close()
+
+
+def _asset(number: int, owner_id: int) -> dict[str, Any]:
+    # Shared and other assets are mixed in time, as they would be.
+    moment = _FIRST + timedelta(seconds=number * 7919 % 1_000_003)
+    name = f"Household survey {number}"
+    return {
+        "uid": new_uid("a"), "owner_id": owner_id, "parent_id": None, "asset_type": "survey", "name": name,
+        "name_key": name.lower(), "settings": {}, "tags": [], "summary": {"row_count": 10, "languages": []},
+        "created_at": moment, "modified_at": moment,
+    }  # fmt: skip
+
+
+def _version(asset_id: int) -> dict[str, Any]:
+    return {"uid": new_uid("v"), "asset_id": asset_id, "number": 1, "content": {"survey": []}, "summary": {},
+            "xform": None, "file_id": None, "created_at": _FIRST}  # fmt: skip
+
+
+def _grant(asset_id: int, user_id: int) -> dict[str, Any]:
+    return {"uid": new_uid("p"), "asset_id": asset_id, "user_id": user_id, "permission": SHOWN, "is_denied": False,
+            "filters": None, "created_at": _FIRST}  # fmt: skip
+
+
+async def _insert(data: Path, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+    database = Database(f"sqlite:///{data / 'fieldgate.db'}")
+    try:
+        async with database.transaction() as connection:
+            await connection.execute(insert(table), rows)
+    finally:
+        await database.close()

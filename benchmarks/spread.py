@@ -1,0 +1,41 @@
+"""Some figures of the same thing: the middle, and how far they lie apart."""
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from typing import Self
+
+import msgspec
+
+from benchmarks.load import Sample
+
+
+class Spread(msgspec.Struct, frozen=True):
+    median: float
+    lowest: float
+    highest: float
+
+    @classmethod
+    def of(cls, figures: Iterable[float]) -> Self:
+        ordered = sorted(figures)
+        return cls(statistics.median(ordered), ordered[0], ordered[-1])
+
+
+def rates(samples: Sequence[Sample]) -> Spread:
+    return Spread.of(sample.rate for sample in samples)
+
+
+def ratios(samples: Sequence[Sample], others: Sequence[Sample]) -> Spread:
+    """Taken within each round, between neighbours in time: a slow minute of the machine slows both sides of a ratio."""
+    return Spread.of(sample.rate / other.rate for sample, other in zip(samples, others, strict=True))
+
+
+def cell(spread: Spread | None, form: Callable[[float], str]) -> str:
+    """For a table: the middle, and what lies around it beneath."""
+    if spread is None:
+        return ""
+    median, lowest, highest = (form(figure) for figure in (spread.median, spread.lowest, spread.highest))
+    return f"[bold]{median}[/]\n[dim]{lowest}..{highest}[/]"
+
+
+def per_second(figure: float) -> str:
+    return f"{figure:.0f}" if figure >= 100 else f"{figure:.1f}"

@@ -1,0 +1,52 @@
+"""`python -m tests.tampering WHAT …`: count the hot paths of a Fieldgate that was made worse on purpose.
+
+What the guard of the hot paths shall notice, done to the service as it runs: a query too many, a loop that runs twice,
+an answer that is copied once more.
+"""
+
+import sys
+from typing import Any
+
+import msgspec
+
+from benchmarks.counting import main
+from fieldgate.http import answers
+from fieldgate.imports import routes
+from fieldgate.imports.store import ImportStore
+
+
+def one_query_more() -> None:
+    made_by = ImportStore.made_by
+
+    async def twice(*arguments: Any) -> Any:
+        await made_by(*arguments)
+        return await made_by(*arguments)
+
+    ImportStore.made_by = twice  # type: ignore[assignment, method-assign]
+
+
+def a_loop_twice() -> None:
+    shown = routes._shown
+
+    def twice(*arguments: Any) -> Any:
+        shown(*arguments)
+        return shown(*arguments)
+
+    routes._shown = twice  # type: ignore[assignment]
+
+
+def a_copy_more() -> None:
+    transmit = answers.transmit
+
+    async def copied(receive: Any, send: Any, answer: answers.Answer, *rest: Any) -> int:
+        again = bytes(bytearray(answer.body))
+        return await transmit(receive, send, msgspec.structs.replace(answer, body=again), *rest)
+
+    answers.transmit = copied  # type: ignore[assignment]
+
+
+WAYS = {"query": one_query_more, "loop": a_loop_twice, "copy": a_copy_more}
+
+if __name__ == "__main__":
+    WAYS[sys.argv.pop(1)]()
+    main()
