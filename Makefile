@@ -28,7 +28,7 @@ test: $(DEV_READY)  ## everything: unit, conformance, both databases, browser
 	@$(MAKE) --no-print-directory lint
 	@echo "== tests (both databases, conformance, browser)"
 	@rm -f .coverage .coverage.*
-	@$(BIN)/coverage run -m pytest
+	@$(BIN)/coverage run -m pytest --numprocesses 2 --dist loadfile
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 
