@@ -31,11 +31,11 @@ class Page(msgspec.Struct, frozen=True):
 class Slice(msgspec.Struct, Generic[Record], frozen=True):
     """The answer of a list: how many records match in all, and those of the page asked for.
 
-    A record is a struct, or `msgspec.Raw` with the bytes `links.encode` made of one.
+    A record is a struct, or the bytes `links.encode` made of one, bare or as `msgspec.Raw`.
     """
 
     count: int
-    records: Sequence[Record | msgspec.Raw]
+    records: Sequence[Record | msgspec.Raw | bytes]
     # Of what was answered from a state of the data that the handler knows: the versions of its topics.
     versions: tuple[int, ...] | None = None
 
@@ -108,4 +108,4 @@ def envelope(answer: Slice[Record], next_page: str | None, previous_page: str | 
 
 def encoded(answer: Slice[Record]) -> list[bytes]:
     """The records of a page as JSON, each for itself. Links are yet to resolve."""
-    return [bytes(record) if isinstance(record, msgspec.Raw) else encode(record) for record in answer.records]
+    return [record if isinstance(record, bytes) else encode(record) for record in answer.records]
