@@ -3,9 +3,9 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import reduce
+from functools import lru_cache, partial, reduce
 from operator import and_
 from typing import Generic, TypeVar, cast
 
@@ -93,7 +93,9 @@ class View:
         self._ranks = _Kept[ordering.Ranks](KEPT_RANKS)
         self._orders = _Kept[ordering.Order](KEPT_ORDERS)
         self._places = _Kept[BitMap](KEPT_SELECTIONS)
-        self._regions = in_regions(index, directory)
+        # By partial, not by method: a view that refers to itself would stay in memory for a while.
+        narrowed = partial(_narrowed, index, directory, in_regions(index, directory))
+        self._narrowed = lru_cache(KEPT_SELECTIONS)(narrowed)
         self._readers = {language: Reader(directory, language) for language in Language}
 
     def read(self, documents: bytes, language: Language, sight: Sight) -> bytes:
@@ -123,7 +125,10 @@ class View:
         """How many events match, and the ids of a page of them."""
         terms = ordering_terms(filters.ordering)
         wanted = msgspec.structs.replace(filters, ordering="") if filters.ordering else filters
-        chosen = await self._selections.get((wanted, sight), lambda: self._select(wanted, sight))
+        if wanted.search or wanted.glide or wanted.appeal_code:
+            chosen = await self._selections.get((wanted, sight), lambda: self._select(wanted, sight))
+        else:
+            chosen = self._narrowed(wanted, sight)
         if terms:
             order = await self._orders.get((terms, language), lambda: self._order(terms, language))
             places = await self._places.get((wanted, sight, terms, language), lambda: _in_thread(order.places, chosen))
@@ -131,8 +136,9 @@ class View:
         return len(chosen), self.index.page(chosen, page.limit, page.offset)
 
     async def _select(self, filters: EventFilters, sight: Sight) -> BitMap:
+        """The events that match, where sets alone do not tell."""
         index, version = self.index, self.standing.version
-        sets = [index.seen(sight), *narrow(index, self.directory, self._regions, filters)]
+        sets = [self._narrowed(filters, sight)]
         for word in search_words(filters.search):
             named = index.numbered(await self._store.named(folded(word), version))
             about = [f"c{country}" for country in self.directory.countries_named(word)]
@@ -287,6 +293,13 @@ class Events:
             self._remaking.cancel()
             with suppress(asyncio.CancelledError):
                 await self._remaking
+
+
+def _narrowed(
+    index: Index, directory: Directory, regions: Mapping[int, BitMap], filters: EventFilters, sight: Sight
+) -> BitMap:
+    """The events that a caller sees and that match, as far as sets alone tell."""
+    return reduce(and_, sorted([index.seen(sight), *narrow(index, directory, regions, filters)], key=len))
 
 
 def _clock() -> float:

@@ -174,14 +174,15 @@ class Endpoint:
         seen_as = operation.seen_as(exchange.caller) if operation.seen_as else ""
         topics = (*operation.changes_with, IDENTITY) if operation.changes_with else ()
         versions = await self._site.changes.versions(topics)
-        key = (f"{exchange.asked.identity} {seen_as}", versions)
+        key = (exchange.asked.identity, seen_as, versions)
         answer = self._site.kept.get(key)
         if answer is None:
             result = await self._call(operation, exchange)
             # What was written meanwhile may be in it or not: then it is an answer, and none to be given again.
-            is_of_now = versions == await self._site.changes.versions(topics)
             if isinstance(result, Slice) and result.versions is not None:
-                is_of_now = is_of_now and result.versions == versions[:-1]
+                is_of_now = result.versions == versions[:-1]
+            else:
+                is_of_now = versions == await self._site.changes.versions(topics)
             answer = await self._finish(operation, exchange, result, answers.tag_of(*key) if is_of_now else b"")
             if is_of_now:
                 self._site.kept.put(key, answer)

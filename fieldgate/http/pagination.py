@@ -15,6 +15,8 @@ MAXIMUM_LIMIT = 1000
 # No list is longer, and SQL takes it: an offset beyond is past the end all the same.
 FAR_PAST_THE_END = 2**62
 
+PAGING = frozenset({"limit", "offset", "start"})
+
 Record = TypeVar("Record")
 
 _INTEGER = re.compile(r"\s*[+-]?\d+\s*")
@@ -77,10 +79,12 @@ def read_integer(text: str) -> int | None:
 
 def neighbours(address: str, parameters: Mapping[str, str], page: Page, count: int) -> tuple[str | None, str | None]:
     """The addresses of the next and the previous page; None where there is none."""
+    kept = [(name, value) for name, value in parameters.items() if name not in PAGING]
+    first = query_string([*(pair for pair in kept if pair[0] < "offset"), ("limit", str(page.limit))])
+    last = query_string([pair for pair in kept if pair[0] > "offset"])
 
     def at(offset: int) -> str:
-        kept = [(name, value) for name, value in parameters.items() if name not in {"limit", "offset", "start"}]
-        return f"{address}?{query_string([*kept, ('limit', str(page.limit)), ('offset', str(offset))])}"
+        return f"{address}?{first}&offset={offset}" + (f"&{last}" if last else "")
 
     following = page.offset + page.limit
     next_page = at(following) if following < count else None
