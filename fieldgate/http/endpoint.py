@@ -173,7 +173,7 @@ class Endpoint:
         """The answer for the data as it is now: a ready one, or one that is made and kept."""
         seen_as = operation.seen_as(exchange.caller) if operation.seen_as else ""
         topics = (*operation.changes_with, IDENTITY) if operation.changes_with else ()
-        versions = await self._site.changes.versions(topics)
+        versions = await self._site.changes.versions(topics, asks=operation.seen_at_once)
         key = (exchange.asked.identity, seen_as, versions)
         answer = self._site.kept.get(key)
         if answer is None:
@@ -182,7 +182,7 @@ class Endpoint:
             if isinstance(result, Slice) and result.versions is not None:
                 is_of_now = result.versions == versions[:-1]
             else:
-                is_of_now = versions == await self._site.changes.versions(topics)
+                is_of_now = versions == await self._site.changes.versions(topics, asks=operation.seen_at_once)
             answer = await self._finish(operation, exchange, result, answers.tag_of(*key) if is_of_now else b"")
             if is_of_now:
                 self._site.kept.put(key, answer)

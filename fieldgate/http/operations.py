@@ -66,6 +66,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     changes_with: tuple[str, ...] | None = None
     # Where the answer depends on the caller, and may be kept all the same: the same word for callers who see the same.
     seen_as: Callable[[Caller], str] | None = None
+    # True: it is looked for right after it was written, maybe through another process; no answer is kept beyond that.
+    seen_at_once: bool = False
     # Of a list: how its records, as JSON, are written in formats other than JSON and the page.
     writers: Mapping[Format, Writer] = {}
     # Statuses beyond those every operation can give.
