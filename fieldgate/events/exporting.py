@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import xlsxwriter
 
 from fieldgate.events import formats
 from fieldgate.events.current import ATTEMPTS, Events
@@ -171,6 +170,8 @@ class _Book:
             "strings_to_urls": False,
             "strings_to_formulas": False,
         }
+        import xlsxwriter  # which most processes never need
+
         self._book = xlsxwriter.Workbook(str(path), options)
         self._most_rows = most_rows
         self._begin_sheet()
