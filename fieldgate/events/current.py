@@ -98,9 +98,9 @@ class View:
         self._narrowed = lru_cache(KEPT_SELECTIONS)(narrowed)
         self._readers = {language: Reader(directory, language) for language in Language}
 
-    def read(self, documents: bytes, language: Language, sight: Sight) -> bytes:
-        """Documents, in one piece, as a caller may see them."""
-        return self._readers[language].read(documents, sight)
+    def read(self, document: bytes, language: Language, sight: Sight) -> bytes:
+        """A document as a caller may see it."""
+        return self._readers[language].read(document, sight)
 
     async def records(self, numbers: Sequence[int], language: Language, sight: Sight) -> list[bytes]:
         """The records of these events as a caller may see them."""
@@ -109,7 +109,8 @@ class View:
         missing = [number for number, record in zip(numbers, found, strict=True) if record is None]
         if missing:
             documents = await self._store.documents(missing, self.standing.version)
-            read = dict(zip(missing, self.read(b"\n".join(documents), language, sight).split(b"\n"), strict=True))
+            reader = self._readers[language]
+            read = {number: reader.read(each, sight) for number, each in zip(missing, documents, strict=True)}
             self.shown.put(to, read)
             return [record or read[number] for number, record in zip(numbers, found, strict=True)]
         return cast(list[bytes], found)

@@ -123,7 +123,7 @@ class Exports:
 
 
 def _read(reader: Reader, documents: Sequence[bytes], sight: Sight) -> list[bytes]:
-    return reader.read(b"\n".join(documents), sight).split(b"\n")
+    return [reader.read(document, sight) for document in documents]
 
 
 async def as_ndjson(batches: Batches) -> Parts:
