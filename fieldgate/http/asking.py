@@ -1,7 +1,7 @@
 """What a request asks for, read once from its head.
 
 Everything in `Asked` follows from the path, the query and a few headers, and from nothing else. Requests repeat
-themselves, so an endpoint remembers a few thousand heads it has read; what remains per request is to find the
+themselves, so an endpoint remembers some thousand heads it has read; what remains per request is to find the
 head in a dictionary.
 """
 

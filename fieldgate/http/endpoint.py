@@ -33,7 +33,7 @@ from fieldgate.settings import Settings
 
 log = logging.getLogger("fieldgate.error")
 
-REMEMBERED_HEADS = 4096  # per endpoint
+REMEMBERED_HEADS = 1024  # per endpoint
 LONGEST_HEAD = 600  # bytes; longer ones are read each time. What is read takes ten times as much
 NO_ORIGIN = Origin("", False)
 

@@ -37,17 +37,17 @@ def read_fields(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absen
     taken: dict[str, Any] = {}
     wrong: dict[str, list[Message]] = {}
     for name, value in values.items():
-        field = fields.get(name)
-        if field is None or value is None or (blank_is_absent and value == ""):
+        if name not in fields or value is None or (blank_is_absent and value == ""):
             continue
+        field, possible = fields[name]
         if isinstance(value, str) and "\0" in value:  # PostgreSQL cannot store it, and nobody means it
             wrong[name] = [NO_NULLS]
             continue
-        if isinstance(value, UploadedFile) and UploadedFile in choices(field.type):
+        if isinstance(value, UploadedFile) and UploadedFile in possible:
             taken[field.name] = value
             continue
         try:
-            taken[field.name] = _convert(value, field.type)
+            taken[field.name] = _convert(value, field.type, possible[0])
         except ValueError as error:
             said = error.args[0] if error.args else None
             wrong[name] = [said if isinstance(said, Message) else expectation(field.type)]
@@ -59,9 +59,8 @@ def read_fields(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absen
     return kind(**taken)
 
 
-def _convert(value: Any, kind: Any) -> Any:
+def _convert(value: Any, kind: Any, choice: Any) -> Any:
     """The value as the type of its field, or `ValueError`, with a message where more can be said than the type says."""
-    choice = choices(kind)[0]
     if isinstance(value, str) and get_origin(choice) is tuple:
         return _listed(value, get_args(choice)[0])
     if isinstance(value, str) and choice is datetime:
@@ -109,11 +108,15 @@ def read_moment(text: str) -> datetime:
         raise ValueError(text) from None
 
 
+Field = msgspec.structs.FieldInfo
+
+
 @cache
-def _fields(kind: type[msgspec.Struct]) -> tuple[dict[str, msgspec.structs.FieldInfo], list[msgspec.structs.FieldInfo]]:
-    """The fields of a struct by the names that are sent, and those that must be."""
+def _fields(kind: type[msgspec.Struct]) -> tuple[dict[str, tuple[Field, list[Any]]], list[Field]]:
+    """The fields of a struct by the names that are sent, with the types each can have; and those that must be sent."""
     fields = msgspec.structs.fields(kind)
-    return {field.encode_name: field for field in fields}, [field for field in fields if field.required]
+    by_name = {field.encode_name: (field, choices(field.type)) for field in fields}
+    return by_name, [field for field in fields if field.required]
 
 
 @cache
