@@ -8,6 +8,7 @@ Records are encoded without knowing who asks: a link becomes `"␁/api/v2/permis
 keeps the format. The marks are control characters, which JSON text never holds bare, so nothing else can match.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -16,6 +17,8 @@ import msgspec
 
 BASE_MARK = b"\x01"
 FORMAT_MARK = b"\x02"
+
+_is_plain = re.compile(r"[A-Za-z0-9/_.-]*").fullmatch  # most paths are, and need no look at each character
 
 
 class Link:
@@ -29,8 +32,8 @@ class Link:
 
 def _encode_link(value: Any) -> msgspec.Raw:
     if isinstance(value, Link):
-        path = quote(value.path, safe="/:@!$&'()*+,;=~-._").encode()
-        return msgspec.Raw(b'"' + BASE_MARK + path + FORMAT_MARK + b'"')
+        path = value.path if _is_plain(value.path) else quote(value.path, safe="/:@!$&'()*+,;=~-._")
+        return msgspec.Raw(b'"' + BASE_MARK + path.encode() + FORMAT_MARK + b'"')
     raise TypeError(f"{type(value).__name__} has no place in a record")
 
 

@@ -1,12 +1,12 @@
-"""Queries are read and written as the standard library does it, only sooner."""
+"""Queries and links are read and written as the standard library does it, only sooner."""
 
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.http.errors import Problem
-from fieldgate.http.links import query_string
+from fieldgate.http.links import BASE_MARK, FORMAT_MARK, Link, encode, query_string
 from fieldgate.http.parameters import read_query
 
 pieces = st.sampled_from(("a", "b", "1,2", "=", "&", ";", "%2C", "%C3%A9", "%FF", "%00", "%", "+", ".", "é"))
@@ -33,3 +33,9 @@ def test_queries_are_read_as_by_the_standard_library(query: str) -> None:
 @given(st.dictionaries(texts, texts))
 def test_queries_are_written_as_by_the_standard_library(parameters: dict[str, str]) -> None:
     assert query_string(parameters.items()) == urlencode(sorted(parameters.items()))
+
+
+@given(st.text(st.sampled_from('ab/_.-~1 é%?#"\n,:')))
+def test_links_are_written_as_by_the_standard_library(path: str) -> None:
+    expected = quote(path, safe="/:@!$&'()*+,;=~-._").encode()
+    assert encode(Link(path)) == b'"' + BASE_MARK + expected + FORMAT_MARK + b'"'
