@@ -69,6 +69,8 @@ def read_page(parameters: Mapping[str, str]) -> Page:
 
 def read_integer(text: str) -> int | None:
     """The integer a person wrote, in any script's digits; None if it is none. Huge ones are cut to size."""
+    if text.isascii() and text.isdigit() and len(text) < 18:  # as programs write it
+        return int(text)
     if not _INTEGER.fullmatch(text):
         return None
     try:

@@ -38,7 +38,7 @@ def unknown(given: Iterable[str], known: Iterable[str]) -> list[str]:
 
 def wants_strict(prefer: bytes) -> bool:
     """Whether `Prefer: handling=strict` (RFC 7240) was sent; the first word on handling counts."""
-    for member in prefer.decode("latin-1").lower().split(","):
+    for member in prefer.decode("latin-1").lower().split(",") if prefer else ():
         name, _, value = member.split(";")[0].partition("=")
         if name.strip() == "handling":
             return value.strip().strip('"') == "strict"
