@@ -86,7 +86,13 @@ def build(
     pages = Pages(assets)
     reference = ReferenceStore(database, changes)
     event_store = EventStore(database, changes)
-    events = Events(event_store, reference, changes, tell_lag=observer.lag.labels("events").set)
+    events = Events(
+        event_store,
+        reference,
+        changes,
+        kept_records=settings.kept_records,
+        tell_lag=observer.lag.labels("events").set,
+    )
     answered = (*operations(), *more)
     provided = (
         settings, database, changes, store, accounts, observer, assets, pages,

@@ -62,6 +62,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     kept_answers: Annotated[int, Meta(description="Memory for ready answers, per process, for example `32MiB`.")] = (
         32 * MEBIBYTE
     )
+    kept_records: Annotated[
+        int, Meta(description="Memory for ready records of events, per process, for example `24MiB`.")
+    ] = 24 * MEBIBYTE
     max_upload: Annotated[int, Meta(description="Largest file that can be imported, for example `25MiB`.")] = (
         25 * MEBIBYTE
     )
@@ -195,6 +198,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "token_lifetime": seconds,
     "session_lifetime": seconds,
     "kept_answers": _size,
+    "kept_records": _size,
     "max_upload": _size,
     "import_hosts": _import_hosts,
     "import_lease": seconds,

@@ -57,8 +57,16 @@ class Changes:
                 await connection.execute(select(func.pg_notify(CHANNEL, topic)))
                 self._awaited[topic] = (version, asyncio.get_running_loop().time() + BOUND)
 
-    async def versions(self, topics: Sequence[str]) -> tuple[int, ...]:
-        """The topics' versions as of now (SQLite) or of at most `BOUND` seconds ago (PostgreSQL)."""
+    async def versions(self, topics: Sequence[str], *, asks: bool = False) -> tuple[int, ...]:
+        """The topics' versions as of now (SQLite) or of at most `BOUND` seconds ago (PostgreSQL).
+
+        With `asks` they are of now on PostgreSQL as well, for the price of a question: for what somebody writes
+        through one process and looks for through another.
+        """
+        if asks and topics and not self._database.is_sqlite:
+            pool = await self._database.postgres_pool()
+            found = dict(await pool.fetch(_ALL))
+            return tuple([found.get(topic, 0) for topic in topics])
         if topics:
             if self._database.is_sqlite:
                 self._look_at_sqlite()

@@ -3,11 +3,11 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import reduce
+from functools import lru_cache, partial, reduce
 from operator import and_
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import msgspec
 from pyroaring import BitMap
@@ -17,15 +17,18 @@ from fieldgate.events import ordering
 from fieldgate.events.documents import Reader
 from fieldgate.events.filters import EventFilters, in_regions, narrow, ordering_terms, search_words
 from fieldgate.events.index import CannotApply, Index
+from fieldgate.events.shown import Shown
 from fieldgate.events.sight import Sight
 from fieldgate.events.store import TOPIC, EventStore, Missed, Standing
 from fieldgate.http.errors import Unavailable
 from fieldgate.http.language import Language
 from fieldgate.http.pagination import Page
 from fieldgate.reference.directory import Directory, folded
+from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore
 
 AT_ONCE = 100_000  # events whose index is made anew while the caller waits; beyond, beside the answers
+KEPT_RECORDS = 24 * 1024 * 1024  # bytes, some 10,000 records
 KEPT_SELECTIONS = 128
 KEPT_ORDERS = 4  # some 8 MB each for a million events
 KEPT_RANKS = 10  # of as many fields; some 4 MB each
@@ -60,47 +63,73 @@ class _Kept(Generic[Value]):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """What a list asks for: how many match, the documents of the page, and the state they are of."""
+    """What a list asks for: how many match, the records of the page as the caller is shown them, and the versions of
+    the data they are of."""
 
     count: int
-    documents: list[bytes]
-    view: "View"
+    records: list[bytes]
+    versions: tuple[int, int]
 
 
 class View:
     """One state of the events: never changes, and forgets nothing it was asked within its bounds."""
 
     def __init__(
-        self, standing: Standing, index: Index, directory: Directory, directory_version: int, store: EventStore
+        self,
+        standing: Standing,
+        index: Index,
+        directory: Directory,
+        directory_version: int,
+        store: EventStore,
+        shown: Shown,
     ) -> None:
         self.standing = standing
         self.index = index
         self.directory = directory
         self.versions = (standing.version, directory_version)
+        self.shown = shown
         self._store = store
         self._selections = _Kept[BitMap](KEPT_SELECTIONS)
         self._ranks = _Kept[ordering.Ranks](KEPT_RANKS)
         self._orders = _Kept[ordering.Order](KEPT_ORDERS)
         self._places = _Kept[BitMap](KEPT_SELECTIONS)
-        self._regions = in_regions(index, directory)
+        # By partial, not by method: a view that refers to itself would stay in memory for a while.
+        narrowed = partial(_narrowed, index, directory, in_regions(index, directory))
+        self._narrowed = lru_cache(KEPT_SELECTIONS)(narrowed)
         self._readers = {language: Reader(directory, language) for language in Language}
 
-    def read(self, documents: bytes, language: Language, sight: Sight) -> bytes:
-        """Documents, in one piece, as a caller may see them."""
-        return self._readers[language].read(documents, sight)
+    def read(self, document: bytes, language: Language, sight: Sight) -> bytes:
+        """A document as a caller may see it."""
+        return self._readers[language].read(document, sight)
+
+    async def records(self, numbers: Sequence[int], language: Language, sight: Sight) -> list[bytes]:
+        """The records of these events as a caller may see them."""
+        to = (language, sight)
+        found = self.shown.get(to, numbers)
+        missing = [number for number, record in zip(numbers, found, strict=True) if record is None]
+        if missing:
+            documents = await self._store.documents(missing, self.standing.version)
+            reader = self._readers[language]
+            read = {number: reader.read(each, sight) for number, each in zip(missing, documents, strict=True)}
+            self.shown.put(to, read)
+            return [record or read[number] for number, record in zip(numbers, found, strict=True)]
+        return cast(list[bytes], found)
 
     async def find(self, filters: EventFilters, sight: Sight, language: Language, page: Page) -> Found:
         """A page of the events that match."""
         count, numbers = await self.numbers(filters, sight, language, page)
-        return Found(count, await self._store.documents(numbers, self.standing.version), self)
+        return Found(count, await self.records(numbers, language, sight), self.versions)
 
     async def numbers(
         self, filters: EventFilters, sight: Sight, language: Language, page: Page
     ) -> tuple[int, list[int]]:
         """How many events match, and the ids of a page of them."""
         terms = ordering_terms(filters.ordering)
-        wanted = msgspec.structs.replace(filters, ordering="")
-        chosen = await self._selections.get((wanted, sight), lambda: self._select(wanted, sight))
+        wanted = msgspec.structs.replace(filters, ordering="") if filters.ordering else filters
+        if wanted.search or wanted.glide or wanted.appeal_code:
+            chosen = await self._selections.get((wanted, sight), lambda: self._select(wanted, sight))
+        else:
+            chosen = self._narrowed(wanted, sight)
         if terms:
             order = await self._orders.get((terms, language), lambda: self._order(terms, language))
             places = await self._places.get((wanted, sight, terms, language), lambda: _in_thread(order.places, chosen))
@@ -108,8 +137,9 @@ class View:
         return len(chosen), self.index.page(chosen, page.limit, page.offset)
 
     async def _select(self, filters: EventFilters, sight: Sight) -> BitMap:
+        """The events that match, where sets alone do not tell."""
         index, version = self.index, self.standing.version
-        sets = [index.seen(sight), *narrow(index, self.directory, self._regions, filters)]
+        sets = [self._narrowed(filters, sight)]
         for word in search_words(filters.search):
             named = index.numbered(await self._store.named(folded(word), version))
             about = [f"c{country}" for country in self.directory.countries_named(word)]
@@ -147,41 +177,44 @@ class Events:
         changes: Changes,
         *,
         at_once: int = AT_ONCE,
+        kept_records: int = KEPT_RECORDS,
         tell_lag: Callable[[float], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._reference = reference
         self._changes = changes
         self._at_once = at_once
+        self._kept_records = kept_records
         self._tell_lag = tell_lag
         self._view: View | None = None
         self._turn = asyncio.Lock()
         self._remaking: asyncio.Task[None] | None = None
         self._behind_since: float | None = None
 
-    async def find(self, filters: EventFilters, sight: Sight, language: Language, page: Page) -> Found:
-        """A page of the events that match, and how many do."""
+    async def find(
+        self, filters: EventFilters, sight: Sight, language: Language, page: Page, view: View | None = None
+    ) -> Found:
+        """A page of the events that match, and how many do; in the view the caller has, if that can be read."""
         for _ in range(ATTEMPTS):
-            view = await self.view()
+            view = view or await self.view()
             with suppress(Missed):
                 return await view.find(filters, sight, language, page)
+            view = None
             await self.settle()
         raise Unavailable
 
     async def view(self) -> View:
         """The events as of now, or, while a large index is made anew, as of a moment ago."""
-        version = await self._changes.version(TOPIC)
+        version, directory_version = await self._changes.versions((TOPIC, REFERENCE))
         view = self._view
         if view is None or view.standing.version < version:
             async with self._turn:
                 view = self._view
                 if view is None or view.standing.version < version:
-                    standing, index = await self._renewed(view)
-                    # After the events, which may name what was not known before.
-                    view = self._view = await self._with_directory(standing, index, view)
-        known_as, directory = await self._reference.versioned()
-        if view.versions[1] < known_as:
-            view = self._view = View(view.standing, view.index, directory, known_as, self._store)
+                    view = self._view = await self._renewed(view)
+        if view.versions[1] < directory_version:
+            known_as, directory = await self._reference.versioned()
+            view = self._view = self._viewed(view.standing, view.index, directory, known_as)
         self._measure(is_behind=view.standing.version < version)
         return view
 
@@ -201,32 +234,41 @@ class Events:
             return view.read(document, language, sight)
         except KeyError:
             known_as, directory = await self._reference.read_now()
-            return View(view.standing, view.index, directory, known_as, self._store).read(document, language, sight)
+            return self._viewed(view.standing, view.index, directory, known_as).read(document, language, sight)
 
-    async def _renewed(self, view: View | None) -> tuple[Standing, Index]:
+    async def _renewed(self, view: View | None) -> View:
         if view is None:
-            return await self._store.read_index()
+            return await self._remade()
         if self._remaking is not None and not self._remaking.done():
-            return view.standing, view.index
-        changed = await self._store.read_changes(view.standing)
-        if changed is not None:
-            standing, rows, gone = changed
+            return view
+        changes = await self._store.read_changes(view.standing)
+        if changes is not None:
+            standing, rows, gone = changes
             with suppress(CannotApply):
-                return standing, await asyncio.to_thread(view.index.changed, rows, gone)
+                index = await asyncio.to_thread(view.index.changed, rows, gone)
+                # After the events, which may name what was not known before.
+                known_as, directory = await self._reference.read_now()
+                is_as_before = known_as == view.versions[1]
+                shown = view.shown.hand_on({*(row.id for row in rows), *gone}) if is_as_before else None
+                return self._viewed(standing, index, directory, known_as, shown)
         if len(view.index) <= self._at_once:
-            return await self._store.read_index()
+            return await self._remade()
         self._remaking = asyncio.create_task(self._remake())
-        return view.standing, view.index
+        return view
 
-    async def _with_directory(self, standing: Standing, index: Index, before: View | None) -> View:
-        if before is not None and before.index is index:
-            return before
+    async def _remade(self) -> View:
+        standing, index = await self._store.read_index()
         known_as, directory = await self._reference.read_now()
-        return View(standing, index, directory, known_as, self._store)
+        return self._viewed(standing, index, directory, known_as)
+
+    def _viewed(
+        self, standing: Standing, index: Index, directory: Directory, known_as: int, shown: Shown | None = None
+    ) -> View:
+        return View(standing, index, directory, known_as, self._store, shown or Shown(self._kept_records))
 
     async def _remake(self) -> None:
         try:
-            self._view = await self._with_directory(*await self._store.read_index(), None)
+            self._view = await self._remade()
         except Exception:  # the next request begins another one
             log.exception("the index of events could not be made")
 
@@ -252,6 +294,13 @@ class Events:
             self._remaking.cancel()
             with suppress(asyncio.CancelledError):
                 await self._remaking
+
+
+def _narrowed(
+    index: Index, directory: Directory, regions: Mapping[int, BitMap], filters: EventFilters, sight: Sight
+) -> BitMap:
+    """The events that a caller sees and that match, as far as sets alone tell."""
+    return reduce(and_, sorted([index.seen(sight), *narrow(index, directory, regions, filters)], key=len))
 
 
 def _clock() -> float:

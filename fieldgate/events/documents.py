@@ -11,8 +11,7 @@ of control characters, which JSON text never holds bare:
 `Reader.read` replaces the marks for one caller. Most documents hold a handful.
 """
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -30,10 +29,6 @@ REMEMBERED = 5_000  # sayings of one reader
 _SAID, _OR, _END = b"\x03", b"\x05", b"\x04"
 _REPORTS, _REPORT, _IF, _REPORTS_END = b"\x06", b"\x08", b"\x0b", b"\x07"
 _PERSONS, _PERSONS_END = b"\x0e", b"\x0f"
-
-_saying = re.compile(rb"\x03([^\x04]*)\x04")
-_reports = re.compile(rb"\x06([^\x07]*)\x07")
-_persons = re.compile(rb"\x0e[^\x0f]*\x0f")
 
 LABELS: dict[str, tuple[Message, ...]] = {
     "s": (Message("Yellow"), Message("Orange"), Message("Red")),
@@ -267,17 +262,14 @@ class Reader:
         self._place = LANGUAGES.index(language)
         self._sayings: dict[bytes, bytes] = {}
 
-    def read(self, documents: bytes, sight: Sight) -> bytes:
-        """Any number of documents, in one piece, as a caller may see them."""
-        if _REPORTS in documents:
-            documents = _reports.sub(lambda found: self._seen(found[1], sight), documents)
-        if _PERSONS in documents:
-            documents = (
-                documents.translate(None, _PERSONS + _PERSONS_END)
-                if sight.sees_persons
-                else _persons.sub(b"[]", documents)
-            )
-        return _saying.sub(self._say, documents)
+    def read(self, document: bytes, sight: Sight) -> bytes:
+        """A document as a caller may see it."""
+        document = _replaced(document, _REPORTS, _REPORTS_END, lambda guarded: self._seen(guarded, sight))
+        if not sight.sees_persons:
+            document = _replaced(document, _PERSONS, _PERSONS_END, lambda _: b"[]")
+        elif _PERSONS in document:
+            document = document.translate(None, _PERSONS + _PERSONS_END)
+        return _replaced(document, _SAID, _END, self._say)
 
     def _seen(self, guarded: bytes, sight: Sight) -> bytes:
         seen = []
@@ -288,12 +280,11 @@ class Reader:
                 seen.append(record)
         return b"[" + b",".join(seen) + b"]"
 
-    def _say(self, found: re.Match[bytes]) -> bytes:
-        key = found[1]
-        if _OR in key:
-            return key.split(_OR)[self._place]
+    def _say(self, key: bytes) -> bytes:
         saying = self._sayings.get(key)
         if saying is None:
+            if _OR in key:
+                return key.split(_OR)[self._place]
             if len(self._sayings) >= REMEMBERED:
                 self._sayings.clear()
             saying = self._sayings[key] = self._look_up(chr(key[0]), key[1:].decode())
@@ -305,3 +296,15 @@ class Reader:
         if kind == "d":
             return self._directory.type_record(self._language, int(rest))
         return _encode(self._language.say(LABELS[kind][int(rest)]))
+
+
+def _replaced(document: bytes, begin: bytes, end: bytes, replace: Callable[[bytes], bytes]) -> bytes:
+    """Whatever stands between two marks, replaced; several times as fast as by a regular expression."""
+    if begin not in document:  # found out much sooner than by splitting
+        return document
+    first, *rest = document.split(begin)
+    pieces = [first]
+    for each in rest:
+        inside, _, after = each.partition(end)
+        pieces += replace(inside), after
+    return b"".join(pieces)

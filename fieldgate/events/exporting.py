@@ -12,7 +12,6 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import xlsxwriter
 
 from fieldgate.events import formats
 from fieldgate.events.current import ATTEMPTS, Events
@@ -125,7 +124,7 @@ class Exports:
 
 
 def _read(reader: Reader, documents: Sequence[bytes], sight: Sight) -> list[bytes]:
-    return reader.read(b"\n".join(documents), sight).split(b"\n")
+    return [reader.read(document, sight) for document in documents]
 
 
 async def as_ndjson(batches: Batches) -> Parts:
@@ -172,6 +171,8 @@ class _Book:
             "strings_to_urls": False,
             "strings_to_formulas": False,
         }
+        import xlsxwriter  # which most processes never need
+
         self._book = xlsxwriter.Workbook(str(path), options)
         self._most_rows = most_rows
         self._begin_sheet()

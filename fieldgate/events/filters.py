@@ -10,7 +10,7 @@ from msgspec import Meta
 from pyroaring import BitMap
 
 from fieldgate.db import Instant
-from fieldgate.events.index import EARLIEST, LATEST, Index, Numbers, source_word
+from fieldgate.events.index import EARLIEST, LATEST, Index, Numbers, source_word, union
 from fieldgate.events.model import Source
 from fieldgate.http.language import Message
 from fieldgate.reference.directory import Directory
@@ -126,14 +126,14 @@ def narrow(index: Index, directory: Directory, regions: Mapping[int, BitMap], fi
 
     def any_of(prefix: str, values: tuple[int, ...]) -> None:
         if values:
-            chosen.append(index.bearing(*(f"{prefix}{value}" for value in set(values))))
+            chosen.append(index.bearing(*map(prefix.__add__, map(str, set(values)))))
 
     any_of("c", filters.countries__in)
     if filters.countries__iso3__in:
         found = [directory.country_by_iso3(iso3) for iso3 in filters.countries__iso3__in]
         chosen.append(index.bearing(*(f"c{country.id}" for country in found if country is not None)))
     if filters.regions__in:
-        chosen.append(BitMap.union(BitMap(), *(regions[region] for region in filters.regions__in if region in regions)))
+        chosen.append(union([regions[region] for region in set(filters.regions__in) if region in regions]))
     any_of("d", filters.dtype__in)
     any_of("d", () if filters.dtype is None else (filters.dtype,))
     any_of("a", filters.appeal_type)

@@ -124,14 +124,14 @@ def as_ndjson(records: Sequence[bytes]) -> bytes:
 WRITERS = {Format.CSV: as_csv, Format.NDJSON: as_ndjson}
 
 
-def mini(record: bytes) -> msgspec.Raw:
+def mini(record: bytes) -> bytes:
     """A record of a list as a small one."""
     fields = msgspec.structs.asdict(_mini(record))
     fields["countries_for_preview"] = fields.pop("countries")
-    return msgspec.Raw(msgspec.json.encode({name: fields[name] for name in MINI}))
+    return msgspec.json.encode({name: fields[name] for name in MINI})
 
 
-def flat(record: bytes) -> msgspec.Raw:
+def flat(record: bytes) -> bytes:
     """A record of a list with what it names joined, for clients that make tables of it."""
     known = _flat(record)
     countries = {
@@ -143,7 +143,7 @@ def flat(record: bytes) -> msgspec.Raw:
         "countries": countries,
         "field_reports": {"id": _joined(report.id for report in known.field_reports)},
     }
-    return msgspec.Raw(msgspec.json.encode({**msgspec.structs.asdict(known), **joined}))
+    return msgspec.json.encode({**msgspec.structs.asdict(known), **joined})
 
 
 def _row(flat: _Flat) -> list[Cell]:

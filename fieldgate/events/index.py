@@ -93,8 +93,7 @@ class Index:
 
     def bearing(self, *words: str) -> BitMap:
         """The events that bear any of these values."""
-        found = [self._sets[word] for word in words if word in self._sets]
-        return BitMap.union(*found) if found else BitMap()
+        return union([found for word in words if (found := self._sets.get(word)) is not None])
 
     def seen(self, sight: Sight) -> BitMap:
         """The events a caller may see."""
@@ -227,6 +226,13 @@ def _in_order_of(ids: Numbers, everything: BitMap) -> Numbers:
     """Positions in the order of their ids. A deleted event may come back under its id, at another position."""
     alive = np.frombuffer(everything.to_array(), dtype=np.uint32).astype(np.int64)
     return alive[np.argsort(ids[alive])]
+
+
+def union(sets: Sequence[BitMap]) -> BitMap:
+    """What is in any of some sets; nobody may change it."""
+    if len(sets) == 1:
+        return sets[0]
+    return BitMap.union(*sets) if sets else BitMap()
 
 
 def bitmap(positions: npt.NDArray[Any]) -> BitMap:

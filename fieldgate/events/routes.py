@@ -122,10 +122,10 @@ _MINI = {
 async def event_list(
     page: Page, asked: Asked, caller: Caller, language: Language, filters: ListFilters, events: Events
 ) -> Slice[EventRecord]:
-    found, records = await _found(page, caller, language, filters, events)
+    found = await _found(page, caller, language, filters, events)
     is_flat = filters.tableau and asked.format is not Format.CSV  # which joins them itself
-    as_asked = formats.flat if is_flat else msgspec.Raw
-    return Slice(found.count, [as_asked(record) for record in records], found.view.versions)
+    records = [formats.flat(record) for record in found.records] if is_flat else found.records
+    return Slice(found.count, records, found.versions)
 
 
 @listing(
@@ -141,8 +141,8 @@ async def event_list(
 async def event_mini_list(
     page: Page, caller: Caller, language: Language, filters: EventFilters, events: Events
 ) -> Slice[MiniEvent]:
-    found, records = await _found(page, caller, language, filters, events)
-    return Slice(found.count, [formats.mini(record) for record in records], found.view.versions)
+    found = await _found(page, caller, language, filters, events)
+    return Slice(found.count, [formats.mini(record) for record in found.records], found.versions)
 
 
 @listing(
@@ -263,15 +263,9 @@ def _number_to_write(id: str, user: User) -> int:
     return number
 
 
-async def _found(
-    page: Page, caller: Caller, language: Language, filters: EventFilters, events: Events
-) -> tuple[Found, list[bytes]]:
+async def _found(page: Page, caller: Caller, language: Language, filters: EventFilters, events: Events) -> Found:
     view = await events.view()
-    sight = sight_of(caller, view.directory)
-    found = await events.find(filters, sight, language, page)
-    if not found.documents:
-        return found, []
-    return found, found.view.read(b"\n".join(found.documents), language, sight).split(b"\n")
+    return await events.find(filters, sight_of(caller, view.directory), language, page, view)
 
 
 OPERATIONS = (

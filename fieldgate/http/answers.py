@@ -6,6 +6,7 @@ from asyncio import to_thread
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from http import HTTPStatus
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -56,7 +57,7 @@ class Answer(msgspec.Struct):
     @property
     def size(self) -> int:
         """Roughly, the memory this answer holds."""
-        return len(self.body) + sum(len(name) + len(value) for name, value in self.headers) + 512
+        return len(self.body) + sum(map(len, chain.from_iterable(self.headers))) + 512
 
 
 def vary(*more: str) -> Header:
@@ -73,7 +74,7 @@ def content_language(language: Language) -> Header:
 
 def tag_of(*parts: object) -> bytes:
     """A strong validator from what the answer was made of; a release makes all of them new."""
-    digest = hashlib.blake2b(repr((__version__, *parts)).encode(), digest_size=12)
+    digest = hashlib.blake2b(msgspec.msgpack.encode((__version__, *parts)), digest_size=12)
     return b'"' + digest.hexdigest().encode() + b'"'
 
 

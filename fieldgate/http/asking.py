@@ -1,7 +1,7 @@
 """What a request asks for, read once from its head.
 
 Everything in `Asked` follows from the path, the query and a few headers, and from nothing else. Requests repeat
-themselves, so an endpoint remembers a few thousand heads it has read; what remains per request is to find the
+themselves, so an endpoint remembers some thousand heads it has read; what remains per request is to find the
 head in a dictionary.
 """
 
@@ -12,7 +12,7 @@ import msgspec
 
 from fieldgate.http import compression, negotiation, parameters
 from fieldgate.http.errors import NotFound
-from fieldgate.http.fields import names, read_fields
+from fieldgate.http.fields import read_fields
 from fieldgate.http.language import Language, preferred
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Operation, Shape
@@ -21,6 +21,8 @@ from fieldgate.http.pagination import Page, read_page
 
 JSON_SUFFIX = ".json"
 LANGUAGE_COOKIE = b"fieldgate_language"
+
+_packed = msgspec.msgpack.Encoder().encode
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -55,7 +57,7 @@ class Asked(msgspec.Struct, frozen=True):
     is_strict: bool
     page: Page
     filters: msgspec.Struct | None
-    identity: str
+    identity: bytes  # the same for what has the same answer
 
     @property
     def address(self) -> str:
@@ -76,7 +78,7 @@ def read_head(operation: Operation, head: Head, path_values: Mapping[str, str]) 
     values, has_suffix = _without_suffix(path_values)
     has_suffix = has_suffix or head.path.rstrip(b"/").endswith(JSON_SUFFIX.encode())
     chosen = _format(operation, word, has_suffix, head.accept)
-    known = _known(operation)
+    known = operation.known
     ignored = parameters.unknown(given, known)
     is_strict = parameters.wants_strict(head.prefer)
     if ignored and is_strict:
@@ -101,7 +103,7 @@ def read_head(operation: Operation, head: Head, path_values: Mapping[str, str]) 
         is_strict=is_strict,
         page=read_page(given) if operation.shape is Shape.LIST else Page(),
         filters=read_fields(operation.filters, given, blank_is_absent=True) if operation.filters else None,
-        identity=repr((head.origin.base, path, given, language.value, chosen.word, coding, is_strict)),
+        identity=_packed((head.origin.base, path, given, language.value, chosen.word, coding, is_strict)),
     )
 
 
@@ -111,12 +113,6 @@ def _format(operation: Operation, word: str, has_suffix: bool, accept: bytes) ->
     if has_suffix and not word:
         return Format.JSON
     return negotiation.choose(operation.formats, word, accept)
-
-
-def _known(operation: Operation) -> frozenset[str]:
-    paging = parameters.PAGING if operation.shape is Shape.LIST else frozenset[str]()
-    filters = names(operation.filters) if operation.filters else frozenset[str]()
-    return paging | filters | {"format"}
 
 
 def _without_suffix(path_values: Mapping[str, str]) -> tuple[dict[str, str], bool]:

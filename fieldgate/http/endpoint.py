@@ -33,7 +33,7 @@ from fieldgate.settings import Settings
 
 log = logging.getLogger("fieldgate.error")
 
-REMEMBERED_HEADS = 4096  # per endpoint
+REMEMBERED_HEADS = 1024  # per endpoint
 LONGEST_HEAD = 600  # bytes; longer ones are read each time. What is read takes ten times as much
 NO_ORIGIN = Origin("", False)
 
@@ -173,15 +173,16 @@ class Endpoint:
         """The answer for the data as it is now: a ready one, or one that is made and kept."""
         seen_as = operation.seen_as(exchange.caller) if operation.seen_as else ""
         topics = (*operation.changes_with, IDENTITY) if operation.changes_with else ()
-        versions = await self._site.changes.versions(topics)
-        key = (f"{exchange.asked.identity} {seen_as}", versions)
+        versions = await self._site.changes.versions(topics, asks=operation.seen_at_once)
+        key = (exchange.asked.identity, seen_as, versions)
         answer = self._site.kept.get(key)
         if answer is None:
             result = await self._call(operation, exchange)
             # What was written meanwhile may be in it or not: then it is an answer, and none to be given again.
-            is_of_now = versions == await self._site.changes.versions(topics)
             if isinstance(result, Slice) and result.versions is not None:
-                is_of_now = is_of_now and result.versions == versions[:-1]
+                is_of_now = result.versions == versions[:-1]
+            else:
+                is_of_now = versions == await self._site.changes.versions(topics, asks=operation.seen_at_once)
             answer = await self._finish(operation, exchange, result, answers.tag_of(*key) if is_of_now else b"")
             if is_of_now:
                 self._site.kept.put(key, answer)

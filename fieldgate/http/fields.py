@@ -33,33 +33,34 @@ _LOST_PLUS = re.compile(r"(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$", re.ASCII)
 
 def read_fields(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absent: bool = False) -> Fields:
     """An instance of the struct, or `Invalid` with every field that is missing or cannot be taken."""
+    fields, required = _fields(kind)
     taken: dict[str, Any] = {}
     wrong: dict[str, list[Message]] = {}
-    for field in _fields(kind):
-        value = values.get(field.encode_name)
-        if value is None or (blank_is_absent and value == ""):
-            if field.required:
-                wrong[field.encode_name] = [Message("This field is required.")]
+    for name, value in values.items():
+        if name not in fields or value is None or (blank_is_absent and value == ""):
             continue
+        field, possible = fields[name]
         if isinstance(value, str) and "\0" in value:  # PostgreSQL cannot store it, and nobody means it
-            wrong[field.encode_name] = [NO_NULLS]
+            wrong[name] = [NO_NULLS]
             continue
-        if isinstance(value, UploadedFile) and UploadedFile in choices(field.type):
+        if isinstance(value, UploadedFile) and UploadedFile in possible:
             taken[field.name] = value
             continue
         try:
-            taken[field.name] = _convert(value, field.type)
+            taken[field.name] = _convert(value, field.type, possible[0])
         except ValueError as error:
             said = error.args[0] if error.args else None
-            wrong[field.encode_name] = [said if isinstance(said, Message) else expectation(field.type)]
+            wrong[name] = [said if isinstance(said, Message) else expectation(field.type)]
+    for field in required:
+        if field.name not in taken and field.encode_name not in wrong:
+            wrong[field.encode_name] = [Message("This field is required.")]
     if wrong:
         raise Invalid(wrong)
     return kind(**taken)
 
 
-def _convert(value: Any, kind: Any) -> Any:
+def _convert(value: Any, kind: Any, choice: Any) -> Any:
     """The value as the type of its field, or `ValueError`, with a message where more can be said than the type says."""
-    choice = choices(kind)[0]
     if isinstance(value, str) and get_origin(choice) is tuple:
         return _listed(value, get_args(choice)[0])
     if isinstance(value, str) and choice is datetime:
@@ -92,8 +93,11 @@ def _given(kind: Any) -> Any:
 
 def _listed(text: str, kind: Any) -> tuple[Any, ...]:
     """A list separated by commas; blank members are dropped."""
-    members = [member.strip() for member in text.split(",")]
-    return tuple([_member(member, kind) for member in members if member])
+    members = [member for each in text.split(",") if (member := each.strip())]
+    try:
+        return tuple(msgspec.convert(members, list[kind], strict=False))
+    except msgspec.ValidationError:  # which one, and why?
+        return tuple([_member(member, kind) for member in members])
 
 
 def _member(text: str, kind: Any) -> Any:
@@ -114,9 +118,15 @@ def read_moment(text: str) -> datetime:
         raise ValueError(text) from None
 
 
+Field = msgspec.structs.FieldInfo
+
+
 @cache
-def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
-    return msgspec.structs.fields(kind)
+def _fields(kind: type[msgspec.Struct]) -> tuple[dict[str, tuple[Field, list[Any]]], list[Field]]:
+    """The fields of a struct by the names that are sent, with the types each can have; and those that must be sent."""
+    fields = msgspec.structs.fields(kind)
+    by_name = {field.encode_name: (field, choices(field.type)) for field in fields}
+    return by_name, [field for field in fields if field.required]
 
 
 @cache

@@ -4,7 +4,8 @@ from collections import OrderedDict
 
 from fieldgate.http.answers import Answer
 
-Key = tuple[str, tuple[int, ...]]  # what was asked, and the versions of the data it was answered from
+# What was asked, as whom, and the versions of the data it was answered from.
+Key = tuple[bytes, str, tuple[int, ...]]
 
 LONGEST_KEY = 4096  # characters; an answer to a longer question is made each time
 
@@ -13,32 +14,27 @@ class Kept:
     def __init__(self, bound: int) -> None:
         self._bound = bound
         self._held = 0
-        self._answers: OrderedDict[Key, Answer] = OrderedDict()
+        self._answers: OrderedDict[Key, tuple[Answer, int]] = OrderedDict()
 
     def get(self, key: Key) -> Answer | None:
-        answer = self._answers.get(key)
-        if answer is not None:
-            self._answers.move_to_end(key)
-        return answer
+        found = self._answers.get(key)
+        if found is None:
+            return None
+        self._answers.move_to_end(key)
+        return found[0]
 
     def put(self, key: Key, answer: Answer) -> None:
         """Keep an answer, and let go of those not asked for the longest where memory needs it."""
-        if len(key[0]) > LONGEST_KEY or answer.size > self._bound // 4:
+        # Roughly, the memory an entry takes; a character of who asks can take four bytes.
+        size = answer.size + len(key[0]) + 4 * len(key[1])
+        if len(key[0]) + len(key[1]) > LONGEST_KEY or size > self._bound // 4:
             return
-        replaced = self._answers.pop(key, None)
-        if replaced is not None:
-            self._held -= _size(key, replaced)
-        self._answers[key] = answer
-        self._held += _size(key, answer)
+        self._held += size - self._answers.pop(key, (answer, 0))[1]
+        self._answers[key] = answer, size
         while self._held > self._bound:
-            self._held -= _size(*self._answers.popitem(last=False))
+            self._held -= self._answers.popitem(last=False)[1][1]
 
     @property
     def held(self) -> int:
         """Bytes in use."""
         return self._held
-
-
-def _size(key: Key, answer: Answer) -> int:
-    """Roughly, the memory an entry takes; a character of a key can take four bytes."""
-    return answer.size + 4 * len(key[0])

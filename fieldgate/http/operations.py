@@ -17,9 +17,11 @@ import msgspec
 
 from fieldgate.http.bodies import JSON, READABLE, SMALL, WholeList, WholeObject
 from fieldgate.http.credentials import Caller, User
+from fieldgate.http.fields import names
 from fieldgate.http.language import Message
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
+from fieldgate.http.pagination import PAGING
 from fieldgate.settings import Settings
 
 Handler = Callable[..., Awaitable[Any]]
@@ -72,6 +74,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     changes_with: tuple[str, ...] | None = None
     # Where the answer depends on the caller, and may be kept all the same: the same word for callers who see the same.
     seen_as: Callable[[Caller], str] | None = None
+    # True: it is looked for right after it was written, maybe through another process; no answer is kept beyond that.
+    seen_at_once: bool = False
     # Of a list: how its records, as JSON, are written in formats other than JSON and the page.
     writers: Mapping[Format, Writer] = {}
     # Statuses beyond those every operation can give.
@@ -95,6 +99,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     volatile: bool = False
     # What follows is read from the handler's signature.
     parameters: Mapping[str, Any] = {}
+    known: frozenset[str] = frozenset()  # names a query can have
     asks_who: bool = False  # the answer depends on the caller
     needs_user: bool = False  # and the caller must be logged in
 
@@ -142,15 +147,17 @@ def operation(method: str, path: str, shape: Shape, **details: Any) -> Declare:
 
     def declare(handler: Handler) -> Operation:
         hints = get_type_hints(handler)
-        names = {name: hints[name] for name in inspect.signature(handler).parameters}
+        takes = {name: hints[name] for name in inspect.signature(handler).parameters}
+        filters = names(takes["filters"]) if "filters" in takes else frozenset[str]()
         return Operation(
             method=method,
             path=path,
             handler=handler,
             shape=shape,
-            parameters=names,
-            asks_who=Caller in names.values() or User in names.values(),
-            needs_user=User in names.values(),
+            parameters=takes,
+            known=filters | {"format"} | (PAGING if shape is Shape.LIST else frozenset()),
+            asks_who=Caller in takes.values() or User in takes.values(),
+            needs_user=User in takes.values(),
             **details,
         )
 

@@ -15,6 +15,8 @@ MAXIMUM_LIMIT = 1000
 # No list is longer, and SQL takes it: an offset beyond is past the end all the same.
 FAR_PAST_THE_END = 2**62
 
+PAGING = frozenset({"limit", "offset", "start"})
+
 Record = TypeVar("Record")
 
 _INTEGER = re.compile(r"\s*[+-]?\d+\s*")
@@ -31,11 +33,11 @@ class Page(msgspec.Struct, frozen=True):
 class Slice(msgspec.Struct, Generic[Record], frozen=True):
     """The answer of a list: how many records match in all, and those of the page asked for.
 
-    A record is a struct, or `msgspec.Raw` with the bytes `links.encode` made of one.
+    A record is a struct, or the bytes `links.encode` made of one, bare or as `msgspec.Raw`.
     """
 
     count: int
-    records: Sequence[Record | msgspec.Raw]
+    records: Sequence[Record | msgspec.Raw | bytes]
     # Of what was answered from a state of the data that the handler knows: the versions of its topics.
     versions: tuple[int, ...] | None = None
 
@@ -67,6 +69,8 @@ def read_page(parameters: Mapping[str, str]) -> Page:
 
 def read_integer(text: str) -> int | None:
     """The integer a person wrote, in any script's digits; None if it is none. Huge ones are cut to size."""
+    if text.isascii() and text.isdigit() and len(text) < 18:  # as programs write it
+        return int(text)
     if not _INTEGER.fullmatch(text):
         return None
     try:
@@ -77,35 +81,35 @@ def read_integer(text: str) -> int | None:
 
 def neighbours(address: str, parameters: Mapping[str, str], page: Page, count: int) -> tuple[str | None, str | None]:
     """The addresses of the next and the previous page; None where there is none."""
+    following = page.offset + page.limit
+    has_next, has_previous = following < count, page.offset > 0 and count > 0
+    if not has_next and not has_previous:
+        return None, None
+    kept = [(name, value) for name, value in parameters.items() if name not in PAGING]
+    first = query_string([*(pair for pair in kept if pair[0] < "offset"), ("limit", str(page.limit))])
+    last = query_string([pair for pair in kept if pair[0] > "offset"])
 
     def at(offset: int) -> str:
-        kept = [(name, value) for name, value in parameters.items() if name not in {"limit", "offset", "start"}]
-        return f"{address}?{query_string([*kept, ('limit', str(page.limit)), ('offset', str(offset))])}"
+        return f"{address}?{first}&offset={offset}" + (f"&{last}" if last else "")
 
-    following = page.offset + page.limit
-    next_page = at(following) if following < count else None
     earlier = max(0, min(page.offset - page.limit, count - page.limit))
-    previous_page = at(earlier) if page.offset > 0 and count > 0 else None
-    return next_page, previous_page
+    return at(following) if has_next else None, at(earlier) if has_previous else None
 
 
 def envelope(answer: Slice[Record], next_page: str | None, previous_page: str | None) -> bytes:
     """The list as JSON, in the order clients know: count, next, previous, results. Links are yet to resolve."""
-    return b"".join(
-        (
-            b'{"count":',
-            str(answer.count).encode(),
-            b',"next":',
-            msgspec.json.encode(next_page),
-            b',"previous":',
-            msgspec.json.encode(previous_page),
-            b',"results":[',
-            b",".join(encoded(answer)),
-            b"]}",
-        )
+    beginning = b'{"count":%d,"next":%s,"previous":%s,"results":[' % (
+        answer.count,
+        msgspec.json.encode(next_page),
+        msgspec.json.encode(previous_page),
     )
+    # The ends are put to the outermost records: so that the whole, which may be megabytes, is written once.
+    first, *others = encoded(answer) or [b""]
+    pieces = [beginning + first, *others]
+    pieces[-1] += b"]}"
+    return b",".join(pieces)
 
 
 def encoded(answer: Slice[Record]) -> list[bytes]:
     """The records of a page as JSON, each for itself. Links are yet to resolve."""
-    return [bytes(record) if isinstance(record, msgspec.Raw) else encode(record) for record in answer.records]
+    return [record if isinstance(record, bytes) else encode(record) for record in answer.records]

@@ -11,24 +11,25 @@ from fieldgate.http.language import Message
 MOST = 200  # parameters; nobody means more
 SHOWN = 20  # names in the header; it must stay a header
 
-PAGING = frozenset({"limit", "offset", "start"})
-
 
 def read_query(query: bytes) -> dict[str, str]:
     """The parameters of a query, each once."""
     if query.count(b"&") >= MOST:
         raise BadRequest(Message("There are too many parameters; at most {most} are taken.", most=MOST))
     try:
-        pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, encoding="utf-8", errors="strict")
+        text = query.decode("ascii")
+        if "%" in text or "+" in text:
+            pairs = parse_qsl(text, keep_blank_values=True, encoding="utf-8", errors="strict")
+        else:
+            pairs = [(name, value) for name, _, value in (pair.partition("=") for pair in text.split("&") if pair)]
     except ValueError:
         raise BadRequest(
             Message("The query of the address cannot be read: it must be percent-encoded UTF-8.")
         ) from None
-    parameters = dict(pairs)
     wrong = [name for name, value in pairs if "\0" in name or "\0" in value]
     if wrong:
         raise Invalid({name.replace("\0", ""): [NO_NULLS] for name in wrong})
-    return parameters
+    return dict(pairs)
 
 
 def unknown(given: Iterable[str], known: Iterable[str]) -> list[str]:
@@ -37,7 +38,7 @@ def unknown(given: Iterable[str], known: Iterable[str]) -> list[str]:
 
 def wants_strict(prefer: bytes) -> bool:
     """Whether `Prefer: handling=strict` (RFC 7240) was sent; the first word on handling counts."""
-    for member in prefer.decode("latin-1").lower().split(","):
+    for member in prefer.decode("latin-1").lower().split(",") if prefer else ():
         name, _, value = member.split(";")[0].partition("=")
         if name.strip() == "handling":
             return value.strip().strip('"') == "strict"

@@ -3,9 +3,10 @@
 import asyncio
 from typing import Any
 
-from sqlalchemy import Row
+import msgspec
 
 from fieldgate.assets.sharing.access import Access
+from fieldgate.db import Instant
 from fieldgate.http.calling import Exchange
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.errors import Invalid, NotFound
@@ -17,7 +18,7 @@ from fieldgate.imports.fetching import Fetcher
 from fieldgate.imports.intake import LONGEST_KEY, destination_field, planned, url_digest, wanted
 from fieldgate.imports.messages import INTO_COLLECTION, messages_in
 from fieldgate.imports.records import ImportAccepted, ImportFilters, ImportRecord, ImportRequest
-from fieldgate.imports.store import PROCESSING, ImportStore
+from fieldgate.imports.store import PROCESSING, TOPIC, ImportStore, Listed
 from fieldgate.settings import Settings
 
 TAG = "Imports"
@@ -50,12 +51,20 @@ def _file_limit(settings: Settings) -> int:
     return settings.max_upload
 
 
+def _seen_as(caller: Caller) -> str:
+    """Everybody sees their own imports."""
+    return "" if caller.id is None else str(caller.id)
+
+
 @listing(
     PATH,
     of=ImportRecord,
     title=Message("Imports"),
     about=Message("The files the caller has imported, and what came of each. For the public the list is empty."),
     tag=TAG,
+    changes_with=(TOPIC,),
+    seen_as=_seen_as,
+    seen_at_once=True,
     example=_EXAMPLE,
 )
 async def import_list(
@@ -110,6 +119,9 @@ async def import_creation(
     title=Message("Import"),
     about=Message("One import, and what came of it."),
     tag=TAG,
+    changes_with=(TOPIC,),
+    seen_as=_seen_as,
+    seen_at_once=True,
     example=_EXAMPLE,
     refusals=(404,),
 )
@@ -139,13 +151,13 @@ async def _check_destination(user: User, field: str, uid: str, access: Access) -
         raise Invalid({field: [INTO_COLLECTION]})
 
 
-def _shown(row: Row[Any], language: Language) -> ImportRecord:
+def _shown(row: Listed, language: Language) -> ImportRecord:
     return ImportRecord(
         url=Link(f"{PATH}{row.uid}/"),
         status=row.status,
-        messages=messages_in(language, row.messages),
+        messages=messages_in(language, msgspec.json.decode(row.messages)),
         uid=row.uid,
-        date_created=row.created_at,
+        date_created=Instant.unpack(row.created_at),
         filename=row.filename,
     )
 

@@ -3,16 +3,16 @@
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
-from sqlalchemy import ColumnElement, Delete, Row, Select, TextClause, exists, func, or_, select
+from sqlalchemy import ColumnElement, Delete, Select, TextClause, bindparam, exists, func, or_, select, true
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import users
 from fieldgate.assets.tables import assets, files, versions
-from fieldgate.db import Changes, Database, new_uid, now
+from fieldgate.db import Changes, Database, Lookup, new_uid, now
 from fieldgate.http.pagination import Page
 from fieldgate.imports.intake import KeyUsedOtherwise, Wanted
 from fieldgate.imports.tables import WAITS, imports
@@ -26,6 +26,16 @@ CANDIDATES = 20  # users looked at when claiming an import
 
 class LostLease(Exception):
     """Somebody else works on the import by now; what we made of it is not wanted."""
+
+
+class Listed(NamedTuple):
+    """An import as it is shown, with values as the drivers have them: `messages` is JSON, `created_at` a count."""
+
+    uid: str
+    status: Literal["processing", "complete", "error"]
+    messages: str
+    created_at: int
+    filename: str
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -51,6 +61,13 @@ class ImportStore:
     def __init__(self, database: Database, changes: Changes) -> None:
         self._database = database
         self._changes = changes
+        self._lists = {
+            (by_status, descends): Lookup(database, _list(by_status=by_status, descends=descends))
+            for by_status in (False, True)
+            for descends in (False, True)
+        }
+        is_one = imports.c.user_id == bindparam("user_id"), imports.c.uid == bindparam("uid")
+        self._one = Lookup(database, select(*_LISTED).where(*is_one))
 
     async def take(self, user_id: int, wanted: Wanted, retry_key: str | None) -> str:
         """The uid of a new import, committed and synced; of the first one where the key was used before."""
@@ -105,22 +122,15 @@ class ImportStore:
 
     async def made_by(
         self, user_id: int, status: str | None, ordering: str, page: Page
-    ) -> tuple[int, Sequence[Row[Any]]]:
-        query = select(imports).where(imports.c.user_id == user_id)
-        counted = select(func.count()).select_from(imports).where(imports.c.user_id == user_id)
-        if status is not None:
-            query, counted = (each.where(imports.c.status == status) for each in (query, counted))
-        columns = (imports.c.created_at, imports.c.uid)
-        order = [column.desc() if ordering.startswith("-") else column.asc() for column in columns]
-        async with self._database.reading() as connection:
-            count = int((await connection.execute(counted)).scalar_one())
-            rows = (await connection.execute(query.order_by(*order).limit(page.limit).offset(page.offset))).all()
-        return count, rows
+    ) -> tuple[int, Sequence[Listed]]:
+        """How many imports a user has, and a page of them."""
+        find = self._lists[status is not None, ordering.startswith("-")]
+        rows = await find.all(user_id=user_id, status=status, limit=page.limit, offset=page.offset)
+        return rows[0][0], [Listed(*row[1:]) for row in rows if row[1] is not None]
 
-    async def one(self, user_id: int, uid: str) -> Row[Any] | None:
-        async with self._database.reading() as connection:
-            query = select(imports).where(imports.c.user_id == user_id, imports.c.uid == uid)
-            return (await connection.execute(query)).one_or_none()
+    async def one(self, user_id: int, uid: str) -> Listed | None:
+        row = await self._one.first(user_id=user_id, uid=uid)
+        return None if row is None else Listed(*row)
 
     # For workers
 
@@ -243,6 +253,26 @@ class ImportStore:
             if count:
                 await self._changes.bump(connection, *changed)
             return count
+
+
+_LISTED = tuple(imports.c[name] for name in Listed._fields)
+
+
+def _list(*, by_status: bool, descends: bool) -> Select[Any]:
+    """How many imports a user has, in every row, beside a page of them: in one statement, which sees one state."""
+    wanted = [imports.c.user_id == bindparam("user_id")]
+    if by_status:
+        wanted.append(imports.c.status == bindparam("status"))
+    counted = select(func.count().label("count")).select_from(imports).where(*wanted).subquery()
+    page = select(*_LISTED).where(*wanted).order_by(*_order(imports.c, descends))
+    shown = page.limit(bindparam("limit")).offset(bindparam("offset")).subquery()
+    joined = select(counted.c.count, *shown.c).select_from(counted.outerjoin(shown, true()))
+    return joined.order_by(*_order(shown.c, descends))
+
+
+def _order(columns: Any, descends: bool) -> list[ColumnElement[Any]]:
+    ordered = (columns.created_at, columns.uid)
+    return [column.desc() if descends else column.asc() for column in ordered]
 
 
 def _is_free(moment: ColumnElement[datetime]) -> tuple[TextClause, ColumnElement[bool]]:

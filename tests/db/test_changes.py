@@ -43,6 +43,13 @@ async def test_versions_count_up_by_topic(database: Database, changes: Changes) 
     assert await changes.version("other") == 0
 
 
+async def test_who_asks_sees_a_commit_at_once(database: Database, changes: Changes) -> None:
+    for number in range(1, 10):
+        await bump(database, "imports")
+        assert await changes.versions(("imports", "other"), asks=True) == (number, 0)
+    assert await changes.versions((), asks=True) == ()
+
+
 async def test_sqlite_sees_a_commit_before_the_next_answer(tmp_path: object) -> None:
     from fieldgate.db.schema import upgrade
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fieldgate.db import Changes, Database
-from fieldgate.events.current import Events, View, _Kept
+from fieldgate.events.current import KEPT_RECORDS, Events, View, _Kept
 from fieldgate.events.filters import ORDERINGS, EventFilters
 from fieldgate.events.model import SOURCES, Event
 from fieldgate.events.sight import EVERYBODY, EVERYTHING, Sight
@@ -67,17 +67,18 @@ asked = st.tuples(filters, sights, st.sampled_from(Language), st.integers(1, 5),
 
 
 class House:
-    """A database with events, and two processes that read it."""
+    """A database with events, and processes that read it."""
 
     def __init__(self, database: Database) -> None:
         self.store = EventStore(database, Changes(database))
         self.reference = ReferenceStore(database, Changes(database))
-        self.readers = [self.reader(database) for _ in range(2)]
+        # One keeps records, another too few for a page, and one none: all make the same of them.
+        self.readers = [self.reader(database, kept) for kept in (KEPT_RECORDS, 5000, 0)]
         self.held: dict[int, Event] = {}
 
-    def reader(self, database: Database) -> Events:
+    def reader(self, database: Database, kept: int) -> Events:
         changes = Changes(database)
-        return Events(EventStore(database, changes), ReferenceStore(database, changes), changes)
+        return Events(EventStore(database, changes), ReferenceStore(database, changes), changes, kept_records=kept)
 
     async def put(self, events: Sequence[Event]) -> None:
         await self.store.put(events)
@@ -91,9 +92,10 @@ class House:
         filters, sight, language, limit, offset = question
         directory = await self.reference.directory()
         expected = matching(list(self.held.values()), filters, sight, language, directory)
-        for reader in self.readers:
-            found = await reader.find(filters, sight, language, Page(limit, offset))
-            documents = [msgspec.json.decode(found.view.read(each, language, sight)) for each in found.documents]
+        answers = [await reader.find(filters, sight, language, Page(limit, offset)) for reader in self.readers]
+        assert len({tuple(found.records) for found in answers}) == 1
+        for found in answers:
+            documents = [msgspec.json.decode(record) for record in found.records]
             assert found.count == len(expected)
             assert [document["id"] for document in documents] == expected[offset : offset + limit]
             assert [document["num_affected"] for document in documents] == [
@@ -138,7 +140,7 @@ async def test_what_was_deleted_may_come_back(database: Database) -> None:
 async def test_orders_by_what_only_records_hold_are_of_one_state(database: Database) -> None:
     house = House(database)
     await house.put(state(2))
-    (reader, _) = house.readers
+    reader = house.readers[0]
     before = await reader.view()
     await house.put(state(4))
     with pytest.raises(Missed):
@@ -195,7 +197,7 @@ def _in_order(events: Iterable[Event]) -> list[tuple[int, int | None]]:
 
 async def _shown(events: Events | View, **filters: Any) -> list[tuple[int, int | None]]:
     found = await events.find(EventFilters(**filters), EVERYBODY, Language.ENGLISH, Page(100))
-    records = [msgspec.json.decode(found.view.read(each, Language.ENGLISH, EVERYBODY)) for each in found.documents]
+    records = [msgspec.json.decode(record) for record in found.records]
     assert found.count == len(records)
     return [(record["id"], record["num_affected"]) for record in records]
 

@@ -1,0 +1,67 @@
+"""Lists of imports: the page that was asked for, as of now, through whichever process it is asked."""
+
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from itertools import product
+
+from fieldgate.db import Database
+from fieldgate.http.pagination import Page
+from fieldgate.imports.store import COMPLETE, PROCESSING, ImportStore
+from fieldgate.settings import Settings
+from tests.conftest import running
+from tests.imports.test_routes import BOOK, FILE, PATH
+
+
+async def test_any_page_of_any_status_in_either_order(database_url: str) -> None:
+    async with running(Settings(database_url=database_url, access_log=False)) as service:
+        headers = {"Authorization": f"Token {await service.token()}"}
+        sent = [(await service.client.post(PATH, headers=headers, files=FILE)).json()["uid"] for _ in range(5)]
+        store = ImportStore(service.database, service.changes)
+        done = await _finish_one(service.database, store)
+        for status, ordering, limit, offset in product(
+            (None, PROCESSING, COMPLETE), ("date_created", "-date_created"), (1, 3, 10), (0, 2, 9, 2**62)
+        ):
+            expected = [uid for uid in sent if status is None or (uid == done) == (status == COMPLETE)]
+            expected = expected[::-1] if ordering.startswith("-") else expected
+            count, rows = await store.made_by(1, status, ordering, Page(limit, offset))
+            assert count == len(expected)
+            assert [row.uid for row in rows] == expected[offset : offset + limit]
+            assert (await store.made_by(2, status, ordering, Page(limit, offset))) == (0, [])
+
+
+async def test_what_was_sent_through_one_process_is_listed_by_another(database_url: str) -> None:
+    settings = Settings(database_url=database_url, access_log=False)
+    async with AsyncExitStack() as both:
+        one, other = [await both.enter_async_context(running(settings)) for _ in range(2)]
+        headers = {"Authorization": f"Token {await one.token()}"}
+        for number in range(1, 4):
+            url = (await one.client.post(PATH, headers=headers, files=FILE)).json()["url"]
+            listed = await other.get(PATH, headers=headers)
+            assert listed.json()["count"] == number
+            assert (await other.get(url, headers=headers)).json()["status"] == PROCESSING
+            unchanged = {**headers, "If-None-Match": listed.headers["ETag"]}
+            assert (await other.get(PATH, headers=unchanged)).status_code == 304
+            await _finish_one(one.database, ImportStore(one.database, one.changes))
+            assert (await other.get(PATH, headers=unchanged)).json()["results"][-1]["status"] == COMPLETE
+            assert (await other.get(url, headers=headers)).json()["status"] == COMPLETE
+
+
+async def test_lists_are_not_shared(database_url: str) -> None:
+    async with running(Settings(database_url=database_url, access_log=False)) as service:
+        mine, hers = [{"Authorization": f"Token {await service.token()}"} for _ in range(2)]
+        url = (await service.client.post(PATH, headers=mine, files=FILE)).json()["url"]
+        for _ in range(2):
+            counts = [(await service.get(PATH, headers=headers)).json()["count"] for headers in (mine, hers, {})]
+            assert counts == [1, 0, 0]
+            found = [(await service.get(url, headers=headers)).status_code for headers in (mine, hers, {})]
+            assert found == [200, 404, 404]
+
+
+async def _finish_one(database: Database, store: ImportStore) -> str:
+    """Do what a worker does, in short; the import it was done to."""
+    job = await store.claim(timedelta(minutes=1))
+    assert job is not None
+    assert job.data == BOOK
+    async with database.transaction() as connection:
+        await store.finish(connection, job, COMPLETE, {"updated": []})
+    return job.uid
