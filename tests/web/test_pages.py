@@ -206,7 +206,7 @@ async def test_files_of_pages_may_be_kept_for_ever(service: Service) -> None:
 
 
 async def test_the_index_lists_the_lists(service: Service) -> None:
-    names = ("assets", "country", "disaster_type", "event", "imports", "permissions", "region")
+    names = ("assets", "country", "disaster_type", "event", "imports", "permissions", "region", "users")
     paths = {name: f"{BASE}/api/v2/{name}/" for name in names}
     paths |= {f"event-{name}": f"{BASE}/api/v2/event/{name}/" for name in ("deleted", "mini")}
     assert (await service.get("/api/v2/")).json() == paths
