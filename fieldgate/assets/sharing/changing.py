@@ -135,19 +135,20 @@ def _changes(
     shared: Shared, wanted: Mapping[Person, Sequence[Wish]], apply: _Apply, mistakes: Mistakes
 ) -> list[Change]:
     changes = []
-    seen: dict[object, Outcome] = {}  # of a thousand users most are alike
+    # Of a thousand users most are alike. The filters are kept too, or others could come to have their identity.
+    seen: dict[object, tuple[Outcome, Filters | None]] = {}
     for user, wishes in wanted.items():
         before = shared.place.standing(user.id)
         permissions, filters = tuple(wish.permission for wish in wishes), _together(wishes)
-        alike = None if filters or before.filters else (_without_filters(before), permissions)
+        alike = None if before.filters else (_without_filters(before), permissions, id(filters))
         try:
-            outcome = seen.get(alike) or apply(before, permissions, filters)
+            outcome = seen[alike][0] if alike in seen else apply(before, permissions, filters)
         except Refused as refused:
             where, reason = _at_fault(before, wishes, apply, refused)
             mistakes.note(where + reason.field, reason.message)
             continue
         if alike is not None:
-            seen[alike] = outcome
+            seen[alike] = outcome, filters
         changes.append(Change(shared, user, before, outcome.standing, outcome.effects))
     return changes
 
@@ -161,12 +162,11 @@ def _together(wishes: Iterable[Wish]) -> Filters | None:
     found = [wish.filters for wish in wishes if wish.filters is not None]
     if len(found) < 2:
         return found[0] if found else None
-    joined: dict[str, tuple[Filter, ...]] = {}
+    joined: dict[str, list[Filter]] = {}
     for filters in found:
         for codename, given in filters.items():
-            there = joined.get(codename, ())
-            joined[codename] = (*there, *(each for each in given if each not in there))
-    return joined
+            joined.setdefault(codename, []).extend(given)
+    return {codename: tuple(given) for codename, given in joined.items()}
 
 
 def _at_fault(before: Standing, wishes: Sequence[Wish], apply: _Apply, refused: Refused) -> tuple[str, Refused]:

@@ -26,7 +26,7 @@ from fieldgate.db import Changes, Database, Instant, insert_rows, new_uid, now, 
 from fieldgate.http.credentials import User
 from fieldgate.http.pagination import Page
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import PARTIAL, Filters
+from fieldgate.permissions.rules import PARTIAL, Filters, What
 
 Rows = dict[int, list[Held]]
 
@@ -242,7 +242,7 @@ def _new(change: Change, moment: int) -> Iterable[dict[str, object]]:
 
 
 def _filtered(change: Change) -> Iterable[dict[str, object]]:
-    if change.before.filters == change.after.filters or PARTIAL not in change.before.granted & change.after.granted:
+    if not any(effect.what is What.FILTERED for effect in change.effects) or PARTIAL not in change.after.granted:
         return
     for row in change.shared.place.here[change.user.id]:
         if isinstance(row, Held) and row.permission == PARTIAL:

@@ -17,7 +17,18 @@ from fieldgate.http.errors import BadRequest, Invalid
 from fieldgate.http.fields import NO_NULLS, read_fields
 from fieldgate.http.language import Message
 from fieldgate.permissions.catalogue import BY_CODENAME
-from fieldgate.permissions.rules import PARTIAL, PARTIALLY, Filter, Filters
+from fieldgate.permissions.rules import (
+    MOST_FILTER_BYTES,
+    MOST_FILTERS,
+    PARTIAL,
+    PARTIALLY,
+    Filter,
+    Filters,
+    Refused,
+    too_large_filters,
+    too_many_filters,
+    with_implied_filters,
+)
 
 MOST_ITEMS = 20_000  # of a list
 
@@ -93,14 +104,21 @@ def read_partials(
     if not given:
         mistakes.note(field, _NEEDS_PARTIALS)
         return None
-    found: dict[str, tuple[Filter, ...]] = {}
+    if len(given) > MOST_FILTERS:  # each has one at least
+        mistakes.note(field, too_many_filters())
+        return None
+    found: dict[str, list[Filter]] = {}
     for place, entry in enumerate(given):
         named = entry if isinstance(entry, dict) else {}
         codename = _partial_permission(named.get("url"), f"{field}.{place}.url", mistakes)
         filters = named.get("filters")
         if _are_filters(filters, f"{field}.{place}.filters", mistakes) and codename is not None:
-            found[codename] = (*found.get(codename, ()), *filters)
-    return found or None
+            found.setdefault(codename, []).extend(filters)
+    try:
+        return with_implied_filters({each: tuple(those) for each, those in found.items()}) or None
+    except Refused as refused:
+        mistakes.note(field, refused.message)
+        return None
 
 
 def _partial_permission(url: object, field: str, mistakes: Mistakes) -> str | None:
@@ -116,8 +134,16 @@ def _partial_permission(url: object, field: str, mistakes: Mistakes) -> str | No
 
 
 def _are_filters(filters: object, field: str, mistakes: Mistakes) -> TypeGuard[list[Filter]]:
-    if not isinstance(filters, list) or not filters or not all(isinstance(each, dict) for each in filters):
+    first = filters[:MOST_FILTERS] if isinstance(filters, list) else []
+    if not isinstance(filters, list) or not first or not all(isinstance(each, dict) for each in first):
         mistakes.note(field, Message("Send a list of at least one query, each an object."))
+        return False
+    # Before anything walks through it: it may be as large as a body.
+    if len(filters) > MOST_FILTERS:
+        mistakes.note(field, too_many_filters())
+        return False
+    if len(msgspec.json.encode(filters)) > MOST_FILTER_BYTES:
+        mistakes.note(field, too_large_filters())
         return False
     if _holds_null(filters):
         mistakes.note(field, NO_NULLS)
