@@ -232,6 +232,11 @@ def remove_all(standing: Standing, asset_type: str) -> Outcome:
     return _without(standing, held(standing, asset_type), asset_type, Why.ASKED)
 
 
+def close(standing: Standing, asset_type: str) -> Outcome:
+    """Add what comes with the permissions on an asset of a type that it was not of before."""
+    return _with(standing, standing.granted, asset_type, standing.filters)
+
+
 # Parts of acts
 
 

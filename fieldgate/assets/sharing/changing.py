@@ -10,9 +10,10 @@ from fieldgate.http.credentials import Caller
 from fieldgate.http.errors import Invalid
 from fieldgate.http.language import Message
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import Effect, Filter, Filters, Outcome, Refused, Standing
+from fieldgate.permissions.rules import Effect, Filter, Filters, Outcome, Refused, Standing, What
 
 MOST_TOLD = 100  # mistakes of one request; whoever has more reads the first
+MOST_BYTES = 64 * 1024**2  # of filters, written by one act
 
 
 class Act(Enum):
@@ -23,6 +24,7 @@ class Act(Enum):
     REMOVE_ALL = "remove_all"
     REPLACE = "replace"
     CLONE = "clone"
+    IMPORT = "import"  # into an asset that had no type yet
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -42,6 +44,27 @@ class Change(msgspec.Struct, frozen=True):
     before: Standing
     after: Standing
     effects: tuple[Effect, ...]
+
+    def filters_of(self, effect: Effect) -> Filters | None:
+        """Which submissions an effect is about."""
+        is_about = effect.permission == rules.PARTIAL and effect.what in (What.GRANTED, What.FILTERED)
+        return self.after.filters if is_about else None
+
+    @property
+    def size(self) -> int:
+        """Bytes of filters to be written: with the assignment, and with its history."""
+        about = [given for effect in self.effects if (given := self.filters_of(effect)) is not None]
+        return 2 * sum(map(rules.size_of, about))
+
+
+def refuse_too_large(changes: Iterable[Change]) -> None:
+    """The same filters for ever so many users are more than one transaction should write."""
+    if sum(change.size for change in changes) > MOST_BYTES:
+        said = Message(
+            "These filters are too large for so many at once: in all, {most} MiB can be written.",
+            most=MOST_BYTES // 1024**2,
+        )
+        raise Invalid({"partial_permissions": [said]})
 
 
 class Mistakes:
@@ -100,6 +123,16 @@ def replaced(shared: Shared, wishes: Iterable[Wish], mistakes: Mistakes) -> list
         if person.is_active:
             wanted.setdefault(person, [])
     return _changes(shared, wanted, replace, mistakes)
+
+
+def retyped(shared: Shared) -> list[Change]:
+    """Everybody holds what comes with his permissions on an asset of the type that it is of now."""
+    changes = []
+    for number in shared.place.here:
+        before = shared.place.standing(number)
+        outcome = rules.close(before, shared.asset_type)
+        changes.append(Change(shared, shared.people[number], before, outcome.standing, outcome.effects))
+    return changes
 
 
 def cleared(shared: Shared, user: Person) -> list[Change]:

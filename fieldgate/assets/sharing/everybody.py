@@ -153,7 +153,7 @@ async def assignment_cloning(
         target = by_uid[uid]
         target.to(user).need("manage_asset")
         wanted = changing.as_on(by_uid[source_uid], target, user)
-        return await _replace(session, Act.CLONE, user, target, wanted, Mistakes(), filters, language)
+        return await _replace(session, Act.CLONE, user, target, wanted, Mistakes(), filters, language, source_uid)
 
 
 def _source(text: str, target_uid: str) -> str:
@@ -176,13 +176,14 @@ async def _replace(
     mistakes: Mistakes,
     filters: DryRun,
     language: Language,
+    source: str | None = None,
 ) -> Raw:
     count = shared.size + len(wanted)
     changes = await aside(count, changing.replaced, shared, wanted, mistakes)
     mistakes.refuse()
     if filters.dry_run:
         return await aside(count, change_told, changes, language, is_dry_run=True)
-    await session.write(act, user, changes)
+    await session.write(act, user, changes, source)
     shared = await session.shared(shared.uid)
     return await aside(shared.size, _everything, shared, language)
 

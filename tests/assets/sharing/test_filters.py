@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.assets.sharing.team import MANY, Team
+from tests.assets.sharing.team import KINDS, MANY, Team, last
+from tests.conftest import BASE
 
 PARTIAL = "partial_submissions"
 TOO_MANY = (
@@ -95,3 +96,37 @@ async def test_thousands_of_filters_are_refused_at_once(team: Team) -> None:
         assert answer.status_code == 400
         assert time.perf_counter() - begun < 5, "generous: a machine may be busy"
     assert await team.held(uid, "bob") == set()
+
+
+async def test_the_history_tells_which_submissions_and_where_from(team: Team) -> None:
+    uid, copy = await team.asset(), await team.asset()
+    for value in (1, True):
+        await team.give(uid, "bob", PARTIAL, partial_permissions=partial({"q": value}))
+    await team.on(copy, "owner", "PATCH", "clone/", json={"clone_from": uid})
+    found = {}
+    for asset in (uid, copy):
+        found[asset] = [
+            (row["effect"], [each["filters"] for each in row["partial_permissions"]], row.get("source"))
+            for row in await team.history(asset)
+            if "partial_permissions" in row
+        ]
+        rest = [row for row in await team.history(asset) if "partial_permissions" not in row]
+        assert {last(row["permission"]) for row in rest} == {"view_asset"}
+        assert {row.get("source") for row in rest} == {found[asset][0][2]}
+    assert found[uid] == [("filtered", [[{"q": True}]], None), ("granted", [[{"q": 1}]], None)]
+    assert found[copy] == [("granted", [[{"q": True}]], f"{BASE}/api/v2/assets/{uid}/")]
+    assert found[uid][0][1][0][0]["q"] is True
+
+
+async def test_large_filters_for_many_are_refused(team: Team) -> None:
+    uids = [await team.asset() for _ in range(75)]
+    large = partial({"q": "x" * 65_000})
+    names = [name for name in KINDS if name != "owner"]
+    many = {"assets": uids, "users": names, "permissions": [PARTIAL], "partial_permissions": large}
+    told = "These filters are too large for so many at once: in all, 64 MiB can be written."
+    for query in ("?dry_run=true", ""):
+        answer = await team.ask("owner", "POST", f"{MANY}add/{query}", json=many)
+        assert (answer.status_code, answer.json()) == (400, {"partial_permissions": [told]})
+    assert (await team.state(uids[0]))[1] == 0
+    fewer = await team.ask("owner", "POST", f"{MANY}add/", json={**many, "assets": uids[:2]})
+    assert (fewer.status_code, fewer.json()["counts"]) == (200, {"granted": 28})
