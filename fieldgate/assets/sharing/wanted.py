@@ -37,10 +37,10 @@ _ONLY_PARTIALS = Message("This field goes with the permission partial_submission
 
 
 class Named(msgspec.Struct, frozen=True):
-    """A permission for somebody who is known by name so far."""
+    """A permission for somebody who is known by name so far; None where something is wrong with it, and was told."""
 
     user: str
-    permission: str
+    permission: str | None
     filters: Filters | None = None
     where: str = ""
 
@@ -59,24 +59,33 @@ def read_list(items: Sequence[Any], mistakes: Mistakes) -> list[Named]:
             fields = read_fields(AssignmentBody, item)
         except Invalid as invalid:
             mistakes.note_all(invalid, where)
-            continue
-        named = read_assignment(fields, mistakes, where)
+            named = _rest(item, invalid, mistakes, where)
+        else:
+            named = read_assignment(fields, mistakes, where)
         if named is not None:
             found.append(named)
     return found
 
 
+def _rest(item: Mapping[str, Any], invalid: Invalid, mistakes: Mistakes, where: str) -> Named | None:
+    """What can be read of an assignment with fields that cannot: there may be more wrong with it."""
+    if "permission" not in invalid.fields:
+        read_permission(item["permission"], where + "permission", mistakes)
+    user = None if "user" in invalid.fields else read_user(item["user"], where + "user", mistakes)
+    return None if user is None else Named(user, None, None, where)
+
+
 def read_assignment(fields: AssignmentBody, mistakes: Mistakes, where: str = "") -> Named | None:
-    """One assignment; None where something is wrong with it."""
+    """One assignment; None where nobody is named."""
     username = read_user(fields.user, where + "user", mistakes)
     codename = read_permission(fields.permission, where + "permission", mistakes)
     filters = read_partials([codename], fields.partial_permissions, where + "partial_permissions", mistakes)
-    if username is None or codename is None or is_unsaid(codename, filters):
+    if username is None:
         return None
-    return Named(username, codename, filters, where)
+    return Named(username, None if is_unsaid(codename, filters) else codename, filters, where)
 
 
-def is_unsaid(codename: str, filters: Filters | None) -> bool:
+def is_unsaid(codename: str | None, filters: Filters | None) -> bool:
     """Whether it is not known which submissions are meant: that was told already."""
     return codename == PARTIAL and filters is None
 
@@ -175,7 +184,7 @@ def wishes(named: Iterable[Named], people: Mapping[str, Person], mistakes: Mista
         person = people.get(username_key(each.user))
         if person is None or not person.is_active:
             mistakes.note(f"{each.where}user", no_user(each.user))
-        else:
+        elif each.permission is not None:
             found.append(Wish(person, each.permission, each.filters, each.where))
     return found
 
