@@ -37,6 +37,14 @@ async def test_one_and_true_are_not_the_same(team: Team) -> None:
         assert [(each, type(each)) for each in stored["filters"][0].values()] == [(value, type(value))]
 
 
+async def test_a_text_that_looks_like_an_escape_is_a_text(team: Team) -> None:
+    uid = await team.asset()
+    made = await team.on(uid, "owner", "POST", json=wish("bob", {"q": "\\u0000"}))
+    assert made.json()["partial_permissions"][0]["filters"] == [{"q": "\\u0000"}]
+    wrong = await team.on(uid, "owner", "POST", json=wish("bob", {"q": ["\\u0000", {"\0": 1}]}))
+    assert wrong.json() == {"partial_permissions.0.filters": ["Null characters are not allowed."]}
+
+
 async def test_order_makes_no_difference(team: Team) -> None:
     uid = await team.asset()
     one, other = {"a": {"x": 1, "y": [1, 2]}, "b": 2}, {"c": True}
