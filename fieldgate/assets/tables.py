@@ -81,20 +81,22 @@ assignments = Table(
     sqlite_autoincrement=True,
 )
 
-# Every effect of every act: who did what, to whom, when and why.
+# Every effect of every act: who did what, to whom, when and why. It outlives whoever did it.
 assignment_history = Table(
     "assignment_history",
     metadata,
     Column("id", Integer, primary_key=True),
     Column("asset_id", ForeignKey("assets.id", ondelete="CASCADE"), nullable=False),
     Column("made_at", Instant, nullable=False),
-    Column("made_by", ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
+    Column("made_by", ForeignKey("users.id", ondelete="RESTRICT"), nullable=False),
     Column("act", String(20), nullable=False),
     Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
     Column("permission", String(30), nullable=False),
     Column("what", String(20), nullable=False),
     Column("why", String(20), nullable=False),
     Column("because", String(30), nullable=False),
+    Column("filters", JSON),  # which submissions partial_submissions is for from then on
+    Column("source", String(22)),  # uid of the asset whose assignments were cloned, which may be gone since
     Index(None, "asset_id", "id"),
     sqlite_autoincrement=True,
 )

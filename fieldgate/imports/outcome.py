@@ -4,10 +4,14 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.assets.sharing import changing
 from fieldgate.assets.sharing.access import allowed_to_user
+from fieldgate.assets.sharing.changing import Act
+from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import TOPIC as ASSETS
 from fieldgate.assets.store import AssetStore, NewAsset, summary_of_all
 from fieldgate.db import Database
+from fieldgate.http.credentials import User
 from fieldgate.http.language import Message
 from fieldgate.imports.messages import INTO_COLLECTION, stored_problems, stored_sentence
 from fieldgate.imports.store import COMPLETE, ERROR, ImportStore, Job
@@ -27,10 +31,11 @@ LIBRARY_INTO_ASSET = Message("A library sheet cannot replace an asset. Leave out
 class Outcomes:
     """Writes the end of imports."""
 
-    def __init__(self, database: Database, store: ImportStore, assets: AssetStore) -> None:
+    def __init__(self, database: Database, store: ImportStore, assets: AssetStore, sharing: SharingStore) -> None:
         self._database = database
         self._store = store
         self._assets = assets
+        self._sharing = sharing
 
     async def succeed(self, job: Job, read: Form | Library) -> None:
         """Make or replace assets, or say why that cannot be; all of it or nothing."""
@@ -96,7 +101,15 @@ class Outcomes:
             **({} if asset_type == asset.asset_type else {"asset_type": asset_type}),
             **({} if name == asset.name else {"name": name}),
         )
+        if asset_type != asset.asset_type:
+            await self._close(connection, asset.uid, job)
         return _told(asset.uid, job, form.summary)
+
+    async def _close(self, connection: AsyncConnection, uid: str, job: Job) -> None:
+        """An asset of another type takes other permissions: who manages it manages its submissions from now on."""
+        session = self._sharing.within(connection)
+        changes = changing.retyped(await session.shared(uid))
+        await session.write(Act.IMPORT, User(id=job.user_id, username=job.username), changes)
 
     async def _collection(self, connection: AsyncConnection, job: Job, library: Library) -> dict[str, Any]:
         if job.destination_uid is not None:

@@ -5,6 +5,7 @@ import logging
 from contextlib import suppress
 from datetime import timedelta
 
+from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Changes, Database, is_out_of_reach, now
 from fieldgate.http.language import Message
@@ -57,7 +58,7 @@ class Worker:
     def __init__(self, settings: Settings, database: Database) -> None:
         self._changes = changes = Changes(database)
         self._store = ImportStore(database, changes)
-        self._outcomes = Outcomes(database, self._store, AssetStore(database, changes))
+        self._outcomes = Outcomes(database, self._store, AssetStore(database, changes), SharingStore(database, changes))
         self._limits = sandbox.Limits(settings.import_memory, settings.import_seconds)
         self._lease = timedelta(seconds=settings.import_lease)
         self._retention = timedelta(seconds=settings.import_retention)

@@ -38,11 +38,14 @@ ASSIGNABLE: Mapping[str, Codenames] = {
     "question": _ON_FORMS,
     "empty": _ON_FORMS,
     "collection": _ON_FORMS | {"discover_asset"},
+    "text": frozenset(),
 }
 FOR_THE_PUBLIC = frozenset({"view_asset", "discover_asset", ADD, "view_submissions"})
 PASSED_DOWN = frozenset({"view_asset", "change_asset"})  # from a collection to what is in it
 # What can be given for some submissions only, in the order in which it is told.
 PARTIALLY = (ADD, "view_submissions", "change_submissions", "delete_submissions", "validate_submissions")
+MOST_FILTERS = 1_000  # of one assignment, with those they imply
+MOST_FILTER_BYTES = 64 * 1024  # of the same, as JSON
 # Stands for whatever submissions, where it makes no difference which.
 WHICHEVER: Filters = {"view_submissions": ({},)}
 
@@ -229,6 +232,11 @@ def remove_all(standing: Standing, asset_type: str) -> Outcome:
     return _without(standing, held(standing, asset_type), asset_type, Why.ASKED)
 
 
+def close(standing: Standing, asset_type: str) -> Outcome:
+    """Add what comes with the permissions on an asset of a type that it was not of before."""
+    return _with(standing, standing.granted, asset_type, standing.filters)
+
+
 # Parts of acts
 
 
@@ -241,9 +249,11 @@ def _with(standing: Standing, asked: Codenames, asset_type: str, wanted: Filters
         *(Effect(each, What.REMOVED, Why.CONTRADICTED, _rival(each, granted, asked)) for each in sorted(removed)),
         *(Effect(each, What.ALLOWED, *_cause(each, asked)) for each in _in_order(granted & standing.denied, asked)),
     ]
-    if PARTIAL in asked & standing.granted and not _are_same(wanted, standing.filters):
-        effects.append(Effect(PARTIAL, What.FILTERED, Why.ASKED))
-    filters = wanted if PARTIAL in asked else standing.filters
+    filters = standing.filters
+    if PARTIAL in asked and not _are_same(wanted, standing.filters):
+        filters = wanted
+        if PARTIAL in standing.granted:
+            effects.append(Effect(PARTIAL, What.FILTERED, Why.ASKED))
     return Outcome(
         msgspec.structs.replace(
             standing, granted=after, denied=standing.denied - granted, filters=filters if PARTIAL in after else {}
@@ -319,8 +329,36 @@ def _reach(codename: str) -> tuple[int, str]:
 # Filters
 
 
-def with_implied_filters(filters: Filters) -> Filters:
+class WholeFilters(dict[str, tuple[Filter, ...]]):
+    """Filters with those they imply, each once, and no more than can be kept."""
+
+    size = 0  # bytes, as JSON
+
+
+def size_of(filters: Filters) -> int:
+    return filters.size if isinstance(filters, WholeFilters) else len(msgspec.json.encode(filters))
+
+
+def with_implied_filters(filters: Filters) -> WholeFilters:
     """Who may change some submissions may see and add them: their filters hold for those as well, each once."""
+    if isinstance(filters, WholeFilters):  # a request can give the same to a thousand users
+        return filters
+    _check_filters(filters)
+    whole = WholeFilters()
+    for codename in PARTIALLY:
+        implying = [each for each in PARTIALLY if each in filters and codename in implied(each)]
+        together = [one for each in (codename, *implying) for one in filters.get(each, ())]
+        if together:
+            whole[codename] = tuple({_written(one): one for one in together}.values())
+    if sum(map(len, whole.values())) > MOST_FILTERS:
+        raise Refused("partial_permissions", too_many_filters())
+    whole.size = len(msgspec.json.encode(whole))
+    if whole.size > MOST_FILTER_BYTES:
+        raise Refused("partial_permissions", too_large_filters())
+    return whole
+
+
+def _check_filters(filters: Filters) -> None:
     for codename, given in filters.items():
         if codename not in PARTIALLY:
             message = Message(
@@ -332,14 +370,6 @@ def with_implied_filters(filters: Filters) -> Filters:
         if not given:
             message = Message("Give at least one filter for {permission}.", permission=codename)
             raise Refused("partial_permissions", message)
-    whole: dict[str, tuple[Filter, ...]] = {}
-    for codename in PARTIALLY:
-        implying = [each for each in PARTIALLY if each in filters and codename in implied(each)]
-        together = [one for each in (codename, *implying) for one in filters.get(each, ())]
-        if together:
-            # By how they are written: to Python, 1 and true are the same.
-            whole[codename] = tuple({msgspec.json.encode(one): one for one in together}.values())
-    return whole
 
 
 def _wanted(asked: Codenames, filters: Filters | None) -> Filters:
@@ -352,7 +382,15 @@ def _wanted(asked: Codenames, filters: Filters | None) -> Filters:
 
 
 def _are_same(filters: Filters, others: Filters) -> bool:
-    return msgspec.json.encode(filters) == msgspec.json.encode(others)
+    """Whether they let the same submissions through, in whatever order they are told."""
+    return filters.keys() == others.keys() and all(
+        set(map(_written, given)) == set(map(_written, others[codename])) for codename, given in filters.items()
+    )
+
+
+def _written(one: Filter) -> bytes:
+    """What a filter is compared by: to Python, 1 and true are the same."""
+    return msgspec.json.encode(one, order="sorted")
 
 
 # Refusals
@@ -380,6 +418,22 @@ def not_for_type(codename: str) -> Message:
 
 def not_for_public(codename: str) -> Message:
     return Message("The public cannot be given {permission}.", permission=codename)
+
+
+def too_many_filters() -> Message:
+    return Message(
+        "These are too many filters: at most {most} are taken for one assignment, with those that they imply for other"
+        " permissions.",
+        most=MOST_FILTERS,
+    )
+
+
+def too_large_filters() -> Message:
+    return Message(
+        "These filters are too large: at most {most} KiB of JSON are taken for one assignment, with those that they"
+        " imply for other permissions.",
+        most=MOST_FILTER_BYTES // 1024,
+    )
 
 
 def contradicting(one: str, other: str) -> Message:

@@ -27,7 +27,9 @@ from fieldgate.imports.records import ImportRequest
 from fieldgate.imports.store import ImportStore
 from fieldgate.imports.worker import MOST_ATTEMPTS, Worker
 from fieldgate.imports.xlsform import Form
+from fieldgate.permissions import rules
 from fieldgate.settings import Settings
+from tests.assets.sharing.team import Team, last
 from tests.conftest import Service, Start
 from tests.imports import misbehaving
 from tests.imports.workbooks import SURVEY, xlsx
@@ -267,6 +269,26 @@ async def test_a_form_that_does_not_compile_is_refused_with_every_problem(desk: 
     french = await desk.get(url, **{"Accept-Language": "fr"})
     assert french["messages"]["error"] != messages["error"], "said in the language of whoever reads it"
     assert (await desk.get("/api/v2/assets/"))["count"] == 0
+
+
+async def test_who_manages_an_empty_asset_manages_the_submissions_of_the_form(desk: Desk) -> None:
+    team = await Team.gathered(desk.service)
+    uid = await team.shared("empty")
+    assert await team.held(uid, "manager") == {"view_asset", "change_asset", "manage_asset"}
+    before = await team.history(uid)
+    theirs = Desk(desk.service, team.headers["editor"], desk.worker)
+    record = await theirs.done(xlsx(), destination=uid)
+    assert (record["status"], (await theirs.asset(record, "updated"))["asset_type"]) == ("complete", "survey")
+    assert await team.held(uid, "manager") == rules.with_implied(["manage_asset"], "survey")
+    assert await team.held(uid, "editor") == {"view_asset", "change_asset"}
+    after = await team.history(uid)
+    new = after[: len(after) - len(before)]
+    assert {(row["act"], last(row["by"]), last(row["user"]), row["effect"], row["reason"]) for row in new} == {
+        ("import", "editor", "manager", "granted", "implied")
+    }
+    assert len(new) == 5
+    await theirs.done(xlsx(), destination=uid)
+    assert await team.history(uid) == after
 
 
 async def test_a_destination_that_went_away_in_between(desk: Desk) -> None:

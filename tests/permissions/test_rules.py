@@ -506,3 +506,20 @@ def test_a_single_word_is_one_permission() -> None:
         holding("change_asset"), ["view_asset"], "survey"
     )
     assert Replace(["view_asset"], None)(Standing(), "survey").standing.granted == {"view_asset"}
+
+
+def test_nothing_can_be_assigned_on_a_text() -> None:
+    assert rules.assignable("text") == rules.owners("text") == rules.with_implied(["manage_asset"], "text") == set()
+    with pytest.raises(Refused, match="cannot be assigned on an asset of this type"):
+        rules.assign(Standing(), "view_asset", "text")
+
+
+def test_another_type_gives_what_comes_with_what_is_held() -> None:
+    held = rules.with_implied(["manage_asset"], "empty")
+    outcome = rules.close(Standing(granted=held), "survey")
+    assert outcome.standing.granted == rules.with_implied(["manage_asset"], "survey")
+    assert {(each.what, each.why) for each in outcome.effects} == {(What.GRANTED, Why.IMPLIED)}
+    assert rules.close(outcome.standing, "survey") == Outcome(outcome.standing, ())
+    filters = rules.with_implied_filters(rules.WHICHEVER)
+    partial = rules.assign(Standing(), PARTIAL, "survey", filters).standing
+    assert rules.close(partial, "survey") == Outcome(partial, ())

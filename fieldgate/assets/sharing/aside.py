@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 MANY = 300  # assignments that take milliseconds
+WITH_FILTERS = 100  # assignments that take as long as one with large filters
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")

@@ -5,14 +5,16 @@ from enum import Enum
 
 import msgspec
 
+from fieldgate.assets.sharing.aside import WITH_FILTERS
 from fieldgate.assets.sharing.shared import Person, Shared
 from fieldgate.http.credentials import Caller
 from fieldgate.http.errors import Invalid
 from fieldgate.http.language import Message
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import Effect, Filter, Filters, Outcome, Refused, Standing
+from fieldgate.permissions.rules import Effect, Filter, Filters, Outcome, Refused, Standing, What
 
 MOST_TOLD = 100  # mistakes of one request; whoever has more reads the first
+MOST_BYTES = 64 * 1024**2  # of filters, written by one act
 
 
 class Act(Enum):
@@ -23,6 +25,7 @@ class Act(Enum):
     REMOVE_ALL = "remove_all"
     REPLACE = "replace"
     CLONE = "clone"
+    IMPORT = "import"  # into an asset that had no type yet
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -34,6 +37,11 @@ class Wish(msgspec.Struct, frozen=True):
     where: str = ""
 
 
+def work_for(wishes: Iterable[Wish]) -> int:
+    """Roughly, how many wishes without filters take as long as these."""
+    return sum(1 if wish.filters is None else WITH_FILTERS for wish in wishes)
+
+
 class Change(msgspec.Struct, frozen=True):
     """What an act does to one user's standing on one asset."""
 
@@ -42,6 +50,27 @@ class Change(msgspec.Struct, frozen=True):
     before: Standing
     after: Standing
     effects: tuple[Effect, ...]
+
+    def filters_of(self, effect: Effect) -> Filters | None:
+        """Which submissions an effect is about."""
+        is_about = effect.permission == rules.PARTIAL and effect.what in (What.GRANTED, What.FILTERED)
+        return self.after.filters if is_about else None
+
+    @property
+    def size(self) -> int:
+        """Bytes of filters to be written: with the assignment, and with its history."""
+        about = [given for effect in self.effects if (given := self.filters_of(effect)) is not None]
+        return 2 * sum(map(rules.size_of, about))
+
+
+def refuse_too_large(changes: Iterable[Change]) -> None:
+    """The same filters for ever so many users are more than one transaction should write."""
+    if sum(change.size for change in changes) > MOST_BYTES:
+        said = Message(
+            "These filters are too large for so many at once: in all, {most} MiB can be written.",
+            most=MOST_BYTES // 1024**2,
+        )
+        raise Invalid({"partial_permissions": [said]})
 
 
 class Mistakes:
@@ -102,6 +131,16 @@ def replaced(shared: Shared, wishes: Iterable[Wish], mistakes: Mistakes) -> list
     return _changes(shared, wanted, replace, mistakes)
 
 
+def retyped(shared: Shared) -> list[Change]:
+    """Everybody holds what comes with his permissions on an asset of the type that it is of now."""
+    changes = []
+    for number in shared.place.here:
+        before = shared.place.standing(number)
+        outcome = rules.close(before, shared.asset_type)
+        changes.append(Change(shared, shared.people[number], before, outcome.standing, outcome.effects))
+    return changes
+
+
 def cleared(shared: Shared, user: Person) -> list[Change]:
     """Somebody loses all he holds."""
     before = shared.place.standing(user.id)
@@ -135,19 +174,20 @@ def _changes(
     shared: Shared, wanted: Mapping[Person, Sequence[Wish]], apply: _Apply, mistakes: Mistakes
 ) -> list[Change]:
     changes = []
-    seen: dict[object, Outcome] = {}  # of a thousand users most are alike
+    # Of a thousand users most are alike. The filters are kept too, or others could come to have their identity.
+    seen: dict[object, tuple[Outcome, Filters | None]] = {}
     for user, wishes in wanted.items():
         before = shared.place.standing(user.id)
         permissions, filters = tuple(wish.permission for wish in wishes), _together(wishes)
-        alike = None if filters or before.filters else (_without_filters(before), permissions)
+        alike = None if before.filters else (_without_filters(before), permissions, id(filters))
         try:
-            outcome = seen.get(alike) or apply(before, permissions, filters)
+            outcome = seen[alike][0] if alike in seen else apply(before, permissions, filters)
         except Refused as refused:
             where, reason = _at_fault(before, wishes, apply, refused)
             mistakes.note(where + reason.field, reason.message)
             continue
         if alike is not None:
-            seen[alike] = outcome
+            seen[alike] = outcome, filters
         changes.append(Change(shared, user, before, outcome.standing, outcome.effects))
     return changes
 
@@ -161,12 +201,11 @@ def _together(wishes: Iterable[Wish]) -> Filters | None:
     found = [wish.filters for wish in wishes if wish.filters is not None]
     if len(found) < 2:
         return found[0] if found else None
-    joined: dict[str, tuple[Filter, ...]] = {}
+    joined: dict[str, list[Filter]] = {}
     for filters in found:
         for codename, given in filters.items():
-            there = joined.get(codename, ())
-            joined[codename] = (*there, *(each for each in given if each not in there))
-    return joined
+            joined.setdefault(codename, []).extend(given)
+    return {codename: tuple(given) for codename, given in joined.items()}
 
 
 def _at_fault(before: Standing, wishes: Sequence[Wish], apply: _Apply, refused: Refused) -> tuple[str, Refused]:

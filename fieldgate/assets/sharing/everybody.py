@@ -32,7 +32,7 @@ from fieldgate.assets.sharing.showing import (
 from fieldgate.assets.sharing.store import Session, SharingStore
 from fieldgate.assets.sharing.table import LARGEST as LARGEST_TABLE
 from fieldgate.assets.sharing.table import read_table, write_table
-from fieldgate.assets.sharing.wanted import read_list
+from fieldgate.assets.sharing.wanted import read_list, work_of
 from fieldgate.http.answers import DATA_POLICY, NEVER_STORE, Answer
 from fieldgate.http.bodies import WholeList, file_too_large
 from fieldgate.http.credentials import Caller, User
@@ -75,7 +75,7 @@ async def assignment_replacement(
 ) -> Raw:
     (await access.to(uid, user)).need("manage_asset")
     mistakes = Mistakes()
-    named = await aside(len(body), read_list, body, mistakes)
+    named = await aside(work_of(body), read_list, body, mistakes)
     async with store.session([uid], is_reading=filters.dry_run) as session:
         wanted = await wished(session, named, mistakes)
         shared = await managed(session, uid, user)
@@ -153,7 +153,7 @@ async def assignment_cloning(
         target = by_uid[uid]
         target.to(user).need("manage_asset")
         wanted = changing.as_on(by_uid[source_uid], target, user)
-        return await _replace(session, Act.CLONE, user, target, wanted, Mistakes(), filters, language)
+        return await _replace(session, Act.CLONE, user, target, wanted, Mistakes(), filters, language, source_uid)
 
 
 def _source(text: str, target_uid: str) -> str:
@@ -176,13 +176,14 @@ async def _replace(
     mistakes: Mistakes,
     filters: DryRun,
     language: Language,
+    source: str | None = None,
 ) -> Raw:
-    count = shared.size + len(wanted)
+    count = shared.size + changing.work_for(wanted)
     changes = await aside(count, changing.replaced, shared, wanted, mistakes)
     mistakes.refuse()
     if filters.dry_run:
         return await aside(count, change_told, changes, language, is_dry_run=True)
-    await session.write(act, user, changes)
+    await session.write(act, user, changes, source)
     shared = await session.shared(shared.uid)
     return await aside(shared.size, _everything, shared, language)
 
@@ -249,7 +250,7 @@ async def assignment_table_upload(
         shared = await managed(session, uid, user, None if mode == "replace" else wanted)
         if mode == "remove" and any(wish.user.id == shared.place.owner_id for wish in wanted):
             raise Conflict(OWNERS)
-        count = shared.size + len(wanted)
+        count = shared.size + changing.work_for(wanted)
         changes = await aside(count, apply, shared, wanted, mistakes)
         mistakes.refuse()
         if not filters.dry_run:

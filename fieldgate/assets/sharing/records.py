@@ -27,7 +27,14 @@ class AssignmentRecord(msgspec.Struct, frozen=True, kw_only=True):
     ]
 
 
-class EffectOnUser(EffectRecord, frozen=True, kw_only=True):
+class EffectOnSubmissions(EffectRecord, frozen=True, kw_only=True):
+    partial_permissions: Annotated[
+        list[PartialRecord] | UnsetType,
+        Meta(description="Where partial_submissions was granted or filtered: what may be done with which submissions."),
+    ] = UNSET
+
+
+class EffectOnUser(EffectOnSubmissions, frozen=True, kw_only=True):
     asset: Annotated[Link, Meta(description="Where.")]
     user: Annotated[Link, Meta(description="Whose permission.")]
 
@@ -45,10 +52,11 @@ class ChangeRecord(msgspec.Struct, frozen=True):
     result: Annotated[list[ResultRecord], Meta(description="What those concerned hold then; at most 10,000 are told.")]
 
 
-class HistoryRecord(EffectRecord, frozen=True, kw_only=True):
+class HistoryRecord(EffectOnSubmissions, frozen=True, kw_only=True):
     date: Annotated[datetime, Meta(description="When it was done.")]
     by: Annotated[Link, Meta(description="Who did it.")]
-    act: Annotated[str, Meta(description="What was asked for: assign, remove, remove_all, replace or clone.")]
+    act: Annotated[str, Meta(description="What was asked for: assign, remove, remove_all, replace, clone or import.")]
+    source: Annotated[Link | UnsetType, Meta(description="The asset whose assignments were cloned.")] = UNSET
     user: Annotated[Link, Meta(description="Whose permission.")]
 
 

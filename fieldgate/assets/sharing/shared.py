@@ -7,6 +7,7 @@ import msgspec
 
 from fieldgate.accounts.tables import THE_PUBLIC
 from fieldgate.assets.sharing.access import Asset, allowed_to, no_asset
+from fieldgate.assets.sharing.aside import WITH_FILTERS
 from fieldgate.assets.sharing.standings import Assignment, Place
 from fieldgate.db.uid import spelled
 from fieldgate.http.credentials import Caller
@@ -54,8 +55,9 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> int:
-        """Roughly, how many assignments there are."""
-        return sum(map(len, self.place.here.values())) + len(self.place.above)
+        """Roughly, how many assignments there are; those with filters count for many."""
+        filtered = sum(row.filters is not None for rows in self.place.here.values() for row in rows)
+        return sum(map(len, self.place.here.values())) + len(self.place.above) + WITH_FILTERS * filtered
 
     def to(self, caller: Caller) -> Asset:
         """The asset in the eyes of a caller; 404 where he may not see it."""

@@ -9,7 +9,7 @@ from msgspec import UNSET, Raw
 from sqlalchemy import Row
 
 from fieldgate.accounts.records import user_path
-from fieldgate.assets.sharing.changing import Change
+from fieldgate.assets.sharing.changing import Change, refuse_too_large
 from fieldgate.assets.sharing.labels import label
 from fieldgate.assets.sharing.naming import ROOT
 from fieldgate.assets.sharing.records import (
@@ -88,7 +88,9 @@ def assignment_record(shared: Shared, shown: Shown, language: Language) -> Assig
 
 
 def change_told(changes: Sequence[Change], language: Language, *, is_dry_run: bool) -> Raw:
-    """What an act does, or would do, as JSON."""
+    """What an act does, or would do, as JSON; a dry run is refused where the run would be."""
+    if is_dry_run:
+        refuse_too_large(changes)
     effects = chain.from_iterable(((change, effect) for effect in change.effects) for change in changes)
     record = ChangeRecord(
         dry_run=is_dry_run,
@@ -103,6 +105,7 @@ def _effect_record(change: Change, effect: Effect, language: Language) -> Effect
     return EffectOnUser(
         asset=Link(asset_path(change.shared.uid)),
         user=Link(user_path(change.user.username)),
+        partial_permissions=partial_records(change.filters_of(effect) or {}) or UNSET,
         **effect_fields(effect, language),
     )
 
@@ -123,5 +126,7 @@ def history_record(row: Row[Any], language: Language) -> HistoryRecord:
         by=Link(user_path(row.maker)),
         act=row.act,
         user=Link(user_path(row.holder)),
+        partial_permissions=partial_records(row.filters or {}) or UNSET,
+        source=Link(asset_path(row.source)) if row.source else UNSET,
         **effect_fields(effect, language),
     )

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import THE_PUBLIC, users
 from fieldgate.assets.sharing.access import no_asset
-from fieldgate.assets.sharing.changing import Act, Change
+from fieldgate.assets.sharing.changing import Act, Change, refuse_too_large
 from fieldgate.assets.sharing.shared import Held, Person, Shared, owners_uid
 from fieldgate.assets.sharing.standings import Place
 from fieldgate.assets.store import TOPIC
@@ -26,7 +26,7 @@ from fieldgate.db import Changes, Database, Instant, insert_rows, new_uid, now, 
 from fieldgate.http.credentials import User
 from fieldgate.http.pagination import Page
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import PARTIAL, Filters
+from fieldgate.permissions.rules import PARTIAL, Filters, What
 
 Rows = dict[int, list[Held]]
 
@@ -43,7 +43,11 @@ class SharingStore:
         async with opened as connection:
             if not (is_reading or self._database.is_sqlite):  # which has one writer at a time as it is
                 await self._lock(connection, uids)
-            yield Session(self._database, self._changes, connection)
+            yield self.within(connection)
+
+    def within(self, connection: AsyncConnection) -> "Session":
+        """The same as part of a transaction in which the asset is locked already."""
+        return Session(self._database, self._changes, connection)
 
     async def _lock(self, connection: AsyncConnection, uids: Collection[str]) -> None:
         """Collections first, then what may be in them, each in order: or two who wait for each other wait for ever."""
@@ -178,11 +182,15 @@ class Session:
         found = await self._connection.execute(query.where(one_of(self._database, users.c.id, numbers)))
         return {row.id: Person(row.id, row.username, row.disabled_at is None) for row in found}
 
-    async def write(self, act: Act, by: User, changes: Iterable[Change]) -> None:
-        """Make the rows those of the standings afterwards; rows that stay keep their uid. Every effect is noted."""
+    async def write(self, act: Act, by: User, changes: Iterable[Change], source: str | None = None) -> None:
+        """Make the rows those of the standings afterwards; rows that stay keep their uid. Every effect is noted.
+
+        `source` is the uid of the asset that was cloned.
+        """
         changes = [change for change in changes if change.effects]
         if not changes:
             return
+        refuse_too_large(changes)
         moment = Instant.pack(now())
         gone = [number for change in changes for number in _gone(change)]
         if gone:
@@ -191,7 +199,7 @@ class Session:
         if filtered := [row for change in changes for row in _filtered(change)]:
             those = assignments.update().where(assignments.c.id == bindparam("number"))
             await self._connection.execute(those.values(filters=bindparam("given")), filtered)
-        noted = [row for change in changes for row in _noted(change, act, by.id, moment)]
+        noted = [row for change in changes for row in _noted(change, act, by.id, moment, source)]
         await insert_rows(self._connection, assignment_history, noted)
         await self._changes.bump(self._connection, TOPIC)
 
@@ -242,15 +250,16 @@ def _new(change: Change, moment: int) -> Iterable[dict[str, object]]:
 
 
 def _filtered(change: Change) -> Iterable[dict[str, object]]:
-    if change.before.filters == change.after.filters or PARTIAL not in change.before.granted & change.after.granted:
+    if not any(effect.what is What.FILTERED for effect in change.effects) or PARTIAL not in change.after.granted:
         return
     for row in change.shared.place.here[change.user.id]:
         if isinstance(row, Held) and row.permission == PARTIAL:
             yield {"number": row.id, "given": change.after.filters}
 
 
-def _noted(change: Change, act: Act, by: int, moment: int) -> Iterable[dict[str, object]]:
+def _noted(change: Change, act: Act, by: int, moment: int, source: str | None) -> Iterable[dict[str, object]]:
     for effect in change.effects:
+        filters = change.filters_of(effect)
         yield {
             "asset_id": change.shared.id,
             "made_at": moment,
@@ -261,4 +270,6 @@ def _noted(change: Change, act: Act, by: int, moment: int) -> Iterable[dict[str,
             "what": effect.what.value,
             "why": effect.why.value,
             "because": effect.because,
+            "filters": None if filters is None else msgspec.json.encode(filters).decode(),
+            "source": source,
         }

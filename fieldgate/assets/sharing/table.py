@@ -32,14 +32,35 @@ COLUMNS = ("user", "permission", "filters")
 SEPARATORS = (",", ";", "\t")
 LARGEST = 2 * 1024 * 1024  # bytes
 
+# A cell can be as large as the table. There is one limit for all readers of a process, and no other way to raise it;
+# our others read files of our own, or of who runs the service.
+csv.field_size_limit(LARGEST)
+
 
 def write_table(every: Iterable[Shown]) -> bytes:
     """What is shown, each permission of a user once."""
     lines: dict[tuple[str, str], str] = {}
     for shown in every:
-        filters = "" if shown.filters is None else msgspec.json.encode(shown.filters).decode()
+        filters = "" if shown.filters is None else _unsplit(msgspec.json.encode(shown.filters).decode())
         lines.setdefault((shown.user.username, shown.permission), filters)
-    return csv_lines([COLUMNS, *((*key, filters) for key, filters in lines.items())])
+    return csv_lines([COLUMNS]) + b"".join(_line(*key, filters) for key, filters in lines.items())
+
+
+# Some spreadsheets split at semicolons or tabs, whatever is between commas: what comes after one could be a formula.
+
+
+def _unsplit(filters: str) -> str:
+    """In JSON, semicolons stand in texts only, and tabs are escaped as it is."""
+    return filters.replace(";", r"\u003b")
+
+
+def _line(user: str, permission: str, filters: str) -> bytes:
+    """A line of the table; what is in quotes at its beginning is split nowhere."""
+    line = csv_lines([(user, permission, filters)])
+    if line.startswith(b'"') or not any(separator in user for separator in SEPARATORS):
+        return line
+    written, _, rest = line.partition(b",")  # without quotes there is no comma in it
+    return b'"%s",%s' % (written, rest)
 
 
 def read_table(data: bytes, field: str, mistakes: Mistakes, *, with_filters: bool = True) -> list[Named]:
@@ -89,12 +110,10 @@ def _named(cells: dict[str, str], where: str, mistakes: Mistakes, with_filters: 
     filters = None
     if with_filters and (permission == PARTIAL or cells.get("filters", "").strip()):
         partials = _partials(cells.get("filters", ""), column, mistakes)
-        if partials is None:
-            return None
-        filters = read_partials([permission], partials, column, mistakes)
-    if user is None or permission is None or (with_filters and is_unsaid(permission, filters)):
-        return None
-    return Named(user, permission, filters, where)
+        filters = None if partials is None else read_partials([permission], partials, column, mistakes)
+        if partials is None or is_unsaid(permission, filters):
+            permission = None
+    return None if user is None else Named(user, permission, filters, where)
 
 
 def _partials(cell: str, column: str, mistakes: Mistakes) -> list[dict[str, object]] | None:

@@ -9,6 +9,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from fieldgate.accounts.store import username_key
+from fieldgate.assets.sharing.aside import WITH_FILTERS
 from fieldgate.assets.sharing.changing import Mistakes, Wish
 from fieldgate.assets.sharing.naming import Kind, Misnamed, read_name, shown
 from fieldgate.assets.sharing.records import AssignmentBody
@@ -17,7 +18,18 @@ from fieldgate.http.errors import BadRequest, Invalid
 from fieldgate.http.fields import NO_NULLS, read_fields
 from fieldgate.http.language import Message
 from fieldgate.permissions.catalogue import BY_CODENAME
-from fieldgate.permissions.rules import PARTIAL, PARTIALLY, Filter, Filters
+from fieldgate.permissions.rules import (
+    MOST_FILTER_BYTES,
+    MOST_FILTERS,
+    PARTIAL,
+    PARTIALLY,
+    Filter,
+    Filters,
+    Refused,
+    too_large_filters,
+    too_many_filters,
+    with_implied_filters,
+)
 
 MOST_ITEMS = 20_000  # of a list
 
@@ -26,10 +38,10 @@ _ONLY_PARTIALS = Message("This field goes with the permission partial_submission
 
 
 class Named(msgspec.Struct, frozen=True):
-    """A permission for somebody who is known by name so far."""
+    """A permission for somebody who is known by name so far; None where something is wrong with it, and was told."""
 
     user: str
-    permission: str
+    permission: str | None
     filters: Filters | None = None
     where: str = ""
 
@@ -48,24 +60,38 @@ def read_list(items: Sequence[Any], mistakes: Mistakes) -> list[Named]:
             fields = read_fields(AssignmentBody, item)
         except Invalid as invalid:
             mistakes.note_all(invalid, where)
-            continue
-        named = read_assignment(fields, mistakes, where)
+            named = _rest(item, invalid, mistakes, where)
+        else:
+            named = read_assignment(fields, mistakes, where)
         if named is not None:
             found.append(named)
     return found
 
 
+def _rest(item: Mapping[str, Any], invalid: Invalid, mistakes: Mistakes, where: str) -> Named | None:
+    """What can be read of an assignment with fields that cannot: there may be more wrong with it."""
+    if "permission" not in invalid.fields:
+        read_permission(item["permission"], where + "permission", mistakes)
+    user = None if "user" in invalid.fields else read_user(item["user"], where + "user", mistakes)
+    return None if user is None else Named(user, None, None, where)
+
+
 def read_assignment(fields: AssignmentBody, mistakes: Mistakes, where: str = "") -> Named | None:
-    """One assignment; None where something is wrong with it."""
+    """One assignment; None where nobody is named."""
     username = read_user(fields.user, where + "user", mistakes)
     codename = read_permission(fields.permission, where + "permission", mistakes)
     filters = read_partials([codename], fields.partial_permissions, where + "partial_permissions", mistakes)
-    if username is None or codename is None or is_unsaid(codename, filters):
+    if username is None:
         return None
-    return Named(username, codename, filters, where)
+    return Named(username, None if is_unsaid(codename, filters) else codename, filters, where)
 
 
-def is_unsaid(codename: str, filters: Filters | None) -> bool:
+def work_of(items: Iterable[Any]) -> int:
+    """Roughly, how many assignments without filters take as long to read as these."""
+    return sum(WITH_FILTERS if isinstance(each, dict) and each.get("partial_permissions") else 1 for each in items)
+
+
+def is_unsaid(codename: str | None, filters: Filters | None) -> bool:
     """Whether it is not known which submissions are meant: that was told already."""
     return codename == PARTIAL and filters is None
 
@@ -93,14 +119,21 @@ def read_partials(
     if not given:
         mistakes.note(field, _NEEDS_PARTIALS)
         return None
-    found: dict[str, tuple[Filter, ...]] = {}
+    if len(given) > MOST_FILTERS:  # each has one at least
+        mistakes.note(field, too_many_filters())
+        return None
+    found: dict[str, list[Filter]] = {}
     for place, entry in enumerate(given):
         named = entry if isinstance(entry, dict) else {}
         codename = _partial_permission(named.get("url"), f"{field}.{place}.url", mistakes)
         filters = named.get("filters")
         if _are_filters(filters, f"{field}.{place}.filters", mistakes) and codename is not None:
-            found[codename] = (*found.get(codename, ()), *filters)
-    return found or None
+            found.setdefault(codename, []).extend(filters)
+    try:
+        return with_implied_filters({each: tuple(those) for each, those in found.items()}) or None
+    except Refused as refused:
+        mistakes.note(field, refused.message)
+        return None
 
 
 def _partial_permission(url: object, field: str, mistakes: Mistakes) -> str | None:
@@ -116,10 +149,19 @@ def _partial_permission(url: object, field: str, mistakes: Mistakes) -> str | No
 
 
 def _are_filters(filters: object, field: str, mistakes: Mistakes) -> TypeGuard[list[Filter]]:
-    if not isinstance(filters, list) or not filters or not all(isinstance(each, dict) for each in filters):
+    first = filters[:MOST_FILTERS] if isinstance(filters, list) else []
+    if not isinstance(filters, list) or not first or not all(isinstance(each, dict) for each in first):
         mistakes.note(field, Message("Send a list of at least one query, each an object."))
         return False
-    if _holds_null(filters):
+    # Before anything walks through it: it may be as large as a body.
+    if len(filters) > MOST_FILTERS:
+        mistakes.note(field, too_many_filters())
+        return False
+    written = msgspec.json.encode(filters)
+    if len(written) > MOST_FILTER_BYTES:
+        mistakes.note(field, too_large_filters())
+        return False
+    if rb"\u0000" in written and _holds_null(filters):  # which may be a backslash and what comes after it
         mistakes.note(field, NO_NULLS)
         return False
     return True
@@ -149,7 +191,7 @@ def wishes(named: Iterable[Named], people: Mapping[str, Person], mistakes: Mista
         person = people.get(username_key(each.user))
         if person is None or not person.is_active:
             mistakes.note(f"{each.where}user", no_user(each.user))
-        else:
+        elif each.permission is not None:
             found.append(Wish(person, each.permission, each.filters, each.where))
     return found
 

@@ -10,7 +10,7 @@ from tests.assets.sharing.team import MANY, PUBLIC, Team, last
 PERMISSIONS = ("view_asset", "change_asset", "manage_asset", "add_submissions", "view_submissions",
                "change_submissions", "delete_submissions", "validate_submissions", "partial_submissions")  # fmt: skip
 FOR_THE_PUBLIC = ("view_asset", "add_submissions", "view_submissions")
-KEYS = ("user", "permission", "effect", "reason", "because", "message")
+KEYS = ("user", "permission", "effect", "reason", "because", "message", "partial_permissions")
 
 
 def wish(chance: random.Random) -> dict[str, Any]:
@@ -19,9 +19,13 @@ def wish(chance: random.Random) -> dict[str, Any]:
     new: dict[str, Any] = {"user": name, "permission": permission}
     if permission == "partial_submissions":
         verb = chance.choice(("add", "view", "change", "delete", "validate"))
-        filters = [{"n": chance.randrange(3)} for _ in range(chance.randrange(1, 3))]
+        filters = [{"n": chance.choice((0, 1, True, 1.0, "1"))} for _ in range(chance.randrange(1, 3))]
         new["partial_permissions"] = [{"url": f"{verb}_submissions", "filters": filters}]
     return new
+
+
+def is_filtering(effect: dict[str, Any]) -> bool:
+    return last(effect["permission"]) == "partial_submissions" and effect["effect"] in ("granted", "filtered")
 
 
 async def act(team: Team, uid: str, other: str, chance: random.Random) -> tuple[str, str, dict[str, Any]]:
@@ -73,10 +77,15 @@ async def test_a_dry_run_equals_the_run(team: Team, seed: int) -> None:
         dry = told.json()
         assert (told.status_code, dry["dry_run"]) == (200, True), told.text
         new = (await team.history(uid))[: len(await team.history(uid)) - before[1]][::-1]
-        assert [[effect[key] for key in KEYS] for effect in dry["effects"]] == [
-            [row[key] for key in KEYS] for row in new
+        assert [[effect.get(key) for key in KEYS] for effect in dry["effects"]] == [
+            [row.get(key) for key in KEYS] for row in new
         ]
         assert sum(dry["counts"].values()) == len(new)
+        assert {effect["user"]: effect["partial_permissions"] for effect in dry["effects"] if is_filtering(effect)} == {
+            row["user"]: row["partial_permissions"]
+            for row in await team.listed(uid, "boss")
+            if "partial_permissions" in row and row["user"] in {each["user"] for each in filter(is_filtering, new)}
+        }
         for result in dry["result"]:
             assert await team.held(uid, last(result["user"])) == {last(each) for each in result["permissions"]}
         if isinstance(ran.json() if ran.content else None, dict) and "effects" in ran.json():

@@ -101,6 +101,43 @@ async def test_every_mistake_of_one_assignment_and_of_a_list(team: Team) -> None
     assert await team.state(uid) == before
 
 
+async def test_all_mistakes_of_an_entry_are_told(team: Team) -> None:
+    uid = await team.shared()
+    both = {"user": ["There is no user nobody."], "permission": ["There is no permission nope."]}
+    answer = await team.on(uid, "owner", "POST", json={"user": "nobody", "permission": "nope"})
+    assert (answer.status_code, answer.json()) == (400, both)
+    bad = [{"url": "fly", "filters": []}]
+    sent: list[dict[str, Any]] = [
+        {"user": "nobody", "permission": "nope"},
+        {"user": "nobody", "permission": PARTIAL},
+        {"user": "nobody", "permission": PARTIAL, "partial_permissions": bad},
+        {"user": 5, "permission": "nope"},
+        {"user": "nobody"},
+        {"user": "nobody", "permission": "nope", "partial_permissions": 5},
+    ]
+    answer = await team.on(uid, "owner", "POST", "bulk/", json=sent)
+    assert (answer.status_code, answer.json()) == (400, {
+        **{f"0.{field}": told for field, told in both.items()},
+        "1.user": both["user"],
+        "1.partial_permissions": [NEEDED],
+        "2.user": both["user"],
+        "2.partial_permissions.0.url": [NO_PARTIAL],
+        "2.partial_permissions.0.filters": [NO_FILTERS],
+        "3.user": ["Enter text."],
+        "3.permission": both["permission"],
+        "4.user": both["user"],
+        "4.permission": [REQUIRED],
+        "5.user": both["user"],
+        "5.permission": both["permission"],
+        "5.partial_permissions": ["Send a list."],
+    })  # fmt: skip
+    table = f"user,permission,filters\nnobody,nope,\nnobody,{PARTIAL},[]\nnobody,{PARTIAL},\n"
+    answer = await team.on(uid, "owner", "POST", "csv/", json={"text": table})
+    assert (answer.status_code, set(answer.json())) == (400, {
+        "line 2.user", "line 2.permission", "line 3.user", "line 3.filters", "line 4.user", "line 4.filters",
+    })  # fmt: skip
+
+
 async def test_lists_that_cannot_be(team: Team) -> None:
     uid = await team.shared()
     before = await team.state(uid)

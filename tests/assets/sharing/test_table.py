@@ -1,8 +1,13 @@
 """Assignments as a table, out and in."""
 
+import csv
+from itertools import islice, product
+from string import ascii_lowercase
 from typing import Any
 
 import httpx
+import msgspec
+import pytest
 
 from tests.assets.sharing.team import PUBLIC, Team, last
 
@@ -96,7 +101,7 @@ async def test_tables_that_cannot_be(team: Team) -> None:
         (head + "bob,fly\n", 400, "line 2.permission"),
         (head + "bo\0b,view_asset\n", 400, "line 2.user"),
         (head + "bob,partial_submissions\n", 400, "line 2.filters"),
-        (head + "b" * 200_000 + ",view_asset\n", 400, "file"),
+        (head + "b" * 200_000 + ",view_asset\n", 400, "line 2.user"),
         (head + "bob,view_asset\n" * 20_001, 400, "file"),
         (head + "b" * 2_100_000, 413, "detail"),
     ]
@@ -119,3 +124,50 @@ async def test_tables_that_cannot_be(team: Team) -> None:
     answer = await send(team, uid, pair)
     assert list(answer.json()) == ["line 3.permission"]
     assert await team.state(uid) == before
+
+
+def names(count: int) -> list[str]:
+    """Three letters each."""
+    return ["".join(letters) for letters in islice(product(ascii_lowercase, repeat=3), count)]
+
+
+@pytest.mark.parametrize("query", [{"_submitted_by": {"$in": names(10_000)}}, {"a": ";" * 30_000}])
+async def test_large_filters_come_back(team: Team, query: dict[str, Any]) -> None:
+    one, other = await team.asset(), await team.asset()
+    partial = [{"url": "view_submissions", "filters": [query]}]
+    await team.give(one, "bob", "partial_submissions", partial_permissions=partial)
+    table = (await team.on(one, "owner", "GET", "csv/")).content
+    done = await send(team, other, table, mode="replace")
+    assert done.status_code == 200, done.text
+    row = await team.row(other, "bob", "partial_submissions")
+    [stored] = (await team.on(other, "owner", "GET", f"{row}/")).json()["partial_permissions"]
+    assert stored["filters"] == [query]
+    assert (await send(team, one, table, mode="replace")).json()["counts"] == {}
+
+
+async def test_a_cell_that_is_too_large_is_told(team: Team) -> None:
+    uid = await team.asset()
+    filters = msgspec.json.encode({"view_submissions": [{"_submitted_by": {"$in": names(12_000)}}]}).decode()
+    quoted = filters.replace('"', '""')
+    answer = await send(team, uid, f'user,permission,filters\nbob,partial_submissions,"{quoted}"\n')
+    told = (
+        "These filters are too large: at most 64 KiB of JSON are taken for one assignment, with those that they imply "
+        "for other permissions."
+    )
+    assert (answer.status_code, answer.json()) == (400, {"line 2.filters.0.filters": [told]})
+
+
+async def test_nothing_runs_where_a_spreadsheet_splits_elsewhere(team: Team) -> None:
+    uid = await team.asset()
+    await team.join("x;=1+1")
+    await team.join('y";=1+1')
+    await team.give(uid, "x;=1+1", "view_asset")
+    await team.give(uid, 'y";=1+1', "view_asset")
+    evil = [{"url": "view_submissions", "filters": [{"a": ";=1+1;", "b": "\t=1+1", "c": "\\;=2"}]}]
+    await team.give(uid, "bob", "partial_submissions", partial_permissions=evil)
+    answer = await team.on(uid, "owner", "GET", "csv/")
+    for separator in (",", ";", "\t"):
+        cells = [cell for row in csv.reader(answer.text.splitlines(), delimiter=separator) for cell in row]
+        assert not [cell for cell in cells if cell.lstrip('"').startswith(("=", "+", "-", "@"))], cells
+    again = await send(team, uid, answer.content, mode="replace")
+    assert (again.status_code, again.json()["counts"]) == (200, {})

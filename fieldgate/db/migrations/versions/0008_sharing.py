@@ -40,12 +40,14 @@ def upgrade() -> None:
         sa.Column("what", sa.String(20), nullable=False),
         sa.Column("why", sa.String(20), nullable=False),
         sa.Column("because", sa.String(30), nullable=False),
+        sa.Column("filters", sa.JSON()),
+        sa.Column("source", sa.String(22)),
         sa.PrimaryKeyConstraint("id", name="pk_assignment_history"),
         sa.ForeignKeyConstraint(
             ["asset_id"], ["assets.id"], name="fk_assignment_history_asset_id_assets", ondelete="CASCADE"
         ),
         sa.ForeignKeyConstraint(
-            ["made_by"], ["users.id"], name="fk_assignment_history_made_by_users", ondelete="CASCADE"
+            ["made_by"], ["users.id"], name="fk_assignment_history_made_by_users", ondelete="RESTRICT"
         ),
         sa.ForeignKeyConstraint(
             ["user_id"], ["users.id"], name="fk_assignment_history_user_id_users", ondelete="CASCADE"

@@ -1,0 +1,140 @@
+"""Which submissions somebody is given: when two ways to say it are the same, and how much of it is taken."""
+
+import time
+from typing import Any
+
+import pytest
+
+from tests.assets.sharing.team import KINDS, MANY, Team, last
+from tests.conftest import BASE
+
+PARTIAL = "partial_submissions"
+TOO_MANY = (
+    "These are too many filters: at most 1000 are taken for one assignment, with those that they imply for other "
+    "permissions."
+)
+TOO_LARGE = (
+    "These filters are too large: at most 64 KiB of JSON are taken for one assignment, with those that they imply for "
+    "other permissions."
+)
+
+
+def partial(*filters: Any, verb: str = "view") -> list[dict[str, Any]]:
+    return [{"url": f"{verb}_submissions", "filters": list(filters)}]
+
+
+def wish(name: str, *filters: Any, verb: str = "view") -> dict[str, Any]:
+    return {"user": name, "permission": PARTIAL, "partial_permissions": partial(*filters, verb=verb)}
+
+
+async def test_one_and_true_are_not_the_same(team: Team) -> None:
+    uid = await team.asset()
+    for value in (1, True, 1.5, "1", [1], [True]):
+        made = await team.on(uid, "owner", "POST", json=wish("bob", {"q": value}))
+        assert made.status_code == 201
+        row = await team.row(uid, "bob", PARTIAL)
+        [stored] = (await team.on(uid, "owner", "GET", f"{row}/")).json()["partial_permissions"]
+        assert [(each, type(each)) for each in stored["filters"][0].values()] == [(value, type(value))]
+
+
+async def test_a_text_that_looks_like_an_escape_is_a_text(team: Team) -> None:
+    uid = await team.asset()
+    made = await team.on(uid, "owner", "POST", json=wish("bob", {"q": "\\u0000"}))
+    assert made.json()["partial_permissions"][0]["filters"] == [{"q": "\\u0000"}]
+    wrong = await team.on(uid, "owner", "POST", json=wish("bob", {"q": ["\\u0000", {"\0": 1}]}))
+    assert wrong.json() == {"partial_permissions.0.filters": ["Null characters are not allowed."]}
+
+
+async def test_order_makes_no_difference(team: Team) -> None:
+    uid = await team.asset()
+    one, other = {"a": {"x": 1, "y": [1, 2]}, "b": 2}, {"c": True}
+    names = ("ann", "bob", "viewer")
+    first = [wish(name, one, other, verb="change") for name in names]
+    turned = {"b": 2, "a": {"y": [1, 2], "x": 1}}
+    split = [wish(name, given, verb="change") for name in reversed(names) for given in (other, turned, one)]
+    assert (await team.on(uid, "owner", "POST", "bulk/", json=first)).status_code == 200
+    before = await team.state(uid)
+    assert len([row for row in before[0] if "partial_permissions" in row]) == 3
+    for again in (first, split, [*first, *split]):
+        dry = await team.on(uid, "owner", "POST", "bulk/?dry_run=true", json=again)
+        assert (dry.json()["counts"], dry.json()["effects"]) == ({}, [])
+        assert (await team.on(uid, "owner", "POST", "bulk/", json=again)).status_code == 200
+        assert await team.state(uid) == before
+    swapped = [wish(name, {"a": {"x": 1, "y": [2, 1]}, "b": 2}, other, verb="change") for name in names]
+    dry = await team.on(uid, "owner", "POST", "bulk/?dry_run=true", json=swapped)
+    assert dry.json()["counts"] == {"filtered": 3}, "the order in a list is part of the query"
+
+
+CAPS: list[tuple[list[dict[str, Any]], str, str]] = [
+    (partial(*({"n": number} for number in range(1_001))), "partial_permissions.0.filters", TOO_MANY),
+    (partial(*({"n": number} for number in range(400)), verb="change"), "partial_permissions", TOO_MANY),
+    (partial({}) * 1_001, "partial_permissions", TOO_MANY),
+    (partial({"q": "x" * 65_536}), "partial_permissions.0.filters", TOO_LARGE),
+    (partial({"q": "x" * 30_000}, verb="change"), "partial_permissions", TOO_LARGE),
+]
+
+
+@pytest.mark.parametrize(("sent", "field", "told"), CAPS)
+async def test_too_much_is_refused(team: Team, sent: list[dict[str, Any]], field: str, told: str) -> None:
+    uid = await team.asset()
+    body = {"user": "bob", "permission": PARTIAL, "partial_permissions": sent}
+    bulk = await team.on(uid, "owner", "POST", "bulk/", json=[{"user": "ann", "permission": "view_asset"}, body])
+    assert (bulk.status_code, bulk.json()) == (400, {f"1.{field}": [told]})
+    many = {"assets": [uid], "users": ["bob"], "permissions": [PARTIAL], "partial_permissions": sent}
+    answer = await team.ask("owner", "POST", f"{MANY}add/", json=many)
+    assert (answer.status_code, answer.json()) == (400, {field: [told]})
+
+
+async def test_too_much_in_several_entries_is_refused(team: Team) -> None:
+    uid = await team.asset()
+    several = [wish("bob", *({"n": 600 * place + number} for number in range(600))) for place in range(2)]
+    answer = await team.on(uid, "owner", "POST", "bulk/", json=several)
+    assert (answer.status_code, answer.json()) == (400, {"1.partial_permissions": [TOO_MANY]})
+    same = [wish("bob", *({"n": number} for number in range(600))) for _ in range(2)]
+    assert (await team.on(uid, "owner", "POST", "bulk/", json=same)).status_code == 200, "told twice, meant once"
+
+
+async def test_thousands_of_filters_are_refused_at_once(team: Team) -> None:
+    uid = await team.asset()
+    one = wish("bob", {"a": 1})
+    entries = {**one, "partial_permissions": partial({"a": 1}) * 40_000}
+    for sent in (wish("bob", *({"n": each} for each in range(4_000))), entries, wish("bob", {"q": [0] * 1_000_000})):
+        begun = time.perf_counter()
+        answer = await team.on(uid, "owner", "POST", "bulk/", json=[sent])
+        assert answer.status_code == 400
+        assert time.perf_counter() - begun < 5, "generous: a machine may be busy"
+    assert await team.held(uid, "bob") == set()
+
+
+async def test_the_history_tells_which_submissions_and_where_from(team: Team) -> None:
+    uid, copy = await team.asset(), await team.asset()
+    for value in (1, True):
+        await team.give(uid, "bob", PARTIAL, partial_permissions=partial({"q": value}))
+    await team.on(copy, "owner", "PATCH", "clone/", json={"clone_from": uid})
+    found = {}
+    for asset in (uid, copy):
+        found[asset] = [
+            (row["effect"], [each["filters"] for each in row["partial_permissions"]], row.get("source"))
+            for row in await team.history(asset)
+            if "partial_permissions" in row
+        ]
+        rest = [row for row in await team.history(asset) if "partial_permissions" not in row]
+        assert {last(row["permission"]) for row in rest} == {"view_asset"}
+        assert {row.get("source") for row in rest} == {found[asset][0][2]}
+    assert found[uid] == [("filtered", [[{"q": True}]], None), ("granted", [[{"q": 1}]], None)]
+    assert found[copy] == [("granted", [[{"q": True}]], f"{BASE}/api/v2/assets/{uid}/")]
+    assert found[uid][0][1][0][0]["q"] is True
+
+
+async def test_large_filters_for_many_are_refused(team: Team) -> None:
+    uids = [await team.asset() for _ in range(75)]
+    large = partial({"q": "x" * 65_000})
+    names = [name for name in KINDS if name != "owner"]
+    many = {"assets": uids, "users": names, "permissions": [PARTIAL], "partial_permissions": large}
+    told = "These filters are too large for so many at once: in all, 64 MiB can be written."
+    for query in ("?dry_run=true", ""):
+        answer = await team.ask("owner", "POST", f"{MANY}add/{query}", json=many)
+        assert (answer.status_code, answer.json()) == (400, {"partial_permissions": [told]})
+    assert (await team.state(uids[0]))[1] == 0
+    fewer = await team.ask("owner", "POST", f"{MANY}add/", json={**many, "assets": uids[:2]})
+    assert (fewer.status_code, fewer.json()["counts"]) == (200, {"granted": 28})
