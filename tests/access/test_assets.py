@@ -205,7 +205,12 @@ async def test_an_asset_tells_of_its_permissions(
         await world.disable(people["closed"])
 
         manages = {"view_asset", "change_asset", "manage_asset"}
-        held = {"owner": manages, "manager": manages, "editor": {"view_asset", "change_asset"}, "viewer": {"view_asset"}}
+        held = {
+            "owner": manages,
+            "manager": manages,
+            "editor": {"view_asset", "change_asset"},
+            "viewer": {"view_asset"},
+        }
         if is_public:
             held["AnonymousUser"] = {"view_asset"}
 
