@@ -115,7 +115,9 @@ async def test_changes_while_rights_come_and_go(start: Start, database_url: str)
             assert answer.status_code in (200, 404), answer.text
             shown = (await service.get(thing.path, headers=owner.headers)).json()
             last = max((number for number, status in enumerate(seen) if status == 200), default=None)
-            assert shown["name"] == ("survey 0" if last is None else f"{last}"), "done is done, and refused is not"
+            # Who loses the right after the writing is not shown what he wrote: so 404 may come of what was done.
+            number = None if shown["name"] == "survey 0" else int(shown["name"])
+            assert last is None or (number is not None and number >= last), "what was acknowledged is gone"
             await asyncio.sleep(0)  # a refusal on SQLite waits for nothing, and would let nobody else have a turn
             assert len(seen) < 2000
         assert (await service.request("PATCH", thing.path, json={}, headers=editor.headers)).status_code == 404

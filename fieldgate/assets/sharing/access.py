@@ -86,8 +86,8 @@ class Access:
         self._database = database
         collections = assets.alias()
         # Joined user by user: given both in a list, SQLite may read all that anybody holds on the asset.
-        user, public = select(bindparam("user_id", type_=Integer).label("id")), select(literal_column(str(THE_PUBLIC)))
-        who = union(user, public).subquery("who")
+        user = select(bindparam("user_id", type_=Integer).label("id"))
+        who = union(user, select(literal_column(str(THE_PUBLIC), Integer))).subquery("who")
         self._find = Lookup(
             database,
             select(assets.c.id, assets.c.asset_type, assets.c.owner_id, collections.c.owner_id, *_ROWS)

@@ -236,7 +236,8 @@ async def test_fields_of_a_wrong_kind(team: Team) -> None:
             assert answer.status_code == 400, (field, value, answer.text)
             assert list(answer.json()) == [field]
             assert all(isinstance(each, str) for each in answer.json()[field])
-        for body in ([], "viewer", 5, None):
+        others: tuple[Any, ...] = ([], "viewer", 5, None)
+        for body in others:
             answer = await team.on(uid, "manager", method, rest, json=body)
             assert answer.status_code == 400, (field, body, answer.text)
         broken = await team.on(uid, "manager", method, rest, content=b"{", headers={"Content-Type": "application/json"})
