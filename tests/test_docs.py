@@ -122,3 +122,8 @@ def test_the_examples_of_the_readme_run(tmp_path: Path) -> None:
             assert (done.returncode, done.stdout) == (0, "10 permissions, among them add_submissions\n"), done.stderr
             ran += 1
     assert ran == 3
+
+
+def test_every_module_of_sharing_is_in_the_tour() -> None:
+    modules = {path.stem for path in (ROOT / "fieldgate" / "assets" / "sharing").glob("*.py")} - {"__init__"}
+    assert {name for name in modules if f"| `{name}` |" not in TOUR} == set()

@@ -87,8 +87,7 @@ class House:
         asset = await self.world.thing(self.owner, "survey", collection)
         await self._with_file(asset)
         for caller, permission in HELD.items():
-            if not self.callers[caller].is_disabled:
-                await self.world.give(self.callers[caller], collection or asset, permission)
+            await self.world.give(self.callers[caller], collection or asset, permission)
         if kind == PUBLIC:
             await self.world.give(THE_PUBLIC_ITSELF, asset, "view_asset")
         return asset

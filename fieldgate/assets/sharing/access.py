@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, bindparam, select
+from sqlalchemy import Integer, Row, bindparam, literal_column, select, true, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import THE_PUBLIC, users
@@ -85,14 +85,17 @@ class Access:
     def __init__(self, database: Database) -> None:
         self._database = database
         collections = assets.alias()
+        # Joined user by user: given both in a list, SQLite may read all that anybody holds on the asset.
+        user = select(bindparam("user_id", type_=Integer).label("id"))
+        who = union(user, select(literal_column(str(THE_PUBLIC), Integer))).subquery("who")
         self._find = Lookup(
             database,
             select(assets.c.id, assets.c.asset_type, assets.c.owner_id, collections.c.owner_id, *_ROWS)
             .outerjoin_from(assets, collections, collections.c.id == assets.c.parent_id)
+            .join(who, true())
             .outerjoin(
                 assignments,
-                assignments.c.asset_id.in_([assets.c.id, assets.c.parent_id])
-                & assignments.c.user_id.in_([bindparam("user_id"), THE_PUBLIC]),
+                assignments.c.asset_id.in_([assets.c.id, assets.c.parent_id]) & (assignments.c.user_id == who.c.id),
             )
             .where(assets.c.uid == bindparam("uid")),
         )

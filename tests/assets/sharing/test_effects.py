@@ -100,15 +100,20 @@ async def test_partial_permissions(team: Team) -> None:
     assert await team.held(uid, "bob") == {"add_submissions"}
 
 
+ASSET = {"view_asset", "change_asset"}
+
+
 @pytest.mark.parametrize(
     ("removed", "left"),
     [
         ("view_asset", {"add_submissions"}),
         ("change_asset", {"view_asset"} | SUBMISSIONS),
-        ("view_submissions", {"view_asset", "change_asset", "add_submissions"}),
-        ("add_submissions", {"view_asset", "change_asset"} | SUBMISSIONS - {"add_submissions", "change_submissions"}),
-        ("validate_submissions", {"view_asset", "change_asset"} | SUBMISSIONS - {"validate_submissions"}),
-        ("manage_asset", {"view_asset", "change_asset"} | SUBMISSIONS),
+        ("view_submissions", ASSET | {"add_submissions"}),
+        ("add_submissions", ASSET | SUBMISSIONS - {"add_submissions", "change_submissions"}),
+        ("change_submissions", ASSET | SUBMISSIONS - {"change_submissions"}),
+        ("delete_submissions", ASSET | SUBMISSIONS - {"delete_submissions"}),
+        ("validate_submissions", ASSET | SUBMISSIONS - {"validate_submissions"}),
+        ("manage_asset", ASSET | SUBMISSIONS),
     ],
 )
 async def test_removing_takes_what_depends_on_it(team: Team, removed: str, left: set[str]) -> None:
@@ -117,6 +122,72 @@ async def test_removing_takes_what_depends_on_it(team: Team, removed: str, left:
     answer = await team.on(uid, "owner", "DELETE", f"{await team.row(uid, 'bob', removed)}/")
     assert (answer.status_code, answer.content) == (204, b"")
     assert await team.held(uid, "bob") == left
+
+
+@pytest.mark.parametrize(
+    ("removed", "left"),
+    [
+        ("view_asset", set()),
+        ("change_asset", {"view_asset", "discover_asset"}),
+        ("discover_asset", ASSET),
+        ("manage_asset", ASSET | {"discover_asset"}),
+    ],
+)
+async def test_removing_on_a_collection(team: Team, removed: str, left: set[str]) -> None:
+    uid = await team.asset("collection")
+    await team.give(uid, "bob", "manage_asset", "discover_asset")
+    answer = await team.on(uid, "owner", "DELETE", f"{await team.row(uid, 'bob', removed)}/")
+    assert answer.status_code == 204
+    assert await team.held(uid, "bob") == left
+
+
+@pytest.mark.parametrize(
+    ("removed", "left"),
+    [
+        ("partial_submissions", {"view_asset", "add_submissions"}),
+        ("view_asset", {"add_submissions"}),
+    ],
+)
+async def test_removing_takes_the_filters_as_well(team: Team, removed: str, left: set[str]) -> None:
+    uid = await team.asset()
+    given = partial(("change_submissions", [BY_BOB]))
+    await team.give(uid, "bob", "partial_submissions", partial_permissions=given)
+    answer = await team.on(uid, "owner", "DELETE", f"{await team.row(uid, 'bob', removed)}/")
+    assert answer.status_code == 204
+    assert await team.held(uid, "bob") == left
+    other = partial(("view_submissions", [{"_id": 1}]))
+    await team.give(uid, "bob", "partial_submissions", partial_permissions=other)
+    [row] = [row for row in await team.listed(uid) if "partial_permissions" in row]
+    assert row["partial_permissions"] == other, "nothing of the filters before"
+
+
+async def test_cloning_from_and_to_an_asset_in_a_collection(team: Team) -> None:
+    """What a collection passes down is held there, so it is copied; on the way in, what is not copied is denied."""
+    above, target = await team.asset("collection"), await team.asset()
+    source = await team.asset(parent=above)
+    await team.give(above, "bob", "change_asset")
+    await team.give(above, "viewer", "view_asset")
+    await team.give(source, "ann", "view_submissions")
+    await team.on(source, "owner", "DELETE", f"{await team.row(source, 'viewer', 'view_asset')}/")
+    held = {name: await team.held(source, name) for name in ("ann", "bob", "viewer")}
+    assert held == {"ann": {"view_asset", "view_submissions"}, "bob": ASSET, "viewer": set()}
+    cloned = await team.on(target, "owner", "PATCH", "clone/", json={"clone_from": source})
+    assert cloned.status_code == 200, cloned.text
+    assert {name: await team.held(target, name) for name in held} == held
+    other = await team.asset()
+    await team.give(other, "viewer", "manage_asset")
+    cloned = await team.on(source, "owner", "PATCH", "clone/", json={"clone_from": other})
+    assert cloned.status_code == 200, cloned.text
+    assert {name: await team.held(source, name) for name in held} == {
+        "ann": set(),
+        "bob": set(),
+        "viewer": owners("survey"),
+    }
+    assert (await team.on(source, "bob", "GET")).status_code == 404, "denied, though the collection passes it down"
+    assert await team.held(above, "bob") == ASSET
+    again = await team.on(source, "owner", "PATCH", "clone/", json={"clone_from": target})
+    assert again.status_code == 200, again.text
+    assert {name: await team.held(source, name) for name in held} == held, "and not denied any more"
 
 
 async def test_replacing_everything(team: Team) -> None:

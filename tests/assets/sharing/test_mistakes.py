@@ -263,6 +263,42 @@ async def test_cloning_that_cannot_be(team: Team) -> None:
     assert {last(row["user"]) for row in await team.listed(block)} == {"owner"}
 
 
+async def test_fields_of_a_wrong_kind(team: Team) -> None:
+    """`username` of who is to lose everything, and `clone_from`: a text, in JSON or in a form."""
+    uid, other = await team.shared(), await team.asset()
+    before = await team.state(uid)
+    for method, rest, field in (("DELETE", "bulk/", "username"), ("PATCH", "clone/", "clone_from")):
+        for value in (None, 5, 1.5, True, [], ["viewer"], {}, {"uid": other}):
+            answer = await team.on(uid, "manager", method, rest, json={field: value})
+            assert answer.status_code == 400, (field, value, answer.text)
+            assert list(answer.json()) == [field]
+            assert all(isinstance(each, str) for each in answer.json()[field])
+        others: tuple[Any, ...] = ([], "viewer", 5, None)
+        for body in others:
+            answer = await team.on(uid, "manager", method, rest, json=body)
+            assert answer.status_code == 400, (field, body, answer.text)
+        broken = await team.on(uid, "manager", method, rest, content=b"{", headers={"Content-Type": "application/json"})
+        assert broken.status_code == 400
+    assert await team.state(uid) == before
+    assert (await team.on(uid, "manager", "DELETE", "bulk/", data={"username": "viewer"})).status_code == 204
+    assert await team.held(uid, "viewer") == set()
+    cloned = await team.on(uid, "boss", "PATCH", "clone/", data={"clone_from": other})
+    assert cloned.status_code == 200, cloned.text
+    assert await team.held(uid, "editor") == set()
+
+
+async def test_who_may_not_clone(team: Team) -> None:
+    uid, source, hidden = await team.shared(), await team.shared(), await team.asset(owner="ann")
+    before = await team.state(uid)
+    for caller, given, status in (
+        ("editor", source, 403), ("viewer", source, 403), ("stranger", source, 404), ("", source, 401),
+        ("manager", hidden, 404), ("owner", hidden, 404),
+    ):  # fmt: skip
+        answer = await team.on(uid, caller, "PATCH", "clone/", json={"clone_from": given})
+        assert answer.status_code == status, (caller, answer.text)
+    assert await team.state(uid) == before
+
+
 async def test_many_that_cannot_be(team: Team) -> None:
     one, other, block = await team.shared(), await team.shared(), await team.asset("block")
     states = [await team.state(uid) for uid in (one, other, block)]
