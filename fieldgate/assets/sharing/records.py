@@ -53,7 +53,9 @@ class HistoryRecord(EffectRecord, frozen=True, kw_only=True):
 
 
 class DryRun(msgspec.Struct, frozen=True):
-    dry_run: Annotated[bool, Meta(description="true: tell the effects, and write nothing.")] = False
+    dry_run: Annotated[
+        bool, Meta(description="true, or no value: tell the effects, and write nothing.", extra={"blank": True})
+    ] = False
 
 
 class Upload(DryRun, frozen=True):
