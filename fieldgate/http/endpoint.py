@@ -218,7 +218,7 @@ class Endpoint:
         return await operation.handler(**arguments)
 
     async def _finish(self, operation: Operation, exchange: Exchange, result: Any, etag: bytes = b"") -> Answer:
-        answer = self._renderer.render(operation, exchange, result, etag)
+        answer = await self._renderer.render(operation, exchange, result, etag)
         return await answers.begin(await answers.finish(answer, exchange.asked.coding), exchange.method)
 
     def _refuse(self, error: Exception, request: Request, request_id: bytes) -> Answer:

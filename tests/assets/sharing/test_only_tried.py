@@ -55,8 +55,8 @@ async def test_it_is_not_asked_for_in_a_body(team: Team) -> None:
         assert (await team.on(uid, "owner", "POST", **sent)).json() == {"dry_run": [IN_QUERY]}
     assert (await team.on(uid, "owner", "POST", "bulk/", json=[new])).json() == {"dry_run": [IN_QUERY]}
     assert await team.state(uid) == before
-    for value in (False, None, "false"):
-        assert (await team.on(uid, "owner", "POST", json={**new, "dry_run": value})).status_code == 201
+    for no in (False, None, "false"):
+        assert (await team.on(uid, "owner", "POST", json={**new, "dry_run": no})).status_code == 201
 
 
 @pytest.mark.parametrize("query", ["dry_run=true", "dry_run", "dryrun=1"])
