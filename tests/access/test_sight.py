@@ -70,6 +70,8 @@ async def test_lists_and_statuses_are_what_the_rules_say(start: Start, database_
             assert await uids(world, person) == listed
             assert await uids(world, person, "status=private") == {uid for uid in own if statuses[uid] == "private"}
             assert await uids(world, person, "status=shared") == listed - own
+            public = {uid for uid in listed if statuses[uid] in ("public", "public-discoverable")}
+            assert await uids(world, person, "status=public") == public
             for thing in world.things:
                 answer = await service.get(thing.path, headers=person.headers)
                 allowed = rules.effective(places[thing.uid].standing(person.id), thing.asset_type)
@@ -165,7 +167,7 @@ async def fill(world: World, owner: Person, many: int, inside: int | None = None
         await world.store.create(connection, new)
 
 
-@pytest.mark.parametrize("status", [None, "private", "shared", "public-discoverable"])
+@pytest.mark.parametrize("status", [None, "private", "shared", "public", "public-discoverable"])
 async def test_what_one_may_not_see_costs_nothing(
     start: Start, database_url: str, kind_of_database: str, status: str | None
 ) -> None:
@@ -189,7 +191,8 @@ async def test_what_one_may_not_see_costs_nothing(
                 await connection.execute(text("ANALYZE"))  # both databases choose their ways by what they counted
             watched = Watched(world.service.database)
             count, rows = await world.store.listed(User(id=reader.id), Narrowed(status=status), Page())
-            assert (count, len(rows)) == {None: (101, 50), "private": (60, 50), "shared": (41, 41)}.get(status, (1, 1))
+            expected = {None: (101, 50), "private": (60, 50), "shared": (41, 41), "public": (21, 21)}
+            assert (count, len(rows)) == expected.get(status, (1, 1))
             assert len(watched.sent) == 3, "however long the page"
             if kind_of_database == "sqlite":
                 costs.append(steps_of_sqlite(database, watched.sent))
