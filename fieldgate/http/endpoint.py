@@ -211,7 +211,7 @@ class Endpoint:
             values = await bodies.values_of(request.headers, body)
             trying.check_body(operation, values.items())
             exchange.asked = _with_ignored(exchange.asked, values, names(operation.body))
-            exchange.body = read_fields(operation.body, values)
+            exchange.body = values if operation.takes_values else read_fields(operation.body, values)
 
     async def _call(self, operation: Operation, exchange: Exchange) -> Any:
         arguments = {name: take(exchange) for name, take in self._takes[operation.method].items()}
