@@ -83,9 +83,10 @@ class AssetFilters(msgspec.Struct, frozen=True):
     ] = ""
     asset_type: Annotated[AssetType | None, Meta(description="Only assets of this type.")] = None
     status: Annotated[
-        Literal["private", "shared", "public-discoverable"] | None,
+        Literal["private", "shared", "public", "public-discoverable"] | None,
         Meta(
             description="private: your own that nobody else may see; shared: what others have given to you; "
+            "public: those in your list that the public may see, too; "
             "public-discoverable: all that the public may discover."
         ),
     ] = None

@@ -1,8 +1,10 @@
 """`/api/v2/assets/`: what a user owns or was given, with every version and the file it came from."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from msgspec import Raw
 from sqlalchemy import Row
 
 from fieldgate.accounts.records import user_path
@@ -18,7 +20,8 @@ from fieldgate.assets.records import (
     VersionRecord,
 )
 from fieldgate.assets.sharing.access import Access, Asset, no_asset
-from fieldgate.assets.sharing.asking import seen, seen_in_assets
+from fieldgate.assets.sharing.aside import aside
+from fieldgate.assets.sharing.asking import seen_in_assets, seen_of
 from fieldgate.assets.sharing.labels import label
 from fieldgate.assets.sharing.records import AssignmentRecord
 from fieldgate.assets.sharing.shared import Shared
@@ -31,7 +34,7 @@ from fieldgate.http.answers import DATA_POLICY, REVALIDATE_PRIVATELY, Answer
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.errors import Invalid, NotFound
 from fieldgate.http.language import Language, Message
-from fieldgate.http.links import Link
+from fieldgate.http.links import Link, encode
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import change, deletion, detail, listing, ready
 from fieldgate.http.pagination import Page, Slice
@@ -102,7 +105,7 @@ def path_of(uid: str) -> str:
 )
 async def asset_list(
     page: Page, caller: Caller, language: Language, filters: AssetFilters, store: AssetStore, sharing: SharingStore
-) -> Slice[AssetRecord]:
+) -> Slice[bytes]:
     if caller.id is None and filters.status != DISCOVERABLE:
         return Slice(0, [])
     words = filters.q.split()
@@ -111,10 +114,16 @@ async def asset_list(
     narrowed = Narrowed(words, filters.asset_type or "", filters.status, filters.ordering)
     count, rows = await store.listed(caller, narrowed, page)
     shared = await seen_in_assets([row.uid for row in rows], caller, sharing)
-    return Slice(
-        count,
-        [AssetRecord(**_shown(row), permissions=_permissions(shared.get(row.uid), caller, language)) for row in rows],
-    )
+    size = sum(_work(each) for each in shared.values())
+    return Slice(count, await aside(size, _records, rows, shared, caller, language))
+
+
+def _records(rows: Iterable[Row[Any]], shared: Mapping[str, Shared], caller: Caller, language: Language) -> list[bytes]:
+    """Each asset as JSON."""
+    return [
+        encode(AssetRecord(**_shown(row), permissions=_permissions(shared.get(row.uid), caller, language)))
+        for row in rows
+    ]
 
 
 @detail(
@@ -128,10 +137,9 @@ async def asset_list(
 )
 async def asset_detail(
     uid: str, caller: Caller, language: Language, access: Access, store: AssetStore, sharing: SharingStore
-) -> AssetDetail:
-    return await _detail(
-        await access.to(uid, caller), caller, language, store, await seen(uid, caller, access, sharing)
-    )
+) -> Raw:
+    asset = await access.to(uid, caller)
+    return await _detail(asset, caller, language, store, await seen_of(asset, caller, sharing))
 
 
 @change(
@@ -151,7 +159,7 @@ async def asset_change(
     access: Access,
     store: AssetStore,
     sharing: SharingStore,
-) -> AssetDetail:
+) -> Raw:
     asset = await access.to(uid, user)
     asset.need("change_asset")
     name = None if body.name is None else one_line(body.name)
@@ -160,7 +168,7 @@ async def asset_change(
     sent = {"name": name, "settings": body.settings}
     if changed := {field: value for field, value in sent.items() if value is not None}:
         await store.change(user, uid, **changed)
-    return await _detail(asset, user, language, store, await seen(uid, user, access, sharing))
+    return await _detail(asset, user, language, store, await seen_of(asset, user, sharing))
 
 
 @deletion(
@@ -260,13 +268,18 @@ def _download(data: bytes, media_type: bytes, name: str) -> Answer:
     return Answer(200, headers, data)
 
 
-async def _detail(asset: Asset, caller: Caller, language: Language, store: AssetStore, shared: Shared) -> AssetDetail:
+async def _detail(asset: Asset, caller: Caller, language: Language, store: AssetStore, shared: Shared) -> Raw:
     row = await store.one(caller, asset.id)
     if row is None:  # deleted in this very moment
         raise no_asset(asset.uid)
+    return await aside(_work(shared), _told, asset, row, caller, language, shared)
+
+
+def _told(asset: Asset, row: Row[Any], caller: Caller, language: Language, shared: Shared) -> Raw:
+    """All of an asset as JSON."""
     allowed = [*sorted(asset.allowed), *(["delete_asset"] if asset.may_delete else [])]
     assignable = rules.assignable(row.asset_type)
-    return AssetDetail(
+    record = AssetDetail(
         **_shown(row),
         content=row.content,
         effective_permissions=[EffectivePermission(codename) for codename in allowed],
@@ -277,6 +290,12 @@ async def _detail(asset: Asset, caller: Caller, language: Language, store: Asset
         ],
         permissions=_permissions(shared, caller, language),
     )
+    return Raw(encode(record))
+
+
+def _work(shared: Shared) -> int:
+    """Roughly, how many assignments are shown, with those of the owner."""
+    return shared.size + len(rules.owners(shared.asset_type))
 
 
 def _permissions(shared: Shared | None, caller: Caller, language: Language) -> list[AssignmentRecord]:

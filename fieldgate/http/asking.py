@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from fieldgate.http import compression, negotiation, parameters
+from fieldgate.http import compression, negotiation, parameters, trying
 from fieldgate.http.errors import NotFound
 from fieldgate.http.fields import read_fields
 from fieldgate.http.language import Language, preferred
@@ -78,6 +78,7 @@ def read_head(operation: Operation, head: Head, path_values: Mapping[str, str]) 
     values, has_suffix = _without_suffix(path_values)
     has_suffix = has_suffix or head.path.rstrip(b"/").endswith(JSON_SUFFIX.encode())
     chosen = _format(operation, word, has_suffix, head.accept)
+    trying.check_query(operation, given)
     known = operation.known
     ignored = parameters.unknown(given, known)
     is_strict = parameters.wants_strict(head.prefer)

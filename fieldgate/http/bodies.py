@@ -7,7 +7,7 @@ from contextlib import suppress
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from itertools import chain
-from typing import Any
+from typing import Any, NewType
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
@@ -30,6 +30,8 @@ READABLE = (JSON, "application/x-www-form-urlencoded", "multipart/form-data")
 # A body that a handler takes as the JSON object or array it is, rather than as a few fields.
 WholeObject = dict[str, Any]
 WholeList = list[Any]
+# The values of a body, however it was written, that a handler reads into fields once it knows that the caller may.
+Values = NewType("Values", dict[str, Any])
 
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 _EXTENDED_NAME = re.compile(r";\s*filename\*\s*=\s*([\w.:+-]+)'[^';]*'([^\s;]+)", re.ASCII | re.IGNORECASE)  # RFC 5987

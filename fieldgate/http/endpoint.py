@@ -12,7 +12,7 @@ from typing import Any, get_args
 import msgspec
 
 from fieldgate.db import IDENTITY, Changes, is_out_of_reach
-from fieldgate.http import answers, bodies, parameters
+from fieldgate.http import answers, bodies, parameters, trying
 from fieldgate.http.answers import Answer
 from fieldgate.http.asking import LANGUAGE_COOKIE, Asked, Head, read_head
 from fieldgate.http.calling import Client, Exchange, takes
@@ -196,25 +196,29 @@ class Endpoint:
             body = await bodies.read_body(request.receive, request.headers, file_limit, operation.most_bytes)
             if operation.takes_whole_object:
                 exchange.body = await bodies.object_of(request.headers, body)
+                trying.check_body(operation, exchange.body.items())
                 # Whoever sends back the record that was read sends nothing unknown.
                 known = names(operation.body) | names(operation.of)
                 exchange.asked = _with_ignored(exchange.asked, exchange.body, known)
                 return
             if operation.takes_whole_list:
                 exchange.body = await bodies.list_of(request.headers, body)
-                given = dict.fromkeys(name for each in exchange.body if isinstance(each, dict) for name in each)
+                items = [each for each in exchange.body if isinstance(each, dict)]
+                trying.check_body(operation, (pair for each in items for pair in each.items()))
+                given = dict.fromkeys(name for each in items for name in each)
                 exchange.asked = _with_ignored(exchange.asked, given, names(*get_args(operation.body)))
                 return
             values = await bodies.values_of(request.headers, body)
+            trying.check_body(operation, values.items())
             exchange.asked = _with_ignored(exchange.asked, values, names(operation.body))
-            exchange.body = read_fields(operation.body, values)
+            exchange.body = values if operation.takes_values else read_fields(operation.body, values)
 
     async def _call(self, operation: Operation, exchange: Exchange) -> Any:
         arguments = {name: take(exchange) for name, take in self._takes[operation.method].items()}
         return await operation.handler(**arguments)
 
     async def _finish(self, operation: Operation, exchange: Exchange, result: Any, etag: bytes = b"") -> Answer:
-        answer = self._renderer.render(operation, exchange, result, etag)
+        answer = await self._renderer.render(operation, exchange, result, etag)
         return await answers.begin(await answers.finish(answer, exchange.asked.coding), exchange.method)
 
     def _refuse(self, error: Exception, request: Request, request_id: bytes) -> Answer:

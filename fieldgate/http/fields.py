@@ -2,8 +2,9 @@
 
 A struct's fields are the names; their types and `Meta` limits say what is right: a `tuple` is a list separated
 by commas, a `list` or `dict` may be JSON in a text, a `datetime` may lack its time or zone. What a type cannot say,
-a function does: `Meta(extra={"check": …})` names one that raises `ValueError` with a message. Everything wrong is told
-at once, each field with its message, in the caller's language.
+a function does: `Meta(extra={"check": …})` names one that raises `ValueError` with a message. In a query a blank is
+nothing, unless `Meta(extra={"blank": …})` says what it stands for. Everything wrong is told at once, each field with
+its message, in the caller's language.
 
     class Login(msgspec.Struct):
         username: Annotated[str, Meta(max_length=150)]
@@ -33,13 +34,17 @@ _LOST_PLUS = re.compile(r"(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$", re.ASCII)
 
 def read_fields(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absent: bool = False) -> Fields:
     """An instance of the struct, or `Invalid` with every field that is missing or cannot be taken."""
-    fields, required = _fields(kind)
+    fields, required, blanks = _fields(kind)
     taken: dict[str, Any] = {}
     wrong: dict[str, list[Message]] = {}
     for name, value in values.items():
-        if name not in fields or value is None or (blank_is_absent and value == ""):
+        if name not in fields or value is None:
             continue
         field, possible = fields[name]
+        if blank_is_absent and value == "":
+            if name in blanks:
+                taken[field.name] = blanks[name]
+            continue
         if isinstance(value, str) and "\0" in value:  # PostgreSQL cannot store it, and nobody means it
             wrong[name] = [NO_NULLS]
             continue
@@ -68,10 +73,14 @@ def _convert(value: Any, kind: Any, choice: Any) -> Any:
     if isinstance(value, str) and get_origin(choice) in (list, dict):
         value = _nested(value)
     taken = msgspec.convert(value, _given(kind), strict=False)
-    for limits in getattr(kind, "__metadata__", ()):
-        if limits.extra is not None:
-            limits.extra["check"](taken)
+    if check := _extra(kind, "check"):
+        check(taken)
     return taken
+
+
+def _extra(kind: Any, name: str) -> Any:
+    """What a type is marked with beyond its limits."""
+    return next((each.extra[name] for each in getattr(kind, "__metadata__", ()) if name in (each.extra or ())), None)
 
 
 def _nested(text: str) -> Any:
@@ -122,11 +131,13 @@ Field = msgspec.structs.FieldInfo
 
 
 @cache
-def _fields(kind: type[msgspec.Struct]) -> tuple[dict[str, tuple[Field, list[Any]]], list[Field]]:
-    """The fields of a struct by the names that are sent, with the types each can have; and those that must be sent."""
+def _fields(kind: type[msgspec.Struct]) -> tuple[dict[str, tuple[Field, list[Any]]], list[Field], dict[str, Any]]:
+    """The fields of a struct by the names that are sent, with the types each can have; those that must be sent; and
+    what a blank stands for."""
     fields = msgspec.structs.fields(kind)
     by_name = {field.encode_name: (field, choices(field.type)) for field in fields}
-    return by_name, [field for field in fields if field.required]
+    blanks = {field.encode_name: blank for field in fields if (blank := _extra(field.type, "blank")) is not None}
+    return by_name, [field for field in fields if field.required], blanks
 
 
 @cache

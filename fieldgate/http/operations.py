@@ -15,7 +15,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from fieldgate.http.bodies import JSON, READABLE, SMALL, WholeList, WholeObject
+from fieldgate.http.bodies import JSON, READABLE, SMALL, Values, WholeList, WholeObject
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.fields import names
 from fieldgate.http.language import Message
@@ -84,7 +84,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     # Of an operation that writes its own answer: the type it gives, where that is no `Format`, and its schema.
     media_type: str = ""
     schema: Mapping[str, Any] = {}
-    # Of an operation that takes a `WholeObject` or a `WholeList`: what it looks like, and how long it may be.
+    # Of an operation that takes a `WholeObject`, a `WholeList` or `Values`: what it looks like, and how long it may be.
     takes: Any = None
     most_bytes: int = SMALL
     # How large a file may be, where one is taken: asked of the settings.
@@ -124,7 +124,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def body(self) -> Any:
         """What a body looks like: a struct, or a list of them. None where none is taken."""
-        return self.takes if self.takes_whole_object or self.takes_whole_list else self.parameters.get("body")
+        is_told = self.takes_whole_object or self.takes_whole_list or self.takes_values
+        return self.takes if is_told else self.parameters.get("body")
 
     @property
     def readable(self) -> tuple[str, ...]:
@@ -140,6 +141,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def takes_whole_list(self) -> bool:
         return bool(self.parameters.get("body") == WholeList)
+
+    @property
+    def takes_values(self) -> bool:
+        return self.parameters.get("body") is Values
 
 
 def operation(method: str, path: str, shape: Shape, **details: Any) -> Declare:

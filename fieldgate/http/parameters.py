@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import islice
 from urllib.parse import parse_qsl, quote
 
 from fieldgate.http.errors import BadRequest, Invalid
@@ -9,6 +10,8 @@ from fieldgate.http.fields import NO_NULLS
 from fieldgate.http.language import Message
 
 MOST = 200  # parameters; nobody means more
+MOST_TOLD = 100  # names in a refusal; whoever has more reads the first
+LONGEST_TOLD = 200  # characters of a name
 SHOWN = 20  # names in the header; it must stay a header
 
 
@@ -62,13 +65,13 @@ def refuse_fields(names: Iterable[str], known: Iterable[str]) -> Invalid:
 def _refusal(names: Iterable[str], known: Iterable[str], near: str, far: str) -> Invalid:
     candidates = sorted(known)
     wrong: dict[str, list[Message]] = {}
-    for name in names:
-        nearest = get_close_matches(name, candidates, n=1)
+    for name in islice(names, MOST_TOLD):
+        nearest = get_close_matches(name[:LONGEST_TOLD], candidates, n=1)
         message = Message(near, name=nearest[0]) if nearest else Message(far, names=", ".join(candidates))
-        wrong[name] = [message]
+        wrong[name[:LONGEST_TOLD]] = [message]
     return Invalid(wrong)
 
 
 def as_header(names: Iterable[str]) -> bytes:
     """Names for a response header: percent-encoded, since anything can stand in a query."""
-    return ", ".join(quote(name[:60], safe="") for name in list(names)[:SHOWN]).encode()
+    return ", ".join(quote(name[:60], safe="") for name in islice(names, SHOWN)).encode()

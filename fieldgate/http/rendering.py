@@ -1,5 +1,6 @@
 """What a handler returned, or why it was refused, as an answer with all the headers of its endpoint."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Protocol
@@ -18,6 +19,7 @@ from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, Instead, Operation
 from fieldgate.http.pagination import MAXIMUM_LIMIT, Slice, encoded, envelope, neighbours
 
+LARGE = 256 * 1024  # bytes; a page of more takes so long to draw that nobody else shall wait for it
 LONGEST_LINKS = 4096  # characters; clients and proxies refuse long headers, and the body has the addresses too
 
 JSON: Header = (b"content-type", Format.JSON.content_type)
@@ -64,7 +66,7 @@ class Renderer:
             *cors.always,
         ]
 
-    def render(self, operation: Operation, exchange: Exchange, result: Any, etag: bytes) -> Answer:
+    async def render(self, operation: Operation, exchange: Exchange, result: Any, etag: bytes) -> Answer:
         """The result of a handler in the form that was asked for. `etag` is b"" where no version is known."""
         asked = exchange.asked
         if isinstance(result, Answer):
@@ -92,7 +94,7 @@ class Renderer:
             view = View(
                 operation, asked, exchange.caller, status, headers, body, next_page, previous_page
             )  # fmt: skip
-            return self._draw(view)
+            return await self._draw(view)
         caching = answers.REVALIDATE_PRIVATELY if operation.asks_who else answers.REVALIDATE
         if operation.volatile or operation.method != "GET":
             caching, etag = answers.NEVER_STORE, b""
@@ -159,9 +161,10 @@ class Renderer:
             etag = etag or answers.tag_of_body(ready.body)
         return Answer(ready.status, [*headers, *ready.headers], ready.body, etag, ready.stream)
 
-    def _draw(self, view: View) -> Answer:
+    async def _draw(self, view: View) -> Answer:
         """The page of an exchange. It shows who is logged in, so it is each caller's own."""
-        page = self._draw_page(view)
+        is_large = len(view.body) > LARGE
+        page = await asyncio.to_thread(self._draw_page, view) if is_large else self._draw_page(view)
         headers = [header for header in view.headers if header[0] != b"vary"]
         headers += [
             answers.vary(*answers.VARY_BY_CALLER, *self._cors.vary),

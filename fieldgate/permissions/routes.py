@@ -13,6 +13,7 @@ from fieldgate.permissions.rules import Codenames
 from fieldgate.permissions.telling import effects_record
 
 TAG = "Permissions"
+MOST_HELD = 20  # names; there are half as many permissions
 
 _EXAMPLE = {
     "url": "http://127.0.0.1:8000/api/v2/permissions/change_asset/",
@@ -95,6 +96,8 @@ async def permission_detail(codename: str, language: Language, catalogue: Catalo
 async def permission_effects(codename: str, filters: EffectsFilters, language: Language) -> msgspec.Raw:
     if codename not in BY_CODENAME:
         raise NotFound(_no_permission(codename))
+    if len(filters.held) > MOST_HELD:
+        raise Invalid({"held": [Message("Name at most {most} permissions.", most=MOST_HELD)]})
     wrong: dict[str, list[Message]] = {}
     if codename not in rules.assignable(filters.asset_type):
         wrong["asset_type"] = [rules.not_for_type(codename)]
@@ -110,7 +113,7 @@ def _troubles(held: Codenames, asset_type: str) -> list[Message]:
     """Why nobody can hold these."""
     unknown = sorted(held - BY_CODENAME.keys())
     misplaced = sorted((held & BY_CODENAME.keys()) - rules.assignable(asset_type))
-    pair = rules.contradiction(held, asset_type)
+    pair = rules.contradiction(held & BY_CODENAME.keys(), asset_type)
     return [
         *map(_no_permission, unknown),
         *map(rules.not_for_type, misplaced),

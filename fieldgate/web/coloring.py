@@ -10,11 +10,32 @@ INDENT = "    "
 DEEPEST = 50  # levels that are indented; what is deeper stands on one line
 
 
-def colored(body: bytes) -> Markup:
+def colored(record: Any) -> Markup:
     """The JSON of an answer as markup. Everything in it is escaped; only http addresses become links."""
     pieces: list[str] = []
-    _write(msgspec.json.decode(body), "\n", pieces)
+    _write(record, "\n", pieces)
     return Markup("".join(pieces))  # noqa: S704  (every piece below is ours or escaped)
+
+
+def beginning(record: Any, most: int) -> Any:
+    """What the first so many characters of an answer hold, roughly: of every list and text what comes first."""
+    value, _ = _begun(record, most)
+    return value
+
+
+def _begun(value: Any, room: int) -> tuple[Any, int]:
+    """The beginning of a value, and what room it leaves."""
+    if isinstance(value, str):
+        return value[:room], max(0, room - len(value) - 2)
+    if not isinstance(value, dict | list):
+        return value, max(0, room - 4)
+    begun = []
+    for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+        if room <= 0:
+            break
+        first, room = _begun(each, max(1, room - len(str(key))))
+        begun.append((key, first))
+    return (dict(begun) if isinstance(value, dict) else [first for _, first in begun]), room
 
 
 def _write(value: Any, newline: str, pieces: list[str]) -> None:

@@ -6,9 +6,10 @@ import msgspec
 
 from fieldgate.http.links import query_string
 from fieldgate.http.rendering import View
-from fieldgate.web.coloring import colored
+from fieldgate.web.coloring import beginning, colored
 from fieldgate.web.pages import Pages
 
+LONGEST = 1024 * 1024  # bytes of JSON on a page; no browser likes more, and nobody reads it
 # What a reader learns from; the rest protects the page.
 SHOWN = (b"allow", b"vary", b"content-language", b"link", b"fieldgate-limit", b"fieldgate-ignored")
 # Resources whose page tells more than their JSON does.
@@ -30,11 +31,13 @@ class ResourcePages:
         plain = {name: value for name, value in asked.parameters.items() if name != "format"}
         shown = [("Content-Type", "application/json")]
         shown += [(name.decode().title(), value.decode("latin-1")) for name, value in view.headers if name in SHOWN]
+        record = msgspec.json.decode(view.body)
+        is_cut = len(view.body) > LONGEST
         return self._pages.draw(
             TEMPLATES.get(view.operation.name, "resource.html"),
             asked,
             view.caller,
-            record=msgspec.json.decode(view.body),
+            record=record,
             title=asked.language.say(view.operation.title),
             about=asked.language.say(view.operation.about),
             method=view.operation.method,
@@ -42,7 +45,8 @@ class ResourcePages:
             query=query_string(asked.parameters.items()),
             status=f"{view.status} {HTTPStatus(view.status).phrase}",
             headers=shown,
-            body=colored(view.body),
+            body=colored(beginning(record, LONGEST) if is_cut else record),
+            is_cut=is_cut,
             next_page=view.next_page,
             previous_page=view.previous_page,
             json_address="?" + query_string([*plain.items(), ("format", "json")]),

@@ -53,19 +53,27 @@ async def tried(world: World, person: Person, thing: Thing) -> dict[str, bool]:
     return {permission: answers[0].status_code not in refusals for permission, answers in done.items()}
 
 
+def holds(standing: rules.Standing) -> bool:
+    return bool(standing.is_owner or standing.granted or standing.denied or standing.collection)
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_explained_is_what_is_enforced(start: Start, database_url: str, seed: int) -> None:
     async with start(database_url=database_url) as service:
         world = await generated(service, seed)
         superuser = world.people[4]
         for thing in world.things:
-            asking = superuser if thing.owner.is_disabled else thing.owner
+            place = await world.place(thing)
             for person in (*world.people, THE_PUBLIC_ITSELF):
+                asking = superuser if thing.owner.is_disabled or person.is_superuser else thing.owner
                 may = await enforced(world, person, thing)
                 did = await tried(world, person, thing)
                 for codename in CODENAMES:
                     url = path(thing, person.username, codename)
                     answer = (await service.get(url, headers=asking.headers)).json()
+                    if person.is_disabled and not holds(place.standing(person.id)):
+                        assert answer == {"user": [f"There is no user {person.username}."]}
+                        continue
                     assert answer["allowed"] == (codename in may), answer
                     assert answer["rules"][0]["decided"]
                     assert did.get(codename, answer["allowed"]) == answer["allowed"], answer
@@ -81,7 +89,7 @@ async def test_who_may_ask_about_whom(start: Start) -> None:
         await world.disable(closed)
         public = THE_PUBLIC_ITSELF
         for asking, about, status in (
-            (owner, stranger, 200), (manager, closed, 200), (manager, owner, 200), (viewer, viewer, 200),
+            (owner, stranger, 200), (manager, closed, 400), (manager, owner, 200), (viewer, viewer, 200),
             (viewer, public, 200), (viewer, owner, 403), (viewer, manager, 403), (stranger, stranger, 404),
             (public, public, 404),
         ):  # fmt: skip
@@ -95,6 +103,45 @@ async def test_who_may_ask_about_whom(start: Start) -> None:
         assert refused.json() == {
             "detail": "Only who manages this asset can ask about others. Ask about yourself, or the public."
         }
+
+
+async def test_who_is_a_superuser_is_told_to_superusers(start: Start) -> None:
+    async with start() as service:
+        world = World(service)
+        owner, manager = [await world.person() for _ in range(2)]
+        boss, other = [await world.person(is_superuser=True) for _ in range(2)]
+        thing = await world.thing(owner)
+        await world.give(manager, thing, "manage_asset")
+        await world.give(boss, thing, "view_asset")
+        url = path(thing, boss.username, "change_asset")
+        for asking, allowed, rule in (
+            (owner, False, "nothing"), (manager, False, "nothing"),
+            (boss, True, "superuser"), (other, True, "superuser"),
+        ):  # fmt: skip
+            answer = (await service.get(url, headers=asking.headers)).json()
+            assert (answer["allowed"], [each["rule"] for each in answer["rules"]]) == (allowed, [rule])
+        answer = await service.get(path(thing, boss.username, "view_asset"), headers=manager.headers)
+        assert [each["rule"] for each in answer.json()["rules"]] == ["assigned"]
+        answer = await service.get(path(thing, boss.username, "partial_submissions"), headers=manager.headers)
+        assert [each["rule"] for each in answer.json()["rules"]] == ["nothing"]
+
+
+async def test_a_disabled_account_is_known_where_it_holds_something(start: Start) -> None:
+    async with start() as service:
+        world = World(service)
+        owner, here, above, nowhere = [await world.person() for _ in range(4)]
+        collection = await world.thing(owner, "collection")
+        thing = await world.thing(owner, parent=collection)
+        await world.give(here, thing, "view_asset")
+        await world.give(above, collection, "view_asset")
+        for person in (here, above, nowhere):
+            await world.disable(person)
+        for person in (here, above):
+            answer = await service.get(path(thing, person.username, "view_asset"), headers=owner.headers)
+            assert answer.json()["rules"][0]["rule"] == "account_disabled"
+        for name in (nowhere.username, "nobody"):
+            answer = await service.get(path(thing, name, "view_asset"), headers=owner.headers)
+            assert (answer.status_code, answer.json()) == (400, {"user": [f"There is no user {name}."]})
 
 
 async def test_ways_to_name_a_user_and_a_permission(start: Start) -> None:

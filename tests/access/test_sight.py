@@ -74,6 +74,8 @@ async def test_lists_and_statuses_are_what_the_rules_say(start: Start, database_
             assert await uids(world, person) == listed
             assert await uids(world, person, "status=private") == {uid for uid in own if statuses[uid] == "private"}
             assert await uids(world, person, "status=shared") == listed - own
+            public = {uid for uid in listed if statuses[uid] in ("public", "public-discoverable")}
+            assert await uids(world, person, "status=public") == public
             for thing in world.things:
                 answer = await service.get(thing.path, headers=person.headers)
                 allowed = rules.effective(places[thing.uid].standing(person.id), thing.asset_type)
@@ -180,7 +182,7 @@ async def cost(database: Database, sent: list[tuple[str, Any]]) -> int:
 
 
 @pytest.mark.parametrize("is_analyzed", [True, False])
-@pytest.mark.parametrize("status", [None, "private", "shared", "public-discoverable"])
+@pytest.mark.parametrize("status", [None, "private", "shared", "public", "public-discoverable"])
 async def test_what_one_may_not_see_costs_nothing(
     start: Start, database_url: str, status: str | None, is_analyzed: bool
 ) -> None:
@@ -204,7 +206,8 @@ async def test_what_one_may_not_see_costs_nothing(
                 await analyze(world)
             watched = Watched(world.service.database)
             count, rows = await world.store.listed(User(id=reader.id), Narrowed(status=status), Page())
-            assert (count, len(rows)) == {None: (101, 50), "private": (60, 50), "shared": (41, 41)}.get(status, (1, 1))
+            expected = {None: (101, 50), "private": (60, 50), "shared": (41, 41), "public": (21, 21)}
+            assert (count, len(rows)) == expected.get(status, (1, 1))
             assert len(watched.sent) == 3, "however long the page"
             costs.append(await cost(database, watched.sent))
             event.remove(world.service.database._engine.sync_engine, "before_cursor_execute", watched._note)

@@ -70,6 +70,18 @@ async def test_a_body_that_is_a_list(start: Start) -> None:
         assert described["parses"] == ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"]
 
 
+async def test_of_many_unknown_fields_the_first_are_told(start: Start) -> None:
+    roomy = msgspec.structs.replace(take, most_bytes=3_000_000)
+    body = [{"name": "a", **{f"x{number}": 1 for number in range(10_000)}, "y" * 100_000: 1}]
+    async with start(roomy) as service:
+        strict = await service.client.post("/items/", json=body, headers={"Prefer": "handling=strict"})
+        assert (strict.status_code, len(strict.json())) == (400, 100)
+        lenient = await service.client.post("/items/", json=body)
+        assert len(lenient.headers["Fieldgate-Ignored"].split(", ")) == 20
+        long = await service.client.post("/items/", json=[{"y" * 100_000: 1}], headers={"Prefer": "handling=strict"})
+        assert len(long.content) < 1_000
+
+
 async def test_a_list_of_megabytes_is_read_beside_the_event_loop(start: Start) -> None:
     roomy = msgspec.structs.replace(take, most_bytes=3_000_000)
     async with start(roomy) as service:

@@ -137,6 +137,15 @@ async def test_what_cannot_be_is_refused_by_name(
     assert french.json() != wrong
 
 
+async def test_only_so_many_are_held(service: Service) -> None:
+    twenty = ",".join(map(str, range(20)))
+    answer = await service.get(path("view_asset", f"held={twenty}"))
+    assert (answer.status_code, len(answer.json()["held"])) == (400, 20)
+    thousands = ",".join(map(str, range(3_000)))
+    answer = await service.get(path("view_asset", f"held={thousands}"))
+    assert (answer.status_code, answer.json()) == (400, {"held": ["Name at most 20 permissions."]})
+
+
 async def test_an_unknown_permission_is_not_found(service: Service) -> None:
     for query in ("", "held=nothing"):
         answer = await service.get(path("delete_asset", query))

@@ -2,18 +2,22 @@
 
 import re
 from html import unescape
+from typing import Annotated
 
 import httpx
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
-from msgspec import json
+from msgspec import Meta, json
 
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.http.credentials import SESSION_COOKIE, Means
+from fieldgate.http.language import Message
+from fieldgate.http.operations import detail
 from fieldgate.web.assets import Assets
-from fieldgate.web.coloring import colored
+from fieldgate.web.coloring import beginning, colored
 from tests.conftest import BASE, PASSWORD, Service, Start
 from tests.http.test_pagination import numbers
 
@@ -37,7 +41,7 @@ def test_coloured_json_is_the_same_json(value: object) -> None:
 
 
 def _read_back(body: bytes) -> object:
-    return json.decode(unescape(re.sub(r"<[^>]*>", "", str(colored(body)))))
+    return json.decode(unescape(re.sub(r"<[^>]*>", "", str(colored(json.decode(body))))))
 
 
 @pytest.mark.parametrize("levels", [1, 50, 51, 500])
@@ -48,11 +52,41 @@ def test_json_of_any_depth_can_be_shown(levels: int) -> None:
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "javascript:alert(1)"])
 def test_nothing_in_json_becomes_markup(text: str) -> None:
-    shown = colored(json.encode({text: [text, f"https://x/{text}"]}))
+    shown = colored({text: [text, f"https://x/{text}"]})
     assert isinstance(shown, Markup)
     assert "<script" not in shown
     assert "<img" not in shown
     assert 'href="javascript' not in shown
+
+
+class Long(msgspec.Struct):
+    texts: Annotated[list[str], Meta(description="Texts.")]
+
+
+@pytest.mark.parametrize(("count", "is_cut"), [(5, False), (400, False), (3_000, True)])
+async def test_a_page_of_megabytes_shows_the_beginning(start: Start, count: int, is_cut: bool) -> None:
+    @detail("/long/", of=Long, title=Message("x"), about=Message("x"), tag="x", example={"texts": []})
+    async def long() -> Long:
+        return Long([f"{number:01000}" for number in range(count)])
+
+    async with start(long) as service:
+        page = (await service.get("/long/?format=api")).text
+        assert f"{4:01000}" in page
+        assert (f"{count - 1:01000}" in page) != is_cut
+        assert ("This is only the beginning." in page) == is_cut
+        assert ('<a href="?format=json">All of it as JSON</a>' in page) == is_cut
+        assert len(page) < 1_300_000
+        assert len((await service.get("/long/?format=json")).json()["texts"]) == count
+
+
+@given(json_values)
+def test_a_beginning_with_room_for_all_is_all(value: object) -> None:
+    assert beginning(value, 1_000_000) == value
+
+
+def test_a_beginning_has_some_of_everything_that_comes_first() -> None:
+    assert beginning({"a": "x" * 100, "b": 1}, 10) == {"a": "x" * 9}
+    assert beginning([1, 2, 3, 4], 9) == [1, 2]
 
 
 async def test_a_page_shows_request_answer_and_links(service: Service) -> None:

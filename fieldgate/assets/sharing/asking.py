@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from fieldgate.assets.sharing.access import Access, user_of
+from fieldgate.assets.sharing.access import Access, Asset, user_of
 from fieldgate.assets.sharing.changing import Mistakes, Wish
 from fieldgate.assets.sharing.shared import Shared, Shown
 from fieldgate.assets.sharing.store import Session, SharingStore
@@ -19,10 +19,14 @@ OWNERS = Message("The owner's permissions cannot be taken away.")
 
 async def seen(uid: str, caller: Caller, access: Access, store: SharingStore) -> Shared:
     """The asset with what the caller may be shown of its assignments."""
-    asset = await access.to(uid, caller)
+    return await seen_of(await access.to(uid, caller), caller, store)
+
+
+async def seen_of(asset: Asset, caller: Caller, store: SharingStore) -> Shared:
+    """The same, where it is known already that the caller may see the asset."""
     known = (user_of(caller), asset.owner_id)
-    async with store.session([uid], is_reading=True) as session:
-        shared = await session.shared(uid, None if "manage_asset" in asset.allowed else known)
+    async with store.session([asset.uid], is_reading=True) as session:
+        shared = await session.shared(asset.uid, None if asset.may_manage else known)
     shared.to(caller)
     return shared
 

@@ -34,9 +34,10 @@ from fieldgate.assets.sharing.table import LARGEST as LARGEST_TABLE
 from fieldgate.assets.sharing.table import read_table, write_table
 from fieldgate.assets.sharing.wanted import read_list, work_of
 from fieldgate.http.answers import DATA_POLICY, NEVER_STORE, Answer
-from fieldgate.http.bodies import WholeList, file_too_large
+from fieldgate.http.bodies import Values, WholeList, file_too_large
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.errors import Conflict, Forbidden, Invalid
+from fieldgate.http.fields import read_fields
 from fieldgate.http.language import Language, Message
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import (
@@ -88,14 +89,15 @@ async def assignment_replacement(
     title=Message("Remove somebody"),
     about=Message("Takes away all that one user holds on an asset. Who does not manage it can leave it himself."),
     tag=TAG,
+    takes=ClearBody,
     also_example=CHANGE_EXAMPLE,
     refusals=(403, 404, 409, 413, 415),
 )
 async def assignment_clearing(
-    uid: str, user: User, body: ClearBody, filters: DryRun, language: Language, access: Access, store: SharingStore
+    uid: str, user: User, body: Values, filters: DryRun, language: Language, access: Access, store: SharingStore
 ) -> Instead | None:
     asset = await access.to(uid, user)
-    name = _username(body.username, is_needed="manage_asset" in asset.allowed)
+    name = _username(read_fields(ClearBody, body).username, is_needed="manage_asset" in asset.allowed)
     async with store.session([uid], is_reading=filters.dry_run) as session:
         person = (await session.people([name])).get(username_key(name))
         shared = await session.shared(uid, [user.id] if person is None else [user.id, person.id])
@@ -135,14 +137,15 @@ def _cleared(shared: Shared, person: Person) -> list[Change]:
         "Everybody holds what he holds on another asset, and nothing else; the owner of that one is among them."
     ),
     tag=TAG,
+    takes=CloneBody,
     example=[EXAMPLE],
     refusals=(403, 404, 413, 415),
 )
 async def assignment_cloning(
-    uid: str, user: User, body: CloneBody, filters: DryRun, language: Language, access: Access, store: SharingStore
+    uid: str, user: User, body: Values, filters: DryRun, language: Language, access: Access, store: SharingStore
 ) -> Raw:
     (await access.to(uid, user)).need("manage_asset")
-    source_uid = _source(body.clone_from, uid)
+    source_uid = _source(read_fields(CloneBody, body).clone_from, uid)
     await access.to(source_uid, user)
     async with store.session([uid, source_uid], is_reading=filters.dry_run) as session:
         by_uid = {shared.uid: shared for shared in await session.all_shared([uid, source_uid])}
@@ -232,16 +235,18 @@ def _largest_table(_: Settings) -> int:
         "it away. Every line that cannot be taken is named, and nothing is written then."
     ),
     tag=TAG,
+    takes=TableBody,
     file_limit=_largest_table,
     example=CHANGE_EXAMPLE,
     refusals=(403, 404, 409, 413, 415),
 )
 async def assignment_table_upload(
-    uid: str, user: User, body: TableBody, filters: Upload, language: Language, access: Access, store: SharingStore
+    uid: str, user: User, body: Values, filters: Upload, language: Language, access: Access, store: SharingStore
 ) -> Raw:
     (await access.to(uid, user)).need("manage_asset")
-    mode = body.mode or filters.mode or "add"
-    field, data = _table(body)
+    sent = read_fields(TableBody, body)
+    mode = sent.mode or filters.mode or "add"
+    field, data = _table(sent)
     mistakes = Mistakes()
     named = await aside(len(data) // SHORT_LINE, read_table, data, field, mistakes, with_filters=mode != "remove")
     act, apply = _MODES[mode]

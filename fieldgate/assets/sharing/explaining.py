@@ -10,7 +10,9 @@ from fieldgate.accounts.records import user_path
 from fieldgate.accounts.store import AccountStore
 from fieldgate.accounts.tables import THE_PUBLIC
 from fieldgate.assets.sharing.access import Access
-from fieldgate.assets.sharing.naming import Kind, Misnamed, read_name, shown
+from fieldgate.assets.sharing.asking import TAG
+from fieldgate.assets.sharing.naming import Kind, Misnamed, read_name
+from fieldgate.assets.sharing.wanted import no_user
 from fieldgate.http.credentials import Caller
 from fieldgate.http.errors import Forbidden, Invalid
 from fieldgate.http.language import Language, Message
@@ -19,6 +21,7 @@ from fieldgate.http.operations import detail
 from fieldgate.permissions.catalogue import BY_CODENAME
 from fieldgate.permissions.explaining import explain
 from fieldgate.permissions.records import ExplanationRecord
+from fieldgate.permissions.rules import Standing
 from fieldgate.permissions.telling import explanation_record
 
 _SITE = "http://127.0.0.1:8000/api/v2"
@@ -30,7 +33,7 @@ _EXAMPLE: dict[str, Any] = {
     "rules": [
         {
             "rule": "assigned",
-            "message": "change_asset is assigned on this asset, and comes with: manage_asset.",
+            "message": "change_asset is assigned on this asset, and implied by: manage_asset.",
             "decided": True,
             "because": [f"{_SITE}/permissions/manage_asset/"],
         }
@@ -50,9 +53,10 @@ class ExplanationFilters(msgspec.Struct, frozen=True):
     title=Message("Why"),
     about=Message(
         "Whether a user has a permission on an asset, every rule that has a say in it, and what would have to be"
-        " assigned. For who manages the asset; for everybody about himself and the public."
+        " assigned. For who manages the asset; for everybody about himself and the public. Whether somebody else is a"
+        " superuser is told to superusers only: others learn what is assigned to him."
     ),
-    tag="Assets",
+    tag=TAG,
     example=_EXAMPLE,
     refusals=(403, 404),
 )
@@ -67,13 +71,14 @@ async def assignment_explanation(
     user = await accounts.anybody(username)
     if not asset.may_manage and not _is_own_business(user, caller):
         raise Forbidden(Message("Only who manages this asset can ask about others. Ask about yourself, or the public."))
-    if user is None:
-        raise Invalid({"user": [Message("There is no user {name}.", name=shown(username))]})
+    standing = None if user is None else await access.standing(asset, user.id)
+    if user is None or standing is None or (user.disabled_at is not None and not _is_concerned(standing)):
+        raise Invalid({"user": [no_user(username)]})
     explanation = explain(
-        await access.standing(asset, user.id),
+        standing,
         permission,
         asset.asset_type,
-        is_superuser=user.is_superuser,
+        is_superuser=user.is_superuser and (caller.is_superuser or user.id == caller.id),
         is_disabled=user.disabled_at is not None,
     )
     return explanation_record(
@@ -83,6 +88,11 @@ async def assignment_explanation(
 
 def _is_own_business(user: Row[Any] | None, caller: Caller) -> bool:
     return user is not None and user.id in (caller.id, THE_PUBLIC)
+
+
+def _is_concerned(standing: Standing) -> bool:
+    """Whether something is, or would be, somebody's here for himself."""
+    return bool(standing.is_owner or standing.granted or standing.denied or standing.collection)
 
 
 def _named(field: str, kind: Kind, text: str) -> str:

@@ -1,14 +1,15 @@
 """`/api/v2/permission-assignments/`: the same permissions for many users on many assets, all at once or not at all."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import msgspec
 from msgspec import Raw
 
 from fieldgate.accounts.store import username_key
 from fieldgate.assets.sharing import changing
 from fieldgate.assets.sharing.access import no_asset
 from fieldgate.assets.sharing.aside import aside
-from fieldgate.assets.sharing.asking import OWNERS, TAG
+from fieldgate.assets.sharing.asking import TAG
 from fieldgate.assets.sharing.changing import Act, Change, Mistakes, Wish
 from fieldgate.assets.sharing.everybody import LARGEST_LIST
 from fieldgate.assets.sharing.naming import Misnamed, read_name
@@ -16,17 +17,26 @@ from fieldgate.assets.sharing.records import ChangeRecord, DryRun, ManyAdded, Ma
 from fieldgate.assets.sharing.shared import Person, Shared
 from fieldgate.assets.sharing.showing import CHANGE_EXAMPLE, change_told
 from fieldgate.assets.sharing.store import Session, SharingStore
-from fieldgate.assets.sharing.wanted import is_unsaid, no_user, read_partials, read_permission, read_user
+from fieldgate.assets.sharing.wanted import (
+    MOST_ITEMS,
+    is_unsaid,
+    no_user,
+    read_partials,
+    read_permission,
+    read_user,
+    too_many,
+)
 from fieldgate.http.bodies import WholeObject
 from fieldgate.http.credentials import User
-from fieldgate.http.errors import BadRequest, Conflict, Forbidden, NotFound
+from fieldgate.http.errors import BadRequest, Conflict, Forbidden
 from fieldgate.http.fields import read_fields
 from fieldgate.http.language import Language, Message
 from fieldgate.http.operations import Shape, operation
-from fieldgate.permissions.rules import PARTIAL
+from fieldgate.permissions import rules
+from fieldgate.permissions.rules import PARTIAL, Filters
 
 PATH = "/api/v2/permission-assignments/"
-MOST_PAIRS = 20_000  # of an asset and a user
+MOST_ROWS = 20_000  # that one request writes
 
 _Apply = Callable[[Shared, Iterable[Wish], Mistakes], list[Change]]
 _FIELDS = {"user": "users", "permission": "permissions"}  # as one assignment calls them, and as many do
@@ -49,7 +59,7 @@ _FIELDS = {"user": "users", "permission": "permissions"}  # as one assignment ca
     refusals=(403, 404, 413, 415),
 )
 async def many_added(user: User, body: WholeObject, filters: DryRun, language: Language, store: SharingStore) -> Raw:
-    wanted = read_fields(ManyAdded, body)
+    wanted = read_fields(ManyAdded, _checked(body))
     partials = wanted.partial_permissions
     return await _change(user, wanted, partials, filters, language, store, Act.ASSIGN, changing.assigned)
 
@@ -71,8 +81,63 @@ async def many_added(user: User, body: WholeObject, filters: DryRun, language: L
     refusals=(403, 404, 409, 413, 415),
 )
 async def many_removed(user: User, body: WholeObject, filters: DryRun, language: Language, store: SharingStore) -> Raw:
-    wanted = read_fields(ManyRemoved, body)
+    wanted = read_fields(ManyRemoved, _checked(body))
     return await _change(user, wanted, None, filters, language, store, Act.REMOVE, changing.removed)
+
+
+def _checked(body: WholeObject) -> WholeObject:
+    """The body, unless there is more to say of its lists than that they are none."""
+    mistakes = Mistakes()
+    for field in ("assets", "users", "permissions"):
+        given = body.get(field)
+        if given == []:
+            mistakes.note(field, Message("Name at least one."))
+        elif isinstance(given, list) and len(given) > MOST_ITEMS:
+            mistakes.note(field, too_many(MOST_ITEMS))
+        elif isinstance(given, list) and not all(isinstance(each, str) for each in given):
+            mistakes.note(field, Message("Send a list of texts."))
+    mistakes.refuse()
+    return body
+
+
+class _Many(msgspec.Struct, frozen=True):
+    """What was sent, each thing once, by the names we know it by; None where it is none."""
+
+    uids: list[str]
+    names: list[str | None]
+    permissions: list[str | None]
+    partials: Filters | None
+    mistakes: Mistakes
+
+
+def _read(body: ManyRemoved, partials: Sequence[object] | None, act: Act) -> _Many:
+    mistakes = Mistakes()
+    assets = [_uid(text, mistakes) for text in dict.fromkeys(body.assets)]
+    names = [read_user(text, "users", mistakes) for text in dict.fromkeys(body.users)]
+    permissions = [read_permission(text, "permissions", mistakes) for text in dict.fromkeys(body.permissions)]
+    given = read_partials(permissions, partials, "partial_permissions", mistakes) if act is Act.ASSIGN else None
+    uids = list(dict.fromkeys(uid for uid in assets if uid is not None))
+    if len(uids) < len(set(assets)):  # on which of the others it may be done does not matter then
+        mistakes.refuse()
+    return _Many(uids, names, list(dict.fromkeys(permissions)), given, mistakes)
+
+
+def _refuse_too_much(many: _Many, act: Act) -> None:
+    """What is written grows with all three lists, and with what the permissions bring with them."""
+    named = [each for each in many.permissions if each is not None]
+    reach = rules.with_implied if act is Act.ASSIGN else rules.with_dependent
+    each = max(len(reach(named, asset_type)) for asset_type in rules.ASSIGNABLE)
+    people = len({username_key(name) for name in many.names if name is not None})
+    count = len(many.uids) * people * max(each, 1)
+    if count > MOST_ROWS:
+        raise BadRequest(
+            Message(
+                "This comes to {count} assignments, and at most {most} are made at once. Send fewer assets or users, "
+                "several times.",
+                count=count,
+                most=MOST_ROWS,
+            )
+        )
 
 
 async def _change(
@@ -85,32 +150,38 @@ async def _change(
     act: Act,
     apply: _Apply,
 ) -> Raw:
-    uids = list(dict.fromkeys(map(_uid, body.assets)))
-    if len(uids) * len(set(body.users)) > MOST_PAIRS:
-        said = Message("These are too many pairs of an asset and a user; at most {most} are taken.", most=MOST_PAIRS)
-        raise BadRequest(said)
-    mistakes = Mistakes()
-    names = [read_user(text, "users", mistakes) for text in body.users]
-    permissions = [read_permission(text, "permissions", mistakes) for text in body.permissions]
-    given = read_partials(permissions, partials, "partial_permissions", mistakes) if act is Act.ASSIGN else None
-    async with store.session(uids, is_reading=filters.dry_run) as session:
-        people = await session.people(name for name in names if name is not None)
-        every = await _managed(session, user, uids, [person.id for person in people.values()])
+    sent = len(body.assets) + len(body.users) + len(body.permissions)
+    many = await aside(sent, _read, body, partials, act)
+    _refuse_too_much(many, act)
+    async with store.session(many.uids, is_reading=filters.dry_run) as session:
+        people = await session.people(name for name in many.names if name is not None)
+        every = await _managed(session, user, many.uids, [person.id for person in people.values()])
         wanted = [
-            Wish(person, permission, given if permission == PARTIAL else None)
-            for person in _active(names, people, mistakes)
-            for permission in dict.fromkeys(permissions)
-            if permission is not None and not (act is Act.ASSIGN and is_unsaid(permission, given))
+            Wish(person, permission, many.partials if permission == PARTIAL else None)
+            for person in _active(many.names, people, many.mistakes)
+            for permission in many.permissions
+            if permission is not None and not (act is Act.ASSIGN and is_unsaid(permission, many.partials))
         ]
-        owners = {shared.place.owner_id for shared in every}
-        if act is Act.REMOVE and any(wish.user.id in owners for wish in wanted):
-            raise Conflict(OWNERS)
+        if act is Act.REMOVE:
+            _refuse_owners(every, {wish.user.id: wish.user for wish in wanted})
         count = len(every) * len(wanted)
-        changes = await aside(count, _on_all, every, wanted, mistakes, apply)
-        mistakes.refuse()
+        changes = await aside(count, _on_all, every, wanted, many.mistakes, apply)
+        many.mistakes.refuse()
         if not filters.dry_run:
             await session.write(act, user, changes)
     return await aside(count, change_told, changes, language, is_dry_run=filters.dry_run)
+
+
+def _refuse_owners(every: Iterable[Shared], people: Mapping[int, Person]) -> None:
+    for shared in every:
+        if owner := people.get(shared.place.owner_id):
+            raise Conflict(
+                Message(
+                    "{user} owns the asset {uid}, and an owner's permissions cannot be taken away.",
+                    user=owner.username,
+                    uid=shared.uid,
+                )
+            )
 
 
 async def _managed(session: Session, user: User, uids: Sequence[str], of_users: Sequence[int]) -> list[Shared]:
@@ -124,11 +195,12 @@ async def _managed(session: Session, user: User, uids: Sequence[str], of_users: 
     return [found[uid] for uid in uids]
 
 
-def _uid(text: str) -> str:
+def _uid(text: str, mistakes: Mistakes) -> str | None:
     try:
         return read_name("assets", text)
     except Misnamed as misnamed:
-        raise NotFound(misnamed.message) from None
+        mistakes.note("assets", misnamed.message)
+        return None
 
 
 def _active(names: Iterable[str | None], people: dict[str, Person], mistakes: Mistakes) -> list[Person]:

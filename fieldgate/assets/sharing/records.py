@@ -61,7 +61,9 @@ class HistoryRecord(EffectOnSubmissions, frozen=True, kw_only=True):
 
 
 class DryRun(msgspec.Struct, frozen=True):
-    dry_run: Annotated[bool, Meta(description="true: tell the effects, and write nothing.")] = False
+    dry_run: Annotated[
+        bool, Meta(description="true, or no value: tell the effects, and write nothing.", extra={"blank": True})
+    ] = False
 
 
 class Upload(DryRun, frozen=True):

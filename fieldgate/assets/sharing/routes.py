@@ -29,8 +29,10 @@ from fieldgate.assets.sharing.showing import (
 )
 from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.sharing.wanted import read_assignment
+from fieldgate.http.bodies import Values
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.errors import Conflict
+from fieldgate.http.fields import read_fields
 from fieldgate.http.language import Language, Message
 from fieldgate.http.operations import (
     Created,
@@ -74,16 +76,17 @@ def _list(shared: Shared, caller: Caller, language: Language) -> Raw:
         "What is there already is answered as it is."
     ),
     tag=TAG,
+    takes=AssignmentBody,
     example=EXAMPLE,
     also_example=CHANGE_EXAMPLE,
     refusals=(403, 404, 413, 415),
 )
 async def assignment_creation(
-    uid: str, user: User, body: AssignmentBody, filters: DryRun, language: Language, access: Access, store: SharingStore
+    uid: str, user: User, body: Values, filters: DryRun, language: Language, access: Access, store: SharingStore
 ) -> Created | Instead:
     (await access.to(uid, user)).need("manage_asset")
     mistakes = Mistakes()
-    named = read_assignment(body, mistakes)
+    named = read_assignment(read_fields(AssignmentBody, body), mistakes)
     async with store.session([uid], is_reading=filters.dry_run) as session:
         wanted = await wished(session, [] if named is None else [named], mistakes)
         changes = changing.assigned(await managed(session, uid, user, wanted), wanted, mistakes)

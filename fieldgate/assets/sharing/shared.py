@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -123,6 +124,7 @@ def _order(shown: Shown) -> tuple[str, str, bool, str]:
     return shown.user.username, shown.permission, shown.is_inherited, shown.uid
 
 
+@lru_cache(4096)
 def owners_uid(asset_uid: str, permission: str) -> str:
     """The uid of what an owner holds, which is no row and cannot be deleted: always the same."""
     digest = hashlib.blake2b(f"{asset_uid} {permission}".encode(), person=b"fieldgate-owner").digest()

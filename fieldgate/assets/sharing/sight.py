@@ -35,6 +35,11 @@ def _listed(user_id: int, status: str | None) -> Select[Any] | CompoundSelect[An
         return _granted(THE_PUBLIC, DISCOVER)
     if status == PRIVATE:
         return _owned(user_id).where(how_shared() == PRIVATE)
+    if status == PUBLIC:
+        # Also what can be discovered: everybody may see that as well.
+        return select(assets.c.id).where(
+            assets.c.id.in_(_listed(user_id, None)), how_shared().in_([PUBLIC, DISCOVERABLE])
+        )
     given = (_granted(user_id, VIEW), _passed_down(user_id), _passed_down_to_owner(user_id))
     return union(*given) if status == SHARED else union(_owned(user_id), *given)
 

@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import THE_PUBLIC, users
 from fieldgate.assets.sharing.access import no_asset
+from fieldgate.assets.sharing.aside import aside
 from fieldgate.assets.sharing.changing import Act, Change, refuse_too_large
 from fieldgate.assets.sharing.shared import Held, Person, Shared, owners_uid
 from fieldgate.assets.sharing.standings import Place
@@ -195,7 +196,8 @@ class Session:
         gone = [number for change in changes for number in _gone(change)]
         if gone:
             await self._connection.execute(assignments.delete().where(one_of(self._database, assignments.c.id, gone)))
-        await insert_rows(self._connection, assignments, [row for each in changes for row in _new(each, moment)])
+        new = await aside(len(changes), _all_new, changes, moment)
+        await insert_rows(self._connection, assignments, new)
         if filtered := [row for change in changes for row in _filtered(change)]:
             those = assignments.update().where(assignments.c.id == bindparam("number"))
             await self._connection.execute(those.values(filters=bindparam("given")), filtered)
@@ -230,6 +232,10 @@ def _gone(change: Change) -> Iterable[int]:
     for row in change.shared.place.here.get(change.user.id, ()):
         if isinstance(row, Held) and row.permission in gone:
             yield row.id
+
+
+def _all_new(changes: Iterable[Change], moment: int) -> list[dict[str, object]]:
+    return [row for each in changes for row in _new(each, moment)]
 
 
 def _new(change: Change, moment: int) -> Iterable[dict[str, object]]:

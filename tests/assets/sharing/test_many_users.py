@@ -67,6 +67,9 @@ async def test_a_thousand_users_cost_no_more_statements_than_ten(team: Team, cro
     assert told["counts"]["granted"] == USERS + USERS - 10
     assert many < 20
     assert {last(row["user"]) for row in await team.listed(uid)} == {"owner", *crowd}
+    told, few = await counted.of(team.ask("owner", "GET", f"/api/v2/assets/{uid}/"))
+    assert told["permissions"] == await team.listed(uid)
+    assert few <= 8, "who asks is looked up once"
     dry, _ = await counted.of(team.on(uid, "owner", "POST", "bulk/?dry_run=true", json=[]))
     assert dry["counts"] == {"removed": USERS}
 

@@ -312,7 +312,9 @@ async def test_many_that_cannot_be(team: Team) -> None:
         ("manager", {"users": ["bob", ""]}, 400, "users"),
         ("manager", {"permissions": [VIEW, "zzz"]}, 400, "permissions"),
         ("manager", {"assets": [one, "anope"]}, 404, "detail"),
-        ("manager", {"assets": [one, "/api/v2/users/bob/"]}, 404, "detail"),
+        ("manager", {"assets": [one, "/api/v2/users/bob/"]}, 400, "assets"),
+        ("manager", {"assets": [one] * 20_001}, 400, "assets"),
+        ("manager", {"users": ["bob", None]}, 400, "users"),
         ("manager", {"assets": [one, block]}, 404, "detail"),
         ("viewer", {}, 403, "detail"),
         ("stranger", {}, 404, "detail"),
@@ -333,7 +335,8 @@ async def test_many_that_cannot_be(team: Team) -> None:
     owner = await team.ask("owner", "POST", f"{MANY}add/", json={**good, "users": ["bob", "owner"]})
     assert (owner.status_code, owner.json()) == (400, {"users": [f"{OWNER} (asset {uid})" for uid in (one, other)]})
     owner = await team.ask("owner", "POST", f"{MANY}remove/", json={**good, "users": ["bob", "owner"]})
-    assert owner.status_code == 409
+    owned = f"owner owns the asset {one}, and an owner's permissions cannot be taken away."
+    assert (owner.status_code, owner.json()) == (409, {"detail": owned})
     wrong = {**good, "assets": [one, block], "permissions": ["add_submissions"]}
     answer = await team.ask("owner", "POST", f"{MANY}add/", json=wrong)
     said = f"add_submissions cannot be assigned on an asset of this type. (asset {block})"
@@ -345,4 +348,11 @@ async def test_many_that_cannot_be(team: Team) -> None:
     }
     partial = await team.ask("owner", "POST", f"{MANY}add/", json={**good, "permissions": [PARTIAL]})
     assert partial.json() == {"partial_permissions": [NEEDED]}
+    lists = await team.ask("owner", "POST", f"{MANY}add/", json={"assets": [], "users": [None], "permissions": [VIEW]})
+    assert lists.json() == {"assets": ["Name at least one."], "users": ["Send a list of texts."]}
+    much = {"assets": [f"a{n}" for n in range(50)], "users": [f"u{n}" for n in range(60)] * 2}
+    for act, permission in (("add", "manage_asset"), ("remove", VIEW)):
+        answer = await team.ask("owner", "POST", f"{MANY}{act}/", json={**much, "permissions": [permission]})
+        assert answer.status_code == 400
+        assert answer.json()["detail"].startswith(f"This comes to {50 * 60 * 8} assignments, and at most 20000 are")
     assert [await team.state(uid) for uid in (one, other, block)] == states

@@ -104,6 +104,26 @@ async def test_who_writes(team: Team, is_public: bool) -> None:
                 assert (await team.state(uid) != before) == is_changed
 
 
+async def test_rights_are_told_before_mistakes(team: Team) -> None:
+    uid = await team.shared()
+    wrong: list[tuple[str, str, dict[str, Any]]] = [
+        ("POST", "", {"json": {"user": 7}}),
+        ("POST", "", {"data": {"permission": "fly"}}),
+        ("POST", "bulk/", {"json": [{"user": 7}]}),
+        ("DELETE", "bulk/", {"json": {"username": ["viewer"]}}),
+        ("PATCH", "clone/", {"json": {}}),
+        ("POST", "csv/", {"json": {"mode": "x"}}),
+    ]
+    for method, rest, body in wrong:
+        statuses = [(await team.on(uid, name, method, rest, **body)).status_code for name in ("stranger", "", "owner")]
+        assert statuses == [404, 401, 400], (method, rest)
+        if method != "DELETE":  # anybody can remove himself, and must say so
+            assert (await team.on(uid, "viewer", method, rest, **body)).status_code == 403
+    assert (
+        await team.on(uid, "viewer", "POST", content=b"{", headers={"Content-Type": "application/json"})
+    ).json() == {"detail": "The body is not valid JSON."}
+
+
 def targets(caller: str) -> tuple[str, str, str, str]:
     """The owner, oneself, somebody else, and the public."""
     return "owner", caller or PUBLIC, "editor" if caller == "viewer" else "viewer", PUBLIC
