@@ -6,6 +6,7 @@ that was asked for. Every answer of the service leaves through `Endpoint.__call_
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from time import perf_counter
 from typing import Any, get_args
 
@@ -191,7 +192,9 @@ class Endpoint:
     async def _read_body(self, operation: Operation, exchange: Exchange, request: Request) -> None:
         if operation.checks_forgery:
             refuse_forgery(exchange.caller, request.headers)
-        if operation.body is not None:
+        if operation.body is None:
+            await _refuse_to_try(operation, request)
+        else:
             file_limit = operation.file_limit(self._site.settings) if operation.file_limit else None
             body = await bodies.read_body(request.receive, request.headers, file_limit, operation.most_bytes)
             if operation.takes_whole_object:
@@ -231,6 +234,16 @@ class Endpoint:
     def _note(self, what: str, error: Exception, request: Request, request_id: bytes) -> None:
         known_by = {"request_id": request_id.decode("latin-1"), "path": request.path.decode("latin-1")}
         log.error(what, exc_info=error, extra=known_by)
+
+
+async def _refuse_to_try(operation: Operation, request: Request) -> None:
+    """Where no body is taken, one is ignored, whatever it is: unless it asks for a dry run."""
+    values: dict[str, Any] = {}
+    if request.headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in request.headers:
+        with suppress(Problem):
+            body = await bodies.read_body(request.receive, request.headers, None)
+            values = await bodies.values_of(request.headers, body)
+    trying.check_body(operation, values.items())
 
 
 def _with_ignored(asked: Asked, given: Iterable[str], known: Collection[str]) -> Asked:
