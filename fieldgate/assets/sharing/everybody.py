@@ -86,7 +86,7 @@ async def assignment_replacement(
     PATH + "bulk/",
     also=ChangeRecord,
     title=Message("Remove somebody"),
-    about=Message("Takes away all that one user holds on an asset. Who does not manage it can leave it himself."),
+    about=Message("Takes away all that one user holds on an asset. Anyone can leave it."),
     tag=TAG,
     also_example=CHANGE_EXAMPLE,
     refusals=(403, 404, 409, 413, 415),
@@ -132,7 +132,7 @@ def _cleared(shared: Shared, person: Person) -> list[Change]:
     also=ChangeRecord,
     title=Message("Share as another asset is"),
     about=Message(
-        "Everybody holds what he holds on another asset, and nothing else; the owner of that one is among them."
+        "All users hold what they hold on another asset, and nothing else; the owner of that one is among them."
     ),
     tag=TAG,
     example=[EXAMPLE],

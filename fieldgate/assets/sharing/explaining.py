@@ -66,7 +66,9 @@ async def assignment_explanation(
         raise Invalid({"permission": [Message("There is no permission {codename}.", codename=permission[:100])]})
     user = await accounts.anybody(username)
     if not asset.may_manage and not _is_own_business(user, caller):
-        raise Forbidden(Message("Only who manages this asset can ask about others. Ask about yourself, or the public."))
+        raise Forbidden(
+            Message("Only those who manage this asset can ask about others. Ask about yourself, or the public.")
+        )
     if user is None:
         raise Invalid({"user": [Message("There is no user {name}.", name=shown(username))]})
     explanation = explain(
