@@ -101,7 +101,7 @@ async def test_who_may_ask_about_whom(start: Start) -> None:
         assert (await service.get(path(thing, public.username, "view_asset"))).json()["allowed"]
         refused = await service.get(path(thing, owner.username, "view_asset"))
         assert refused.json() == {
-            "detail": "Only who manages this asset can ask about others. Ask about yourself, or the public."
+            "detail": "Only those who manage this asset can ask about others. Ask about yourself, or the public."
         }
 
 

@@ -87,7 +87,7 @@ async def assignment_replacement(
     PATH + "bulk/",
     also=ChangeRecord,
     title=Message("Remove somebody"),
-    about=Message("Takes away all that one user holds on an asset. Who does not manage it can leave it himself."),
+    about=Message("Takes away all that one user holds on an asset. Anyone can leave it."),
     tag=TAG,
     takes=ClearBody,
     also_example=CHANGE_EXAMPLE,
@@ -134,7 +134,7 @@ def _cleared(shared: Shared, person: Person) -> list[Change]:
     also=ChangeRecord,
     title=Message("Share as another asset is"),
     about=Message(
-        "Everybody holds what he holds on another asset, and nothing else; the owner of that one is among them."
+        "All users hold what they hold on another asset, and nothing else; the owner of that one is among them."
     ),
     tag=TAG,
     takes=CloneBody,

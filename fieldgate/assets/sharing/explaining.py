@@ -70,7 +70,9 @@ async def assignment_explanation(
         raise Invalid({"permission": [Message("There is no permission {codename}.", codename=permission[:100])]})
     user = await accounts.anybody(username)
     if not asset.may_manage and not _is_own_business(user, caller):
-        raise Forbidden(Message("Only who manages this asset can ask about others. Ask about yourself, or the public."))
+        raise Forbidden(
+            Message("Only those who manage this asset can ask about others. Ask about yourself, or the public.")
+        )
     standing = None if user is None else await access.standing(asset, user.id)
     if user is None or standing is None or (user.disabled_at is not None and not _is_concerned(standing)):
         raise Invalid({"user": [no_user(username)]})

@@ -148,7 +148,7 @@ async def assignment_detail(
     title=Message("Remove a permission"),
     about=Message(
         "Takes a permission away, with all that cannot be without it. What comes from the collection is denied here. "
-        "Who does not manage the asset can give up his own."
+        "Those who do not manage the asset can give up their own."
     ),
     tag=TAG,
     also_example=CHANGE_EXAMPLE,
