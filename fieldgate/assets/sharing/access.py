@@ -114,7 +114,7 @@ class Access:
             collection_owner_id=collection_owner_id,
             above=above,
         )
-        return _seen(number, uid, caller, place)
+        return seen_by(number, uid, caller, place)
 
     async def standing(self, asset: Asset, user_id: int) -> Standing:
         """All that decides what a user may do with the asset, with the submissions it is for."""
@@ -127,7 +127,7 @@ class Access:
 
 async def as_seen(connection: AsyncConnection, row: Row[Any], caller: Caller) -> Asset:
     """The asset of a row that is locked, as it stands in this transaction."""
-    return _seen(row.id, row.uid, caller, await _place(connection, row, [user_of(caller), THE_PUBLIC]))
+    return seen_by(row.id, row.uid, caller, await _place(connection, row, [user_of(caller), THE_PUBLIC]))
 
 
 async def allowed_to_user(connection: AsyncConnection, row: Row[Any], user_id: int) -> Codenames:
@@ -172,7 +172,8 @@ def _sorted_out(number: int, rows: Iterable[Sequence[Any]]) -> tuple[Sorted, Sor
     return here, above
 
 
-def _seen(number: int, uid: str, caller: Caller, place: Place) -> Asset:
+def seen_by(number: int, uid: str, caller: Caller, place: Place) -> Asset:
+    """An asset in the eyes of a caller; 404 where he may not see it."""
     allowed = allowed_to(caller, place)
     if "view_asset" not in allowed:
         raise no_asset(uid)

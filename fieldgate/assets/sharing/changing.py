@@ -13,7 +13,7 @@ from fieldgate.http.language import Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import Effect, Filter, Filters, Outcome, Refused, Standing, What
 
-MOST_TOLD = 100  # mistakes of one request; whoever has more reads the first
+MOST_MISTAKES = 100  # mistakes of one request; whoever has more reads the first
 MOST_BYTES = 64 * 1024**2  # of filters, written by one act
 
 
@@ -82,7 +82,7 @@ class Mistakes:
 
     def note(self, field: str, message: Message) -> None:
         said = field, str(message)
-        if said not in self._said and len(self._said) < MOST_TOLD:
+        if said not in self._said and len(self._said) < MOST_MISTAKES:
             self._said.add(said)
             self._fields.setdefault(field, []).append(message)
 

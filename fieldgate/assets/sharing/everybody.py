@@ -134,7 +134,8 @@ def _cleared(shared: Shared, person: Person) -> list[Change]:
     also=ChangeRecord,
     title=Message("Share as another asset is"),
     about=Message(
-        "All users hold what they hold on another asset, and nothing else; the owner of that one is among them."
+        "All users hold what they hold on another asset, as far as you may see it there, and nothing else; the owner "
+        "of that one is among them."
     ),
     tag=TAG,
     takes=CloneBody,
@@ -202,6 +203,7 @@ def _everything(shared: Shared, language: Language) -> Raw:
     tag=TAG,
     formats=(Format.JSON,),
     media_type="text/csv",
+    volatile=True,
     refusals=(404,),
 )
 async def assignment_table(uid: str, caller: Caller, access: Access, store: SharingStore) -> Answer:
@@ -237,7 +239,7 @@ def _largest_table(_: Settings) -> int:
     tag=TAG,
     takes=TableBody,
     file_limit=_largest_table,
-    example=CHANGE_EXAMPLE,
+    example={**CHANGE_EXAMPLE, "dry_run": False},
     refusals=(403, 404, 409, 413, 415),
 )
 async def assignment_table_upload(

@@ -7,7 +7,7 @@ from functools import lru_cache
 import msgspec
 
 from fieldgate.accounts.tables import THE_PUBLIC
-from fieldgate.assets.sharing.access import Asset, allowed_to, no_asset
+from fieldgate.assets.sharing.access import Asset, allowed_to, seen_by
 from fieldgate.assets.sharing.aside import WITH_FILTERS
 from fieldgate.assets.sharing.standings import Assignment, Place
 from fieldgate.db.uid import spelled
@@ -62,18 +62,7 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True):
 
     def to(self, caller: Caller) -> Asset:
         """The asset in the eyes of a caller; 404 where he may not see it."""
-        allowed = allowed_to(caller, self.place)
-        if "view_asset" not in allowed:
-            raise no_asset(self.uid)
-        return Asset(
-            id=self.id,
-            uid=self.uid,
-            asset_type=self.asset_type,
-            owner_id=self.place.owner_id,
-            is_owner=caller.id == self.place.owner_id,
-            is_superuser=caller.is_superuser,
-            allowed=allowed,
-        )
+        return seen_by(self.id, self.uid, caller, self.place)
 
     def holders(self) -> list[Person]:
         """Everybody but the owner who holds something here, or would if it were not denied."""

@@ -27,7 +27,7 @@ from fieldgate.permissions.catalogue import path_of as permission_path
 from fieldgate.permissions.rules import PARTIAL, Effect, What, Why
 from fieldgate.permissions.telling import effect_fields, partial_records
 
-MOST_TOLD = 10_000  # effects of one request
+MOST_EFFECTS = 10_000  # effects of one request
 
 _SERVICE = "http://127.0.0.1:8000/api/v2/"
 _ASSET = f"{_SERVICE}assets/aKm3pVw8ZtQ2xYcRnB5dFh/"
@@ -95,8 +95,8 @@ def change_told(changes: Sequence[Change], language: Language, *, is_dry_run: bo
     record = ChangeRecord(
         dry_run=is_dry_run,
         counts=dict(Counter(effect.what.value for change in changes for effect in change.effects)),
-        effects=[_effect_record(change, effect, language) for change, effect in islice(effects, MOST_TOLD)],
-        result=[_result_record(change) for change in changes[:MOST_TOLD]],
+        effects=[_effect_record(change, effect, language) for change, effect in islice(effects, MOST_EFFECTS)],
+        result=[_result_record(change) for change in changes[:MOST_EFFECTS]],
     )
     return Raw(encode(record))
 
