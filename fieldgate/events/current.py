@@ -106,14 +106,14 @@ class View:
         """The records of these events as a caller may see them."""
         to = (language, sight)
         found = self.shown.get(to, numbers)
+        if all(found):
+            return cast(list[bytes], found)
         missing = [number for number, record in zip(numbers, found, strict=True) if record is None]
-        if missing:
-            documents = await self._store.documents(missing, self.standing.version)
-            reader = self._readers[language]
-            read = {number: reader.read(each, sight) for number, each in zip(missing, documents, strict=True)}
-            self.shown.put(to, read)
-            return [record or read[number] for number, record in zip(numbers, found, strict=True)]
-        return cast(list[bytes], found)
+        documents = await self._store.documents(missing, self.standing.version)
+        reader = self._readers[language]
+        read = {number: reader.read(each, sight) for number, each in zip(missing, documents, strict=True)}
+        self.shown.put(to, read)
+        return [record or read[number] for number, record in zip(numbers, found, strict=True)]
 
     async def find(self, filters: EventFilters, sight: Sight, language: Language, page: Page) -> Found:
         """A page of the events that match."""
@@ -203,9 +203,12 @@ class Events:
             await self.settle()
         raise Unavailable
 
-    async def view(self) -> View:
-        """The events as of now, or, while a large index is made anew, as of a moment ago."""
-        version, directory_version = await self._changes.versions((TOPIC, REFERENCE))
+    async def view(self, known: Sequence[int] = ()) -> View:
+        """The events as of now, or, while a large index is made anew, as of a moment ago.
+
+        Who has just asked for the versions of events and reference data hands them in.
+        """
+        version, directory_version = known or await self._changes.versions((TOPIC, REFERENCE))
         view = self._view
         if view is None or view.standing.version < version:
             async with self._turn:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from operator import attrgetter
 from typing import Annotated, Literal
 
 import msgspec
@@ -46,6 +47,8 @@ def search_words(search: str) -> tuple[str, ...]:
 
 def ordering_terms(ordering: str) -> tuple[tuple[str, bool], ...]:
     """The fields to order by, each once, and whether it descends; () for the usual order."""
+    if not ordering:
+        return ()
     terms: dict[str, bool] = {}
     for term in filter(None, map(str.strip, ordering.split(","))):
         field = term.removeprefix("-")
@@ -153,7 +156,15 @@ def narrow(index: Index, directory: Directory, regions: Mapping[int, BitMap], fi
     return chosen
 
 
+_SUFFIXES = ("", "__gt", "__gte", "__lt", "__lte")
+_all_moments = attrgetter(
+    *(name + suffix for name in ("disaster_start_date", "created_at", "updated_at") for suffix in _SUFFIXES)
+)
+
+
 def _moments(index: Index, filters: EventFilters) -> list[BitMap]:
+    if not any(_all_moments(filters)):
+        return []
     columns: dict[str, Numbers] = {
         "disaster_start_date": index.starts,
         "created_at": index.created,
@@ -170,7 +181,7 @@ def _moments(index: Index, filters: EventFilters) -> list[BitMap]:
 def _bounds(filters: EventFilters, name: str) -> tuple[int, int]:
     """The first and the last microsecond that all filters on a moment allow."""
     low, high = EARLIEST, LATEST
-    for suffix in ("", "__gt", "__gte", "__lt", "__lte"):
+    for suffix in _SUFFIXES:
         moment: datetime | None = getattr(filters, name + suffix)
         if moment is None:
             continue

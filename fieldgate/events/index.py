@@ -93,7 +93,7 @@ class Index:
 
     def bearing(self, *words: str) -> BitMap:
         """The events that bear any of these values."""
-        return union([found for word in words if (found := self._sets.get(word)) is not None])
+        return union(list(filter(None, map(self._sets.get, words))))
 
     def seen(self, sight: Sight) -> BitMap:
         """The events a caller may see."""

@@ -21,6 +21,7 @@ from fieldgate.events.whole import LARGEST, EventBody, replaced
 from fieldgate.http.answers import NEVER_STORE, Answer
 from fieldgate.http.asking import Asked
 from fieldgate.http.bodies import WholeObject
+from fieldgate.http.calling import Versions
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.errors import Forbidden, Invalid, NotFound
 from fieldgate.http.language import Language, Message
@@ -120,9 +121,15 @@ _MINI = {
     example=_EXAMPLE,
 )
 async def event_list(
-    page: Page, asked: Asked, caller: Caller, language: Language, filters: ListFilters, events: Events
+    page: Page,
+    asked: Asked,
+    caller: Caller,
+    language: Language,
+    filters: ListFilters,
+    events: Events,
+    versions: Versions,
 ) -> Slice[EventRecord]:
-    found = await _found(page, caller, language, filters, events)
+    found = await _found(page, caller, language, filters, events, versions)
     is_flat = filters.tableau and asked.format is not Format.CSV  # which joins them itself
     records = [formats.flat(record) for record in found.records] if is_flat else found.records
     return Slice(found.count, records, found.versions)
@@ -139,9 +146,9 @@ async def event_list(
     example=_MINI,
 )
 async def event_mini_list(
-    page: Page, caller: Caller, language: Language, filters: EventFilters, events: Events
+    page: Page, caller: Caller, language: Language, filters: EventFilters, events: Events, versions: Versions
 ) -> Slice[MiniEvent]:
-    found = await _found(page, caller, language, filters, events)
+    found = await _found(page, caller, language, filters, events, versions)
     return Slice(found.count, [formats.mini(record) for record in found.records], found.versions)
 
 
@@ -263,8 +270,10 @@ def _number_to_write(id: str, user: User) -> int:
     return number
 
 
-async def _found(page: Page, caller: Caller, language: Language, filters: EventFilters, events: Events) -> Found:
-    view = await events.view()
+async def _found(
+    page: Page, caller: Caller, language: Language, filters: EventFilters, events: Events, versions: Versions
+) -> Found:
+    view = await events.view(versions)
     return await events.find(filters, sight_of(caller, view.directory), language, page, view)
 
 

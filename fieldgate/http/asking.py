@@ -6,7 +6,6 @@ head in a dictionary.
 """
 
 from collections.abc import Mapping
-from urllib.parse import quote
 
 import msgspec
 
@@ -14,6 +13,7 @@ from fieldgate.http import compression, negotiation, parameters, trying
 from fieldgate.http.errors import NotFound
 from fieldgate.http.fields import read_fields
 from fieldgate.http.language import Language, preferred
+from fieldgate.http.links import quoted_path
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Operation, Shape
 from fieldgate.http.origin import Origin
@@ -90,7 +90,7 @@ def read_head(operation: Operation, head: Head, path_values: Mapping[str, str]) 
     language = preferred(head.accept_language)
     if chosen is Format.PAGE and head.page_language:
         language = preferred(head.page_language)
-    path = quote(head.path.decode("latin-1"), safe="/%:@!$&'()*+,;=~-._")
+    path = quoted_path(head.path.decode("latin-1"), safe="%")  # what is quoted stays as it was sent
     coding = compression.coding(head.accept_encoding)
     return Asked(
         language=language,

@@ -1,7 +1,7 @@
 """How a handler is called: each of its parameters gets its value by type or by name."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NewType
 
 import msgspec
 
@@ -21,6 +21,10 @@ class Client(msgspec.Struct, frozen=True):
     peer: str
 
 
+# The versions of the topics that an operation changes with, as they were when the request came; () where nobody asked.
+Versions = NewType("Versions", tuple[int, ...])
+
+
 class Exchange(msgspec.Struct):
     """One request, read and with its caller known: what handlers draw from."""
 
@@ -30,6 +34,7 @@ class Exchange(msgspec.Struct):
     client: Client
     headers: Mapping[bytes, bytes]
     body: msgspec.Struct | WholeObject | WholeList | None = None
+    versions: Versions = Versions(())
 
 
 Take = Callable[[Exchange], Any]
@@ -42,6 +47,7 @@ _BY_TYPE: dict[Any, Take] = {
     Caller: lambda exchange: exchange.caller,
     User: lambda exchange: exchange.caller,
     Client: lambda exchange: exchange.client,
+    Versions: lambda exchange: exchange.versions,
     Exchange: lambda exchange: exchange,
 }
 

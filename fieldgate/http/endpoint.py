@@ -16,7 +16,7 @@ from fieldgate.db import IDENTITY, Changes, is_out_of_reach
 from fieldgate.http import answers, bodies, parameters, trying
 from fieldgate.http.answers import Answer
 from fieldgate.http.asking import LANGUAGE_COOKIE, Asked, Head, read_head
-from fieldgate.http.calling import Client, Exchange, takes
+from fieldgate.http.calling import Client, Exchange, Versions, takes
 from fieldgate.http.cookies import read_cookie
 from fieldgate.http.cors import Cors
 from fieldgate.http.credentials import ANONYMOUS, Authenticator, Caller, identify, refuse_forgery
@@ -178,6 +178,7 @@ class Endpoint:
         key = (exchange.asked.identity, seen_as, versions)
         answer = self._site.kept.get(key)
         if answer is None:
+            exchange.versions = Versions(versions[:-1])
             result = await self._call(operation, exchange)
             # What was written meanwhile may be in it or not: then it is an answer, and none to be given again.
             if isinstance(result, Slice) and result.versions is not None:

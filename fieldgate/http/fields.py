@@ -28,6 +28,7 @@ NO_NULLS = Message("Null characters are not allowed.")
 
 Fields = TypeVar("Fields", bound=msgspec.Struct)
 
+_are_numbers = re.compile(r"\d{1,18}(,\d{1,18})*", re.ASCII).fullmatch
 # In a query a bare `+` is a space, and clients send `…T00:00:00+00:00` as it is.
 _LOST_PLUS = re.compile(r"(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$", re.ASCII)
 
@@ -102,6 +103,8 @@ def _given(kind: Any) -> Any:
 
 def _listed(text: str, kind: Any) -> tuple[Any, ...]:
     """A list separated by commas; blank members are dropped."""
+    if kind is int and _are_numbers(text):  # as programs write them
+        return tuple(map(int, text.split(",")))
     members = [member for each in text.split(",") if (member := each.strip())]
     try:
         return tuple(msgspec.convert(members, list[kind], strict=False))

@@ -10,6 +10,8 @@ keeps the format. The marks are control characters, which JSON text never holds 
 
 import re
 from collections.abc import Iterable
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -18,7 +20,9 @@ import msgspec
 BASE_MARK = b"\x01"
 FORMAT_MARK = b"\x02"
 
-_is_plain = re.compile(r"[A-Za-z0-9/_.-]*").fullmatch  # most paths are, and need no look at each character
+# Most paths and queries are plain, and need no look at each character.
+_is_plain = re.compile(r"[A-Za-z0-9/_.-]*").fullmatch
+_is_plain_value = re.compile(r"[A-Za-z0-9_.~,-]*").fullmatch
 
 
 class Link:
@@ -32,8 +36,7 @@ class Link:
 
 def _encode_link(value: Any) -> msgspec.Raw:
     if isinstance(value, Link):
-        path = value.path if _is_plain(value.path) else quote(value.path, safe="/:@!$&'()*+,;=~-._")
-        return msgspec.Raw(b'"' + BASE_MARK + path.encode() + FORMAT_MARK + b'"')
+        return msgspec.Raw(b'"' + BASE_MARK + quoted_path(value.path).encode() + FORMAT_MARK + b'"')
     raise TypeError(f"{type(value).__name__} has no place in a record")
 
 
@@ -50,7 +53,13 @@ def resolve(prepared: bytes, base: bytes, format_query: bytes) -> bytes:
     return prepared.replace(BASE_MARK, base).replace(FORMAT_MARK, format_query)
 
 
+def quoted_path(path: str, safe: str = "") -> str:
+    """A path as it stands in an address."""
+    return path if _is_plain(path) else quote(path, safe="/:@!$&'()*+,;=~-._" + safe)
+
+
 def query_string(parameters: Iterable[tuple[str, str]]) -> str:
     """Parameters as a query, keys in alphabetical order as clients of both live systems record them."""
-    # Lists of ids are long, and full of commas: with these aside, most values need no look at each character.
-    return urlencode(sorted(parameters, key=lambda pair: pair[0]), safe=",").replace(",", "%2C")
+    pairs = sorted(parameters, key=itemgetter(0))
+    is_plain = all(map(_is_plain_value, chain.from_iterable(pairs)))
+    return ("&".join(map("=".join, pairs)) if is_plain else urlencode(pairs, safe=",")).replace(",", "%2C")

@@ -112,4 +112,7 @@ def envelope(answer: Slice[Record], next_page: str | None, previous_page: str | 
 
 def encoded(answer: Slice[Record]) -> list[bytes]:
     """The records of a page as JSON, each for itself. Links are yet to resolve."""
-    return [record if isinstance(record, bytes) else encode(record) for record in answer.records]
+    records = answer.records
+    if isinstance(records, list) and set(map(type, records)) == {bytes}:  # as lists of events are
+        return records
+    return [record if isinstance(record, bytes) else encode(record) for record in records]

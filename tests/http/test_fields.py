@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import Meta
 
 from fieldgate.http.errors import Invalid
@@ -148,3 +150,32 @@ def test_a_form_holds_lists_and_objects_as_json() -> None:
         with pytest.raises(Invalid) as refused:
             read_fields(Nested, {"queries": text})
         assert [str(message) for message in refused.value.fields["queries"]] == ["Send a list."]
+
+
+class Numbers(msgspec.Struct):
+    ids: tuple[int, ...] = ()
+
+
+@given(st.lists(st.tuples(st.integers(-(2**62), 2**62), st.sampled_from(["", " ", "\t"]))))
+def test_numbers_are_read_alike_whoever_writes_them(numbers: list[tuple[int, str]]) -> None:
+    expected = Numbers(tuple(number for number, _ in numbers))
+    assert read_fields(Numbers, {"ids": ",".join(str(number) for number, _ in numbers)}) == expected
+    assert read_fields(Numbers, {"ids": ",".join(f"{blank}{number}{blank}" for number, blank in numbers)}) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["1,", ",1", "1,,1", " 1 ,1", "1,٢", "1,x", "1.5", "+1", "1_0", "9" * 18, "9" * 19, "0x1"]
+)
+def test_one_number_says_what_all_of_them_do(text: str) -> None:
+    """A list is read at once, or, where that does not do, member by member: with the same result."""
+    members = [member for each in text.split(",") if (member := each.strip())]
+
+    def read(one: str) -> tuple[int, ...] | None:
+        try:
+            return read_fields(Numbers, {"ids": one}).ids
+        except Invalid:
+            return None
+
+    alone = [read(f"{member} ") for member in members]
+    expected = None if None in alone else tuple(number for each in alone for number in each or ())
+    assert read(text) == expected
