@@ -43,7 +43,7 @@ from benchmarks.work import WORKS, Work
 
 RESULTS = Path(__file__).parent / "results"
 SEVERAL = 3  # downloads of each file, starts, and rounds of what is measured beside the works
-HALF_LOAD_SECONDS = 3  # of a round: a hundredth of its requests are more than p99
+HALF_LOAD_ROUNDS = 9  # short ones: so that some are undisturbed
 AT_HALF_LOAD = ("permission list", "50 events, warm", "50 events, cold", "imports list, token checked")
 ON_BOTH_DATABASES = (
     "permission list",
@@ -74,8 +74,8 @@ class Run:
     def several(self) -> int:
         return min(self.rounds, SEVERAL)
 
-    def compare(self, works: Sequence[Work], ours: Contender, peer: Contender) -> None:
-        """All works, each by us, the peer and the floor."""
+    def compare(self, works: Sequence[Work], ours: Contender, peer: Contender, *, is_whole: bool) -> None:
+        """All works, each by us, the peer and the floor; and latencies, where they are asked for."""
         for work in works:
             if not is_offered(work, ours):
                 self.left_out.append(work.name)
@@ -90,18 +90,23 @@ class Run:
                         tell=self.status.update,
                     )
                 )  # fmt: skip
+                if is_whole and work.name in AT_HALF_LOAD:
+                    self.halve(work, we, floor)
             agreed_answer(work, we, they)
 
-    def ask_more(self, works: Sequence[Work], ours: Contender, listed: int) -> None:
-        """What only we are asked for: latencies, downloads, starts."""
-        found = {outcome.work: rates(outcome.ours).median for outcome in self.outcomes}
-        for work in works:
-            if work.name in AT_HALF_LOAD and work.name in found:
-                self.status.update(f"{work.name}: half load")
-                seconds = max(self.seconds, HALF_LOAD_SECONDS)
-                self.latencies.append(
-                    at_half_load(work, ours, found[work.name], rounds=self.several, seconds=seconds, core=self.cores[1])
-                )
+    def halve(self, work: Work, ours: Contender, floor: Contender) -> None:
+        """Latencies at half of the load that was just measured."""
+        self.status.update(f"{work.name}: half load")
+        full = self.outcomes[-1]
+        self.latencies.append(
+            at_half_load(
+                work, ours, rates(full.ours).median, floor, rates(full.floor).median,
+                rounds=HALF_LOAD_ROUNDS if self.rounds > 1 else 1, core=self.cores[1],
+            )
+        )  # fmt: skip
+
+    def ask_more(self, ours: Contender, listed: int) -> None:
+        """What only we are asked for: downloads."""
         for kind in FORMATS:
             self.status.update(f"all events as {kind}")
             self.exports.append(download(ours, kind, events=listed, times=self.several))
@@ -187,9 +192,9 @@ def measure(run: Run, stack: ExitStack, chosen: Sequence[Work], peer_server: str
     give_imports(f"sqlite:///{data / 'fieldgate.db'}", contenders.USER, files[1])
     peer = stack.enter_context(contenders.peer(run.folder, core, peer_server, *files))
     works = [work.over(listed) for work in chosen]
-    run.compare(works, ours, peer)
+    run.compare(works, ours, peer, is_whole=is_whole)
     if is_whole:
-        run.ask_more(works, ours, len(listed))
+        run.ask_more(ours, len(listed))
         run.compare_databases(works, ours)
         run.start_again(data, len(listed))
 

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from benchmarks.databases import COLD_SHARE, WARM_SHARE, Comparison
 from benchmarks.exports import Export
-from benchmarks.latency import MOST, Latency
+from benchmarks.latency import MOST, Latency, quiet
 from benchmarks.machine import Machine
 from benchmarks.rounds import Outcome
 from benchmarks.spread import Spread, cell, per_second, rates, ratios
@@ -98,7 +98,8 @@ def checks_of(
         megabytes = starts.resident_after_walk / MEGABYTE
         checks.append(Check.of(f"memory after a walk, {name}", megabytes, AT_MOST, START_MEGABYTES, "MB"))
     for latency in latencies:
-        what = f"{latency.work}: p99 by p50 at {latency.load:.0%} load"
+        rounds = f"{len(latency.quiet)} of {len(latency.ours)} rounds" if latency.quiet else "no quiet round"
+        what = f"{latency.work}: p99 by p50 at {latency.load:.0%} load, {rounds}"
         checks.append(Check.of(what, latency.tail, AT_MOST, MOST, "times"))
     for each in databases:
         share = WARM_SHARE if each.is_warm else COLD_SHARE
@@ -142,13 +143,32 @@ def table_of(report: Report) -> Table:
 
 
 def latencies_table_of(report: Report) -> Table:
-    table = Table(title="At half load, ours: microseconds", box=box.HORIZONTALS, show_lines=True, pad_edge=False)
+    """Quiet are the rounds in which the host took no time from this machine."""
+    table = Table(title="At half load: microseconds", box=box.HORIZONTALS, show_lines=True, pad_edge=False)
     table.add_column("work", overflow="fold")
-    for heading in ("requests\na second", "of the\nfull rate", "p50", "p99"):
+    table.add_column("", no_wrap=True)
+    for heading in (
+        "requests\na second",
+        "p50",
+        "p99",
+        "p99 by p50,\nall rounds",
+        "p99 by p50,\nquiet rounds",
+        "quiet",
+    ):
         table.add_column(heading, justify="right", no_wrap=True)
     for each in report.latencies:
-        p50, p99 = (cell(Spread.of(map(float, figures)), "{:.0f}".format) for figures in (each.p50, each.p99))
-        table.add_row(each.work, cell(Spread.of(each.rates), per_second), f"{each.load:.0%}", p50, p99)
+        for name, rounds in (("ours", each.ours), ("floor", each.floor)):
+            undisturbed = quiet(rounds)
+            table.add_row(
+                each.work if name == "ours" else "",
+                name,
+                cell(Spread.of(one.rate for one in rounds), per_second),
+                cell(Spread.of(one.p50 for one in rounds), "{:.0f}".format),
+                cell(Spread.of(one.p99 for one in rounds), "{:.0f}".format),
+                cell(Spread.of(one.tail for one in rounds), "{:.1f}".format),
+                cell(Spread.of(one.tail for one in undisturbed) if undisturbed else None, "{:.1f}".format),
+                f"{len(undisturbed)} of {len(rounds)}",
+            )
     return table
 
 
