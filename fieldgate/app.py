@@ -91,7 +91,7 @@ def build(
         reference,
         changes,
         kept_records=settings.kept_records,
-        tell_lag=observer.lag.labels("events").set,
+        tell_lag=observer.lag_of("events"),
     )
     answered = (*operations(), *more)
     provided = (

@@ -26,6 +26,7 @@ from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.cli.events import make_demo_events
 from fieldgate.cli.opening import data_option, open_database, prepare, settings_for
 from fieldgate.db import Changes, Database, now
+from fieldgate.http.measuring import SHARED_IN
 from fieldgate.http.observation import logging_config
 from fieldgate.http.origin import is_inside
 from fieldgate.parent import GRACE, SERVED_BY
@@ -60,7 +61,7 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
     asyncio.run(_make_ready(settings, demo))
     _tell_workers(settings)
     measurements = tempfile.mkdtemp(prefix="fieldgate-metrics-")
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = measurements
+    os.environ[SHARED_IN] = measurements
     server = Server(
         "fieldgate.app:create",
         factory=True,

@@ -7,17 +7,28 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
+from prometheus_client import generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
 
+from fieldgate.http.measuring import SHARED_IN, Name, Numbers, Told
 from fieldgate.settings import Settings
 
 _GIVEN_ID = re.compile(rb"[A-Za-z0-9._:+/=-]{1,128}")
-_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_REQUESTS, _SECONDS, _LAG = "fieldgate_requests", "fieldgate_request_seconds", "fieldgate_index_lag_seconds"
+BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_SUM = len(BUCKETS) + 1
 
 access = logging.getLogger("fieldgate.access")
 
@@ -40,33 +51,19 @@ class Observed(Protocol):
     def client(self) -> Machine: ...
 
 
+class _Places(NamedTuple):
+    """Where the numbers of a kind of request are: how many there were, and how long they took."""
+
+    answered: int
+    times: int  # a place for each bucket, one for what took longer, and one for the sum
+
+
 class Observer:
     def __init__(self, settings: Settings) -> None:
-        # Imported here: the library looks once, when it is loaded, whether it shall share numbers between processes.
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-
         self._writes_access = settings.access_log
-        self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "fieldgate_requests", "Requests answered.", ["method", "path", "status"], registry=self._registry
-        )
-        self._seconds = Histogram(
-            "fieldgate_request_seconds",
-            "Time to answer.",
-            ["path"],
-            buckets=_BUCKETS,
-            registry=self._registry,
-        )
-        # Set by whoever keeps a copy of data; of several processes the one that lags most is told.
-        self.lag = Gauge(
-            "fieldgate_index_lag_seconds",
-            "For how long answers have been of an earlier state of the data.",
-            ["data"],
-            multiprocess_mode="livemax",
-            registry=self._registry,
-        )
-        self._counters: dict[tuple[str, str, int], Any] = {}
-        self._timers: dict[str, Any] = {}
+        self._numbers = Numbers(Path(os.environ[SHARED_IN]) if SHARED_IN in os.environ else None)
+        self._places: dict[tuple[str, str, int], _Places] = {}
+        self._times: dict[str, int] = {}
 
     def request_id(self, headers: Mapping[bytes, bytes], *, is_trusted: bool) -> bytes:
         """The id a trusted proxy gave the request, else a new one."""
@@ -80,13 +77,7 @@ class Observer:
     ) -> None:
         """Count and log one answered request. The template bounds the number of series; the path is logged."""
         seconds = perf_counter() - started
-        key = (request.method if request.method in _KNOWN_METHODS else "OTHER", template, status)
-        counter = self._counters.get(key)
-        if counter is None:
-            counter = self._counters[key] = self._requests.labels(key[0], template, str(status))
-            self._timers.setdefault(template, self._seconds.labels(template))
-        counter.inc()
-        self._timers[template].observe(seconds)
+        self.measure(request.method, template, status, seconds)
         if self._writes_access:
             write_line(
                 {
@@ -103,15 +94,63 @@ class Observer:
                 }
             )
 
+    def measure(self, method: str, template: str, status: int, seconds: float) -> None:
+        key = (method if method in _KNOWN_METHODS else "OTHER", template, status)
+        at = self._places.get(key) or self._take(key)
+        numbers = self._numbers.places
+        numbers[at.answered] += 1
+        numbers[at.times + bisect_left(BUCKETS, seconds)] += 1
+        numbers[at.times + _SUM] += seconds
+
+    def _take(self, key: tuple[str, str, int]) -> _Places:
+        method, template, status = key
+        if template not in self._times:
+            bounds = [*map(str, BUCKETS), "+Inf", "sum"]
+            self._times[template] = self._numbers.take(*((_SECONDS, template, bound) for bound in bounds))
+        answered = self._numbers.take((_REQUESTS, method, template, str(status)))
+        self._places[key] = _Places(answered, self._times[template])
+        return self._places[key]
+
+    def lag_of(self, data: str) -> Callable[[float], None]:
+        """Where to tell for how long answers have been of an earlier state of some data."""
+        place = self._numbers.take((_LAG, data))
+        return partial(self._numbers.places.__setitem__, place)
+
     def exposition(self) -> bytes:
         """The measurements in Prometheus' text format, of all processes of this server together."""
-        from prometheus_client import CollectorRegistry, generate_latest, multiprocess
+        return generate_latest(_Collected(list(self._numbers.all())))
 
-        registry = self._registry
-        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
-            registry = CollectorRegistry()
-            multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return generate_latest(registry)
+
+class _Collected(Collector):
+    """What the processes have written down, added up; of their lags the longest is told."""
+
+    def __init__(self, told: Sequence[Told]) -> None:
+        self._told = told
+
+    def collect(self) -> Iterable[Metric]:
+        requests = CounterMetricFamily(_REQUESTS, "Requests answered.", labels=["method", "path", "status"])
+        seconds = HistogramMetricFamily(_SECONDS, "Time to answer.", labels=["path"])
+        lags = GaugeMetricFamily(
+            _LAG, "For how long answers have been of an earlier state of the data.", labels=["data"]
+        )
+        counts: defaultdict[Name, float] = defaultdict(float)
+        times: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        longest: defaultdict[str, float] = defaultdict(float)
+        for (family, first, *others), number, is_alive in self._told:
+            if family == _REQUESTS:
+                counts[first, *others] += number
+            elif family == _SECONDS:
+                times[first][others[0]] = times[first].get(others[0], 0.0) + number
+            elif is_alive:
+                longest[first] = max(longest[first], number)
+        for labels, count in counts.items():
+            requests.add_metric(labels, count)
+        for path, found in times.items():
+            total = found.pop("sum")
+            seconds.add_metric([path], list(zip(found, accumulate(found.values()), strict=True)), total)
+        for data, lag in longest.items():
+            lags.add_metric([data], lag)
+        return [requests, seconds, lags]
 
 
 _KNOWN_METHODS = {"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"}
