@@ -13,8 +13,9 @@ import pytest
 from tests.processes import run
 
 # What each is for, and who loads it: PostgreSQL's driver, the client for files from elsewhere and tables on the
-# terminal; migrations, once; spreadsheets, out and in, the latter in processes of the worker.
-OTHERS = ("asyncpg", "httpx", "rich", "alembic", "xlsxwriter", "python_calamine", "pyxform")
+# terminal; numpy, for many events and for orders; migrations, once; spreadsheets, out and in, the latter in processes
+# of the worker.
+OTHERS = ("asyncpg", "httpx", "rich", "numpy", "alembic", "xlsxwriter", "python_calamine", "pyxform")
 
 # As `fieldgate serve` does it: the process that answers is forked from the one that read the command line.
 SERVING = """
