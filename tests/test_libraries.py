@@ -29,8 +29,10 @@ async def answered(application, path):
     async def send(message):
         statuses.append(message.get("status"))
         parts.append(message.get("body", b""))
+    path, _, query = path.partition("?")
     await application({
-        "type": "http", "method": "GET", "scheme": "http", "path": path, "raw_path": path.encode(), "query_string": b"",
+        "type": "http", "method": "GET", "scheme": "http", "path": path, "raw_path": path.encode(),
+        "query_string": query.encode(),
         "headers": [(b"host", b"127.0.0.1"), (b"accept", b"application/json")], "client": ("127.0.0.1", 50000),
     }, None, send)
     assert statuses[0] == 200, parts
@@ -42,7 +44,8 @@ async def main():
     living = asyncio.create_task(application({"type": "lifespan"}, said.get, told.put))
     await said.put({"type": "lifespan.startup"})
     assert (await told.get())["type"] == "lifespan.startup.complete"
-    for path in ("/api/v2/event/", "/api/v2/permissions/", "/readyz"):
+    narrowed = "/api/v2/event/?ordering=-disaster_start_date&countries__in=1,2&created_at__gte=2020-01-01"
+    for path in ("/api/v2/event/", narrowed, "/api/v2/event/export/?format=csv", "/api/v2/permissions/", "/readyz"):
         assert await answered(application, path)
     await said.put({"type": "lifespan.shutdown"})
     await living
