@@ -48,11 +48,6 @@ class Contender:
     etag: str = ""
 
 
-# Half of what we keep by default: a walk around all events is then longer than the memory for answers, and comes
-# back to an answer only when it was let go. With more, one event alone would soon be warm.
-KEPT_ANSWERS = "16MiB"
-
-
 @contextmanager
 def fieldgate(
     folder: Path, core: int, events: int, *, name: str = "fieldgate", database: str = ""
@@ -72,7 +67,6 @@ def fieldgate(
     token = output_of([PROGRAM, "token", "create", USER, *data], environment=environment)
     port = free_port()
     command = [PROGRAM, "serve", "--host", "127.0.0.1", "--port", str(port), *data, "--workers", "1", "--no-worker"]
-    environment["FIELDGATE_KEPT_ANSWERS"] = KEPT_ANSWERS
     with serving(command, port=port, core=core, environment=environment):
         yield Contender(name, port, token)
 

@@ -59,8 +59,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         int, Meta(description="How long a token obtained over HTTP is valid, for example `365d` or `12h`.")
     ] = 365 * DAY
     session_lifetime: Annotated[int, Meta(description="How long a log-in in the browser lasts.")] = 14 * DAY
-    kept_answers: Annotated[int, Meta(description="Memory for ready answers, per process, for example `32MiB`.")] = (
-        32 * MEBIBYTE
+    kept_answers: Annotated[int, Meta(description="Memory for ready answers, per process, for example `8MiB`.")] = (
+        8 * MEBIBYTE
     )
     kept_records: Annotated[
         int, Meta(description="Memory for ready records of events, per process, for example `24MiB`.")

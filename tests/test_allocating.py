@@ -2,6 +2,8 @@
 
 import multiprocessing
 import platform
+import subprocess
+import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -11,11 +13,47 @@ from fieldgate.allocating import LARGE, give_back_large_pieces
 
 PIECES, SIZE = 64, 2 * 1024 * 1024
 
+# Prints how many heaps there are in a child, in which eight threads have held memory at the same time.
+HEAPS = """
+import ctypes, os, sys, threading
+from fieldgate.allocating import share_one_heap
+if sys.argv[1] == "shared":
+    share_one_heap()
+if os.fork():
+    sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+together = threading.Barrier(8)
+def hold():
+    held = [bytes(100_000) for _ in range(10)]
+    together.wait()
+threads = [threading.Thread(target=hold) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+library = ctypes.CDLL(None)
+library.fdopen.restype = ctypes.c_void_p
+output = ctypes.c_void_p(library.fdopen(1, b"w"))
+library.malloc_info(0, output)
+library.fflush(output)
+os._exit(0)
+"""
+
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have their own ways")
 def test_large_pieces_are_given_back_after_a_fork() -> None:
     """Every second piece is freed: what is left between them must not hold the freed ones."""
     assert _kept_after_freeing(prepared=True) < PIECES * SIZE * 0.6
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have their own ways")
+def test_threads_share_one_heap_after_a_fork() -> None:
+    assert _heaps("shared") == 1
+    assert _heaps("apart") > 1
+
+
+def _heaps(way: str) -> int:
+    told = subprocess.run([sys.executable, "-c", HEAPS, way], capture_output=True, check=True, timeout=60).stdout
+    return told.count(b"<heap nr=")
 
 
 def _kept_after_freeing(*, prepared: bool) -> int:

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.agreement import agreed_answer, comparable
 from benchmarks.asking import Asking
 from benchmarks.charts import draw_growth, draw_rates, draw_targets
-from benchmarks.contenders import KEPT_ANSWERS, Contender
+from benchmarks.contenders import Contender
 from benchmarks.event_data import Listed, export
 from benchmarks.exchange import ask, knowing
 from benchmarks.import_data import give_imports
@@ -26,11 +26,12 @@ from benchmarks.starting import Starts
 from benchmarks.targets import AT_LEAST, AT_MOST, Check
 from benchmarks.walks import spread
 from benchmarks.work import WORKS, Target, Work
+from fieldgate.settings import Settings
 from tests.processes import FIELDGATE
 
 EVENTS = 2000
 USER = "bench"
-KEPT = int(KEPT_ANSWERS.removesuffix("MiB")) * 1024 * 1024
+KEPT = Settings().kept_answers
 
 
 @pytest.fixture(scope="module")

@@ -3,14 +3,14 @@
 import sys
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console
-from rich.table import Table
-
 UNBOUNDED = 500  # characters
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Numbers line up on the right, everything else on the left; None is shown as nothing."""
+    from rich.console import Console  # here: a service that prints no tables does without
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False)
     shown = [["" if cell is None else str(cell) for cell in row] for row in rows]
     for number, column in enumerate(columns):

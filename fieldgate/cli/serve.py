@@ -23,6 +23,7 @@ from granian.constants import Interfaces, Loops
 
 from fieldgate.accounts.secrets import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
+from fieldgate.allocating import share_one_heap
 from fieldgate.cli.events import make_demo_events
 from fieldgate.cli.opening import data_option, open_database, prepare, settings_for
 from fieldgate.db import Changes, Database, now
@@ -56,6 +57,7 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
     """Serve until stopped. Requests under way are finished first."""
     if demo and host != "localhost" and not is_inside(host, LOOPBACK):
         raise click.ClickException("--demo makes an account anybody can use, so it binds to 127.0.0.1 only.")
+    share_one_heap()
     address = _free_address(host, port)
     settings = msgspec.structs.replace(settings_for(data), host=host, port=port)
     asyncio.run(_make_ready(settings, demo))

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-import asyncpg
 from sqlalchemy import func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -113,6 +112,8 @@ class Changes:
             self._heard = float("-inf")
 
     async def _keep_listening(self) -> None:
+        import asyncpg  # here: who has SQLite never loads it
+
         while True:
             try:
                 await self._listen()

@@ -11,9 +11,8 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import asyncpg
 from sqlalchemy import (
     URL,
     BigInteger,
@@ -31,6 +30,9 @@ from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from fieldgate.db.tables import Instant, now
+
+if TYPE_CHECKING:
+    import asyncpg  # not at run time: who has SQLite never loads it
 
 BUSY_TIMEOUT = 10_000  # milliseconds a writer waits for another one on SQLite
 LOOKUP_CONNECTIONS = 8  # connections of one process to PostgreSQL for what every request asks
@@ -110,8 +112,10 @@ class Database:
             self._reader.execute("PRAGMA query_only = ON")
         return self._reader
 
-    async def postgres_pool(self) -> asyncpg.Pool:
+    async def postgres_pool(self) -> "asyncpg.Pool":
         """The driver's own connections to PostgreSQL, without the cost of the engine."""
+        import asyncpg
+
         if self._lookups is None:
             async with self._opening:
                 if self._lookups is None:
@@ -120,8 +124,10 @@ class Database:
                     )
         return self._lookups
 
-    async def connect(self, *_: object, **__: object) -> asyncpg.Connection:
+    async def connect(self, *_: object, **__: object) -> "asyncpg.Connection":
         """A connection of the driver itself to PostgreSQL. Pools pass arguments on; the address holds all of them."""
+        import asyncpg
+
         return await asyncpg.connect(self.driver_address, timeout=CONNECT_TIMEOUT, command_timeout=COMMAND_TIMEOUT)
 
     @property
@@ -162,5 +168,5 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql(f"BEGIN {mode}")
 
 
-async def _leave_as_is(connection: asyncpg.Connection) -> None:
+async def _leave_as_is(connection: "asyncpg.Connection") -> None:
     """Look-ups are single statements that leave nothing behind: no round trip to tidy up after them."""

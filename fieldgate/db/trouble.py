@@ -4,7 +4,6 @@ import errno
 import socket
 import sqlite3
 
-import asyncpg
 import sqlalchemy.exc
 
 _NETWORK = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.ENOENT}
@@ -23,6 +22,8 @@ def is_out_of_reach(error: BaseException | None) -> bool:
     """Whether another try later may succeed: the database is away, full, or has no time for us."""
     if error is None:
         return False
+    import asyncpg  # here: who has SQLite seldom loads it
+
     if isinstance(error, ConnectionError | TimeoutError | socket.gaierror | asyncpg.InterfaceError):
         return True
     if isinstance(error, asyncpg.PostgresError):

@@ -6,14 +6,14 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial, reduce
+from importlib import import_module
 from operator import and_
-from typing import Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 import msgspec
 from pyroaring import BitMap
 
 from fieldgate.db import Changes
-from fieldgate.events import ordering
 from fieldgate.events.documents import Reader
 from fieldgate.events.filters import EventFilters, in_regions, narrow, ordering_terms, search_words
 from fieldgate.events.index import CannotApply, Index
@@ -27,11 +27,15 @@ from fieldgate.reference.directory import Directory, folded
 from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore
 
+if TYPE_CHECKING:
+    from fieldgate.events import ordering  # not at run time: it loads numpy
+
 AT_ONCE = 100_000  # events whose index is made anew while the caller waits; beyond, beside the answers
 KEPT_RECORDS = 24 * 1024 * 1024  # bytes, some 10,000 records
 KEPT_SELECTIONS = 128
 KEPT_ORDERS = 4  # some 8 MB each for a million events
 KEPT_RANKS = 10  # of as many fields; some 4 MB each
+USUAL = (("disaster_start_date", True),)  # the order of the index itself; clients like to name it
 ATTEMPTS = 3  # at an answer, when the data runs away under it
 
 log = logging.getLogger(__name__)
@@ -90,8 +94,8 @@ class View:
         self.shown = shown
         self._store = store
         self._selections = _Kept[BitMap](KEPT_SELECTIONS)
-        self._ranks = _Kept[ordering.Ranks](KEPT_RANKS)
-        self._orders = _Kept[ordering.Order](KEPT_ORDERS)
+        self._ranks = _Kept["ordering.Ranks"](KEPT_RANKS)
+        self._orders = _Kept["ordering.Order"](KEPT_ORDERS)
         self._places = _Kept[BitMap](KEPT_SELECTIONS)
         # By partial, not by method: a view that refers to itself would stay in memory for a while.
         narrowed = partial(_narrowed, index, directory, in_regions(index, directory))
@@ -130,7 +134,7 @@ class View:
             chosen = await self._selections.get((wanted, sight), lambda: self._select(wanted, sight))
         else:
             chosen = self._narrowed(wanted, sight)
-        if terms:
+        if terms and terms != USUAL:
             order = await self._orders.get((terms, language), lambda: self._order(terms, language))
             places = await self._places.get((wanted, sight, terms, language), lambda: _in_thread(order.places, chosen))
             return len(chosen), order.page(self.index, places, page.limit, page.offset)
@@ -151,14 +155,20 @@ class View:
             sets.append(index.numbered(await self._store.with_appeal(filters.appeal_code, version)))
         return reduce(and_, sorted(sets, key=len))
 
-    async def _order(self, terms: ordering.Terms, language: Language) -> ordering.Order:
+    async def _order(self, terms: "ordering.Terms", language: Language) -> "ordering.Order":
+        # In a thread and not before: it brings numpy, which takes a tenth of a second, and its 16 MB.
+        await _in_thread(import_module, "fieldgate.events.ordering")
+        from fieldgate.events import ordering
+
         ranks = {
             field: await self._ranks.get((field, language), lambda field=field: self._rank(field, language))  # type: ignore[misc]
             for field, _ in terms
         }
         return await _in_thread(ordering.order, terms, ranks, self.index.ids)
 
-    async def _rank(self, field: str, language: Language) -> ordering.Ranks:
+    async def _rank(self, field: str, language: Language) -> "ordering.Ranks":
+        from fieldgate.events import ordering
+
         if field in ordering.IN_RECORDS:
             reading = ordering.Reading(field, self.index, language)
             async for some in self._store.facts(self.standing.version):

@@ -11,13 +11,12 @@ from contextlib import aclosing, suppress
 from pathlib import Path
 
 import msgspec
-import numpy as np
 
-from fieldgate.events import formats
+from fieldgate.events import columns, formats
+from fieldgate.events.columns import Numbers
 from fieldgate.events.current import ATTEMPTS, Events
 from fieldgate.events.documents import Reader
 from fieldgate.events.filters import EventFilters
-from fieldgate.events.index import Numbers
 from fieldgate.events.sight import Sight
 from fieldgate.events.store import HISTORY_KEPT, EventStore, Missed
 from fieldgate.http.errors import Unavailable
@@ -106,20 +105,20 @@ class Exports:
     async def _state(self, filters: EventFilters, sight: Sight, language: Language) -> _State:
         since = _clock()
         view = await self._events.view()
-        ids = [np.array([], dtype=np.int64)]
+        ids = columns.numbers()
         count = 1
         for offset in itertools.count(0, IDS_AT_ONCE):
             if offset >= count:
                 break
             count, some = await view.numbers(filters, sight, language, Page(IDS_AT_ONCE, offset))
-            ids.append(np.array(some, dtype=np.int64))
+            ids.extend(some)
             await asyncio.sleep(0)
-        return _State(np.concatenate(ids), view.standing.version, Reader(view.directory, language), since)
+        return _State(ids, view.standing.version, Reader(view.directory, language), since)
 
     async def _renewed(self, old: _State, filters: EventFilters, sight: Sight, language: Language) -> _State:
         """What is left of a state, as of now."""
         new = await self._state(filters, sight, language)
-        new.ids = old.ids[await asyncio.to_thread(np.isin, old.ids, new.ids)]
+        new.ids = await asyncio.to_thread(columns.common, old.ids, new.ids)
         return new
 
 

@@ -11,7 +11,8 @@ from msgspec import Meta
 from pyroaring import BitMap
 
 from fieldgate.db import Instant
-from fieldgate.events.index import EARLIEST, LATEST, Index, Numbers, source_word, union
+from fieldgate.events.columns import Numbers
+from fieldgate.events.index import EARLIEST, LATEST, Index, source_word, union
 from fieldgate.events.model import Source
 from fieldgate.http.language import Message
 from fieldgate.reference.directory import Directory

@@ -7,20 +7,20 @@ shares all that stayed the same.
 """
 
 from array import array
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 from pyroaring import BitMap
 
+from fieldgate.events import columns
+from fieldgate.events.columns import Numbers, Places
 from fieldgate.events.model import SOCIETIES, SOURCES, Event
 from fieldgate.events.sight import Sight
 
-Numbers = npt.NDArray[np.int64]
-
 EARLIEST, LATEST = -(2**63), 2**63 - 1
+FEW = 100  # events that came or went: each is put into its place, more are sorted anew
 
 
 class Row(NamedTuple):
@@ -66,7 +66,7 @@ class Index:
         updated: Numbers,
         sets: Mapping[str, BitMap],
         everything: BitMap,
-        by_id: Numbers,
+        by_id: "ById",
     ) -> None:
         self.ids = ids  # by position, as are the next three
         self.starts = starts
@@ -74,20 +74,14 @@ class Index:
         self.updated = updated
         self._sets = sets
         self.everything = everything  # what was not deleted
-        self._by_id = by_id  # positions of what was not deleted, in the order of their ids
-        self._in_order = ids[by_id]
+        self._by_id = by_id
 
     def __len__(self) -> int:
         return len(self.everything)
 
     def position(self, number: int) -> int | None:
         """Where an event stands."""
-        if not EARLIEST <= number <= LATEST:
-            return None
-        place = int(np.searchsorted(self._in_order, number))
-        if place == len(self._by_id) or self._in_order[place] != number:
-            return None
-        return int(self._by_id[place])
+        return self._by_id.position(number)
 
     # Sets of positions. None of them may be changed by who gets it.
 
@@ -104,31 +98,27 @@ class Index:
 
     def numbered(self, numbers: Sequence[int]) -> BitMap:
         """The events of these ids."""
-        wanted = np.array([number for number in numbers if EARLIEST <= number <= LATEST], dtype=np.int64)
-        positions = self.positions(wanted)
-        return bitmap(positions[positions >= 0])
+        wanted = columns.numbers([number for number in numbers if EARLIEST <= number <= LATEST])
+        here = [position for position in self.positions(wanted) if position != columns.NOWHERE]
+        return BitMap(array("I", here))
 
     def positions(self, numbers: Numbers) -> Numbers:
-        """Where the events of these ids stand; -1 for those that are not here."""
-        if not len(self._by_id):
-            return np.full(len(numbers), -1, dtype=np.int64)
-        places = np.minimum(np.searchsorted(self._in_order, numbers), len(self._by_id) - 1)
-        return np.where(self._in_order[places] == numbers, self._by_id[places], -1)
+        """Where the events of these ids stand; `NOWHERE` for those that are not here."""
+        return columns.found(self._by_id.ids, self._by_id.positions, numbers)
 
     def started(self, low: int, high: int) -> BitMap:
         """The events whose disaster began in [low, high]: positions run in that order."""
-        return _range(int(np.searchsorted(self.starts, low)), int(np.searchsorted(self.starts, high, side="right")))
+        return _range(bisect_left(self.starts, low), bisect_right(self.starts, high))
 
     def between(self, column: Numbers, low: int, high: int) -> BitMap:
         """The events with a moment in [low, high]."""
-        return bitmap(np.nonzero((column >= low) & (column <= high))[0])
+        return BitMap(columns.within(column, low, high))
 
     def page(self, chosen: BitMap, limit: int, offset: int) -> list[int]:
         """The ids of one page in the usual order: the newest first, and the lowest id of the same moment."""
         last = len(chosen) - offset
         positions = chosen[max(0, last - limit) : last].to_array() if last > 0 else array("I")
-        found: list[int] = self.ids[positions[::-1]].tolist()
-        return found
+        return list(map(self.ids.__getitem__, positions[::-1]))
 
     # Changes
 
@@ -136,10 +126,12 @@ class Index:
         """The index after events were deleted, edited where they stand, or came after all others."""
         sets = _Sets(self._sets)
         everything = self.everything.copy()
-        created, updated = self.created.copy(), self.updated.copy()
+        created, updated = self.created[:], self.updated[:]
+        left: set[int] = set()
         for number in gone:
             position = self.position(number)
             if position is not None:
+                left.add(number)
                 everything.discard(position)
                 sets.put(position, "")
         new: list[Row] = []
@@ -153,7 +145,7 @@ class Index:
             created[position], updated[position] = row.created, row.updated
             sets.put(position, row.facets)
         new.sort(key=lambda row: (row.start, -row.id))
-        if new and len(self.ids) and (new[0].start, -new[0].id) <= (int(self.starts[-1]), -int(self.ids[-1])):
+        if new and len(self.ids) and (new[0].start, -new[0].id) <= (self.starts[-1], -self.ids[-1]):
             raise CannotApply
         for position, row in enumerate(new, start=len(self.ids)):
             everything.add(position)
@@ -166,15 +158,54 @@ class Index:
             _longer(updated, [row.updated for row in new]),
             sets.all,
             everything,
-            _in_order_of(ids, everything) if new or len(everything) < len(self.everything) else self._by_id,
+            self._by_id.changed(left, [row.id for row in new], ids, everything),
         )
+
+
+class ById:
+    """The ids of what was not deleted, in order, and where each stands. A deleted event may come back under its id, at
+    another position."""
+
+    def __init__(self, ids: Numbers, positions: Places) -> None:
+        self.ids = ids
+        self.positions = positions
+
+    @classmethod
+    def of(cls, ids: Numbers, everything: BitMap) -> "ById":
+        """From all ids by position, and the positions that count."""
+        alive: Places = everything.to_array()
+        held = columns.taken(ids, alive)
+        order = columns.in_order(held)
+        return cls(columns.taken(held, order), columns.taken(alive, order))
+
+    def position(self, number: int) -> int | None:
+        if not EARLIEST <= number <= LATEST:
+            return None
+        place = bisect_left(self.ids, number)
+        return self.positions[place] if place < len(self.ids) and self.ids[place] == number else None
+
+    def changed(self, gone: Set[int], new: Sequence[int], all_ids: Numbers, everything: BitMap) -> "ById":
+        """Without some ids, and with others that stand at the end of all."""
+        if not gone and not new:
+            return self
+        if len(gone) + len(new) > FEW:
+            return ById.of(all_ids, everything)
+        ids, positions = self.ids[:], self.positions[:]
+        for number in gone:
+            place = bisect_left(ids, number)
+            del ids[place], positions[place]
+        for position, number in enumerate(new, start=len(all_ids) - len(new)):
+            place = bisect_left(ids, number)
+            ids.insert(place, number)
+            positions.insert(place, position)
+        return ById(ids, positions)
 
 
 class Builder:
     """Takes events in any order, a few or many at a time, and makes their index."""
 
     def __init__(self) -> None:
-        self._columns = (array("q"), array("q"), array("q"), array("q"))
+        self._columns = (columns.numbers(), columns.numbers(), columns.numbers(), columns.numbers())
         self._bearers: dict[str, array[int]] = defaultdict(lambda: array("I"))
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
@@ -190,13 +221,12 @@ class Builder:
                 bearers[word].append(place)
 
     def build(self) -> Index:
-        ids, starts, created, updated = (np.array(column, dtype=np.int64) for column in self._columns)
-        order = np.lexsort((-ids, starts))
-        positions = np.empty(len(order), dtype=np.uint32)
-        positions[order] = np.arange(len(order), dtype=np.uint32)
-        sets = {word: bitmap(positions[np.array(places)]) for word, places in self._bearers.items()}
-        ids = ids[order]
-        return Index(ids, starts[order], created[order], updated[order], sets, _range(0, len(ids)), np.argsort(ids))
+        order = columns.in_order_of_both(self._columns[1], then=self._columns[0])
+        positions = columns.inverse(order)
+        sets = {word: _set(positions, places) for word, places in self._bearers.items()}
+        ids, starts, created, updated = (columns.taken(column, order) for column in self._columns)
+        everything = _range(0, len(ids))
+        return Index(ids, starts, created, updated, sets, everything, ById.of(ids, everything))
 
 
 class _Sets:
@@ -222,12 +252,6 @@ class _Sets:
         return self.all[word]
 
 
-def _in_order_of(ids: Numbers, everything: BitMap) -> Numbers:
-    """Positions in the order of their ids. A deleted event may come back under its id, at another position."""
-    alive = np.frombuffer(everything.to_array(), dtype=np.uint32).astype(np.int64)
-    return alive[np.argsort(ids[alive])]
-
-
 def union(sets: Sequence[BitMap]) -> BitMap:
     """What is in any of some sets; nobody may change it."""
     if len(sets) == 1:
@@ -235,10 +259,8 @@ def union(sets: Sequence[BitMap]) -> BitMap:
     return BitMap.union(*sets) if sets else BitMap()
 
 
-def bitmap(positions: npt.NDArray[Any]) -> BitMap:
-    packed = array("I")
-    packed.frombytes(np.sort(positions).astype(np.uint32, copy=False).tobytes())
-    return BitMap(packed)
+def _set(positions: Places, places: Places) -> BitMap:
+    return BitMap(columns.taken(positions, places))
 
 
 def _range(low: int, high: int) -> BitMap:
@@ -246,4 +268,4 @@ def _range(low: int, high: int) -> BitMap:
 
 
 def _longer(column: Numbers, values: Sequence[int]) -> Numbers:
-    return np.append(column, np.array(values, dtype=np.int64)) if values else column
+    return column + columns.numbers(values) if values else column

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from fieldgate.events.index import Index, Numbers, bitmap
+from fieldgate.events.columns import NOWHERE, Numbers, numbers, packed
+from fieldgate.events.index import Index
 from fieldgate.http.language import Language
 from fieldgate.reference.directory import Directory, sorting_key
 from fieldgate.reference.texts import Texts, in_language
@@ -41,13 +42,12 @@ class Order:
 
     def places(self, chosen: BitMap) -> BitMap:
         """Where the chosen events stand in this order."""
-        return bitmap(self._places[np.frombuffer(chosen.to_array(), dtype=np.uint32)]) if chosen else BitMap()
+        return BitMap(packed(np.sort(self._places[np.asarray(chosen.to_array())]))) if chosen else BitMap()
 
     def page(self, index: Index, places: BitMap, limit: int, offset: int) -> list[int]:
         """The ids of one page."""
         wanted = places[offset : offset + limit].to_array()
-        found: list[int] = index.ids[self._positions[wanted]].tolist()
-        return found
+        return list(map(index.ids.__getitem__, self._positions[wanted].tolist()))
 
 
 def order(terms: Terms, ranks: Mapping[str, Ranks], ids: Numbers) -> Order:
@@ -56,7 +56,7 @@ def order(terms: Terms, ranks: Mapping[str, Ranks], ids: Numbers) -> Order:
     for field, descends in terms:
         rank = ranks[field]
         keys += [rank == NOTHING, -rank if descends else rank]
-    return Order(np.lexsort((ids, *reversed(keys))))
+    return Order(np.lexsort((np.asarray(ids), *reversed(keys))))
 
 
 def held_ranks(field: str, index: Index, directory: Directory, language: Language) -> Ranks:
@@ -75,7 +75,7 @@ def held_ranks(field: str, index: Index, directory: Directory, language: Languag
     else:  # types of disaster, by name
         words = [f"d{number}" for number in directory.types_by_name(language)]
     for rank, word in enumerate(words):
-        ranks[np.frombuffer(index.bearing(word).to_array(), dtype=np.uint32)] = rank
+        ranks[np.asarray(index.bearing(word).to_array())] = rank
     return ranks
 
 
@@ -86,15 +86,15 @@ class Reading:
         self._field = field
         self._index = index
         self._language = language
-        self._positions: list[Numbers] = []
+        self._positions: list[npt.NDArray[np.int64]] = []
         self._values: list[Any] = []
         self._decode = msgspec.json.Decoder(Facts).decode
 
     def add(self, rows: Sequence[tuple[int, bytes]]) -> None:
         """Take events as they are kept."""
-        positions = self._index.positions(np.array([number for number, _ in rows], dtype=np.int64))
+        positions = np.asarray(self._index.positions(numbers([number for number, _ in rows])))
         values = [_value(self._field, self._decode(packed), self._language) for _, packed in rows]
-        is_known = np.array([value not in ("", None) for value in values], dtype=bool) & (positions >= 0)
+        is_known = np.array([value not in ("", None) for value in values], dtype=bool) & (positions != NOWHERE)
         self._positions.append(positions[is_known])
         self._values += [value for value, known in zip(values, is_known.tolist(), strict=True) if known]
 
@@ -119,4 +119,4 @@ def _value(field: str, facts: Facts, language: Language) -> str | int | None:
 
 
 def _dense(column: Numbers) -> Ranks:
-    return np.unique(column, return_inverse=True)[1].astype(np.int32)
+    return np.unique(np.asarray(column), return_inverse=True)[1].astype(np.int32)

@@ -27,7 +27,7 @@ class Kept:
         """Keep an answer, and let go of those not asked for the longest where memory needs it."""
         # Roughly, the memory an entry takes; a character of who asks can take four bytes.
         size = answer.size + len(key[0]) + 4 * len(key[1])
-        if len(key[0]) + len(key[1]) > LONGEST_KEY or size > self._bound // 4:
+        if len(key[0]) + len(key[1]) > LONGEST_KEY or size > self._bound // 2:
             return
         self._held += size - self._answers.pop(key, (answer, 0))[1]
         self._answers[key] = answer, size

@@ -1,62 +1,20 @@
-"""Files from elsewhere: only from hosts the operator lists, and never from an address inside the network.
-
-The name is resolved here, every address of it is checked, and the connection goes to an address that was checked, so
-that the name cannot lead elsewhere a moment later. Redirects are followed one by one, each checked the same way.
-"""
+"""Files from elsewhere: only from hosts the operator lists, a few at a time, and none that takes forever."""
 
 import asyncio
-import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
-from email.message import Message as Head
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-import httpx
-
-from fieldgate.http.bodies import UploadedFile, base_name
-from fieldgate.http.errors import Invalid, TooLarge, Unavailable
+from fieldgate.http.bodies import UploadedFile
+from fieldgate.http.errors import Invalid, Unavailable
 from fieldgate.http.language import Message
+from fieldgate.imports.addresses import Address, Resolve, is_public, resolved
 
-Address = IPv4Address | IPv6Address
-Resolve = Callable[[str, int], Awaitable[Sequence[Address]]]
+if TYPE_CHECKING:
+    from fieldgate.imports.following import Following
 
 PATIENCE = 20.0  # seconds for everything: names, redirects and the file; less than a stopping server waits
-CONNECT_PATIENCE = 5.0  # seconds for one address, so that the next gets its turn
-MOST_REDIRECTS = 5
 MOST_AT_ONCE = 8  # in one process: each may hold a whole file in memory
-
-_PORTS = {"http": 80, "https": 443}
-_HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "fieldgate"}
-_NOWHERE = httpx.URL("")
-_LONGEST_SHOWN = 100  # characters of a host in a message
-
-_UNICAST = IPv6Network("2000::/3")
-_NAT64 = IPv6Network("64:ff9b::/96")
-# Public by the tables of some Python we run on, but not the open internet: special ranges with the metadata of one
-# cloud among them, relays, what another cloud answers its own machines on, and documentation.
-_NOT_PUBLIC = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "3fff::/20")))
-
-
-def is_public(address: Address) -> bool:
-    """Whether an address is on the open internet; an IPv4 address inside an IPv6 one counts as what it is."""
-    address = _inner(address) or address
-    if address.version == 6 and address not in _UNICAST:
-        return False
-    return address.is_global and not address.is_multicast and not any(address in network for network in _NOT_PUBLIC)
-
-
-def _inner(address: Address) -> IPv4Address | None:
-    if isinstance(address, IPv4Address):
-        return None
-    translated = IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
-    return address.ipv4_mapped or address.sixtofour or translated
-
-
-async def resolved(name: str, port: int) -> Sequence[Address]:
-    """The addresses of a name, in the order to try them."""
-    found = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(ip_address(place[0]) for *_, place in found))
 
 
 class Fetcher:
@@ -71,176 +29,30 @@ class Fetcher:
         may_connect: Callable[[Address], bool] = is_public,
         trust: ssl.SSLContext | None = None,
     ) -> None:
-        self._hosts = hosts
+        self._following: Following | None = None
+        if hosts:
+            from fieldgate.imports import following  # here: its client takes 6 MB, and most operators list no hosts
+
+            self._following = following.Following(hosts, resolve, may_connect, trust)
         self._patience = patience
-        self._resolve = resolve
-        self._may_connect = may_connect
-        self._trust = trust
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
 
     async def fetch(self, text: str, limit: int) -> UploadedFile:
         """The file at an address, or what is wrong with the address."""
-        if not self._hosts:
+        if self._following is None:
             raise _refused(Message("Files are not fetched from elsewhere here. Send the file itself."))
-        url = self._checked(text)
+        url = self._following.checked(text)
         if self._places.locked():
             raise Unavailable
         try:
             async with self._places, asyncio.timeout(self._patience):
-                return await self._follow(url, limit)
+                return await self._following.follow(url, limit)
         except TimeoutError:
             seconds = int(self._patience)
             raise _refused(
                 Message("The file did not arrive within {seconds} seconds. Send the file itself.", seconds=seconds)
             ) from None
 
-    async def _follow(self, url: httpx.URL, limit: int) -> UploadedFile:
-        for _ in range(MOST_REDIRECTS + 1):
-            async with self._opened(url) as response:
-                if not response.has_redirect_location:
-                    return UploadedFile(_file_name(response, url), await _content(response, url, limit))
-                url = self._redirected(url, response.headers["location"])
-        raise _refused(Message("The address leads on to too many others. Enter the last of them."))
-
-    def _redirected(self, url: httpx.URL, location: str) -> httpx.URL:
-        following = self._checked(location, url)
-        if url.scheme == "https" and following.scheme == "http":
-            raise _refused(
-                Message("{host} leads on to an address without https. Send the file itself.", host=_shown(url))
-            )
-        return following
-
-    def _checked(self, text: str, base: httpx.URL = _NOWHERE) -> httpx.URL:
-        """An address as it will be asked, if it is one and on a listed host."""
-        try:
-            url = base.join(text.strip())
-        except (httpx.InvalidURL, ValueError):  # the latter from the standard library
-            url = _NOWHERE
-        if url.scheme not in _PORTS or not url.raw_host or url.userinfo:
-            raise _refused(
-                Message(
-                    "Enter an address such as https://forms.example.org/household.xlsx, without user name and password."
-                )
-            )
-        if not any(_covers(entry, url) for entry in self._hosts):
-            raise _refused(
-                Message(
-                    "Files are not fetched from {host}, only from: {hosts}. Send the file itself.",
-                    host=_shown(url),
-                    hosts=", ".join(self._hosts),
-                )
-            )
-        return url.copy_with(host=_name(url))
-
-    @asynccontextmanager
-    async def _opened(self, url: httpx.URL) -> AsyncIterator[httpx.Response]:
-        addresses = await self._addresses(url)
-        trust = await self._trusted()
-        try:
-            # The transport alone: it knows no redirects, cookies or proxies.
-            async with httpx.AsyncHTTPTransport(verify=trust, trust_env=False) as transport:
-                response = await _answer(transport, url, addresses)
-                try:
-                    yield response
-                finally:
-                    await response.aclose()
-        except httpx.HTTPError:
-            raise _not_fetched(url) from None
-
-    async def _addresses(self, url: httpx.URL) -> Sequence[Address]:
-        try:
-            addresses = await self._resolve(_name(url), _port(url))
-        except (OSError, UnicodeError):  # the latter for a name that no network can hold
-            raise _not_fetched(url) from None
-        if not all(map(self._may_connect, addresses)):
-            raise _refused(
-                Message("{host} is not on the open internet. Send the file itself.", host=_shown(url)),
-            )
-        return addresses
-
-    async def _trusted(self) -> ssl.SSLContext:
-        """The authorities of the world, read when first needed; it takes a tenth of a second."""
-        if self._trust is None:
-            self._trust = await asyncio.to_thread(httpx.create_ssl_context)
-        return self._trust
-
-
-async def _answer(transport: httpx.AsyncHTTPTransport, url: httpx.URL, addresses: Sequence[Address]) -> httpx.Response:
-    """What the first address that can be reached answers; the name is asked for, and vouched for by TLS."""
-    failure: httpx.HTTPError = httpx.ConnectError("no address")
-    for address in addresses:
-        request = httpx.Request(
-            "GET",
-            url.copy_with(host=str(address)),
-            headers={**_HEADERS, "Host": url.netloc.decode("ascii")},
-            extensions={"sni_hostname": _name(url), "timeout": {"connect": CONNECT_PATIENCE}},
-        )
-        try:
-            return await transport.handle_async_request(request)
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            failure = error
-    raise failure
-
-
-async def _content(response: httpx.Response, url: httpx.URL, limit: int) -> bytes:
-    if response.status_code != httpx.codes.OK:
-        raise _refused(
-            Message(
-                "{host} answered with status {status}. Check that the address opens without logging in, "
-                "or send the file itself.",
-                host=_shown(url),
-                status=response.status_code,
-            )
-        )
-    if response.headers.get("content-encoding", "identity").lower() != "identity":
-        # Unpacked it could be of any size, and we asked for it as it is.
-        raise _refused(
-            Message("{host} sends the file packed, unlike asked. Send the file itself.", host=_shown(url)),
-        )
-    too_large = TooLarge(Message("The file is too large; at most {limit} bytes are taken here.", limit=limit))
-    if int(response.headers.get("content-length", 0)) > limit:
-        raise too_large
-    data = bytearray()
-    async for chunk in response.aiter_raw():
-        data += chunk
-        if len(data) > limit:
-            raise too_large
-    return bytes(data)
-
-
-def _file_name(response: httpx.Response, url: httpx.URL) -> str:
-    head = Head()
-    head["Content-Disposition"] = response.headers.get("content-disposition", "")
-    return base_name(head.get_filename() or url.path)
-
-
-def _covers(entry: str, url: httpx.URL) -> bool:
-    """Whether an entry of the list means this host, on its port or, if it names none, on the usual one."""
-    listed, _, port = entry.partition(":")
-    name = _name(url)
-    is_named = name == listed.removeprefix(".") or (listed.startswith(".") and name.endswith(listed))
-    return is_named and _port(url) == int(port or _PORTS[url.scheme])
-
-
-def _name(url: httpx.URL) -> str:
-    return url.raw_host.decode("ascii").removesuffix(".")
-
-
-def _port(url: httpx.URL) -> int:
-    return _PORTS[url.scheme] if url.port is None else url.port
-
-
-def _shown(url: httpx.URL) -> str:
-    return _name(url)[:_LONGEST_SHOWN]
-
 
 def _refused(message: Message) -> Invalid:
     return Invalid({"url": [message]})
-
-
-def _not_fetched(url: httpx.URL) -> Invalid:
-    return _refused(
-        Message(
-            "The file could not be fetched from {host}. Check the address, or send the file itself.", host=_shown(url)
-        )
-    )

@@ -61,7 +61,7 @@ filters = st.builds(
     created_at__lte=a(moments),
     updated_at__gte=a(moments),
     search=st.sampled_from(("", "", "flood", "CRUE", "école", "nep", '"a flood"', "fl, oo", "%", "neverheard")),
-    ordering=st.just("") | st.lists(terms, max_size=3).map(",".join),
+    ordering=st.sampled_from(("", "-disaster_start_date")) | st.lists(terms, max_size=3).map(",".join),
 )
 asked = st.tuples(filters, sights, st.sampled_from(Language), st.integers(1, 5), st.integers(0, 8))
 

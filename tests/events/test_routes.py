@@ -82,6 +82,7 @@ async def test_languages_and_what_they_fall_back_to(house: Service) -> None:
         ("?disaster_start_date__lt=2026-01-03T00:00:00.000Z", [1]),
         ("?updated_at__gte=2026-04-13T00:00:00 00:00&ordering=updated_at", [102, 107]),
         ("?ordering=disaster_start_date&limit=2", [1, 2]),
+        ("?ordering=-disaster_start_date&limit=2", [107, 102]),
         ("?ordering=-ifrc_severity_level,id&limit=2", [102, 1]),
         ("?ordering=-name&limit=1", [99]),
     ],

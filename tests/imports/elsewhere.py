@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from typing import Any
 
-from fieldgate.imports.fetching import Address, Fetcher
+from fieldgate.imports.addresses import Address
+from fieldgate.imports.fetching import Fetcher
 
 Answer = bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]
 

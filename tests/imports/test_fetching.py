@@ -13,7 +13,9 @@ import trustme
 from fieldgate.http.errors import Invalid, TooLarge, Unavailable
 from fieldgate.http.language import Language
 from fieldgate.http.observation import logging_config
-from fieldgate.imports.fetching import MOST_AT_ONCE, MOST_REDIRECTS, Address, Fetcher, is_public
+from fieldgate.imports.addresses import Address, is_public
+from fieldgate.imports.fetching import MOST_AT_ONCE, Fetcher
+from fieldgate.imports.following import MOST_REDIRECTS
 from tests.imports.elsewhere import Elsewhere, ok, redirect, serving, status
 
 BOOK = b"PK\x03\x04 a workbook"

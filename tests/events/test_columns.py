@@ -1,0 +1,62 @@
+"""What is asked of columns, by loops and by numpy: both say the same."""
+
+from array import array
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldgate.events import columns
+from fieldgate.events.columns import NOWHERE, numbers
+from fieldgate.events.index import EARLIEST, LATEST
+
+ALWAYS, NEVER = 1, 10**9  # how many are too many for loops
+
+number = st.integers(EARLIEST + 1, LATEST)
+small = st.integers(-3, 3)
+column = st.lists(small | number, max_size=30)
+
+
+@pytest.fixture(params=[NEVER, ALWAYS], ids=["loops", "numpy"], autouse=True, scope="module")
+def many(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns, "MANY", request.param)
+        yield
+
+
+@given(column)
+def test_in_order(values: list[int]) -> None:
+    found = columns.in_order(numbers(values))
+    assert found == array("I", sorted(range(len(values)), key=values.__getitem__))
+    assert columns.taken(numbers(values), found) == numbers(sorted(values))
+
+
+@given(st.lists(st.tuples(small | number, number), max_size=30, unique_by=lambda both: both[1]))
+def test_in_order_of_both(values: list[tuple[int, int]]) -> None:
+    found = columns.in_order_of_both(numbers([one for one, _ in values]), numbers([other for _, other in values]))
+    assert [values[place] for place in found] == sorted(values, key=lambda both: (both[0], -both[1]))
+
+
+@given(st.integers(0, 30).flatmap(lambda count: st.permutations(range(count))))
+def test_inverse(order: list[int]) -> None:
+    turns = columns.inverse(array("I", order))
+    assert [order[turn] for turn in turns] == list(range(len(order)))
+
+
+@given(column, small | number, small | number)
+def test_within(values: list[int], low: int, high: int) -> None:
+    found = columns.within(numbers(values), low, high)
+    assert list(found) == [place for place, value in enumerate(values) if low <= value <= high]
+
+
+@given(st.lists(small | number, max_size=30, unique=True), column)
+def test_found(values: list[int], wanted: list[int]) -> None:
+    in_order = columns.in_order(numbers(values))
+    found = columns.found(columns.taken(numbers(values), in_order), in_order, numbers(wanted))
+    assert list(found) == [values.index(each) if each in values else NOWHERE for each in wanted]
+
+
+@given(column, column)
+def test_common(values: list[int], others: list[int]) -> None:
+    assert columns.common(numbers(values), numbers(others)) == numbers([each for each in values if each in others])
