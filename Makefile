@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv pip
 RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
-IN_TWO := --numprocesses 2 --dist loadfile
+IN_TWO := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help install serve test coverage lint bench bench-full fuzz torture messages who lock clean

@@ -37,6 +37,30 @@ PASSWORD = "correct horse"
 # The real parameters take 64 MB and a tenth of a second; what is tested is everything around them.
 QUICK_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
+# Of two processes, neither shall be left with one of these when the other has nothing to do any more.
+LONGEST = (
+    "test_fuzzing",
+    "test_killing",
+    "test_matrix",
+    "test_serve",
+    "test_current",
+    "test_sync",
+    "test_sight",
+    "test_worker",
+    "test_commands",
+    "test_explaining",
+    "test_dry_run",
+    "test_who",
+    "test_effects",
+    "test_at_once",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that take longest go first (`make test` hands them out in the order given here)."""
+    order = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+
 
 class Service:
     """A running service, a client of it, and the accounts behind it.
