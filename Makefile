@@ -10,9 +10,10 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv pip
 RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
+IN_TWO := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test lint bench bench-full fuzz torture messages who lock clean
+.PHONY: help install serve test coverage lint bench bench-full fuzz torture messages who lock clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,8 +28,12 @@ test: $(DEV_READY)  ## everything: unit, conformance, both databases, browser
 	@echo "== lint"
 	@$(MAKE) --no-print-directory lint
 	@echo "== tests (both databases, conformance, browser)"
+	@$(BIN)/pytest $(IN_TWO)
+
+coverage: $(DEV_READY)  ## the same tests, measured: which lines and branches none of them reaches
+	@scripts/need chromium chromium
 	@rm -f .coverage .coverage.*
-	@$(BIN)/coverage run -m pytest --numprocesses 2 --dist loadfile
+	@$(BIN)/coverage run -m pytest $(IN_TWO)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 

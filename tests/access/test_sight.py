@@ -181,11 +181,18 @@ async def cost(database: Database, sent: list[tuple[str, Any]]) -> int:
     return steps_of_sqlite(database, sent) if database.is_sqlite else await rows_of_postgresql(database, sent)
 
 
+# How many assets there are to see with each status, and how many of them are on the first page.
+SEEN_WITH_STATUS = {
+    None: (101, 50),
+    "private": (60, 50),
+    "shared": (41, 41),
+    "public": (21, 21),
+    "public-discoverable": (1, 1),
+}
+
+
 @pytest.mark.parametrize("is_analyzed", [True, False])
-@pytest.mark.parametrize("status", [None, "private", "shared", "public", "public-discoverable"])
-async def test_what_one_may_not_see_costs_nothing(
-    start: Start, database_url: str, status: str | None, is_analyzed: bool
-) -> None:
+async def test_what_one_may_not_see_costs_nothing(start: Start, database_url: str, is_analyzed: bool) -> None:
     async with start(database_url=database_url) as service:
         world = World(service)
         reader, giver, *strangers = [await world.person() for _ in range(32)]
@@ -197,23 +204,24 @@ async def test_what_one_may_not_see_costs_nothing(
             await world.give(reader, await world.thing(giver), "view_asset")
         await world.give(THE_PUBLIC_ITSELF, collection, "discover_asset")
         database = Database(database_url)
-        costs = []
+        costs: dict[str | None, list[int]] = {status: [] for status in SEEN_WITH_STATUS}
         for more in (10, 50):
             for stranger in strangers:
                 await fill(world, stranger, more)
                 await fill(world, stranger, more, (await world.thing(stranger, "collection")).id)
             if is_analyzed:
                 await analyze(world)
-            watched = Watched(world.service.database)
-            count, rows = await world.store.listed(User(id=reader.id), Narrowed(status=status), Page())
-            expected = {None: (101, 50), "private": (60, 50), "shared": (41, 41), "public": (21, 21)}
-            assert (count, len(rows)) == expected.get(status, (1, 1))
-            assert len(watched.sent) == 3, "however long the page"
-            costs.append(await cost(database, watched.sent))
-            event.remove(world.service.database._engine.sync_engine, "before_cursor_execute", watched._note)
+            for status, expected in SEEN_WITH_STATUS.items():
+                watched = Watched(world.service.database)
+                count, rows = await world.store.listed(User(id=reader.id), Narrowed(status=status), Page())
+                assert (count, len(rows)) == expected, status
+                assert len(watched.sent) == 3, "however long the page"
+                costs[status].append(await cost(database, watched.sent))
+                event.remove(world.service.database._engine.sync_engine, "before_cursor_execute", watched._note)
         await database.close()
         # What is not to be seen grew sixfold. PostgreSQL that has counted nothing takes a slightly longer way then.
-        assert costs[1] <= costs[0] * (1.05 if is_analyzed or service.database.is_sqlite else 1.2), costs
+        most = 1.05 if is_analyzed or service.database.is_sqlite else 1.2
+        assert {status: each for status, each in costs.items() if each[1] > each[0] * most} == {}
 
 
 async def give_many(world: World, people: list[Person], things: list[int]) -> None:

@@ -120,8 +120,8 @@ def test_a_password_that_is_no_text(tmp_path: Path) -> None:
     assert done.stderr == b"Error: The password on standard input must be UTF-8.\n"
 
 
-def test_postgresql_is_migrated_by_command_only(tmp_path: Path, database_url: str, kind_of_database: str) -> None:
-    environment = {"FIELDGATE_DATABASE_URL": database_url}
+def test_postgresql_is_migrated_by_command_only(tmp_path: Path, empty_database_url: str, kind_of_database: str) -> None:
+    environment = {"FIELDGATE_DATABASE_URL": empty_database_url}
     before = run("user", "list", data=tmp_path, environment=environment)
     if kind_of_database == "postgresql":
         assert before.returncode == 1

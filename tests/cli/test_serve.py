@@ -225,8 +225,8 @@ def _is_import_worker(pid: int) -> bool:
     return b"worker" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
 
 
-def test_serve_on_postgresql(tmp_path: Path, database_url: str, kind_of_database: str) -> None:
-    environment = {"FIELDGATE_DATABASE_URL": database_url}
+def test_serve_on_postgresql(tmp_path: Path, empty_database_url: str, kind_of_database: str) -> None:
+    environment = {"FIELDGATE_DATABASE_URL": empty_database_url}
     if kind_of_database == "postgresql":
         refused = run("serve", data=tmp_path, environment=environment)
         assert "Run: fieldgate migrate" in refused.stderr

@@ -29,8 +29,8 @@ def test_the_needed_revision_is_the_newest() -> None:
     assert head() == NEEDED
 
 
-async def test_processes_that_migrate_at_once_take_turns(database_url: str) -> None:
-    databases = [Database(database_url) for _ in range(4)]
+async def test_processes_that_migrate_at_once_take_turns(empty_database_url: str) -> None:
+    databases = [Database(empty_database_url) for _ in range(4)]
     assert await current(databases[0]) is None
     await asyncio.gather(*(upgrade(database) for database in databases))
     assert await current(databases[0]) == NEEDED
@@ -38,9 +38,9 @@ async def test_processes_that_migrate_at_once_take_turns(database_url: str) -> N
         await database.close()
 
 
-async def test_names_from_before_can_be_found(database_url: str) -> None:
+async def test_names_from_before_can_be_found(empty_database_url: str) -> None:
     """The third revision fills in how names are compared, and keeps everything else."""
-    database = Database(database_url)
+    database = Database(empty_database_url)
     blank = {"settings": "{}", "tags": "[]", "summary": "{}"}
 
     def as_before(connection: Connection) -> None:

@@ -10,7 +10,7 @@ import pytest
 from fieldgate.events.model import Appeal, Event, FieldReport, Person
 from fieldgate.events.store import EventStore
 from fieldgate.settings import Settings
-from tests.conftest import Service, empty_database, running
+from tests.conftest import Service, new_database, running
 
 PATH = "/api/v2/event/"
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -62,7 +62,7 @@ async def house(
 ) -> AsyncIterator[Service]:
     """A service with the events above, on both databases."""
     async with (
-        empty_database(kind_of_database, tmp_path_factory.mktemp("events"), request) as address,
+        new_database(kind_of_database, tmp_path_factory.mktemp("events"), request) as address,
         running(Settings(database_url=address, access_log=False)) as service,
     ):
         await EventStore(service.database, service.changes).put(EVENTS)

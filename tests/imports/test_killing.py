@@ -116,8 +116,12 @@ async def killed_at(stage: str, database_url: str) -> None:
 
 @asynccontextmanager
 async def workers(database_url: str, count: int) -> AsyncIterator[None]:
-    """So many `fieldgate worker`s, as people run them."""
-    environment = {**os.environ, "FIELDGATE_DATABASE_URL": database_url, "FIELDGATE_IMPORT_LEASE": "1s"}
+    """So many `fieldgate worker`s, as people run them.
+
+    Their leases are as long as people's: nobody kills them, and where a machine stands still for a second, none may
+    take another's work and count one more attempt.
+    """
+    environment = {**os.environ, "FIELDGATE_DATABASE_URL": database_url}
     command = (sys.executable, "-m", "fieldgate", "worker")
     begun = [await asyncio.create_subprocess_exec(*command, env=environment) for _ in range(count)]
     try:
