@@ -47,7 +47,7 @@ class SharedCommits:
         """The result of a write, once it is committed and synced. Who is cancelled does not learn whether it was."""
         waiting = _Waiting(write, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
-        if self._working is None:
+        if self._working is None or self._working.done():
             self._working = asyncio.create_task(self._work())
         outcome = await waiting.outcome
         if outcome.error is not None:
@@ -56,20 +56,17 @@ class SharedCommits:
 
     async def close(self) -> None:
         """End the thread when all that waits is done."""
-        while self._working is not None:
+        while self._working is not None and not self._working.done():
             await asyncio.wait([self._working])
         self._thread.shutdown()
         self._engine.dispose()
 
     async def _work(self) -> None:
         """Until nothing waits. After each commit the turn is given up, for whoever else waits for it."""
-        try:
-            while self._waiting:
-                async with self._turn:
-                    if some := self._next():
-                        await self._commit(some)
-        finally:
-            self._working = None
+        while self._waiting:
+            async with self._turn:
+                if some := self._next():
+                    await self._commit(some)
 
     def _next(self) -> list[_Waiting]:
         """Those whose turn it is, without who was cancelled meanwhile."""

@@ -319,3 +319,24 @@ async def test_short_writes_are_durable_and_check_references(tmp_path: Path) -> 
     expected = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 10_000}
     assert await database.write(found) == expected
     await database.close()
+
+
+def test_an_event_loop_that_ended_early_holds_up_no_other(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/fieldgate.db")
+
+    def create(connection: Connection) -> None:
+        connection.exec_driver_sql("CREATE TABLE something (number INTEGER)")
+
+    async def begin() -> None:
+        writing = asyncio.create_task(database.write(create))
+        await asyncio.sleep(0)
+        assert not writing.done()
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+
+    async def write_and_close() -> None:
+        await database.write(create)
+        await database.close()
+
+    asyncio.run(begin())
+    asyncio.run(write_and_close())
