@@ -25,7 +25,7 @@ class _Outcome(NamedTuple):
     """What came of a write: its result, or what it raised."""
 
     result: Any = None
-    error: BaseException | None = None
+    error: Exception | None = None
 
 
 class _Waiting(NamedTuple):
@@ -44,7 +44,7 @@ class SharedCommits:
         self._working: asyncio.Task[None] | None = None
 
     async def run(self, write: Write[Result]) -> Result:
-        """The result of a write, once it is committed and synced. Who is cancelled does not learn whether it was."""
+        """The result of a write, once it is committed and synced."""
         waiting = _Waiting(write, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         if self._working is None or self._working.done():

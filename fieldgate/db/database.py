@@ -91,7 +91,7 @@ class Database:
         """The result of a short function that writes, once it is committed and synced. If it raises, nothing stays.
 
         On SQLite those that wait at the same moment are committed together, in a thread: such a function touches
-        nothing but its connection and what is its own.
+        nothing but its connection and what is its own. Who is cancelled meanwhile does not learn whether it was made.
         """
         if self.is_sqlite:
             if self._shared_commits is None:
