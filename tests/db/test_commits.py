@@ -305,11 +305,12 @@ async def test_a_database_that_is_busy_is_told_to_all_who_wait(database: Databas
 
 
 async def test_closing_waits_for_what_waits(database: Database) -> None:
+    thread = await database.write(lambda connection: threading.current_thread())
     writes = asyncio.gather(*(database.write(insert(f"t{number}")) for number in range(40)))
-    await asyncio.sleep(0)
+    await all_queue()
     if database.is_sqlite:  # PostgreSQL's connections are closed under who still uses them
         await database.close()
-        assert not [thread for thread in threading.enumerate() if thread.name.startswith("fieldgate-writer")]
+        assert not thread.is_alive()
     await writes
     assert len(await stored(database)) == 40
     assert await database.write(insert("again")) == "again"
