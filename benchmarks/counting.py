@@ -2,7 +2,8 @@
 
 Three counts of one request, made in this process over ASGI:
 
-- instructions of Python that were carried out, ours and those of the libraries we call, but not the event loop's;
+- instructions of Python that were carried out, ours and those of the libraries we call, but not the event loop's, nor
+  those of other threads;
 - statements sent to SQLite, on whatever connection;
 - memory: the most bytes that were newly held at once. A page that is copied once more shows here.
 
@@ -30,6 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.contenders import USER
+from benchmarks.forms import BOUNDARY, form, multipart
 from benchmarks.import_data import give_imports
 from benchmarks.processes import CHECKOUT, PROGRAM, output_of
 from benchmarks.walks import EVENTS, IMPORTS, PERMISSIONS
@@ -67,12 +69,13 @@ class Expected(msgspec.Struct, frozen=True):
 
 
 class HotPath(msgspec.Struct, frozen=True):
-    """A request that is made often. `path` is that of its n-th time."""
+    """A request that is made often. `path` is that of its n-th time; what has a body is a POST."""
 
     name: str
     path: Callable[[int], str]
     is_signed_in: bool = False
     is_known: bool = False
+    body: bytes = b""
     status: int = 200
 
 
@@ -85,6 +88,8 @@ def hot_paths() -> Sequence[HotPath]:
         HotPath("imports list, cold", lambda number: f"{IMPORTS}?limit=50&offset={number}", is_signed_in=True),
         HotPath("one 304", lambda _: PERMISSIONS, is_known=True, status=304),
         HotPath("effects", lambda _: EFFECTS),
+        # The last: it leaves imports behind.
+        HotPath("POST an import", lambda _: IMPORTS, is_signed_in=True, body=multipart(form(10)), status=201),
     )
 
 
@@ -135,20 +140,23 @@ class Client:
             headers.append((b"authorization", f"Token {self._token}".encode()))
         if etag:
             headers.append((b"if-none-match", etag))
+        if hot.body:
+            headers.append((b"content-type", f"multipart/form-data; boundary={BOUNDARY}".encode()))
+        method = "POST" if hot.body else "GET"
         scope = {
-            "type": "http", "method": "GET", "scheme": "http", "path": path, "raw_path": path.encode(),
+            "type": "http", "method": method, "scheme": "http", "path": path, "raw_path": path.encode(),
             "query_string": query.encode(), "headers": headers, "client": ("127.0.0.1", 50000),
         }  # fmt: skip
-        return lambda: self._application(scope, _nothing_sent, self._take)
+
+        async def give() -> dict[str, Any]:
+            return {"type": "http.request", "body": hot.body, "more_body": False}
+
+        return lambda: self._application(scope, give, self._take)
 
     async def _take(self, message: Mapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.etag = dict(message["headers"]).get(b"etag", b"")
-
-
-async def _nothing_sent() -> dict[str, Any]:
-    return {"type": "http.request", "body": b"", "more_body": False}
 
 
 async def count_all(data: Path, token: str) -> dict[str, Counts]:
@@ -245,11 +253,12 @@ def counted_statements() -> Iterator[list[str]]:
         connection.set_trace_callback(sent.append)
         return connection
 
-    sqlite3.connect = connect_and_count  # type: ignore[assignment]
+    # The engine for short writes knows it by its other name.
+    sqlite3.connect = sqlite3.dbapi2.connect = connect_and_count  # type: ignore[assignment]
     try:
         yield sent
     finally:
-        sqlite3.connect = connect
+        sqlite3.connect = sqlite3.dbapi2.connect = connect
 
 
 def make_data(folder: Path) -> str:

@@ -3,7 +3,7 @@
 Data belongs to a topic ("accounts", "events"). A writer calls `bump` in its own transaction; a reader asks
 `version` before it uses what it has kept:
 
-    await changes.bump(connection, "events")
+    await changes.bump(connection, "events")  # or changes.bump_in(connection, "events") in a `Database.write`
     if await changes.version("events") != kept.version: ...
 
 SQLite: every process sees a commit before its next answer. PostgreSQL: the process that wrote as well, the others
@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db.database import Database
@@ -31,6 +32,7 @@ HEARTBEAT = 0.4  # seconds between two questions to the database on the listener
 RETRY = 0.5  # seconds before a lost listener is set up again
 
 _ALL = "SELECT topic, version FROM changes"
+_NOTIFY = select(func.pg_notify(CHANNEL, bindparam("topic")))
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +40,10 @@ log = logging.getLogger(__name__)
 class Changes:
     def __init__(self, database: Database) -> None:
         self._database = database
+        insert: Any = (sqlite if database.is_sqlite else postgresql).insert(versions)
+        self._raise = insert.on_conflict_do_update(
+            index_elements=[versions.c.topic], set_={"version": versions.c.version + 1}
+        ).returning(versions.c.version)
         self._versions: dict[str, int] = {}
         self._sqlite_state: int | None = None
         self._heard = float("-inf")
@@ -46,14 +52,14 @@ class Changes:
 
     async def bump(self, connection: AsyncConnection, *topics: str) -> None:
         """Say, as part of the writer's transaction, that data of these topics changes with it."""
+        await connection.run_sync(self.bump_in, *topics)
+
+    def bump_in(self, connection: Connection, *topics: str) -> None:
+        """The same in a function that `Database.write` runs."""
         for topic in sorted(topics):
-            insert: Any = (sqlite if self._database.is_sqlite else postgresql).insert(versions)
-            raised = insert.values(topic=topic, version=1).on_conflict_do_update(
-                index_elements=[versions.c.topic], set_={"version": versions.c.version + 1}
-            )
-            version = (await connection.execute(raised.returning(versions.c.version))).scalar_one()
+            version = connection.execute(self._raise, {"topic": topic, "version": 1}).scalar_one()
             if not self._database.is_sqlite:
-                await connection.execute(select(func.pg_notify(CHANNEL, topic)))
+                connection.execute(_NOTIFY, {"topic": topic})
                 self._awaited[topic] = (version, asyncio.get_running_loop().time() + BOUND)
 
     async def versions(self, topics: Sequence[str], *, asks: bool = False) -> tuple[int, ...]:

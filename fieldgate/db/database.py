@@ -3,6 +3,7 @@
 database = Database("sqlite:///data/fieldgate.db")
 async with database.transaction() as connection:
     await connection.execute(users.insert().values(...))
+uid = await database.write(lambda connection: connection.execute(...).scalar_one())
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     cast,
+    create_engine,
     event,
     extract,
     func,
@@ -25,10 +27,11 @@ from sqlalchemy import (
     make_url,
     type_coerce,
 )
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.engine.interfaces import Dialect
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
+from fieldgate.db.commits import Result, SharedCommits, Write
 from fieldgate.db.tables import Instant, now
 
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ LOOKUP_CONNECTIONS = 8  # connections of one process to PostgreSQL for what ever
 CONNECT_TIMEOUT = 5  # seconds to reach PostgreSQL, or to get one of our connections to it
 COMMAND_TIMEOUT = 30  # seconds a statement may take
 
+_SQLITE_OPTIONS = {"isolation_level": None}  # transactions begin where we say so
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
@@ -54,20 +58,20 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         if self.is_sqlite:
             Path(str(self.url.database)).parent.mkdir(parents=True, exist_ok=True)
-            options: dict[str, Any] = {"connect_args": {"isolation_level": None}}
+            options: dict[str, Any] = {"connect_args": _SQLITE_OPTIONS}
         else:
             # PostgreSQL's own spelling of options (sslmode, host) is understood by the driver, not by the engine.
             options = {"pool_pre_ping": True, "pool_timeout": CONNECT_TIMEOUT, "async_creator": self.connect}
         # Parameters of a failing statement can be secrets, and errors are logged.
         self._engine = create_async_engine(self.url, hide_parameters=True, **options)
         if self.is_sqlite:
-            event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
-            event.listen(self._engine.sync_engine, "begin", _begin_sqlite)
+            _listen_to_sqlite(self._engine.sync_engine)
         self._writing = self._engine.execution_options(sqlite_begin="IMMEDIATE")
         # SQLite keeps one state for a transaction as it is.
         one_state = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         self._reading = self._engine.execution_options(**one_state)
         self._write_turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if self.is_sqlite else nullcontext()
+        self._shared_commits: SharedCommits | None = None
         self._reader: sqlite3.Connection | None = None
         self._lookups: asyncpg.Pool | None = None
         self._opening = asyncio.Lock()
@@ -84,6 +88,25 @@ class Database:
         """
         async with self._write_turn, self._writing.begin() as connection:
             yield connection
+
+    async def write(self, write: Write[Result]) -> Result:
+        """The result of a short function that writes, once it is committed and synced. If it raises, nothing stays.
+
+        On SQLite those that wait at the same moment are committed together, in a thread: such a function touches
+        nothing but its connection and what is its own. Who is cancelled meanwhile does not learn whether it was made.
+        """
+        if self.is_sqlite:
+            if self._shared_commits is None:
+                self._shared_commits = SharedCommits(self._writing_in_thread(), self._write_turn)
+            return await self._shared_commits.run(write)
+        async with self.transaction() as connection:
+            return await connection.run_sync(write)
+
+    def _writing_in_thread(self) -> Engine:
+        """The same file, without the changes of threads that an asynchronous engine needs for every statement."""
+        engine = create_engine(self.url.set(drivername="sqlite"), hide_parameters=True, connect_args=_SQLITE_OPTIONS)
+        _listen_to_sqlite(engine)
+        return engine.execution_options(sqlite_begin="IMMEDIATE")
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
@@ -136,6 +159,9 @@ class Database:
         return self.url.set(drivername="postgresql").render_as_string(hide_password=False)
 
     async def close(self) -> None:
+        if self._shared_commits is not None:
+            await self._shared_commits.close()
+            self._shared_commits = None
         if self._reader is not None:
             self._reader.close()
             self._reader = None
@@ -154,6 +180,11 @@ def _driver_url(address: str) -> URL:
     if not url.database:
         raise ValueError("the name of a database is missing at the end of the address.")
     return url.set(drivername=drivers[url.get_backend_name()])
+
+
+def _listen_to_sqlite(engine: Engine) -> None:
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:  # noqa: ARG001

@@ -158,7 +158,7 @@ def _has_columns(text: str) -> bool:
 def _decoded(text: str) -> bytes:
     """Base64, bare or behind `data:…;base64,`."""
     _, marker, rest = text.partition("base64")
-    encoded = re.sub(r"\s+", "", rest[1:] if marker else text)
+    encoded = "".join((rest[1:] if marker else text).split())
     try:
         return base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
     except (binascii.Error, ValueError):

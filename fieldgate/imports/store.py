@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 from sqlalchemy import ColumnElement, Delete, Select, TextClause, bindparam, exists, func, or_, select, true
+from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -68,34 +69,37 @@ class ImportStore:
         }
         is_one = imports.c.user_id == bindparam("user_id"), imports.c.uid == bindparam("uid")
         self._one = Lookup(database, select(*_LISTED).where(*is_one))
+        has_key = imports.c.user_id == bindparam("user_id"), imports.c.retry_key == bindparam("retry_key")
+        self._known = Lookup(database, select(imports.c.uid, imports.c.retry_digest).where(*has_key))
 
     async def take(self, user_id: int, wanted: Wanted, retry_key: str | None) -> str:
         """The uid of a new import, committed and synced; of the first one where the key was used before."""
         if retry_key is not None and (known := await self.known(user_id, retry_key, wanted.digest)):
             return known
         uid = new_uid("i")
+        row = {
+            "uid": uid,
+            "user_id": user_id,
+            "status": PROCESSING,
+            "filename": wanted.filename,
+            "name": wanted.name,
+            "is_library": wanted.is_library,
+            "desired_type": wanted.desired_type,
+            "destination_uid": wanted.destination_uid,
+            "messages": {"updated": []},
+            "created_at": now(),
+            "attempts": 0,
+            "retry_key": retry_key,
+            "retry_digest": None if retry_key is None else wanted.digest,
+        }
+
+        def write(connection: Connection) -> None:
+            file_id = connection.execute(_KEEP_FILE, {"name": wanted.filename, "data": wanted.data}).scalar_one()
+            connection.execute(_KEEP, {**row, "file_id": file_id})
+            self._changes.bump_in(connection, TOPIC)
+
         try:
-            async with self._database.transaction() as connection:
-                file_id = await self._keep_file(connection, wanted)
-                await connection.execute(
-                    imports.insert().values(
-                        uid=uid,
-                        user_id=user_id,
-                        status=PROCESSING,
-                        filename=wanted.filename,
-                        file_id=file_id,
-                        name=wanted.name,
-                        is_library=wanted.is_library,
-                        desired_type=wanted.desired_type,
-                        destination_uid=wanted.destination_uid,
-                        messages={"updated": []},
-                        created_at=now(),
-                        attempts=0,
-                        retry_key=retry_key,
-                        retry_digest=None if retry_key is None else wanted.digest,
-                    )
-                )
-                await self._changes.bump(connection, TOPIC)
+            await self._database.write(write)
         except IntegrityError:
             # The same key at the same moment: the other one was first.
             if retry_key is not None and (known := await self.known(user_id, retry_key, wanted.digest)):
@@ -103,22 +107,15 @@ class ImportStore:
             raise
         return uid
 
-    async def _keep_file(self, connection: AsyncConnection, wanted: Wanted) -> int:
-        inserted = files.insert().values(name=wanted.filename, data=wanted.data)
-        return int((await connection.execute(inserted.returning(files.c.id))).scalar_one())
-
     async def known(self, user_id: int, retry_key: str, digest: bytes) -> str | None:
         """The import this key was used for; refused where something else came with it."""
-        query = select(imports.c.uid, imports.c.retry_digest).where(
-            imports.c.user_id == user_id, imports.c.retry_key == retry_key
-        )
-        async with self._database.reading() as connection:
-            row = (await connection.execute(query)).one_or_none()
+        row = await self._known.first(user_id=user_id, retry_key=retry_key)
         if row is None:
             return None
-        if row.retry_digest != digest:
+        uid, known_digest = row
+        if known_digest != digest:
             raise KeyUsedOtherwise
-        return str(row.uid)
+        return str(uid)
 
     async def made_by(
         self, user_id: int, status: str | None, ordering: str, page: Page
@@ -255,6 +252,8 @@ class ImportStore:
             return count
 
 
+_KEEP_FILE = files.insert().returning(files.c.id)
+_KEEP = imports.insert().inline()
 _LISTED = tuple(imports.c[name] for name in Listed._fields)
 
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 import asyncpg
 import pytest
+from sqlalchemy import Connection
 
 from fieldgate.db import Changes, Database
 from fieldgate.db.changes import BOUND
@@ -112,3 +113,22 @@ async def test_the_process_that_wrote_sees_it_at_once(database: Database) -> Non
             await changes.bump(connection, "x")
         assert await changes.version("x") == version
     await changes.stop()
+
+
+async def test_a_short_write_tells_it_as_well(database: Database) -> None:
+    changes = Changes(database)
+    await changes.start()
+    for version in range(1, 21):
+        await database.write(lambda connection: changes.bump_in(connection, "x", "y"))
+        assert await changes.versions(("x", "y", "z")) == (version, version, 0)
+    await changes.stop()
+
+
+async def test_a_short_write_that_fails_changes_no_version(database: Database, changes: Changes) -> None:
+    def fail(connection: Connection) -> None:
+        changes.bump_in(connection, "x")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await database.write(fail)
+    assert await changes.version("x") == 0

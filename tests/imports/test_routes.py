@@ -150,6 +150,13 @@ async def test_large_bodies_are_taken_apart_beside_the_event_loop(
     large = b"PK\x03\x04" + bytes(2 * 1024 * 1024)
     assert (await service.client.post(PATH, headers=headers, files={"file": ("x.xlsx", large)})).status_code == 201
     assert seen == [("parse", False), ("digest", False)]
+    seen.clear()
+    encoded = {"base64Encoded": base64.b64encode(large[: 2 * routes.QUICK]).decode(), "name": "x.xlsx"}
+    assert (await service.client.post(PATH, headers=headers, json=encoded)).status_code == 201
+    assert seen == [("parse", True), ("digest", False)], "what is quickly read may take long to decode"
+    seen.clear()
+    assert (await service.client.post(PATH, headers=headers, files={"file": ("x.xlsx", BOOK)})).status_code == 201
+    assert seen == [("parse", True), ("digest", True)], "a small file is not worth a thread"
 
 
 async def test_what_clients_send_and_nobody_needs(service: Service) -> None:
