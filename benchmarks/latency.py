@@ -4,21 +4,24 @@ wrk sends as fast as it is answered, so half the load is made of pauses: 64 conn
 each time for another while, as long at the mean as gives half of the rate measured under full load; a second of trying
 tells how much of that time the answers take. The rate that came of it is told beside the latencies.
 
-On a virtual machine the host takes the processor away for milliseconds at a time, and whoever asks meanwhile waits: at
-a few thousand requests a second that is soon one in a hundred. The kernel counts the time that was stolen. So there are
-many short rounds, and those in which nothing was stolen tell of the server; the others are told beside them.
+On a virtual machine a core can be many times slower for a tenth of a second, again and again, because of others on the
+same host. Half of what the server can do is then more than it can do for a while, and one request in a hundred tells of
+nothing else. So there are many short rounds with a witness beside them (`witness.py`), and those not disturbed tell of
+the server; all of them are told as well, and the floor's, which took turns.
 """
 
-import os
 import statistics
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import msgspec
 
 from benchmarks.contenders import Contender
 from benchmarks.load import Sample, put_load
+from benchmarks.processes import CHECKOUT
 from benchmarks.rounds import WARM_UP
 from benchmarks.work import Work
 
@@ -28,18 +31,16 @@ MOST = 5.0  # times p50 that p99 may be
 MILLISECONDS = 1000
 SHORTEST = 1.0  # millisecond of a pause
 ROUND = 1  # second
-
-_CLOCK = Path("/proc/stat")
-_STOLEN = 8  # the column of /proc/stat
+DISTURBED = 0.01  # of the witness' looks that may be slow: p99 is about as many requests
 
 
 class Round(msgspec.Struct, frozen=True):
-    """What one round saw. Latencies are in microseconds; stolen are seconds of all cores together."""
+    """What one round saw. Latencies are in microseconds; `slow` is the share of the time the machine was, roughly."""
 
     rate: float
     p50: int
     p99: int
-    stolen: float
+    slow: float
 
     @property
     def tail(self) -> float:
@@ -65,12 +66,12 @@ class Latency(msgspec.Struct, frozen=True):
 
     @property
     def tail(self) -> float:
-        """p99 by p50, the median of the rounds in which nothing was stolen; of all, if there is none."""
+        """p99 by p50, the median of the undisturbed rounds; of all, if there is none."""
         return tail(self.quiet or self.ours)
 
 
 def quiet(rounds: Sequence[Round]) -> list[Round]:
-    return [each for each in rounds if not each.stolen]
+    return [each for each in rounds if each.slow <= DISTURBED]
 
 
 def tail(rounds: Sequence[Round]) -> float:
@@ -91,9 +92,9 @@ class _Half:
         self._pause = max(SHORTEST, between - answering)
 
     def round(self) -> Round:
-        before = stolen()
-        sample = self._put(ROUND, self._pause)
-        return Round(rate=sample.rate, p50=sample.p50, p99=sample.p99, stolen=stolen() - before)
+        with _witness(self._core) as told:
+            sample = self._put(ROUND, self._pause)
+        return Round(rate=sample.rate, p50=sample.p50, p99=sample.p99, slow=told[0])
 
     def _put(self, seconds: int, pause: float) -> Sample:
         sample = put_load(
@@ -111,7 +112,11 @@ def at_half_load(
     return Latency(work.name, our_rate, [each for each, _ in taken], [each for _, each in taken])
 
 
-def stolen() -> float:
-    """Seconds, since the machine started, for which the host kept our cores from running."""
-    first = _CLOCK.read_text().splitlines()[0].split()
-    return int(first[_STOLEN]) / os.sysconf("SC_CLK_TCK")
+@contextmanager
+def _witness(core: int) -> Iterator[list[float]]:
+    """Somebody who looks, while the block lasts, how fast a core is. Those of a machine slow down together."""
+    told: list[float] = []
+    command = [sys.executable, "-m", "benchmarks.witness", str(core), str(ROUND)]
+    with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as looking:
+        yield told
+        told.append(float(looking.communicate()[0]))

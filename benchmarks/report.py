@@ -143,7 +143,7 @@ def table_of(report: Report) -> Table:
 
 
 def latencies_table_of(report: Report) -> Table:
-    """Quiet are the rounds in which the host took no time from this machine."""
+    """Quiet are the rounds in which the machine itself was not slow for a while."""
     table = Table(title="At half load: microseconds", box=box.HORIZONTALS, show_lines=True, pad_edge=False)
     table.add_column("work", overflow="fold")
     table.add_column("", no_wrap=True)

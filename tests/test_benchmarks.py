@@ -25,6 +25,7 @@ from benchmarks.sharing_data import add_assets, add_members
 from benchmarks.starting import Starts
 from benchmarks.targets import AT_LEAST, AT_MOST, Check
 from benchmarks.walks import spread
+from benchmarks.witness import slow_share
 from benchmarks.work import WORKS, Target, Work
 from fieldgate.settings import Settings
 from tests.processes import FIELDGATE
@@ -173,7 +174,7 @@ def test_a_limit_itself_is_met(found: float, at_least: bool, at_most: bool) -> N
 def test_the_plots_need_nothing_from_elsewhere(tmp_path: Path) -> None:
     outcomes = [outcome("a work", [700], [100], [2000]), outcome("50 events, warm", [5000], [], [9000])]
     summaries = [Summary.of(each, Target(8, 0.45)) for each in outcomes]
-    disturbed, undisturbed = Round(350.0, 100, 900, 0.01), Round(350.0, 100, 400, 0.0)
+    disturbed, undisturbed = Round(350.0, 100, 900, 0.1), Round(350.0, 100, 400, 0.0)
     latencies = [Latency("a work", 700, [disturbed, undisturbed, disturbed], [undisturbed])]
     checks = checks_of(summaries, latencies, Starts(10_000, [1.5], 90_000_000, 110_000_000), [])
     assert [check.is_met for check in checks] == [True, True, True, True]
@@ -188,3 +189,8 @@ def test_the_plots_need_nothing_from_elsewhere(tmp_path: Path) -> None:
         drawn = ElementTree.parse(file)
         assert {each.tag.rpartition("}")[2] for each in drawn.iter()} > {"svg", "text", "path"}
         assert "href" not in file.read_text()
+
+
+def test_the_witness_tells_how_much_was_slow() -> None:
+    assert slow_share([1.0, 1.1, 1.2, 1.3] * 10) == 0
+    assert slow_share([1.0, 1.1, 1.2, 1.3] * 9 + [2.5, 3.0, 9.0, 20.0]) == pytest.approx(0.1)
