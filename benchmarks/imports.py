@@ -103,7 +103,7 @@ def small_forms(client: Client) -> float:
 
 
 @click.command()
-@click.option("--rounds", default=3, show_default=True, type=click.IntRange(1, 50), help="Rounds of the large form.")
+@click.option("--rounds", default=9, show_default=True, type=click.IntRange(1, 50), help="Rounds of the large form.")
 def main(rounds: int) -> None:
     """Measure imports: a large form beside a bare pyxform, many small ones through two workers, and long lists."""
     require_wrk()
