@@ -3,6 +3,7 @@
 import errno
 import socket
 import sqlite3
+import sys
 
 import sqlalchemy.exc
 
@@ -22,12 +23,15 @@ def is_out_of_reach(error: BaseException | None) -> bool:
     """Whether another try later may succeed: the database is away, full, or has no time for us."""
     if error is None:
         return False
-    import asyncpg  # here: who has SQLite seldom loads it
-
-    if isinstance(error, ConnectionError | TimeoutError | socket.gaierror | asyncpg.InterfaceError):
+    if isinstance(error, ConnectionError | TimeoutError | socket.gaierror):
         return True
-    if isinstance(error, asyncpg.PostgresError):
-        return str(error.sqlstate).startswith(_POSTGRES)
+    # Not imported: who has SQLite never loads it, and where no file can be opened that would be a second error.
+    asyncpg = sys.modules.get("asyncpg")
+    if asyncpg is not None:
+        if isinstance(error, asyncpg.InterfaceError):
+            return True
+        if isinstance(error, asyncpg.PostgresError):
+            return str(error.sqlstate).startswith(_POSTGRES)
     if isinstance(error, sqlite3.Error):
         return getattr(error, "sqlite_errorcode", 0) & 0xFF in _SQLITE
     if isinstance(error, sqlalchemy.exc.TimeoutError):

@@ -1,24 +1,30 @@
 """Numbers that all processes of a server write down, and that any of them can tell together.
 
-Each process has two files in a folder they share: numbers, which are mapped into its memory, and the names of their
-places. To count is to add to a place. The client library of Prometheus does the same in a general way, at ten times
-the cost, and every request pays it; what is told is still written by that library.
+Each process has two files in a folder they share: slots for numbers, which are mapped into its memory, and the names
+of these slots. To count is to add to a slot. The client library of Prometheus does the same in a general way, at
+several times the cost, and every request pays it; what is told is still written by that library.
 """
 
+import fcntl
 import mmap
 import os
-from collections.abc import Iterator, Sequence
-from io import BytesIO
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
 SHARED_IN = "_FIELDGATE_MEASUREMENTS"  # the variable in which `fieldgate serve` tells its processes their folder
-PLACES = 16 * 1024  # of 8 bytes; endpoints, methods and statuses are some thousand together
-NUMBERS, NAMES = ".numbers", ".names"
+MOST_SLOTS = 16 * 1024  # of 8 bytes; endpoints, methods and statuses need some thousand together
+SLOTS, NAMES = ".slots", ".names"
 
 Name = tuple[str, ...]
+
+
+class Full(Exception):
+    """No slots are left for more names."""
 
 
 class Told(NamedTuple):
@@ -29,52 +35,81 @@ class Told(NamedTuple):
     is_alive: bool  # whether that process still is
 
 
-class Numbers:
+class _Group(NamedTuple):
+    """A line of the names: whole or not there, so that nobody sees a part of what belongs together."""
+
+    first: int
+    names: Sequence[Name]
+
+
+class Ledger:
+    """What this process has counted, and a look at what the others have."""
+
     def __init__(self, folder: Path | None) -> None:
         """Without a folder the numbers are of this process alone."""
         self._folder = folder
-        self._names: list[Name] = []
-        size = PLACES * 8
+        self._groups: dict[int, Sequence[Name]] = {}
+        self._taken = 0
+        size = MOST_SLOTS * 8
         if folder is None:
-            self.places = memoryview(bytearray(size)).cast("d")
-        else:
-            self._own = folder / str(os.getpid())
-            self._own.with_suffix(NAMES).write_bytes(b"")
-            with self._own.with_suffix(NUMBERS).open("w+b") as file:
-                file.truncate(size)
-                self.places = memoryview(mmap.mmap(file.fileno(), size)).cast("d")
+            self.slots = memoryview(bytearray(size)).cast("d")
+            return
+        # Ids of processes are given again, and what an earlier one counted must stay.
+        own = folder / f"{os.getpid()}-{secrets.token_hex(4)}"
+        with own.with_suffix(SLOTS).open("x+b") as file:
+            # Held by the duplicate of the descriptor that the mapping keeps: until this process ends, however it does.
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.write(bytes(size))  # not just made longer: a disk that is full says so here, not at some request
+            file.flush()
+            self.slots = memoryview(mmap.mmap(file.fileno(), size)).cast("d")
+        self._names = own.with_suffix(NAMES)
+        self._names.touch()  # last: who finds it finds the slots too
 
     def take(self, *names: Name) -> int:
-        """Places in a row for numbers of these names; the first of them is told."""
-        first = len(self._names)
-        self._names += names
+        """Slots in a row for numbers of these names; the first of them is told. Nothing is taken if that fails."""
+        first = self._taken
+        if first + len(names) > MOST_SLOTS:
+            raise Full
         if self._folder is not None:
-            with self._own.with_suffix(NAMES).open("ab") as file:
-                file.writelines(msgspec.json.encode(name) + b"\n" for name in names)
+            with self._names.open("ab") as file:
+                # On a line of its own, even after one that was not written to its end.
+                file.write(b"\n" + msgspec.json.encode(_Group(first, names)))
+        self._groups[first] = names
+        self._taken += len(names)
         return first
 
     def all(self) -> Iterator[Told]:
         """The numbers of all processes, of those that have ended as well."""
         if self._folder is None:
-            yield from self._told(self._names, self.places, is_alive=True)
+            yield from _told(self._groups, self.slots, is_alive=True)
             return
         for file in sorted(self._folder.glob(f"*{NAMES}")):
-            names = [
-                msgspec.json.decode(line, type=Name) for line in BytesIO(file.read_bytes()) if line.endswith(b"\n")
-            ]
-            numbers = memoryview(file.with_suffix(NUMBERS).read_bytes()).cast("d")
-            yield from self._told(names, numbers, is_alive=_is_alive(int(file.stem)))
-
-    @staticmethod
-    def _told(names: Sequence[Name], numbers: Sequence[float], *, is_alive: bool) -> Iterator[Told]:
-        return (Told(name, number, is_alive) for name, number in zip(names, numbers, strict=False))
+            groups = _read(file.read_bytes())
+            with file.with_suffix(SLOTS).open("rb") as slots:
+                is_alive, numbers = _is_held(slots), memoryview(slots.read()).cast("d")
+            yield from _told(groups, numbers, is_alive=is_alive)
 
 
-def _is_alive(process: int) -> bool:
+def _read(lines: bytes) -> Mapping[int, Sequence[Name]]:
+    """The groups of names by their first slot. Where one could not be written, the next one got its slots."""
+    groups: dict[int, Sequence[Name]] = {}
+    for line in lines.split(b"\n"):
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):  # also the last one, if it is just being written
+            first, names = msgspec.json.decode(line, type=_Group)
+            groups[first] = names
+    return groups
+
+
+def _told(groups: Mapping[int, Sequence[Name]], slots: Sequence[float], *, is_alive: bool) -> Iterator[Told]:
+    for first, names in groups.items():
+        for name, number in zip(names, slots[first:], strict=False):
+            yield Told(name, number, is_alive)
+
+
+def _is_held(file: BinaryIO) -> bool:
+    """Whether the process that made the file still is."""
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # it is there, and somebody else's
-        pass
-    return True
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False

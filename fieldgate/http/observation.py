@@ -22,7 +22,7 @@ from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from fieldgate.http.measuring import SHARED_IN, Name, Numbers, Told
+from fieldgate.http.measuring import SHARED_IN, Full, Ledger, Name, Told
 from fieldgate.settings import Settings
 
 _GIVEN_ID = re.compile(rb"[A-Za-z0-9._:+/=-]{1,128}")
@@ -31,6 +31,7 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 _SUM = len(BUCKETS) + 1
 
 access = logging.getLogger("fieldgate.access")
+log = logging.getLogger("fieldgate.error")
 
 
 class Machine(Protocol):
@@ -51,19 +52,20 @@ class Observed(Protocol):
     def client(self) -> Machine: ...
 
 
-class _Places(NamedTuple):
+class _Slots(NamedTuple):
     """Where the numbers of a kind of request are: how many there were, and how long they took."""
 
     answered: int
-    times: int  # a place for each bucket, one for what took longer, and one for the sum
+    times: int  # a slot for each bucket, one for what took longer, and one for the sum
 
 
 class Observer:
     def __init__(self, settings: Settings) -> None:
         self._writes_access = settings.access_log
-        self._numbers = Numbers(Path(os.environ[SHARED_IN]) if SHARED_IN in os.environ else None)
-        self._places: dict[tuple[str, str, int], _Places] = {}
+        self._ledger = Ledger(Path(os.environ[SHARED_IN]) if SHARED_IN in os.environ else None)
+        self._slots: dict[tuple[str, str, int], _Slots] = {}
         self._times: dict[str, int] = {}
+        self._counts_all = True
 
     def request_id(self, headers: Mapping[bytes, bytes], *, is_trusted: bool) -> bytes:
         """The id a trusted proxy gave the request, else a new one."""
@@ -95,30 +97,36 @@ class Observer:
             )
 
     def measure(self, method: str, template: str, status: int, seconds: float) -> None:
+        """Count a request, unless there is no slot for it: that is no reason to answer it differently."""
         key = (method if method in _KNOWN_METHODS else "OTHER", template, status)
-        at = self._places.get(key) or self._take(key)
-        numbers = self._numbers.places
-        numbers[at.answered] += 1
-        numbers[at.times + bisect_left(BUCKETS, seconds)] += 1
-        numbers[at.times + _SUM] += seconds
+        try:
+            at = self._slots.get(key) or self._take(key)
+        except (Full, OSError) as error:
+            if self._counts_all:
+                self._counts_all = False
+                log.error("some requests are not counted", exc_info=error)
+            return
+        slots = self._ledger.slots
+        slots[at.answered] += 1
+        slots[at.times + bisect_left(BUCKETS, seconds)] += 1
+        slots[at.times + _SUM] += seconds
 
-    def _take(self, key: tuple[str, str, int]) -> _Places:
+    def _take(self, key: tuple[str, str, int]) -> _Slots:
         method, template, status = key
         if template not in self._times:
             bounds = [*map(str, BUCKETS), "+Inf", "sum"]
-            self._times[template] = self._numbers.take(*((_SECONDS, template, bound) for bound in bounds))
-        answered = self._numbers.take((_REQUESTS, method, template, str(status)))
-        self._places[key] = _Places(answered, self._times[template])
-        return self._places[key]
+            self._times[template] = self._ledger.take(*((_SECONDS, template, bound) for bound in bounds))
+        answered = self._ledger.take((_REQUESTS, method, template, str(status)))
+        self._slots[key] = _Slots(answered, self._times[template])
+        return self._slots[key]
 
     def lag_of(self, data: str) -> Callable[[float], None]:
         """Where to tell for how long answers have been of an earlier state of some data."""
-        place = self._numbers.take((_LAG, data))
-        return partial(self._numbers.places.__setitem__, place)
+        return partial(self._ledger.slots.__setitem__, self._ledger.take((_LAG, data)))
 
     def exposition(self) -> bytes:
         """The measurements in Prometheus' text format, of all processes of this server together."""
-        return generate_latest(_Collected(list(self._numbers.all())))
+        return generate_latest(_Collected(list(self._ledger.all())))
 
 
 class _Collected(Collector):

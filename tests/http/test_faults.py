@@ -3,6 +3,7 @@
 import ipaddress
 import json
 import logging
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,35 @@ async def test_a_database_that_cannot_be_reached(tmp_path: Path) -> None:
         answer = await client.get("/api/v2/permissions/", headers={"Authorization": "Token x"})
         assert answer.status_code == 503
         assert answer.headers["Retry-After"]
+
+
+# Prints the status of an answer that needs the database, where no more files can be opened.
+_NO_FILES = """
+import asyncio, os, resource, sys
+from pathlib import Path
+import httpx
+from fieldgate.app import build
+from fieldgate.settings import Settings
+
+async def ask():
+    app = build(Settings(data=Path(sys.argv[1]), access_log=False))
+    async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=sys.argv[2]) as client:
+        await client.get("/healthz")
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        free = os.dup(0)
+        os.close(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free, most))
+        print((await client.get("/api/v2/permissions/", headers={"Authorization": "Token x"})).status_code)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+asyncio.run(ask())
+"""
+
+
+def test_a_database_that_cannot_be_opened_for_want_of_descriptors(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _NO_FILES, str(tmp_path), BASE]
+    ended = subprocess.run(command, capture_output=True, check=False, timeout=60, text=True)
+    assert ended.stdout == "503\n", ended.stderr
 
 
 async def test_a_body_that_ends_early_is_told_in_our_shape(service: Service) -> None:

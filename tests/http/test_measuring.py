@@ -1,8 +1,12 @@
 """Measurements: counted in shared numbers, told as Prometheus' own library would, of all processes together."""
 
+import logging
 import os
+import resource
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,7 +15,7 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from fieldgate.http.measuring import NAMES, SHARED_IN, Numbers
+from fieldgate.http.measuring import MOST_SLOTS, NAMES, SHARED_IN, SLOTS, Ledger
 from fieldgate.http.observation import BUCKETS, Observer
 from fieldgate.settings import Settings
 
@@ -52,6 +56,17 @@ def test_requests_are_told_as_by_the_library(observed: list[tuple[str, str, int,
     assert told(observer.exposition()) == told(own_exposition(observed))
 
 
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the processes of a server share."""
+    monkeypatch.setenv(SHARED_IN, str(tmp_path))
+    return tmp_path
+
+
+def lag(seconds: float) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    return {("fieldgate_index_lag_seconds", frozenset({("data", "events")})): seconds}
+
+
 _ANOTHER = """
 from fieldgate.http.observation import Observer
 from fieldgate.settings import Settings
@@ -61,34 +76,139 @@ observer.lag_of("events")(9.0)
 """
 
 
-def test_what_another_process_counted_stays_when_it_ends_and_its_lag_does_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(SHARED_IN, str(tmp_path))
+@pytest.mark.usefixtures("folder")
+def test_what_another_process_counted_stays_when_it_ends_and_its_lag_does_not() -> None:
     subprocess.run([sys.executable, "-c", _ANOTHER], check=True)
     observer = Observer(Settings())
     observer.measure("GET", "/a/", 200, 0.003)
-    lag = observer.lag_of("events")
-    lag(2.5)
-    found = told(observer.exposition())
-    lags = {("fieldgate_index_lag_seconds", frozenset({("data", "events")})): 2.5}
-    assert found == told(own_exposition([("GET", "/a/", 200, 0.003)] * 2)) | lags
-    lag(0.0)
-    assert told(observer.exposition()) == found | dict.fromkeys(lags, 0.0)
+    tell_lag = observer.lag_of("events")
+    tell_lag(2.5)
+    counted = told(own_exposition([("GET", "/a/", 200, 0.003)] * 2))
+    assert told(observer.exposition()) == counted | lag(2.5)
+    tell_lag(0.0)
+    assert told(observer.exposition()) == counted | lag(0.0)
 
 
-def test_the_longest_lag_is_told(tmp_path: Path) -> None:
-    ours = Numbers(tmp_path)
-    ours.places[ours.take(("a",))] = 1.0
-    # A process of somebody else, which is there for sure: the first of all.
-    for file in list(tmp_path.iterdir()):
-        file.with_stem("1").write_bytes(file.read_bytes())
-    assert [(each.number, each.is_alive) for each in ours.all()] == [(1.0, True), (1.0, True)]
+@pytest.mark.usefixtures("folder")
+def test_the_lag_of_another_process_is_told_until_it_is_killed() -> None:
+    waiting = _ANOTHER + "print(flush=True)\ninput()"
+    observer = Observer(Settings())
+    counted = told(own_exposition([("GET", "/a/", 200, 0.003)]))
+    with subprocess.Popen([sys.executable, "-c", waiting], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as another:
+        assert another.stdout
+        another.stdout.readline()
+        assert told(observer.exposition()) == counted | lag(9.0)
+        another.kill()
+    assert told(observer.exposition()) == counted
 
 
-def test_a_name_that_is_not_yet_written_whole_is_not_read(tmp_path: Path) -> None:
-    numbers = Numbers(tmp_path)
-    numbers.places[numbers.take(("a",))] = 1.0
-    with (tmp_path / f"{os.getpid()}{NAMES}").open("ab") as file:
-        file.write(b'["b')
-    assert [(each.name, each.number) for each in numbers.all()] == [(("a",), 1.0)]
+def test_the_id_of_a_process_that_has_ended_may_be_given_again(folder: Path) -> None:
+    subprocess.run([sys.executable, "-c", _ANOTHER], check=True)
+    for file in list(folder.iterdir()):
+        file.rename(file.with_stem(f"{os.getpid()}{file.stem.lstrip('0123456789')}"))
+    observer = Observer(Settings())
+    observer.measure("GET", "/a/", 200, 0.003)
+    assert told(observer.exposition()) == told(own_exposition([("GET", "/a/", 200, 0.003)] * 2)), "and no lag"
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_longest_lag_is_told() -> None:
+    one, other = Observer(Settings()), Observer(Settings())
+    tell_one, tell_other = one.lag_of("events"), other.lag_of("events")
+    # Either may be read first; so the longer one is, once.
+    for of_one, of_other in ((1.0, 5.0), (5.0, 1.0)):
+        tell_one(of_one)
+        tell_other(of_other)
+        assert told(one.exposition()) == lag(5.0)
+
+
+@contextmanager
+def no_file_longer_than(size: int) -> Iterator[None]:
+    """As on a disk that is full: what no longer fits is written in part, and then refused."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_what_cannot_be_written_is_not_counted_and_harms_nothing(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    observer = Observer(Settings())
+    observer.measure("GET", "/a/", 200, 0.003)
+    names = next(folder.glob(f"*{NAMES}"))
+    for _ in range(MOST_SLOTS // len(BUCKETS)):  # if each of them took slots, none were left
+        with no_file_longer_than(names.stat().st_size + 10):
+            observer.measure("GET", "/b/", 200, 0.003)
+    assert told(observer.exposition()) == told(own_exposition([("GET", "/a/", 200, 0.003)]))
+    assert [record.getMessage() for record in caplog.records] == ["some requests are not counted"]
+    counted = [("GET", path, 200, 0.003) for path in ("/a/", "/c/", "/b/")]
+    for each in counted[1:]:
+        observer.measure(*each)
+    assert told(observer.exposition()) == told(own_exposition(counted))
+
+
+def test_more_than_there_is_room_for_is_not_counted(caplog: pytest.LogCaptureFixture) -> None:
+    observer = Observer(Settings())
+    with caplog.at_level(logging.ERROR):
+        for number in range(MOST_SLOTS // len(BUCKETS)):
+            observer.measure("GET", f"/{number}/", 200, 0.003)
+    observer.measure("GET", "/0/", 200, 0.003)
+    labels = {"method": "GET", "path": "/0/", "status": "200"}
+    assert told(observer.exposition())["fieldgate_requests_total", frozenset(labels.items())] == 2.0
+    assert [record.getMessage() for record in caplog.records] == ["some requests are not counted"]
+
+
+# Ends before it opens the given one of the files it shares.
+_STARTING = """
+import os, sys
+from fieldgate.http.measuring import SHARED_IN
+left = int(sys.argv[1])
+
+def count_down(event, arguments):
+    global left
+    if event == "open" and str(arguments[0]).startswith(os.environ[SHARED_IN]):
+        left -= 1
+        if left == 0:
+            os._exit(9)
+
+sys.addaudithook(count_down)
+"""
+
+
+@pytest.mark.usefixtures("folder")
+def test_measurements_are_told_while_a_process_starts() -> None:
+    observer = Observer(Settings())
+    observer.measure("GET", "/a/", 200, 0.003)
+    for opened in range(1, 10):
+        command = [sys.executable, "-c", _STARTING + _ANOTHER, str(opened)]
+        has_started = subprocess.run(command, check=False).returncode == 0
+        counted = told(observer.exposition())
+        if has_started:
+            break
+    assert has_started
+    assert opened > 2, "there was something to end before"
+    assert counted["fieldgate_request_seconds_count", frozenset({("path", "/a/")})] > 1.0
+
+
+def test_names_that_are_not_yet_written_whole_are_left_out(folder: Path) -> None:
+    observer = Observer(Settings())
+    observer.measure("GET", "/é/", 200, 0.003)
+    counted = told(observer.exposition())
+    names, slots = next(folder.glob(f"*{NAMES}")), next(folder.glob(f"*{SLOTS}"))
+    names.with_stem("another").write_bytes(whole := names.read_bytes())
+    slots.with_stem("another").write_bytes(bytes(slots.stat().st_size))
+    for cut in range(len(whole)):
+        names.with_stem("another").write_bytes(whole[:cut])
+        assert told(observer.exposition()) == counted
+
+
+def test_a_line_that_nobody_can_read_is_skipped(folder: Path) -> None:
+    ledger = Ledger(folder)
+    ledger.slots[ledger.take(("a",))] = 1.0
+    with next(folder.glob(f"*{NAMES}")).open("ab") as file:
+        file.write(b'\n[1,[["b\xff"]]]\n{}\n[1,[["c"')
+    ledger.slots[ledger.take(("d",), ("e",)) + 1] = 2.0
+    assert [(each.name, each.number) for each in ledger.all()] == [(("a",), 1.0), (("d",), 0.0), (("e",), 2.0)]
