@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from benchmarks.counting import EXPECTED, Counts, Expected, complaints, gaps, make_data, this_python
+from benchmarks.processes import CHECKOUT
 
 WHAT_TO_DO = f"\nWhat to do is at the top of tests/{Path(__file__).name}."
 
@@ -49,6 +50,13 @@ def found(made: Made) -> dict[str, Counts]:
 def test_the_hot_paths_cost_no_more_than_they_did(expected: Expected, found: dict[str, Counts]) -> None:
     said = complaints(expected, found, this_python())
     assert not said, "\n".join(said) + WHAT_TO_DO
+
+
+def test_the_document_names_them_all(expected: Expected) -> None:
+    document = (CHECKOUT / "benchmarks" / "README.md").read_text()
+    _, _, guard = document.partition("## The guard in `make test`")
+    for name in expected.counts:
+        assert name.partition(",")[0] in guard
 
 
 def test_what_was_saved_is_kept(expected: Expected, found: dict[str, Counts]) -> None:

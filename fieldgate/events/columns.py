@@ -23,6 +23,12 @@ def numbers(values: Sequence[int] = ()) -> Numbers:
     return array("q", values)
 
 
+def get_ready(column: Numbers) -> None:
+    """Load what a column of this length is asked with, in the thread that made it: that takes a tenth of a second."""
+    if len(column) >= MANY:
+        import numpy  # noqa: F401
+
+
 def in_order(column: Numbers) -> Places:
     """The places of a column from its lowest number."""
     if len(column) < MANY:
@@ -75,26 +81,26 @@ def within(column: Numbers, low: int, high: int) -> Places:
     return packed(np.nonzero((held >= low) & (held <= high))[0])
 
 
-def found(in_order: Numbers, places: Places, wanted: Numbers) -> Numbers:
+def found(ordered: Numbers, places: Places, wanted: Numbers) -> Numbers:
     """For each number that is wanted, the place that goes with it in a column in order; `NOWHERE` for others."""
-    if len(in_order) < MANY:
-        return array("q", [_found(in_order, places, number) for number in wanted])
+    if len(ordered) < MANY:
+        return array("q", [_found(ordered, places, number) for number in wanted])
     import numpy as np
 
-    held, sought = np.asarray(in_order), np.asarray(wanted)
+    held, sought = np.asarray(ordered), np.asarray(wanted)
     turns_of_all = np.minimum(np.searchsorted(held, sought), len(held) - 1)
     at = np.where(held[turns_of_all] == sought, np.asarray(places)[turns_of_all].astype(np.int64), NOWHERE)
     return array("q", at.tobytes())
 
 
-def _found(in_order: Numbers, places: Places, number: int) -> int:
-    turn = bisect_left(in_order, number)
-    return places[turn] if turn < len(in_order) and in_order[turn] == number else NOWHERE
+def _found(ordered: Numbers, places: Places, number: int) -> int:
+    turn = bisect_left(ordered, number)
+    return places[turn] if turn < len(ordered) and ordered[turn] == number else NOWHERE
 
 
 def common(column: Numbers, other: Numbers) -> Numbers:
     """The numbers of a column that are in another too, in their order."""
-    if len(column) < MANY:
+    if max(len(column), len(other)) < MANY:
         return array("q", filter(frozenset(other).__contains__, column))
     import numpy as np
 

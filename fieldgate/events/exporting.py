@@ -44,6 +44,7 @@ class _State(msgspec.Struct):
     version: int
     reader: Reader
     since: float
+    done: int = 0  # of the ids; to drop these would copy the others every time
 
 
 class Exports:
@@ -87,18 +88,19 @@ class Exports:
         longer matches is left out, and what came to match meanwhile is not taken in.
         """
         state = await self._state(filters, sight, language)
-        while len(state.ids):
+        while state.done < len(state.ids):
             if _clock() - state.since > self._exact_for:
                 state = await self._renewed(state, filters, sight, language)
             for _ in range(ATTEMPTS):
                 with suppress(Missed):
-                    documents = await self._store.documents(state.ids[: self._at_once].tolist(), state.version)
+                    some = state.ids[state.done : state.done + self._at_once].tolist()
+                    documents = await self._store.documents(some, state.version)
                     break
                 await self._events.settle()
                 state = await self._renewed(state, filters, sight, language)
             else:
                 raise Unavailable
-            state.ids = state.ids[self._at_once :]
+            state.done += self._at_once
             if documents:
                 yield await asyncio.to_thread(_read, state.reader, documents, sight)
 
@@ -118,8 +120,13 @@ class Exports:
     async def _renewed(self, old: _State, filters: EventFilters, sight: Sight, language: Language) -> _State:
         """What is left of a state, as of now."""
         new = await self._state(filters, sight, language)
-        new.ids = await asyncio.to_thread(columns.common, old.ids, new.ids)
+        new.ids = await asyncio.to_thread(_left, old, new.ids)
         return new
+
+
+def _left(old: _State, present: Numbers) -> Numbers:
+    """The ids still to be taken that match at present too."""
+    return columns.common(old.ids[old.done :], present)
 
 
 def _read(reader: Reader, documents: Sequence[bytes], sight: Sight) -> list[bytes]:

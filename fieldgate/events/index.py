@@ -151,6 +151,7 @@ class Index:
             everything.add(position)
             sets.put(position, row.facets, is_new=True)
         ids = _longer(self.ids, [row.id for row in new])
+        columns.get_ready(ids)
         return Index(
             ids,
             _longer(self.starts, [row.start for row in new]),

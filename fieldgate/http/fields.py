@@ -28,7 +28,8 @@ NO_NULLS = Message("Null characters are not allowed.")
 
 Fields = TypeVar("Fields", bound=msgspec.Struct)
 
-_are_numbers = re.compile(r"\d{1,18}(,\d{1,18})*", re.ASCII).fullmatch
+# Without zeros in front, which no other spelling of the same list may have.
+_are_numbers = re.compile(r"(?:0|[1-9]\d{0,17})(?:,(?:0|[1-9]\d{0,17}))*", re.ASCII).fullmatch
 # In a query a bare `+` is a space, and clients send `…T00:00:00+00:00` as it is.
 _LOST_PLUS = re.compile(r"(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$", re.ASCII)
 

@@ -1,9 +1,12 @@
-"""Addresses of the network: which there are of a name, and which are on the open internet."""
+"""Addresses: which there are of a name, which are on the open internet, and how one is refused to who sent it."""
 
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+
+from fieldgate.http.errors import Invalid
+from fieldgate.http.language import Message
 
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[Address]]]
@@ -34,3 +37,8 @@ async def resolved(name: str, port: int) -> Sequence[Address]:
     """The addresses of a name, in the order to try them."""
     found = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(ip_address(place[0]) for *_, place in found))
+
+
+def refused(message: Message) -> Invalid:
+    """What is wrong with an address, or with what it leads to."""
+    return Invalid({"url": [message]})

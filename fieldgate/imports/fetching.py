@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from fieldgate.http.bodies import UploadedFile
-from fieldgate.http.errors import Invalid, Unavailable
+from fieldgate.http.errors import Unavailable
 from fieldgate.http.language import Message
-from fieldgate.imports.addresses import Address, Resolve, is_public, resolved
+from fieldgate.imports.addresses import Address, Resolve, is_public, refused, resolved
 
 if TYPE_CHECKING:
     from fieldgate.imports.following import Following
@@ -40,7 +40,7 @@ class Fetcher:
     async def fetch(self, text: str, limit: int) -> UploadedFile:
         """The file at an address, or what is wrong with the address."""
         if self._following is None:
-            raise _refused(Message("Files are not fetched from elsewhere here. Send the file itself."))
+            raise refused(Message("Files are not fetched from elsewhere here. Send the file itself."))
         url = self._following.checked(text)
         if self._places.locked():
             raise Unavailable
@@ -49,10 +49,6 @@ class Fetcher:
                 return await self._following.follow(url, limit)
         except TimeoutError:
             seconds = int(self._patience)
-            raise _refused(
+            raise refused(
                 Message("The file did not arrive within {seconds} seconds. Send the file itself.", seconds=seconds)
             ) from None
-
-
-def _refused(message: Message) -> Invalid:
-    return Invalid({"url": [message]})

@@ -15,7 +15,7 @@ import httpx
 from fieldgate.http.bodies import UploadedFile, base_name
 from fieldgate.http.errors import Invalid, TooLarge
 from fieldgate.http.language import Message
-from fieldgate.imports.addresses import Address, Resolve
+from fieldgate.imports.addresses import Address, Resolve, refused
 
 CONNECT_PATIENCE = 5.0  # seconds for one address, so that the next gets its turn
 MOST_REDIRECTS = 5
@@ -48,12 +48,12 @@ class Following:
                 if not response.has_redirect_location:
                     return UploadedFile(_file_name(response, url), await _content(response, url, limit))
                 url = self._redirected(url, response.headers["location"])
-        raise _refused(Message("The address leads on to too many others. Enter the last of them."))
+        raise refused(Message("The address leads on to too many others. Enter the last of them."))
 
     def _redirected(self, url: httpx.URL, location: str) -> httpx.URL:
         following = self.checked(location, url)
         if url.scheme == "https" and following.scheme == "http":
-            raise _refused(
+            raise refused(
                 Message("{host} leads on to an address without https. Send the file itself.", host=_shown(url))
             )
         return following
@@ -65,13 +65,13 @@ class Following:
         except (httpx.InvalidURL, ValueError):  # the latter from the standard library
             url = _NOWHERE
         if url.scheme not in _PORTS or not url.raw_host or url.userinfo:
-            raise _refused(
+            raise refused(
                 Message(
                     "Enter an address such as https://forms.example.org/household.xlsx, without user name and password."
                 )
             )
         if not any(_covers(entry, url) for entry in self._hosts):
-            raise _refused(
+            raise refused(
                 Message(
                     "Files are not fetched from {host}, only from: {hosts}. Send the file itself.",
                     host=_shown(url),
@@ -101,7 +101,7 @@ class Following:
         except (OSError, UnicodeError):  # the latter for a name that no network can hold
             raise _not_fetched(url) from None
         if not all(map(self._may_connect, addresses)):
-            raise _refused(
+            raise refused(
                 Message("{host} is not on the open internet. Send the file itself.", host=_shown(url)),
             )
         return addresses
@@ -132,7 +132,7 @@ async def _answer(transport: httpx.AsyncHTTPTransport, url: httpx.URL, addresses
 
 async def _content(response: httpx.Response, url: httpx.URL, limit: int) -> bytes:
     if response.status_code != httpx.codes.OK:
-        raise _refused(
+        raise refused(
             Message(
                 "{host} answered with status {status}. Check that the address opens without logging in, "
                 "or send the file itself.",
@@ -142,7 +142,7 @@ async def _content(response: httpx.Response, url: httpx.URL, limit: int) -> byte
         )
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         # Unpacked it could be of any size, and we asked for it as it is.
-        raise _refused(
+        raise refused(
             Message("{host} sends the file packed, unlike asked. Send the file itself.", host=_shown(url)),
         )
     too_large = TooLarge(Message("The file is too large; at most {limit} bytes are taken here.", limit=limit))
@@ -182,12 +182,8 @@ def _shown(url: httpx.URL) -> str:
     return _name(url)[:_LONGEST_SHOWN]
 
 
-def _refused(message: Message) -> Invalid:
-    return Invalid({"url": [message]})
-
-
 def _not_fetched(url: httpx.URL) -> Invalid:
-    return _refused(
+    return refused(
         Message(
             "The file could not be fetched from {host}. Check the address, or send the file itself.", host=_shown(url)
         )

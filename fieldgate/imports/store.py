@@ -87,7 +87,6 @@ class ImportStore:
             "desired_type": wanted.desired_type,
             "destination_uid": wanted.destination_uid,
             "messages": {"updated": []},
-            "created_at": now(),
             "attempts": 0,
             "retry_key": retry_key,
             "retry_digest": None if retry_key is None else wanted.digest,
@@ -95,7 +94,8 @@ class ImportStore:
 
         def write(connection: Connection) -> None:
             file_id = connection.execute(_KEEP_FILE, {"name": wanted.filename, "data": wanted.data}).scalar_one()
-            connection.execute(_KEEP, {**row, "file_id": file_id})
+            # The moment is taken here, so that moments run in the order of commits.
+            connection.execute(_KEEP, {**row, "file_id": file_id, "created_at": now()})
             self._changes.bump_in(connection, TOPIC)
 
         try:

@@ -1,8 +1,11 @@
 """Short writes: each whole or not at all, told when it is committed, and on SQLite committed together."""
 
 import asyncio
+import gc
 import sqlite3
 import threading
+import traceback
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.pool import Pool
 
 from fieldgate.db import Database, Lookup, is_out_of_reach
+from fieldgate.db.commits import SharedCommits
 from fieldgate.db.tables import versions
 
 OURS = 1000  # the version by which rows of these tests are known
@@ -38,6 +42,20 @@ def fail(connection: Connection) -> None:
     raise RuntimeError("one's own mistake")
 
 
+async def make_children(database: Database) -> None:
+    """Tables whose references are checked at the commit."""
+    async with database.transaction() as connection:
+        await connection.execute(text("CREATE TABLE parents (id INTEGER PRIMARY KEY)"))
+        reference = "REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED"
+        await connection.execute(text(f"CREATE TABLE children (parent INTEGER {reference})"))
+
+
+def orphan(connection: Connection) -> None:
+    """A write that is made, and cannot be committed."""
+    insert("lost")(connection)
+    connection.execute(text("INSERT INTO children (parent) VALUES (7)"))
+
+
 async def stored(database: Database) -> set[str]:
     async with database.reading() as connection:
         return set((await connection.execute(select(versions.c.topic).where(versions.c.version == OURS))).scalars())
@@ -52,6 +70,16 @@ async def all_queue() -> None:
     """Let everybody who was begun come to where they wait."""
     for _ in range(5):
         await asyncio.sleep(0)
+
+
+async def ended(*tasks: asyncio.Task[Any]) -> list[BaseException | None]:
+    """What tasks ended with that have nothing to wait for."""
+    await all_queue()
+    waiting = [task for task in tasks if not task.done()]
+    for task in waiting:
+        task.cancel()
+    assert not waiting
+    return [asyncio.CancelledError() if task.cancelled() else task.exception() for task in tasks]
 
 
 @pytest.fixture(autouse=True)
@@ -239,15 +267,7 @@ async def test_who_is_cancelled_during_the_write_disturbs_nobody(database: Datab
 
 async def test_a_commit_that_is_refused_is_told_to_all_of_it(database: Database) -> None:
     """PostgreSQL commits each for itself; nobody else is concerned there."""
-    async with database.transaction() as connection:
-        await connection.execute(text("CREATE TABLE parents (id INTEGER PRIMARY KEY)"))
-        reference = "REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED"
-        await connection.execute(text(f"CREATE TABLE children (parent INTEGER {reference})"))
-
-    def orphan(connection: Connection) -> None:
-        insert("lost")(connection)
-        connection.execute(text("INSERT INTO children (parent) VALUES (7)"))
-
+    await make_children(database)
     found = await told(database, insert("a"), orphan, insert("b"))
     assert isinstance(found[1], IntegrityError)
     if database.is_sqlite:
@@ -302,6 +322,126 @@ async def test_a_database_that_is_busy_is_told_to_all_who_wait(database: Databas
     other.execute("ROLLBACK")
     assert await told(database, insert("a"), insert("b")) == ["a", "b"]
     other.close()
+
+
+class FirstTurnFails:
+    async def __aenter__(self) -> None:
+        if not hasattr(self, "has_failed"):
+            self.has_failed = True
+            await asyncio.sleep(0)
+            raise RuntimeError("no turn")
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+
+@only_on_sqlite
+async def test_whatever_ends_the_work_is_told_to_all_who_wait(database: Database) -> None:
+    commits = SharedCommits(database._writing_in_thread(), FirstTurnFails())
+    writes = [commits.run(insert(f"t{number}")) for number in range(3)]
+    found = await ended(*map(asyncio.create_task, writes))
+    assert [str(each) for each in found] == ["no turn"] * 3
+    assert await commits.run(insert("a")) == "a"
+    assert await stored(database) == {"a"}
+    await commits.close()
+
+
+@only_on_sqlite
+@pytest.mark.parametrize("is_begun", [False, True])
+async def test_work_that_is_cancelled_alone_leaves_nobody_waiting(database: Database, is_begun: bool) -> None:
+    turn = asyncio.Lock()
+    commits = SharedCommits(database._writing_in_thread(), turn)
+    async with turn:
+        tasks = [asyncio.create_task(commits.run(insert(f"t{number}"))) for number in range(3)]
+        await asyncio.sleep(0)
+        if is_begun:
+            await all_queue()
+        assert commits._working is not None
+        commits._working.cancel()
+        found = await ended(*tasks)
+    assert [type(each) for each in found] == [asyncio.CancelledError] * 3
+    assert await commits.run(insert("a")) == "a"
+    assert await stored(database) == {"a"}
+    await commits.close()
+
+
+@only_on_sqlite
+async def test_work_that_is_cancelled_during_a_commit_leaves_nobody_waiting(database: Database) -> None:
+    commits = SharedCommits(database._writing_in_thread(), asyncio.Lock())
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def slow(connection: Connection) -> None:
+        has_begun.set()
+        may_end.wait()
+        insert("slow")(connection)
+
+    first = asyncio.create_task(commits.run(slow))
+    await asyncio.to_thread(has_begun.wait)
+    second = asyncio.create_task(commits.run(insert("next")))
+    await all_queue()
+    assert commits._working is not None
+    commits._working.cancel()
+    try:
+        found = await ended(first, second)
+    finally:
+        may_end.set()
+    assert [type(each) for each in found] == [asyncio.CancelledError] * 2
+    assert await commits.run(insert("a")) == "a"
+    assert await stored(database) == {"slow", "a"}, "the one was under way, the other not"
+    await commits.close()
+
+
+@only_on_sqlite
+async def test_an_error_that_all_are_told_does_not_grow_with_them(database: Database) -> None:
+    await make_children(database)
+
+    async def length(write: Callable[[Connection], Any]) -> int:
+        try:
+            await database.write(write)
+        except IntegrityError as error:
+            return len(traceback.format_exception(error))
+        return 0
+
+    lengths = await asyncio.gather(*(length(write) for write in (insert("a"), orphan, insert("b"), insert("c"))))
+    assert lengths[0]
+    assert len(set(lengths)) == 1, lengths
+
+
+class Upload:
+    """Something large that a write holds."""
+
+
+@only_on_sqlite
+@pytest.mark.parametrize("way", ["nothing", "its own", "the database's", "the commit's"])
+async def test_what_a_failed_write_held_is_let_go_of(database: Database, way: str) -> None:
+    """When its error is: a file must not wait for the collector of what refers to itself."""
+    await make_children(database)
+    await database.write(insert("there"))
+    ends = {"nothing": lambda _: None, "its own": fail, "the database's": insert("there"), "the commit's": orphan}
+    held: list[weakref.ref[Upload]] = []
+
+    async def take() -> bool:
+        upload = Upload()
+        held.append(weakref.ref(upload))
+
+        def write(connection: Connection) -> None:
+            assert upload
+            ends[way](connection)
+
+        try:
+            await database.write(write)
+        except (RuntimeError, IntegrityError):
+            return False
+        return True
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert {*await asyncio.gather(take(), take())} == {way == "nothing"}
+        await database.write(lambda _: None)  # the thread is done with them as well
+        assert [each() for each in held] == [None] * 2
+    finally:
+        gc.enable()
 
 
 async def test_closing_waits_for_what_waits(database: Database) -> None:

@@ -1,5 +1,6 @@
 """What is asked of columns, by loops and by numpy: both say the same."""
 
+import tracemalloc
 from array import array
 from collections.abc import Iterator
 
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.events import columns
-from fieldgate.events.columns import NOWHERE, numbers
+from fieldgate.events.columns import MANY, NOWHERE, numbers
 from fieldgate.events.index import EARLIEST, LATEST
 
 ALWAYS, NEVER = 1, 10**9  # how many are too many for loops
@@ -60,3 +61,17 @@ def test_found(values: list[int], wanted: list[int]) -> None:
 @given(column, column)
 def test_common(values: list[int], others: list[int]) -> None:
     assert columns.common(numbers(values), numbers(others)) == numbers([each for each in values if each in others])
+
+
+def test_few_in_common_with_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left of an export, near its end: the many are not all held once more for it."""
+    monkeypatch.setattr(columns, "MANY", MANY)
+    few, all_of_them = numbers([7, 100_000, 8]), numbers(range(50_000))
+    columns.common(few, all_of_them)  # numpy is loaded
+    tracemalloc.start()
+    try:
+        assert columns.common(few, all_of_them) == numbers([7, 8])
+        held = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert held < 3 * all_of_them.itemsize * len(all_of_them)

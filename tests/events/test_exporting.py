@@ -7,6 +7,7 @@ import logging
 import tempfile
 import threading
 import time
+from array import array
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
@@ -159,6 +160,30 @@ async def test_work_is_done_in_threads(desk: Desk, kind: Format, monkeypatch: py
     assert b"".join([part async for part in file(desk.exports(), kind)])
     assert busy
     assert threading.current_thread() not in busy
+
+
+async def test_ids_are_taken_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what is left of them is not copied with every batch: for a million that would take seconds."""
+    copied: list[int] = []
+    begin = Exports._state
+
+    class Followed(array):  # type: ignore[type-arg]
+        def __getitem__(self, which: Any) -> Any:
+            some = super().__getitem__(which)
+            if isinstance(which, slice):
+                copied.append(len(some))
+                some = Followed("q", some)
+            return some
+
+    async def followed(*arguments: Any) -> Any:
+        state = await begin(*arguments)
+        state.ids = Followed("q", state.ids)
+        return state
+
+    monkeypatch.setattr(Exports, "_state", followed)
+    found = [each async for part in file(desk.exports(at_once=2)) for each in told(part)]
+    assert [number for number, _ in found] == [7, 6, 5, 4, 3, 2, 1]
+    assert copied == [2, 2, 2, 1]
 
 
 async def test_a_few_files_at_once(desk: Desk) -> None:

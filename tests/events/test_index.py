@@ -1,5 +1,7 @@
 """Where events stand, after any changes: the index that follows knows what one made anew knows."""
 
+import subprocess
+import sys
 from array import array
 
 from hypothesis import given
@@ -44,3 +46,25 @@ def test_numbers_that_no_column_holds_are_nowhere() -> None:
     assert by_id.position(LATEST + 1) is None
     assert by_id.position(-LATEST - 2) is None
     assert by_id.position(7) == 0
+
+
+# In a process of its own: this one has numpy already.
+GROWING = """
+import sys
+from fieldgate.events import columns
+from fieldgate.events.index import Builder, Row
+
+columns.MANY = 3
+builder = Builder()
+builder.add([Row(1, 1, 1, 1, "v3"), Row(2, 2, 2, 2, "v3")])
+index = builder.build()
+print(len(index), "numpy" in sys.modules)
+index = index.changed([Row(3, 3, 3, 3, "v3")], [])
+print(len(index), "numpy" in sys.modules)
+"""
+
+
+def test_an_index_that_grows_brings_what_it_is_asked_with() -> None:
+    """It grows in a thread; it is asked on the event loop, which loading numpy would hold up."""
+    told = subprocess.run([sys.executable, "-c", GROWING], capture_output=True, text=True, check=True, timeout=60)
+    assert told.stdout.splitlines() == ["2 False", "3 True"]

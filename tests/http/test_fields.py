@@ -164,7 +164,25 @@ def test_numbers_are_read_alike_whoever_writes_them(numbers: list[tuple[int, str
 
 
 @pytest.mark.parametrize(
-    "text", ["1,", ",1", "1,,1", " 1 ,1", "1,٢", "1,x", "1.5", "+1", "1_0", "9" * 18, "9" * 19, "0x1"]
+    "text",
+    [
+        "1,",
+        ",1",
+        "1,,1",
+        " 1 ,1",
+        "1,٢",
+        "1,x",
+        "1.5",
+        "+1",
+        "1_0",
+        "9" * 18,
+        "9" * 19,
+        "0x1",
+        "0",
+        "1,0",
+        "007",
+        "1,00",
+    ],
 )
 def test_one_number_says_what_all_of_them_do(text: str) -> None:
     """A list is read at once, or, where that does not do, member by member: with the same result."""

@@ -42,6 +42,25 @@ async def end(database: Database, store: ImportStore, job: Job) -> None:
         await store.finish(connection, job, COMPLETE, {"updated": []})
 
 
+@pytest.mark.parametrize("kind_of_database", ["sqlite"], indirect=True)
+async def test_moments_run_in_the_order_of_commits(database: Database, store: ImportStore) -> None:
+    """However long an import waits for its turn; PostgreSQL has no turns, and numbers whoever comes."""
+    other = Database(database.url.render_as_string())
+    number = await user(database)
+    async with database._write_turn:
+        waiting = [asyncio.create_task(put(store, number, f"f{n}")) for n in range(4)]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        first = await put(ImportStore(other, Changes(other)), number, "of another process")
+    await asyncio.gather(*waiting)
+    await other.close()
+    async with database.reading() as connection:
+        rows = (await connection.execute(select(imports.c.uid, imports.c.created_at).order_by(imports.c.id))).all()
+    assert (len(rows), rows[0].uid) == (5, first)
+    moments = [row.created_at for row in rows]
+    assert moments == sorted(moments)
+
+
 async def test_each_import_is_claimed_once_however_many_workers_there_are(
     database: Database, store: ImportStore
 ) -> None:
