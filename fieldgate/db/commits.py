@@ -152,7 +152,8 @@ def _apart(connection: Connection, write: Write[Any]) -> _Outcome:
     try:
         outcome = _Outcome(write(connection))
     except Exception as error:
-        if not driver.in_transaction:  # SQLite itself gave up all of it, as when the disk is full
+        # SQLite itself gave up all of it, as when the disk is full, or the connection is of no use any more.
+        if connection.invalidated or not driver.in_transaction:
             raise
         driver.execute("ROLLBACK TO own")
         driver.execute("RELEASE own")

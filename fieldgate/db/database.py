@@ -28,7 +28,7 @@ from sqlalchemy import (
     type_coerce,
 )
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.engine.interfaces import Dialect
+from sqlalchemy.engine.interfaces import Dialect, ExceptionContext
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from fieldgate.db.commits import Result, SharedCommits, Write
@@ -185,6 +185,7 @@ def _driver_url(address: str) -> URL:
 def _listen_to_sqlite(engine: Engine) -> None:
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
+    event.listen(engine, "handle_error", _let_go_of_read_only)
 
 
 def _prepare_sqlite(connection: Any, record: object) -> None:  # noqa: ARG001
@@ -192,6 +193,12 @@ def _prepare_sqlite(connection: Any, record: object) -> None:  # noqa: ARG001
     for pragma in _SQLITE_PRAGMAS:
         cursor.execute(pragma)
     cursor.close()
+
+
+def _let_go_of_read_only(context: ExceptionContext) -> None:
+    """A file that may not be written is opened for reading alone, and stays so for as long as the connection lasts."""
+    if getattr(context.original_exception, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
+        context.is_disconnect = True
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -14,13 +14,14 @@ _SQLITE = {
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_READONLY,
 }
 # Classes of PostgreSQL's error codes: connection exceptions, insufficient resources, operator intervention.
 _POSTGRES = ("08", "53", "57")
 
 
 def is_out_of_reach(error: BaseException | None) -> bool:
-    """Whether another try later may succeed: the database is away, full, or has no time for us."""
+    """Whether another try later may succeed: the database is away, full, not to be written, or has no time for us."""
     if error is None:
         return False
     if isinstance(error, ConnectionError | TimeoutError | socket.gaierror):

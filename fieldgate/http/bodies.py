@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
-from fieldgate.http.errors import BadRequest, TooLarge, UnsupportedMediaType
+from fieldgate.http.errors import BadRequest, Invalid, TooLarge, UnsupportedMediaType
 from fieldgate.http.language import Message
 
 Receive = Callable[[], Awaitable[Any]]
@@ -169,7 +169,7 @@ def _urlencoded(body: bytes) -> dict[str, Any]:
 
 
 def _multipart(body: bytes, boundary: str) -> dict[str, Any]:
-    """Fields as text, files as `UploadedFile`; of a repeated name the last one counts."""
+    """Fields as text, files as `UploadedFile`; of a repeated name the last one counts, unless a file would be lost."""
     values: dict[str, str | UploadedFile] = {}
     head: MultipartSegment  # the first part is one, and each ends with a None
     chunks: list[bytes] = []
@@ -183,6 +183,8 @@ def _multipart(body: bytes, boundary: str) -> dict[str, Any]:
                 else:
                     data = b"".join(chunks)
                     filename = _filename(head)
+                    if isinstance(values.get(head.name), UploadedFile):
+                        raise Invalid({head.name: [Message("Send one file at a time.")]})
                     values[head.name] = data.decode() if filename is None else UploadedFile(base_name(filename), data)
         return values
     except (MultipartError, UnicodeDecodeError, ValueError):

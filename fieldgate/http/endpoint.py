@@ -38,7 +38,7 @@ REMEMBERED_HEADS = 1024  # per endpoint
 LONGEST_HEAD = 600  # bytes; longer ones are read each time. What is read takes ten times as much
 NO_ORIGIN = Origin("", False)
 
-_SENT_ONCE = (b"host", b"authorization", b"content-length", b"content-type")
+_SENT_ONCE = (b"host", b"authorization", b"content-length", b"content-type", b"idempotency-key")
 _SAFE = ("GET", "HEAD")
 
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 
 from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import AssetStore
@@ -62,9 +64,11 @@ class Worker:
         self._limits = sandbox.Limits(settings.import_memory, settings.import_seconds)
         self._lease = timedelta(seconds=settings.import_lease)
         self._retention = timedelta(seconds=settings.import_retention)
+        self._stopping = asyncio.Event()
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Work until `stopping` is set; the import under way is finished first."""
+        self._stopping = stopping
         await self._changes.start()
         tidied = float("-inf")
         while not stopping.is_set():
@@ -121,17 +125,31 @@ class Worker:
         try:
             read = await asyncio.to_thread(sandbox.understand, job.data, job.title, self._limits)
         except Refused as refused:
-            await self._outcomes.fail(job, refused)
+            await self._write_down(job, partial(self._outcomes.fail, job, refused))
         except sandbox.Died as died:
             level = logging.ERROR if died.why is sandbox.Why.FAULT else logging.WARNING
             log.log(level, "import %s was not read: %s %s", job.uid, died, died.notes)
-            await self._outcomes.fail(job, WHY_IT_DIED[died.why])
+            await self._write_down(job, partial(self._outcomes.fail, job, WHY_IT_DIED[died.why]))
         else:
-            await self._outcomes.succeed(job, read)
+            await self._write_down(job, partial(self._outcomes.succeed, job, read))
         finally:
             # Told rather than cancelled: a statement that is cut off costs the connection.
             done.set()
             await renewing
+
+    async def _write_down(self, job: Job, write: Callable[[], Awaitable[None]]) -> None:
+        """What came of an import is kept while the database is away or full, until it is written or somebody else's.
+
+        To begin anew would cost an attempt, though nothing is wrong with the file.
+        """
+        while True:
+            try:
+                return await write()
+            except Exception as error:
+                if not is_out_of_reach(error) or self._stopping.is_set():
+                    raise
+                log.warning("what came of import %s cannot be written yet: %s", job.uid, type(error).__name__)
+                await _pause(self._stopping, PAUSE)
 
     async def _keep_renewing(self, job: Job, done: asyncio.Event) -> None:
         """Say that we are at work until we are done. A database that is away for a moment is asked again."""

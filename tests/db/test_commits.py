@@ -487,3 +487,23 @@ def test_an_event_loop_that_ended_early_holds_up_no_other(tmp_path: Path) -> Non
 
     asyncio.run(begin())
     asyncio.run(write_and_close())
+
+
+@only_on_sqlite
+async def test_a_connection_that_can_only_read_is_let_go(database: Database) -> None:
+    """So SQLite opens a file that may not be written for a moment: nobody shall be left with it for ever."""
+    await database.write(lambda connection: connection.exec_driver_sql("PRAGMA query_only = ON").close())
+    found = await told(database, insert("a"), insert("b"))
+    assert [type(each) for each in found] == [OperationalError] * 2
+    assert all(is_out_of_reach(each) for each in found)
+    assert await told(database, insert("a"), insert("b")) == ["a", "b"]
+    assert await stored(database) == {"a", "b"}
+    async with database.transaction() as connection:
+        await connection.exec_driver_sql("PRAGMA query_only = ON")
+    with pytest.raises(OperationalError) as raised:
+        async with database.transaction() as connection:
+            await connection.run_sync(insert("c"))
+    assert is_out_of_reach(raised.value)
+    async with database.transaction() as connection:
+        await connection.run_sync(insert("c"))
+    assert await stored(database) == {"a", "b", "c"}

@@ -160,7 +160,7 @@ async def test_a_body_larger_than_it_says_is_stopped(service: Service) -> None:
 
 
 async def test_repeated_headers(service: Service) -> None:
-    for name in ("Authorization", "Host"):
+    for name in ("Authorization", "Host", "Idempotency-Key"):
         headers = [(name, "127.0.0.1"), (name, "127.0.0.1")]
         answer = await service.client.request("GET", LIST, headers=headers)
         assert answer.status_code == 400

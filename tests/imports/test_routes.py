@@ -57,6 +57,15 @@ async def test_ways_to_send_a_file(service: Service, path: str, way: str) -> Non
     assert listed == {"count": 1, "next": None, "previous": None, "results": [detail]}
 
 
+@pytest.mark.parametrize("second", [("second.xlsx", BOOK), (None, b"text")], ids=["a file", "a field"])
+async def test_no_file_is_lost_behind_another(service: Service, second: tuple[str | None, bytes]) -> None:
+    headers = await signed_in(service)
+    answer = await service.client.post(PATH, headers=headers, files=[*FILE.items(), ("file", second)])
+    assert answer.status_code == 400
+    assert answer.json() == {"file": ["Send one file at a time."]}
+    assert (await service.get(PATH, headers=headers)).json()["count"] == 0
+
+
 async def test_an_import_is_nobody_elses_business(service: Service) -> None:
     mine, other = await signed_in(service), await signed_in(service)
     url = (await service.client.post(PATH, headers=mine, files=FILE)).json()["url"]

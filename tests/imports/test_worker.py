@@ -25,6 +25,7 @@ from fieldgate.imports import sandbox
 from fieldgate.imports.intake import wanted
 from fieldgate.imports.records import ImportRequest
 from fieldgate.imports.store import ImportStore
+from fieldgate.imports.tables import imports
 from fieldgate.imports.worker import MOST_ATTEMPTS, Worker
 from fieldgate.imports.xlsform import Form
 from fieldgate.permissions import rules
@@ -504,3 +505,38 @@ def test_a_reader_does_not_load_the_program_that_was_started(tmp_path: Path) -> 
     )
     ended = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout == "loaded\n"
+
+
+@pytest.mark.parametrize("book", [xlsx(), xlsx(survey=[["type", "name"], ["nonsense", "a"]])], ids=["good", "refused"])
+async def test_what_came_of_an_import_waits_for_a_database_that_is_away(
+    desk: Desk, book: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It costs no attempt: nothing is wrong with the file."""
+    failures = ["away"] * (MOST_ATTEMPTS + 2)
+
+    def fail(*arguments: Any) -> None:
+        if failures and arguments[2].startswith("UPDATE imports") and "finished_at" in arguments[2]:
+            raise ConnectionError(failures.pop())
+
+    monkeypatch.setattr("fieldgate.imports.worker.PAUSE", 0.0)
+    url = await desk.send(book)
+    event.listen(desk.service.database._engine.sync_engine, "before_cursor_execute", fail)
+    assert await desk.worker.work_once()
+    assert not failures
+    assert (await desk.get(url))["status"] in ("complete", "error")
+    async with desk.service.database.reading() as connection:
+        assert (await connection.execute(select(imports.c.attempts))).scalar_one() == 1
+
+
+async def test_who_is_told_to_stop_does_not_wait_for_a_database_that_is_away(desk: Desk) -> None:
+    url, stopping = await desk.send(xlsx()), asyncio.Event()
+
+    def fail(*arguments: Any) -> None:
+        if arguments[2].startswith("UPDATE imports") and "finished_at" in arguments[2]:
+            stopping.set()
+            raise ConnectionError("away")
+
+    event.listen(desk.service.database._engine.sync_engine, "before_cursor_execute", fail)
+    async with asyncio.timeout(30):
+        await desk.worker.run(stopping)
+    assert (await desk.get(url))["status"] == "processing", "another worker takes it up"
