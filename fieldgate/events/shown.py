@@ -16,7 +16,7 @@ class Shown:
         self._bound = bound
         self._held = 0
         # Those asked for last come last. Of their records those kept last do: to write down the use of each of fifty
-        # takes longer than all the rest of finding them.
+        # takes as long again as to find them.
         self._shelves: OrderedDict[Hashable, OrderedDict[int, bytes]] = OrderedDict()
 
     @property
