@@ -11,7 +11,6 @@ from fieldgate.accounts.authentication import Accounts
 from fieldgate.accounts.guessing import Guessing
 from fieldgate.accounts.secrets import Passwords
 from fieldgate.accounts.store import AccountStore
-from fieldgate.allocating import give_back_large_pieces
 from fieldgate.assets import routes as asset_routes
 from fieldgate.assets.sharing import everybody as everybody_routes
 from fieldgate.assets.sharing import explaining, people
@@ -37,11 +36,12 @@ from fieldgate.http.origin import Origins
 from fieldgate.imports import routes as import_routes
 from fieldgate.imports.fetching import Fetcher
 from fieldgate.imports.store import ImportStore
-from fieldgate.parent import end_with_server
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.permissions.catalogue import Catalogue
 from fieldgate.reference import routes as reference_routes
 from fieldgate.reference.store import ReferenceStore
+from fieldgate.runtime.malloc import give_back_large_pieces
+from fieldgate.runtime.parent_watch import end_with_server
 from fieldgate.settings import Settings
 from fieldgate.web import assets as web_assets
 from fieldgate.web import routes as web_routes

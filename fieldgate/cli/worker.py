@@ -9,7 +9,7 @@ import click
 
 from fieldgate.cli.opening import data_option, open_database, prepare, settings_for
 from fieldgate.http.observation import logging_config
-from fieldgate.parent import end_with_server
+from fieldgate.runtime.parent_watch import end_with_server
 from fieldgate.settings import Settings
 
 

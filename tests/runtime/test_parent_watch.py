@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from fieldgate.parent import end_with_server
+from fieldgate.runtime.parent_watch import end_with_server
 from tests.processes import PATIENCE, descendants, wait_until_ended
 
 # A worker that reads a file for ever.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fieldgate.allocating import LARGE, give_back_large_pieces
+from fieldgate.runtime.malloc import LARGE, give_back_large_pieces
 
 PIECES, SIZE = 64, 2 * 1024 * 1024
 
