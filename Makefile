@@ -61,7 +61,7 @@ torture: $(DEV_READY)  ## hostile files, 10,000 mutations, and kill -9 at every 
 	@MUTATIONS=$(or $(MUTATIONS),10000) KILL_POSTS=$(or $(KILL_POSTS),200) $(BIN)/pytest -m '' tests/imports/test_killing.py \
 		tests/imports/test_hostile.py
 
-messages: $(DEV_READY)  ## collect the messages of the code into fieldgate/locale
+messages: $(DEV_READY)  ## collect the messages of the code into fieldgate/i18n/locale
 	@$(BIN)/python scripts/collect-messages
 
 who: $(DEV_READY)  ## write docs/who-may-do-what.md anew, from what the service does

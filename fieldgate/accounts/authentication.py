@@ -14,7 +14,7 @@ from fieldgate.accounts.store import USE_RESOLUTION, AccountStore, Found
 from fieldgate.db import now
 from fieldgate.http.credentials import Means, User
 from fieldgate.http.errors import Unauthorized
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 
 WRONG_PASSWORD = Message("This username and password do not fit.")
 REMEMBERED = 1000  # right passwords of Basic callers

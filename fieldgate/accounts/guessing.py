@@ -16,7 +16,7 @@ from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import login_attempts
 from fieldgate.db import Database, now
 from fieldgate.http.errors import TooManyRequests
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 
 FORGOTTEN_AFTER = timedelta(minutes=15)
 

@@ -10,9 +10,9 @@ from fieldgate.db import now
 from fieldgate.http.calling import Client, Exchange
 from fieldgate.http.credentials import Means, User
 from fieldgate.http.errors import BadRequest, Forbidden, NotFound, Unauthorized
-from fieldgate.http.language import Message
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, creation, deletion, detail
+from fieldgate.i18n.messages import Message
 from fieldgate.settings import Settings
 
 TAG = "Credentials"

@@ -33,11 +33,11 @@ from fieldgate.assets.store import AssetStore, Narrowed
 from fieldgate.http.answers import DATA_POLICY, REVALIDATE_PRIVATELY, Answer
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.errors import Invalid, NotFound
-from fieldgate.http.language import Language, Message
 from fieldgate.http.links import Link, encode
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import change, deletion, detail, listing, ready
 from fieldgate.http.pagination import Page, Slice
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import path_of as permission_path
 

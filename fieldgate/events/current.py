@@ -21,8 +21,8 @@ from fieldgate.events.shown import Shown
 from fieldgate.events.sight import Sight
 from fieldgate.events.store import TOPIC, EventStore, Missed, Standing
 from fieldgate.http.errors import Unavailable
-from fieldgate.http.language import Language
 from fieldgate.http.pagination import Page
+from fieldgate.i18n.messages import Language
 from fieldgate.reference.directory import Directory, folded
 from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore

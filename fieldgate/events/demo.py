@@ -27,7 +27,7 @@ from fieldgate.events.model import (
     Texts,
     Visibility,
 )
-from fieldgate.http.language import Language
+from fieldgate.i18n.messages import Language
 from fieldgate.reference.directory import Country, Directory
 
 END = datetime(2026, 11, 1, tzinfo=UTC)  # fixed: made again next year, they are the same

@@ -19,9 +19,9 @@ import msgspec
 
 from fieldgate.events.model import PUBLIC, Event, FieldReport, Person, Texts
 from fieldgate.events.sight import Sight
-from fieldgate.http.language import Language, Message
+from fieldgate.i18n.localized_text import in_languages
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.reference.directory import Directory
-from fieldgate.reference.texts import in_languages
 
 LANGUAGES = tuple(Language)
 REMEMBERED = 5_000  # sayings of one reader

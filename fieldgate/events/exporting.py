@@ -20,10 +20,10 @@ from fieldgate.events.filters import EventFilters
 from fieldgate.events.sight import Sight
 from fieldgate.events.store import HISTORY_KEPT, EventStore, Missed
 from fieldgate.http.errors import Unavailable
-from fieldgate.http.language import Language, Message
 from fieldgate.http.negotiation import Format
 from fieldgate.http.pagination import Page
 from fieldgate.http.tabular import csv_lines
+from fieldgate.i18n.messages import Language, Message
 
 AT_ONCE = 500  # events
 IDS_AT_ONCE = 20_000

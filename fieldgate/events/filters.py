@@ -14,7 +14,7 @@ from fieldgate.db import Instant
 from fieldgate.events.columns import Numbers
 from fieldgate.events.index import EARLIEST, LATEST, Index, source_word, union
 from fieldgate.events.model import Source
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.reference.directory import Directory
 from fieldgate.reference.regions import REGIONS
 

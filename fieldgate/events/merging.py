@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fieldgate.http.language import Language
-from fieldgate.reference.texts import FALLBACK, own_texts
+from fieldgate.i18n.localized_text import FALLBACK, own_texts
+from fieldgate.i18n.messages import Language
 
 Record = Mapping[str, Any]
 

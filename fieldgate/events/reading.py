@@ -20,10 +20,10 @@ from msgspec import Meta
 from fieldgate.events.documents import AFFECTED
 from fieldgate.events.model import Event, EventLink, FieldReport, Id, Texts
 from fieldgate.http.fields import NO_NULLS, expectation, read_moment
-from fieldgate.http.language import Language, Message
 from fieldgate.http.pagination import read_integer
+from fieldgate.i18n.localized_text import FALLBACK, in_language
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.reference.directory import Directory
-from fieldgate.reference.texts import FALLBACK, in_language
 
 LONGEST_NAME = 256
 LONGEST_QUOTE = 40  # characters of a wrong value that are said again

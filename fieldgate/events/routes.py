@@ -24,11 +24,11 @@ from fieldgate.http.bodies import WholeObject
 from fieldgate.http.calling import Versions
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.errors import Forbidden, Invalid, NotFound
-from fieldgate.http.language import Language, Message
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, deletion, detail, listing, ready, replacement
 from fieldgate.http.pagination import Page, Slice, read_integer
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore
 

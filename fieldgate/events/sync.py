@@ -25,7 +25,7 @@ from fieldgate.events.progress import Progress
 from fieldgate.events.reading import read_event
 from fieldgate.events.store import EventStore, Writing
 from fieldgate.events.writing import Failure, Tell, Waiting, Written, write
-from fieldgate.http.language import Language
+from fieldgate.i18n.messages import Language
 from fieldgate.reference.directory import Directory
 from fieldgate.reference.reading import Unreadable, read_country, read_type
 from fieldgate.reference.store import ReferenceStore

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from fieldgate.events.model import Code, Event, Texts
 from fieldgate.events.reading import read_event, wire_name
-from fieldgate.http.language import Language
+from fieldgate.i18n.messages import Language
 from fieldgate.reference.directory import Directory
 
 LARGEST = 4 * 1024 * 1024  # bytes of JSON

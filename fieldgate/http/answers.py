@@ -14,7 +14,7 @@ import msgspec
 from fieldgate import __version__
 from fieldgate.http import compression
 from fieldgate.http.errors import Header
-from fieldgate.http.language import Language
+from fieldgate.i18n.messages import Language
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]

@@ -12,12 +12,12 @@ import msgspec
 from fieldgate.http import compression, negotiation, parameters, trying
 from fieldgate.http.errors import NotFound
 from fieldgate.http.fields import read_fields
-from fieldgate.http.language import Language, preferred
 from fieldgate.http.links import quoted_path
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Operation, Shape
 from fieldgate.http.origin import Origin
 from fieldgate.http.pagination import Page, read_page
+from fieldgate.i18n.messages import Language, preferred
 
 JSON_SUFFIX = ".json"
 LANGUAGE_COOKIE = b"fieldgate_language"

@@ -14,7 +14,7 @@ import msgspec
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
 from fieldgate.http.errors import BadRequest, Invalid, TooLarge, UnsupportedMediaType
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 
 Receive = Callable[[], Awaitable[Any]]
 

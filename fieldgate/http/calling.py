@@ -8,10 +8,10 @@ import msgspec
 from fieldgate.http.asking import Asked
 from fieldgate.http.bodies import WholeList, WholeObject
 from fieldgate.http.credentials import Caller, User
-from fieldgate.http.language import Language
 from fieldgate.http.operations import Operation
 from fieldgate.http.origin import Origin
 from fieldgate.http.pagination import Page
+from fieldgate.i18n.messages import Language
 
 
 class Client(msgspec.Struct, frozen=True):

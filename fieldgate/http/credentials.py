@@ -15,7 +15,7 @@ import msgspec
 
 from fieldgate.http.cookies import read_cookie
 from fieldgate.http.errors import Forbidden, Unauthorized
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 
 SESSION_COOKIE = b"fieldgate_session"
 CSRF_HEADER = b"x-csrftoken"

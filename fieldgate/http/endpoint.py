@@ -23,13 +23,13 @@ from fieldgate.http.credentials import ANONYMOUS, Authenticator, Caller, identif
 from fieldgate.http.errors import BadRequest, Header, MethodNotAllowed, NotFound, Problem, Unauthorized, Unavailable
 from fieldgate.http.fields import names, read_fields
 from fieldgate.http.keeping import Kept
-from fieldgate.http.language import Message, preferred
 from fieldgate.http.negotiation import Format
 from fieldgate.http.observation import Observer
 from fieldgate.http.operations import Operation
 from fieldgate.http.origin import Origin, Origins
 from fieldgate.http.pagination import Slice
 from fieldgate.http.rendering import Drawer, Renderer
+from fieldgate.i18n.messages import Message, preferred
 from fieldgate.settings import Settings
 
 log = logging.getLogger("fieldgate.error")

@@ -6,7 +6,7 @@ messages, not text: they are said in the caller's language when the answer is wr
 
 from collections.abc import Mapping, Sequence
 
-from fieldgate.http.language import Language, Message
+from fieldgate.i18n.messages import Language, Message
 
 Header = tuple[bytes, bytes]
 

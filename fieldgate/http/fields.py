@@ -22,7 +22,7 @@ import msgspec
 
 from fieldgate.http.bodies import UploadedFile, decoded
 from fieldgate.http.errors import BadRequest, Invalid
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 
 NO_NULLS = Message("Null characters are not allowed.")
 

@@ -5,8 +5,8 @@ from enum import Enum
 from functools import lru_cache
 
 from fieldgate.http.errors import NotAcceptable, NotFound
-from fieldgate.http.language import Message
 from fieldgate.http.ranking import LONGEST, weighed
+from fieldgate.i18n.messages import Message
 
 
 class Format(Enum):

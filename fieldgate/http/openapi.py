@@ -12,11 +12,11 @@ import yaml
 from fieldgate import __version__
 from fieldgate.http.bodies import JSON, UploadedFile
 from fieldgate.http.fields import choices
-from fieldgate.http.language import Language
 from fieldgate.http.links import Link, encode, resolve
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Operation, Shape
 from fieldgate.http.pagination import DEFAULT_LIMIT, MAXIMUM_LIMIT
+from fieldgate.i18n.messages import Language
 
 SCHEMA_PATH = "#/components/schemas/"
 

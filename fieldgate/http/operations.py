@@ -18,10 +18,10 @@ import msgspec
 from fieldgate.http.bodies import JSON, READABLE, SMALL, Values, WholeList, WholeObject
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.fields import names
-from fieldgate.http.language import Message
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.pagination import PAGING
+from fieldgate.i18n.messages import Message
 from fieldgate.settings import Settings
 
 Handler = Callable[..., Awaitable[Any]]

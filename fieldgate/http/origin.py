@@ -17,7 +17,7 @@ import ifaddr
 import msgspec
 
 from fieldgate.http.errors import BadRequest
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.settings import Network, Settings
 
 FORWARDED = (

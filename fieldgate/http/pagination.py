@@ -7,8 +7,8 @@ from typing import Generic, TypeVar
 import msgspec
 
 from fieldgate.http.errors import Invalid
-from fieldgate.http.language import Message
 from fieldgate.http.links import encode, query_string
+from fieldgate.i18n.messages import Message
 
 DEFAULT_LIMIT = 50
 MAXIMUM_LIMIT = 1000

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, quote
 
 from fieldgate.http.errors import BadRequest, Invalid
 from fieldgate.http.fields import NO_NULLS
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 
 MOST = 200  # parameters; nobody means more
 MOST_TOLD = 100  # names in a refusal; whoever has more reads the first

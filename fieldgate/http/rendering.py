@@ -14,10 +14,10 @@ from fieldgate.http.calling import Exchange
 from fieldgate.http.cors import Cors
 from fieldgate.http.credentials import Caller
 from fieldgate.http.errors import Header, Problem
-from fieldgate.http.language import Language
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, Instead, Operation
 from fieldgate.http.pagination import MAXIMUM_LIMIT, Slice, encoded, envelope, neighbours
+from fieldgate.i18n.messages import Language
 
 LARGE = 256 * 1024  # bytes; a page of more takes so long to draw that nobody else shall wait for it
 LONGEST_LINKS = 4096  # characters; clients and proxies refuse long headers, and the body has the addresses too

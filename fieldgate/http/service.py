@@ -10,12 +10,12 @@ from fieldgate.db import Database, is_out_of_reach, schema
 from fieldgate.http.answers import NEVER_STORE, Answer
 from fieldgate.http.calling import Client, Exchange
 from fieldgate.http.errors import Forbidden, Unavailable
-from fieldgate.http.language import Message
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.observation import Observer
 from fieldgate.http.operations import Operation, Shape, detail, ready
 from fieldgate.http.origin import is_inside
+from fieldgate.i18n.messages import Message
 from fieldgate.settings import Settings
 
 TAG = "Service"

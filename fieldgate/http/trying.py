@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from fieldgate.http.errors import Invalid
-from fieldgate.http.language import Message
 from fieldgate.http.operations import Operation
+from fieldgate.i18n.messages import Message
 
 DRY_RUN = "dry_run"
 

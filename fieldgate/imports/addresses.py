@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 from fieldgate.http.errors import Invalid
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[Address]]]

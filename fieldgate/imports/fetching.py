@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fieldgate.http.bodies import UploadedFile
 from fieldgate.http.errors import Unavailable
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.addresses import Address, Resolve, is_public, refused, resolved
 
 if TYPE_CHECKING:

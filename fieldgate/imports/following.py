@@ -14,7 +14,7 @@ import httpx
 
 from fieldgate.http.bodies import UploadedFile, base_name
 from fieldgate.http.errors import Invalid, TooLarge
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.addresses import Address, Resolve, refused
 
 CONNECT_PATIENCE = 5.0  # seconds for one address, so that the next gets its turn

@@ -12,7 +12,7 @@ import msgspec
 from fieldgate.assets.names import one_line
 from fieldgate.http.bodies import UploadedFile, file_too_large
 from fieldgate.http.errors import Invalid, Problem
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.records import ImportRequest
 
 TYPES = ("survey", "template", "block", "question")

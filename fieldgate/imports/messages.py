@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fieldgate.http.language import Language, Message
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.imports.clipping import clipped
 
 if TYPE_CHECKING:  # the libraries that read forms are heavy, and who only shows messages needs none of them

@@ -10,10 +10,10 @@ from fieldgate.db import Instant
 from fieldgate.http.calling import Exchange
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.errors import Invalid, NotFound
-from fieldgate.http.language import Language, Message
 from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, creation, detail, listing
 from fieldgate.http.pagination import Page, Slice
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.imports.fetching import Fetcher
 from fieldgate.imports.intake import LONGEST_KEY, Wanted, destination_field, planned, url_digest, wanted
 from fieldgate.imports.messages import INTO_COLLECTION, messages_in

@@ -23,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports import xlsform
 
 SPARE = 10  # seconds of real time beyond the processor time, for a machine that is busy

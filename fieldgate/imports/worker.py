@@ -10,7 +10,7 @@ from functools import partial
 from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Changes, Database, is_out_of_reach, now
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports import sandbox
 from fieldgate.imports.outcome import Outcomes
 from fieldgate.imports.store import TOPIC, ImportStore, Job, LostLease

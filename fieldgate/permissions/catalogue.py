@@ -9,8 +9,8 @@ from functools import cache
 
 import msgspec
 
-from fieldgate.http.language import Language, Message
 from fieldgate.http.links import Link, encode
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.permissions.records import PermissionRecord
 
 

@@ -10,7 +10,7 @@ from enum import Enum
 
 import msgspec
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import implied
 from fieldgate.permissions.rules import FOR_THE_PUBLIC, PARTIAL, WHICHEVER, Filters, Standing, What

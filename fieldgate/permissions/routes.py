@@ -3,9 +3,9 @@
 import msgspec
 
 from fieldgate.http.errors import Invalid, NotFound
-from fieldgate.http.language import Language, Message
 from fieldgate.http.operations import detail, listing
 from fieldgate.http.pagination import Page, Slice
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, Catalogue
 from fieldgate.permissions.records import EffectsFilters, EffectsRecord, PermissionRecord

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.permissions.catalogue import BY_CODENAME, implied
 
 Codenames = frozenset[str]

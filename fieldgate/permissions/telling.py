@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.http.language import Language
 from fieldgate.http.links import Link, encode
+from fieldgate.i18n.messages import Language
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import path_of
 from fieldgate.permissions.explaining import Explanation

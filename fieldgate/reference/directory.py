@@ -10,10 +10,10 @@ from operator import attrgetter
 
 import msgspec
 
-from fieldgate.http.language import Language, Message
 from fieldgate.http.links import encode
+from fieldgate.i18n.localized_text import Texts, in_language
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.reference.records import DisasterTypeRecord, MiniCountry
-from fieldgate.reference.texts import Texts, in_language
 
 RECORD_TYPES = {
     1: Message("Country"),

@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from fieldgate.i18n.localized_text import FALLBACK, Texts, own_texts
 from fieldgate.reference.directory import Country, DisasterType
-from fieldgate.reference.texts import FALLBACK, Texts, own_texts
 
 Kind = TypeVar("Kind", Country, DisasterType)
 Seen = Mapping[str, Mapping[str, Any]]  # a record by the code of its language

@@ -4,8 +4,8 @@ from functools import cache
 
 import msgspec
 
-from fieldgate.http.language import Language, Message
 from fieldgate.http.links import encode
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.reference.directory import folded
 from fieldgate.reference.records import RegionRecord
 

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from fieldgate.http.errors import NotFound
-from fieldgate.http.language import Language, Message
 from fieldgate.http.operations import detail, listing
 from fieldgate.http.pagination import Page, Slice, read_integer
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.reference.filters import (
     CountryFilters,
     DisasterTypeFilters,

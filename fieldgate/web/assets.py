@@ -10,9 +10,9 @@ import swagger_ui
 from fieldgate import __version__
 from fieldgate.http.answers import Answer
 from fieldgate.http.errors import NotFound
-from fieldgate.http.language import Message
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import ready
+from fieldgate.i18n.messages import Message
 
 FOREVER = b"public, max-age=31536000, immutable"
 SWAGGER_FILES = ("swagger-ui-bundle.js", "swagger-ui.css")

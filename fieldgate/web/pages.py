@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from fieldgate import __version__
 from fieldgate.http.asking import Asked
 from fieldgate.http.credentials import Caller
-from fieldgate.http.language import Language, Message
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.web.assets import Assets
 
 

@@ -19,11 +19,11 @@ from fieldgate.http.calling import Client, Exchange
 from fieldgate.http.cookies import set_cookie
 from fieldgate.http.credentials import FORGED, SESSION_COOKIE, Caller, Means
 from fieldgate.http.errors import Forbidden, Header, NotFound, Problem
-from fieldgate.http.language import Language, Message
 from fieldgate.http.negotiation import Format
 from fieldgate.http.openapi import Description
 from fieldgate.http.operations import ready
 from fieldgate.http.origin import Origin
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.settings import DAY, Settings
 from fieldgate.web.assets import Assets
 from fieldgate.web.pages import Pages

@@ -7,9 +7,9 @@ from typing import Any
 from fieldgate.events.filters import EventFilters, ordering_terms, search_words
 from fieldgate.events.model import Event
 from fieldgate.events.sight import Sight
-from fieldgate.http.language import Language
+from fieldgate.i18n.localized_text import in_language
+from fieldgate.i18n.messages import Language
 from fieldgate.reference.directory import Directory, folded, sorting_key
-from fieldgate.reference.texts import in_language
 
 
 def matching(

@@ -17,8 +17,8 @@ from fieldgate.events.filters import ORDERINGS, EventFilters
 from fieldgate.events.model import SOURCES, Event
 from fieldgate.events.sight import EVERYBODY, EVERYTHING, Sight
 from fieldgate.events.store import EventStore, Missed
-from fieldgate.http.language import Language
 from fieldgate.http.pagination import Page
+from fieldgate.i18n.messages import Language
 from fieldgate.reference.store import ReferenceStore
 from tests.events.naive import matching
 from tests.events.samples import COUNTRIES, TYPES, moments, some_events

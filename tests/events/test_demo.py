@@ -15,7 +15,7 @@ from fieldgate.events.documents import Reader, detail_document, document
 from fieldgate.events.model import Event, pack, unpack
 from fieldgate.events.records import EventDetail, EventRecord
 from fieldgate.events.sight import EVERYBODY, EVERYTHING
-from fieldgate.http.language import Language
+from fieldgate.i18n.messages import Language
 from fieldgate.reference.directory import Directory
 from fieldgate.reference.store import ReferenceStore
 

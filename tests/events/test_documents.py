@@ -7,7 +7,7 @@ from fieldgate.events.documents import Reader, detail_document, document
 from fieldgate.events.model import Event, pack, unpack
 from fieldgate.events.records import EventDetail, EventRecord
 from fieldgate.events.sight import EVERYBODY, EVERYTHING, Sight
-from fieldgate.http.language import Language
+from fieldgate.i18n.messages import Language
 from fieldgate.reference.directory import Country, Directory, DisasterType
 from tests.events.samples import COUNTRIES, TYPES, some_events
 

@@ -30,9 +30,9 @@ from fieldgate.events.tables import history
 from fieldgate.http import answers
 from fieldgate.http.answers import Answer
 from fieldgate.http.errors import Unavailable
-from fieldgate.http.language import Language, Message
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Operation, ready
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.reference.store import ReferenceStore
 from tests.conftest import Service, Start
 from tests.events.house import INDIA, PATH, PUBLIC, event, house

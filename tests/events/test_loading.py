@@ -17,7 +17,7 @@ from fieldgate.events.model import Appeal, Event
 from fieldgate.events.sight import EVERYTHING
 from fieldgate.events.store import EventStore
 from fieldgate.events.writing import Failure, Waiting, Written, write
-from fieldgate.http.language import Language
+from fieldgate.i18n.messages import Language
 from fieldgate.reference.store import ReferenceStore
 from tests.events.house import EVENTS, event
 from tests.processes import FIELDGATE, run

@@ -13,7 +13,7 @@ from fieldgate.events.merging import merge_languages
 from fieldgate.events.model import District, Event, EventLink, FeaturedDocument, FieldReport, KeyFigure
 from fieldgate.events.reading import Unreadable, read_event
 from fieldgate.events.sight import EVERYTHING
-from fieldgate.http.language import Language
+from fieldgate.i18n.messages import Language
 from tests.events.samples import events, texts
 from tests.events.test_documents import DIRECTORY
 

@@ -25,7 +25,7 @@ from fieldgate.events.model import District, Event, EventLink, KeyFigure
 from fieldgate.events.store import EventStore
 from fieldgate.events.sync import Report, Sync
 from fieldgate.events.writing import Failure, Written
-from fieldgate.http.language import Language
+from fieldgate.i18n.messages import Language
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import Settings
 from tests.conftest import BASE, Service, running

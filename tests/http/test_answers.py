@@ -13,10 +13,10 @@ from fieldgate.http.calling import Client, Exchange, takes
 from fieldgate.http.compression import coding
 from fieldgate.http.endpoint import LONGEST_HEAD, REMEMBERED_HEADS
 from fieldgate.http.keeping import Kept
-from fieldgate.http.language import Language, Message, preferred
 from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, creation, detail
 from fieldgate.http.service import Health
+from fieldgate.i18n.messages import Language, Message, preferred
 from tests.conftest import BASE, Service, Start
 
 LIST = "/api/v2/permissions/"

@@ -11,8 +11,8 @@ from msgspec import Meta
 
 from fieldgate.http.errors import Invalid
 from fieldgate.http.fields import names, read_fields
-from fieldgate.http.language import Message
 from fieldgate.http.links import Link, encode
+from fieldgate.i18n.messages import Message
 
 
 class Filters(msgspec.Struct):

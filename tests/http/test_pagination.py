@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.http.errors import Invalid
-from fieldgate.http.language import Message
 from fieldgate.http.operations import Operation, listing
 from fieldgate.http.pagination import (
     DEFAULT_LIMIT,
@@ -21,6 +20,7 @@ from fieldgate.http.pagination import (
     neighbours,
     read_page,
 )
+from fieldgate.i18n.messages import Message
 from tests.conftest import BASE, Service, Start
 
 ADDRESS = "http://127.0.0.1:8000/api/v2/numbers/"

@@ -7,9 +7,9 @@ import pytest
 from msgspec import Meta
 
 from fieldgate.http.bodies import WholeList
-from fieldgate.http.language import Message
 from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, Instead, Operation, Shape, creation, deletion, operation
+from fieldgate.i18n.messages import Message
 from tests.conftest import Start
 from tests.described import Described
 

@@ -2,7 +2,7 @@
 
 import json
 
-from fieldgate.http.language import Language, Message
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.imports.messages import LONGEST_VALUE, MOST_BYTES, MOST_PROBLEMS, messages_in, stored_problems
 from fieldgate.imports.xlsform import Problem
 

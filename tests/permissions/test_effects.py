@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fieldgate.http.language import Language
+from fieldgate.i18n.messages import Language
 from tests.conftest import BASE, Service
 from tests.permissions.acting import ASSIGNABLE, closed, contradict
 

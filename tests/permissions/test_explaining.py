@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.language import Language, Message
 from fieldgate.http.links import Link, encode, resolve
 from fieldgate.http.operations import detail
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.explaining import GRANTING, Explanation, Matched, Need, Rule, explain
 from fieldgate.permissions.records import ExplanationRecord, MatchedRecord

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.language import Language
+from fieldgate.i18n.messages import Language
 from fieldgate.reference.directory import Country, Directory, DisasterType, sorting_key
 
 COUNTRIES = (

@@ -14,8 +14,8 @@ from msgspec import Meta, json
 
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.http.credentials import SESSION_COOKIE, Means
-from fieldgate.http.language import Message
 from fieldgate.http.operations import detail
+from fieldgate.i18n.messages import Message
 from fieldgate.web.assets import Assets
 from fieldgate.web.coloring import beginning, colored
 from tests.conftest import BASE, PASSWORD, Service, Start

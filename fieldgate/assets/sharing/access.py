@@ -20,7 +20,7 @@ from fieldgate.assets.tables import assets, assignments
 from fieldgate.db import Database, Lookup
 from fieldgate.http.credentials import Caller
 from fieldgate.http.errors import Forbidden, NotFound
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import Codenames, Standing
 

@@ -9,7 +9,7 @@ from fieldgate.assets.sharing.store import Session, SharingStore
 from fieldgate.assets.sharing.wanted import Named, wishes
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.errors import NotFound
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 
 TAG = "Sharing"
 PATH = "/api/v2/assets/{uid}/permission-assignments/"

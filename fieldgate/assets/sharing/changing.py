@@ -9,7 +9,7 @@ from fieldgate.assets.sharing.aside import WITH_FILTERS
 from fieldgate.assets.sharing.shared import Person, Shared
 from fieldgate.http.credentials import Caller
 from fieldgate.http.errors import Invalid
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import Effect, Filter, Filters, Outcome, Refused, Standing, What
 

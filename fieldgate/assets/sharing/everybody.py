@@ -38,7 +38,6 @@ from fieldgate.http.bodies import Values, WholeList, file_too_large
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.errors import Conflict, Forbidden, Invalid
 from fieldgate.http.fields import read_fields
-from fieldgate.http.language import Language, Message
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import (
     Instead,
@@ -48,6 +47,7 @@ from fieldgate.http.operations import (
     operation,
     ready,
 )
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.settings import Settings
 
 SHORT_LINE = 20  # bytes of a table

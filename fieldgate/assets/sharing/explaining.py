@@ -15,9 +15,9 @@ from fieldgate.assets.sharing.naming import Kind, Misnamed, read_name
 from fieldgate.assets.sharing.wanted import no_user
 from fieldgate.http.credentials import Caller
 from fieldgate.http.errors import Forbidden, Invalid
-from fieldgate.http.language import Language, Message
 from fieldgate.http.links import Link
 from fieldgate.http.operations import detail
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.permissions.catalogue import BY_CODENAME
 from fieldgate.permissions.explaining import explain
 from fieldgate.permissions.records import ExplanationRecord

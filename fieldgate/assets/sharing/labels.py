@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 
-from fieldgate.http.language import Language, Message
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.permissions.rules import PARTIAL
 
 Label = str | dict[str, str]

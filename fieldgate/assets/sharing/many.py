@@ -30,8 +30,8 @@ from fieldgate.http.bodies import WholeObject
 from fieldgate.http.credentials import User
 from fieldgate.http.errors import BadRequest, Conflict, Forbidden
 from fieldgate.http.fields import read_fields
-from fieldgate.http.language import Language, Message
 from fieldgate.http.operations import Shape, operation
+from fieldgate.i18n.messages import Language, Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import PARTIAL, Filters
 

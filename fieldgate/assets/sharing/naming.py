@@ -7,7 +7,7 @@ read_name("users", "amina")  # "amina"
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 
 Kind = Literal["users", "permissions", "assets"]
 

@@ -13,10 +13,10 @@ from fieldgate.accounts.store import AccountStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.http.credentials import User
 from fieldgate.http.errors import Forbidden, NotFound
-from fieldgate.http.language import Message
 from fieldgate.http.links import Link
 from fieldgate.http.operations import detail, listing
 from fieldgate.http.pagination import Page, Slice
+from fieldgate.i18n.messages import Message
 
 TAG = "Users"
 

@@ -33,7 +33,6 @@ from fieldgate.http.bodies import Values
 from fieldgate.http.credentials import Caller, User
 from fieldgate.http.errors import Conflict
 from fieldgate.http.fields import read_fields
-from fieldgate.http.language import Language, Message
 from fieldgate.http.operations import (
     Created,
     Instead,
@@ -43,6 +42,7 @@ from fieldgate.http.operations import (
     listing,
 )
 from fieldgate.http.pagination import Page, Slice
+from fieldgate.i18n.messages import Language, Message
 
 
 @detail(

@@ -20,8 +20,8 @@ from fieldgate.assets.sharing.records import (
     ResultRecord,
 )
 from fieldgate.assets.sharing.shared import Shared, Shown
-from fieldgate.http.language import Language
 from fieldgate.http.links import Link, encode
+from fieldgate.i18n.messages import Language
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import path_of as permission_path
 from fieldgate.permissions.rules import PARTIAL, Effect, What, Why

@@ -24,8 +24,8 @@ from fieldgate.assets.sharing.wanted import (
 )
 from fieldgate.http.bodies import decoded
 from fieldgate.http.errors import BadRequest, Invalid
-from fieldgate.http.language import Message
 from fieldgate.http.tabular import as_written, csv_lines
+from fieldgate.i18n.messages import Message
 from fieldgate.permissions.rules import PARTIAL
 
 COLUMNS = ("user", "permission", "filters")

@@ -16,7 +16,7 @@ from fieldgate.assets.sharing.records import AssignmentBody
 from fieldgate.assets.sharing.shared import Person
 from fieldgate.http.errors import BadRequest, Invalid
 from fieldgate.http.fields import NO_NULLS, read_fields
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.permissions.catalogue import BY_CODENAME
 from fieldgate.permissions.rules import (
     MOST_FILTER_BYTES,

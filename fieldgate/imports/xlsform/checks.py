@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.choice_checks import check_choices, check_selects
 from fieldgate.imports.xlsform.column_checks import check_columns, check_missing_columns
 from fieldgate.imports.xlsform.draft import Draft

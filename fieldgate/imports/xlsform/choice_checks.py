@@ -3,7 +3,7 @@
 import re
 from pathlib import PurePath
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.draft import Draft
 from fieldgate.imports.xlsform.names import CHOICES, EXTERNAL_CHOICES, OSM
 from fieldgate.imports.xlsform.outline import Question

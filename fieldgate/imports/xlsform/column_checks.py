@@ -3,7 +3,7 @@
 import re
 from difflib import get_close_matches
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.draft import Draft
 from fieldgate.imports.xlsform.names import (
     CHOICE_COLUMNS,

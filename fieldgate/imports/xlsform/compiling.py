@@ -11,7 +11,7 @@ from pyxform.errors import PyXFormError
 from pyxform.xls2json import workbook_to_json
 from pyxform.xls2json_backends import get_xlsform
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.draft import Draft
 from fieldgate.imports.xlsform.languages import languages, meant
 from fieldgate.imports.xlsform.name_checks import ROOT

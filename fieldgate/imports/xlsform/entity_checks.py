@@ -1,6 +1,6 @@
 """Entities: the lists that a form adds to, and the questions whose answers go there."""
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.draft import Draft
 from fieldgate.imports.xlsform.names import ENTITIES
 from fieldgate.imports.xlsform.outline import Question

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.choice_checks import choice_lists
 from fieldgate.imports.xlsform.draft import Draft
 from fieldgate.imports.xlsform.outline import Question

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.draft import Draft
 from fieldgate.imports.xlsform.languages import has_bad_code, languages, meant
 from fieldgate.imports.xlsform.names import SETTINGS, TRANSLATABLE

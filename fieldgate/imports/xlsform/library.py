@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.content import normalise
 from fieldgate.imports.xlsform.draft import Draft
 from fieldgate.imports.xlsform.languages import languages

@@ -6,7 +6,7 @@ A loop over a list of soap and rope becomes a group of two groups, soap and rope
 import re
 from collections.abc import Collection, Iterable
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.draft import Draft
 from fieldgate.imports.xlsform.names import CHOICES
 from fieldgate.imports.xlsform.outline import TOP, Question

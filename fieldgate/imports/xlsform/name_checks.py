@@ -4,7 +4,7 @@ import re
 
 from pyxform.utils import default_is_dynamic
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.draft import Draft
 from fieldgate.imports.xlsform.outline import Question
 from fieldgate.imports.xlsform.problems import Findings

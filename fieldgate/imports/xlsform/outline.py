@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.problems import Findings
 from fieldgate.imports.xlsform.question_types import QuestionType, nearest, parse
 from fieldgate.imports.xlsform.tables import Row, Table

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.draft import Draft
 from fieldgate.imports.xlsform.outline import Question
 from fieldgate.imports.xlsform.problems import Findings

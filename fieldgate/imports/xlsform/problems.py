@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 
 
 class Problem(msgspec.Struct, frozen=True):

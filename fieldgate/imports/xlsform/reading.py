@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from python_calamine import CalamineWorkbook, SheetTypeEnum
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.names import SHEETS, snake
 from fieldgate.imports.xlsform.problems import Refused
 

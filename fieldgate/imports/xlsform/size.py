@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.problems import Refused
 
 MOST_BYTES = 32 * 1024 * 1024

@@ -1,6 +1,6 @@
 """The `trigger` column: the questions whose answers set a calculation going."""
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.draft import Draft
 from fieldgate.imports.xlsform.expressions import references
 from fieldgate.imports.xlsform.problems import Findings

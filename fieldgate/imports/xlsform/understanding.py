@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.http.language import Message
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.checks import check_form, check_library, in_reading_order
 from fieldgate.imports.xlsform.compiling import compile_form
 from fieldgate.imports.xlsform.content import normalise

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fieldgate.http.language import Language
+from fieldgate.i18n.messages import Language
 from fieldgate.imports.xlsform import Form, Library, Refused, understand
 from tests.imports.xlsform.workbooks import sectioned
 

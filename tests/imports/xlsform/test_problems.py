@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from fieldgate.http.language import Language
+from fieldgate.i18n.messages import Language
 from fieldgate.imports.xlsform import Form, Library, Problem, Refused, understand
 from tests.imports.xlsform.workbooks import Rows, sectioned, xlsx
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fieldgate
-from fieldgate.http.language import LOCALE, Language, Message, catalogue, preferred
+from fieldgate.i18n.messages import LOCALE, Language, Message, catalogue, preferred
 
 TRANSLATED = [Language.FRENCH, Language.ARABIC, Language.SPANISH]
 

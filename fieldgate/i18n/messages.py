@@ -12,7 +12,7 @@ from babel.messages.pofile import read_po
 
 from fieldgate.http.ranking import LONGEST, ranked
 
-LOCALE = Path(__file__).parent.parent / "locale"
+LOCALE = Path(__file__).parent / "locale"
 
 
 class Message:
