@@ -29,13 +29,13 @@ from fieldgate.http.application import Application
 from fieldgate.http.cors import Cors
 from fieldgate.http.endpoint import Site
 from fieldgate.http.keeping import Kept
-from fieldgate.http.observation import Observer, logging_config
 from fieldgate.http.openapi import Description
 from fieldgate.http.operations import Operation
 from fieldgate.http.origin import Origins
 from fieldgate.imports import routes as import_routes
 from fieldgate.imports.fetching import Fetcher
 from fieldgate.imports.store import ImportStore
+from fieldgate.metrics.requests import Observer, logging_config
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.permissions.catalogue import Catalogue
 from fieldgate.reference import routes as reference_routes

@@ -26,9 +26,9 @@ from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.cli.events import make_demo_events
 from fieldgate.cli.opening import data_option, open_database, prepare, settings_for
 from fieldgate.db import Changes, Database, now
-from fieldgate.http.measuring import SHARED_IN
-from fieldgate.http.observation import logging_config
 from fieldgate.http.origin import is_inside
+from fieldgate.metrics.requests import logging_config
+from fieldgate.metrics.shared_counters import SHARED_IN
 from fieldgate.runtime.malloc import share_one_heap
 from fieldgate.runtime.parent_watch import GRACE, SERVED_BY
 from fieldgate.settings import LOOPBACK, PREFIX, Settings

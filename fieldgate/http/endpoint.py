@@ -24,12 +24,12 @@ from fieldgate.http.errors import BadRequest, Header, MethodNotAllowed, NotFound
 from fieldgate.http.fields import names, read_fields
 from fieldgate.http.keeping import Kept
 from fieldgate.http.negotiation import Format
-from fieldgate.http.observation import Observer
 from fieldgate.http.operations import Operation
 from fieldgate.http.origin import Origin, Origins
 from fieldgate.http.pagination import Slice
 from fieldgate.http.rendering import Drawer, Renderer
 from fieldgate.i18n.messages import Message, preferred
+from fieldgate.metrics.requests import Observer
 from fieldgate.settings import Settings
 
 log = logging.getLogger("fieldgate.error")

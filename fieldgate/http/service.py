@@ -12,10 +12,10 @@ from fieldgate.http.calling import Client, Exchange
 from fieldgate.http.errors import Forbidden, Unavailable
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
-from fieldgate.http.observation import Observer
 from fieldgate.http.operations import Operation, Shape, detail, ready
 from fieldgate.http.origin import is_inside
 from fieldgate.i18n.messages import Message
+from fieldgate.metrics.requests import Observer
 from fieldgate.settings import Settings
 
 TAG = "Service"

@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 from fieldgate.app import build
-from fieldgate.http.observation import JsonLines
 from fieldgate.http.operations import Operation, detail
 from fieldgate.http.service import Health
 from fieldgate.i18n.messages import Message
+from fieldgate.metrics.requests import JsonLines
 from fieldgate.settings import Settings
 from tests.conftest import BASE, PASSWORD, Service, Start
 

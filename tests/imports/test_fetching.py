@@ -11,11 +11,11 @@ import pytest
 import trustme
 
 from fieldgate.http.errors import Invalid, TooLarge, Unavailable
-from fieldgate.http.observation import logging_config
 from fieldgate.i18n.messages import Language
 from fieldgate.imports.addresses import Address, is_public
 from fieldgate.imports.fetching import MOST_AT_ONCE, Fetcher
 from fieldgate.imports.following import MOST_REDIRECTS
+from fieldgate.metrics.requests import logging_config
 from tests.imports.elsewhere import Elsewhere, ok, redirect, serving, status
 
 BOOK = b"PK\x03\x04 a workbook"

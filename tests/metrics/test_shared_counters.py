@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from fieldgate.http.measuring import MOST_SLOTS, NAMES, SHARED_IN, SLOTS, Ledger
-from fieldgate.http.observation import BUCKETS, Observer
+from fieldgate.metrics.requests import BUCKETS, Observer
+from fieldgate.metrics.shared_counters import MOST_SLOTS, NAMES, SHARED_IN, SLOTS, Ledger
 from fieldgate.settings import Settings
 
 requests = st.tuples(

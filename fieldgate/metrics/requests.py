@@ -22,7 +22,7 @@ from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from fieldgate.http.measuring import SHARED_IN, Full, Ledger, Name, Told
+from fieldgate.metrics.shared_counters import SHARED_IN, Full, Ledger, Name, Told
 from fieldgate.settings import Settings
 
 _GIVEN_ID = re.compile(rb"[A-Za-z0-9._:+/=-]{1,128}")
