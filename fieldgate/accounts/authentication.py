@@ -12,8 +12,8 @@ from fieldgate.accounts.guessing import Guessing
 from fieldgate.accounts.secrets import Passwords
 from fieldgate.accounts.store import USE_RESOLUTION, AccountStore, Found
 from fieldgate.db import now
+from fieldgate.errors import Unauthorized
 from fieldgate.http.credentials import Means, User
-from fieldgate.http.errors import Unauthorized
 from fieldgate.i18n.messages import Message
 
 WRONG_PASSWORD = Message("This username and password do not fit.")

@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import login_attempts
 from fieldgate.db import Database, now
-from fieldgate.http.errors import TooManyRequests
+from fieldgate.errors import TooManyRequests
 from fieldgate.i18n.messages import Message
 
 FORGOTTEN_AFTER = timedelta(minutes=15)

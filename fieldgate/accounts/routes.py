@@ -7,9 +7,9 @@ from fieldgate.accounts.records import Login, LoginRecord, TokenRecord
 from fieldgate.accounts.secrets import new_token
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
+from fieldgate.errors import BadRequest, Forbidden, NotFound, Unauthorized
 from fieldgate.http.calling import Client, Exchange
 from fieldgate.http.credentials import Means, User
-from fieldgate.http.errors import BadRequest, Forbidden, NotFound, Unauthorized
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, creation, deletion, detail
 from fieldgate.i18n.messages import Message

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from fieldgate.http.errors import Unavailable
+from fieldgate.errors import Unavailable
 
 ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"  # nothing that looks like something else
 TOKEN_START = "fgt_"  # noqa: S105  (lets scanners for leaked secrets recognise ours)

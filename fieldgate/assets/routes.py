@@ -20,7 +20,6 @@ from fieldgate.assets.records import (
     VersionRecord,
 )
 from fieldgate.assets.sharing.access import Access, Asset, no_asset
-from fieldgate.assets.sharing.aside import aside
 from fieldgate.assets.sharing.asking import seen_in_assets, seen_of
 from fieldgate.assets.sharing.labels import label
 from fieldgate.assets.sharing.records import AssignmentRecord
@@ -30,9 +29,10 @@ from fieldgate.assets.sharing.showing import assignment_records
 from fieldgate.assets.sharing.sight import DISCOVERABLE
 from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import AssetStore, Narrowed
+from fieldgate.concurrency import aside
+from fieldgate.errors import Invalid, NotFound
 from fieldgate.http.answers import DATA_POLICY, REVALIDATE_PRIVATELY, Answer
 from fieldgate.http.credentials import Caller, User
-from fieldgate.http.errors import Invalid, NotFound
 from fieldgate.http.links import Link, encode
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import change, deletion, detail, listing, ready

@@ -14,13 +14,13 @@ import msgspec
 from pyroaring import BitMap
 
 from fieldgate.db import Changes
+from fieldgate.errors import Unavailable
 from fieldgate.events.documents import Reader
 from fieldgate.events.filters import EventFilters, in_regions, narrow, ordering_terms, search_words
 from fieldgate.events.index import CannotApply, Index
 from fieldgate.events.shown import Shown
 from fieldgate.events.sight import Sight
 from fieldgate.events.store import TOPIC, EventStore, Missed, Standing
-from fieldgate.http.errors import Unavailable
 from fieldgate.http.pagination import Page
 from fieldgate.i18n.messages import Language
 from fieldgate.reference.directory import Directory, folded

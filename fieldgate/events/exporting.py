@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from fieldgate.errors import Unavailable
 from fieldgate.events import columns, formats
 from fieldgate.events.columns import Numbers
 from fieldgate.events.current import ATTEMPTS, Events
@@ -19,7 +20,6 @@ from fieldgate.events.documents import Reader
 from fieldgate.events.filters import EventFilters
 from fieldgate.events.sight import Sight
 from fieldgate.events.store import HISTORY_KEPT, EventStore, Missed
-from fieldgate.http.errors import Unavailable
 from fieldgate.http.negotiation import Format
 from fieldgate.http.pagination import Page
 from fieldgate.http.tabular import csv_lines

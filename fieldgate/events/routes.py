@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.db import now
+from fieldgate.errors import Forbidden, Invalid, NotFound
 from fieldgate.events import exporting, formats
 from fieldgate.events.current import Events, Found
 from fieldgate.events.documents import detail_document
@@ -23,7 +24,6 @@ from fieldgate.http.asking import Asked
 from fieldgate.http.bodies import WholeObject
 from fieldgate.http.calling import Versions
 from fieldgate.http.credentials import Caller, User
-from fieldgate.http.errors import Forbidden, Invalid, NotFound
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, deletion, detail, listing, ready, replacement

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from fieldgate import __version__
+from fieldgate.errors import Header
 from fieldgate.http import compression
-from fieldgate.http.errors import Header
 from fieldgate.i18n.messages import Language
 
 Receive = Callable[[], Awaitable[Any]]

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from fieldgate.errors import NotFound
 from fieldgate.http import compression, negotiation, parameters, trying
-from fieldgate.http.errors import NotFound
 from fieldgate.http.fields import read_fields
 from fieldgate.http.links import quoted_path
 from fieldgate.http.negotiation import Format

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
-from fieldgate.http.errors import BadRequest, Invalid, TooLarge, UnsupportedMediaType
+from fieldgate.errors import BadRequest, Invalid, TooLarge, UnsupportedMediaType
 from fieldgate.i18n.messages import Message
 
 Receive = Callable[[], Awaitable[Any]]

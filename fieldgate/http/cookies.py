@@ -3,7 +3,7 @@
 from http.cookies import SimpleCookie
 from urllib.parse import urlsplit
 
-from fieldgate.http.errors import Header
+from fieldgate.errors import Header
 from fieldgate.http.origin import Origin
 
 LONGEST = 4096  # characters of a cookie of ours; nobody means more

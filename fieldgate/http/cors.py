@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fieldgate.http.errors import Header
+from fieldgate.errors import Header
 from fieldgate.settings import Settings
 
 EXPOSED = (

@@ -13,8 +13,8 @@ from typing import Protocol
 
 import msgspec
 
+from fieldgate.errors import Forbidden, Unauthorized
 from fieldgate.http.cookies import read_cookie
-from fieldgate.http.errors import Forbidden, Unauthorized
 from fieldgate.i18n.messages import Message
 
 SESSION_COOKIE = b"fieldgate_session"

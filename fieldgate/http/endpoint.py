@@ -13,6 +13,7 @@ from typing import Any, get_args
 import msgspec
 
 from fieldgate.db import IDENTITY, Changes, is_out_of_reach
+from fieldgate.errors import BadRequest, Header, MethodNotAllowed, NotFound, Problem, Unauthorized, Unavailable
 from fieldgate.http import answers, bodies, parameters, trying
 from fieldgate.http.answers import Answer
 from fieldgate.http.asking import LANGUAGE_COOKIE, Asked, Head, read_head
@@ -20,7 +21,6 @@ from fieldgate.http.calling import Client, Exchange, Versions, takes
 from fieldgate.http.cookies import read_cookie
 from fieldgate.http.cors import Cors
 from fieldgate.http.credentials import ANONYMOUS, Authenticator, Caller, identify, refuse_forgery
-from fieldgate.http.errors import BadRequest, Header, MethodNotAllowed, NotFound, Problem, Unauthorized, Unavailable
 from fieldgate.http.fields import names, read_fields
 from fieldgate.http.keeping import Kept
 from fieldgate.http.negotiation import Format

@@ -20,8 +20,8 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
+from fieldgate.errors import BadRequest, Invalid
 from fieldgate.http.bodies import UploadedFile, decoded
-from fieldgate.http.errors import BadRequest, Invalid
 from fieldgate.i18n.messages import Message
 
 NO_NULLS = Message("Null characters are not allowed.")

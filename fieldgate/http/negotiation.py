@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
 
-from fieldgate.http.errors import NotAcceptable, NotFound
+from fieldgate.errors import NotAcceptable, NotFound
 from fieldgate.http.ranking import LONGEST, weighed
 from fieldgate.i18n.messages import Message
 

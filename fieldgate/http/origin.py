@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import ifaddr
 import msgspec
 
-from fieldgate.http.errors import BadRequest
+from fieldgate.errors import BadRequest
 from fieldgate.i18n.messages import Message
 from fieldgate.settings import Network, Settings
 

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from fieldgate.http.errors import Invalid
+from fieldgate.errors import Invalid
 from fieldgate.http.links import encode, query_string
 from fieldgate.i18n.messages import Message
 

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from itertools import islice
 from urllib.parse import parse_qsl, quote
 
-from fieldgate.http.errors import BadRequest, Invalid
+from fieldgate.errors import BadRequest, Invalid
 from fieldgate.http.fields import NO_NULLS
 from fieldgate.i18n.messages import Message
 

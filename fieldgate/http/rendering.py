@@ -7,13 +7,13 @@ from typing import Any, Protocol
 
 import msgspec
 
+from fieldgate.errors import Header, Problem
 from fieldgate.http import answers, links, parameters
 from fieldgate.http.answers import Answer
 from fieldgate.http.asking import Asked
 from fieldgate.http.calling import Exchange
 from fieldgate.http.cors import Cors
 from fieldgate.http.credentials import Caller
-from fieldgate.http.errors import Header, Problem
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Created, Instead, Operation
 from fieldgate.http.pagination import MAXIMUM_LIMIT, Slice, encoded, envelope, neighbours

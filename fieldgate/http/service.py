@@ -7,9 +7,9 @@ import msgspec
 
 from fieldgate import __version__
 from fieldgate.db import Database, is_out_of_reach, schema
+from fieldgate.errors import Forbidden, Unavailable
 from fieldgate.http.answers import NEVER_STORE, Answer
 from fieldgate.http.calling import Client, Exchange
-from fieldgate.http.errors import Forbidden, Unavailable
 from fieldgate.http.links import Link
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Operation, Shape, detail, ready

@@ -7,7 +7,7 @@ request is refused before anything is done.
 import re
 from collections.abc import Iterable, Mapping
 
-from fieldgate.http.errors import Invalid
+from fieldgate.errors import Invalid
 from fieldgate.http.operations import Operation
 from fieldgate.i18n.messages import Message
 

@@ -5,7 +5,7 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
-from fieldgate.http.errors import Invalid
+from fieldgate.errors import Invalid
 from fieldgate.i18n.messages import Message
 
 Address = IPv4Address | IPv6Address

@@ -12,8 +12,8 @@ from email.message import Message as Head
 
 import httpx
 
+from fieldgate.errors import Invalid, TooLarge
 from fieldgate.http.bodies import UploadedFile, base_name
-from fieldgate.http.errors import Invalid, TooLarge
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.addresses import Address, Resolve, refused
 

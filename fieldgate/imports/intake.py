@@ -10,8 +10,8 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from fieldgate.assets.names import one_line
+from fieldgate.errors import Invalid, Problem
 from fieldgate.http.bodies import UploadedFile, file_too_large
-from fieldgate.http.errors import Invalid, Problem
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.records import ImportRequest
 

@@ -7,9 +7,9 @@ import msgspec
 
 from fieldgate.assets.sharing.access import Access
 from fieldgate.db import Instant
+from fieldgate.errors import Invalid, NotFound
 from fieldgate.http.calling import Exchange
 from fieldgate.http.credentials import Caller, User
-from fieldgate.http.errors import Invalid, NotFound
 from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, creation, detail, listing
 from fieldgate.http.pagination import Page, Slice

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from fieldgate.http.errors import Invalid, NotFound
+from fieldgate.errors import Invalid, NotFound
 from fieldgate.http.operations import detail, listing
 from fieldgate.http.pagination import Page, Slice
 from fieldgate.i18n.messages import Language, Message

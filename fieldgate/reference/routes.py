@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.http.errors import NotFound
+from fieldgate.errors import NotFound
 from fieldgate.http.operations import detail, listing
 from fieldgate.http.pagination import Page, Slice, read_integer
 from fieldgate.i18n.messages import Language, Message

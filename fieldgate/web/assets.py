@@ -8,8 +8,8 @@ from pathlib import Path
 import swagger_ui
 
 from fieldgate import __version__
+from fieldgate.errors import NotFound
 from fieldgate.http.answers import Answer
-from fieldgate.http.errors import NotFound
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import ready
 from fieldgate.i18n.messages import Message

@@ -13,12 +13,12 @@ from fieldgate.accounts.authentication import Accounts
 from fieldgate.accounts.records import Login
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
+from fieldgate.errors import Forbidden, Header, NotFound, Problem
 from fieldgate.http.answers import NEVER_STORE, REVALIDATE, REVALIDATE_PRIVATELY, Answer, content_language
 from fieldgate.http.asking import LANGUAGE_COOKIE, Asked
 from fieldgate.http.calling import Client, Exchange
 from fieldgate.http.cookies import set_cookie
 from fieldgate.http.credentials import FORGED, SESSION_COOKIE, Caller, Means
-from fieldgate.http.errors import Forbidden, Header, NotFound, Problem
 from fieldgate.http.negotiation import Format
 from fieldgate.http.openapi import Description
 from fieldgate.http.operations import ready

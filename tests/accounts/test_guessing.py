@@ -14,7 +14,7 @@ from fieldgate.accounts.secrets import CHECKS_AT_ONCE, CHECKS_WAITING, Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.accounts.tables import login_attempts
 from fieldgate.db import Changes, Database, now
-from fieldgate.http.errors import TooManyRequests, Unauthorized, Unavailable
+from fieldgate.errors import TooManyRequests, Unauthorized, Unavailable
 from tests.conftest import PASSWORD, QUICK_HASHER
 
 pytestmark = pytest.mark.usefixtures("long_waits")

@@ -18,6 +18,7 @@ import pytest
 from python_calamine import CalamineWorkbook
 
 from fieldgate.db import Changes, Database
+from fieldgate.errors import Unavailable
 from fieldgate.events import exporting, formats
 from fieldgate.events.current import Events
 from fieldgate.events.documents import Reader
@@ -29,7 +30,6 @@ from fieldgate.events.store import EventStore, Missed
 from fieldgate.events.tables import history
 from fieldgate.http import answers
 from fieldgate.http.answers import Answer
-from fieldgate.http.errors import Unavailable
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import Operation, ready
 from fieldgate.i18n.messages import Language, Message

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta
 
-from fieldgate.http.errors import Invalid
+from fieldgate.errors import Invalid
 from fieldgate.http.fields import names, read_fields
 from fieldgate.http.links import Link, encode
 from fieldgate.i18n.messages import Message

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fieldgate.http.errors import NotAcceptable, NotFound
+from fieldgate.errors import NotAcceptable, NotFound
 from fieldgate.http.negotiation import Format, choose
 from tests.conftest import Service
 

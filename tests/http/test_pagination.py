@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.errors import Invalid
+from fieldgate.errors import Invalid
 from fieldgate.http.operations import Operation, listing
 from fieldgate.http.pagination import (
     DEFAULT_LIMIT,

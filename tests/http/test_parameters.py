@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.errors import Problem
+from fieldgate.errors import Problem
 from fieldgate.http.links import BASE_MARK, FORMAT_MARK, Link, encode, query_string
 from fieldgate.http.parameters import read_query
 

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 import pytest
 import trustme
 
-from fieldgate.http.errors import Invalid, TooLarge, Unavailable
+from fieldgate.errors import Invalid, TooLarge, Unavailable
 from fieldgate.i18n.messages import Language
 from fieldgate.imports.addresses import Address, is_public
 from fieldgate.imports.fetching import MOST_AT_ONCE, Fetcher

@@ -5,10 +5,10 @@ from enum import Enum
 
 import msgspec
 
-from fieldgate.assets.sharing.aside import WITH_FILTERS
 from fieldgate.assets.sharing.shared import Person, Shared
+from fieldgate.concurrency import WITH_FILTERS
+from fieldgate.errors import Invalid
 from fieldgate.http.credentials import Caller
-from fieldgate.http.errors import Invalid
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import Effect, Filter, Filters, Outcome, Refused, Standing, What

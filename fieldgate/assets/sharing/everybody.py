@@ -8,7 +8,6 @@ from msgspec import Raw
 from fieldgate.accounts.store import username_key
 from fieldgate.assets.sharing import changing
 from fieldgate.assets.sharing.access import Access, no_asset
-from fieldgate.assets.sharing.aside import aside
 from fieldgate.assets.sharing.asking import OWNERS, PATH, TAG, managed, seen, wished
 from fieldgate.assets.sharing.changing import Act, Change, Mistakes, Wish
 from fieldgate.assets.sharing.naming import Misnamed, read_name
@@ -33,10 +32,11 @@ from fieldgate.assets.sharing.store import Session, SharingStore
 from fieldgate.assets.sharing.table import LARGEST as LARGEST_TABLE
 from fieldgate.assets.sharing.table import read_table, write_table
 from fieldgate.assets.sharing.wanted import read_list, work_of
+from fieldgate.concurrency import aside
+from fieldgate.errors import Conflict, Forbidden, Invalid
 from fieldgate.http.answers import DATA_POLICY, NEVER_STORE, Answer
 from fieldgate.http.bodies import Values, WholeList, file_too_large
 from fieldgate.http.credentials import Caller, User
-from fieldgate.http.errors import Conflict, Forbidden, Invalid
 from fieldgate.http.fields import read_fields
 from fieldgate.http.negotiation import Format
 from fieldgate.http.operations import (

@@ -13,8 +13,8 @@ from fieldgate.assets.sharing.access import Access
 from fieldgate.assets.sharing.asking import TAG
 from fieldgate.assets.sharing.naming import Kind, Misnamed, read_name
 from fieldgate.assets.sharing.wanted import no_user
+from fieldgate.errors import Forbidden, Invalid
 from fieldgate.http.credentials import Caller
-from fieldgate.http.errors import Forbidden, Invalid
 from fieldgate.http.links import Link
 from fieldgate.http.operations import detail
 from fieldgate.i18n.messages import Language, Message

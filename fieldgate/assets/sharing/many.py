@@ -8,7 +8,6 @@ from msgspec import Raw
 from fieldgate.accounts.store import username_key
 from fieldgate.assets.sharing import changing
 from fieldgate.assets.sharing.access import no_asset
-from fieldgate.assets.sharing.aside import aside
 from fieldgate.assets.sharing.asking import TAG
 from fieldgate.assets.sharing.changing import Act, Change, Mistakes, Wish
 from fieldgate.assets.sharing.everybody import LARGEST_LIST
@@ -26,9 +25,10 @@ from fieldgate.assets.sharing.wanted import (
     read_user,
     too_many,
 )
+from fieldgate.concurrency import aside
+from fieldgate.errors import BadRequest, Conflict, Forbidden
 from fieldgate.http.bodies import WholeObject
 from fieldgate.http.credentials import User
-from fieldgate.http.errors import BadRequest, Conflict, Forbidden
 from fieldgate.http.fields import read_fields
 from fieldgate.http.operations import Shape, operation
 from fieldgate.i18n.messages import Language, Message

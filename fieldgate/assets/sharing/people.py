@@ -11,8 +11,8 @@ from sqlalchemy import Row
 from fieldgate.accounts.records import USERS, UserFilters, UserRecord, user_path
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets.store import AssetStore
+from fieldgate.errors import Forbidden, NotFound
 from fieldgate.http.credentials import User
-from fieldgate.http.errors import Forbidden, NotFound
 from fieldgate.http.links import Link
 from fieldgate.http.operations import detail, listing
 from fieldgate.http.pagination import Page, Slice

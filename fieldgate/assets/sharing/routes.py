@@ -7,7 +7,6 @@ from msgspec import Raw
 
 from fieldgate.assets.sharing import changing
 from fieldgate.assets.sharing.access import Access
-from fieldgate.assets.sharing.aside import aside
 from fieldgate.assets.sharing.asking import OWNERS, PATH, TAG, managed, one, seen, wished
 from fieldgate.assets.sharing.changing import Act, Mistakes, Wish
 from fieldgate.assets.sharing.records import (
@@ -29,9 +28,10 @@ from fieldgate.assets.sharing.showing import (
 )
 from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.sharing.wanted import read_assignment
+from fieldgate.concurrency import aside
+from fieldgate.errors import Conflict
 from fieldgate.http.bodies import Values
 from fieldgate.http.credentials import Caller, User
-from fieldgate.http.errors import Conflict
 from fieldgate.http.fields import read_fields
 from fieldgate.http.operations import (
     Created,

@@ -8,8 +8,8 @@ import msgspec
 
 from fieldgate.accounts.tables import THE_PUBLIC
 from fieldgate.assets.sharing.access import Asset, allowed_to, seen_by
-from fieldgate.assets.sharing.aside import WITH_FILTERS
 from fieldgate.assets.sharing.standings import Assignment, Place
+from fieldgate.concurrency import WITH_FILTERS
 from fieldgate.db.uid import spelled
 from fieldgate.http.credentials import Caller
 from fieldgate.permissions import rules

@@ -22,8 +22,8 @@ from fieldgate.assets.sharing.wanted import (
     read_user,
     too_many,
 )
+from fieldgate.errors import BadRequest, Invalid
 from fieldgate.http.bodies import decoded
-from fieldgate.http.errors import BadRequest, Invalid
 from fieldgate.http.tabular import as_written, csv_lines
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions.rules import PARTIAL

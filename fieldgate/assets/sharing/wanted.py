@@ -9,12 +9,12 @@ from typing import Any, TypeGuard
 import msgspec
 
 from fieldgate.accounts.store import username_key
-from fieldgate.assets.sharing.aside import WITH_FILTERS
 from fieldgate.assets.sharing.changing import Mistakes, Wish
 from fieldgate.assets.sharing.naming import Kind, Misnamed, read_name, shown
 from fieldgate.assets.sharing.records import AssignmentBody
 from fieldgate.assets.sharing.shared import Person
-from fieldgate.http.errors import BadRequest, Invalid
+from fieldgate.concurrency import WITH_FILTERS
+from fieldgate.errors import BadRequest, Invalid
 from fieldgate.http.fields import NO_NULLS, read_fields
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions.catalogue import BY_CODENAME

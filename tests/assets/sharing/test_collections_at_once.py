@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from fieldgate.assets.tables import assets, assignment_history, assignments
-from fieldgate.http.errors import NotFound
+from fieldgate.errors import NotFound
 from fieldgate.imports.worker import Worker
 from fieldgate.permissions import rules
 from fieldgate.settings import Settings
