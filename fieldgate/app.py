@@ -24,14 +24,14 @@ from fieldgate.events import routes as event_routes
 from fieldgate.events.current import Events
 from fieldgate.events.exporting import Exports
 from fieldgate.events.store import EventStore
-from fieldgate.http import service
+from fieldgate.http import health
 from fieldgate.http.application import Application
-from fieldgate.http.cors import Cors
 from fieldgate.http.endpoint import Site
-from fieldgate.http.keeping import Kept
-from fieldgate.http.openapi import Description
+from fieldgate.http.openapi.document import Description
 from fieldgate.http.operations import Operation
-from fieldgate.http.origin import Origins
+from fieldgate.http.request.hosts import Origins
+from fieldgate.http.response.cors import Cors
+from fieldgate.http.response.response_cache import Kept
 from fieldgate.imports import routes as import_routes
 from fieldgate.imports.fetching import Fetcher
 from fieldgate.imports.store import ImportStore
@@ -66,7 +66,7 @@ def operations() -> tuple[Operation, ...]:
         *account_routes.OPERATIONS,
     )
     pages = (*web_routes.OPERATIONS, *web_assets.OPERATIONS)
-    return (*resources, service.index_of(resources), service.healthz, service.readyz, service.metrics, *pages)
+    return (*resources, health.index_of(resources), health.healthz, health.readyz, health.metrics, *pages)
 
 
 def build(
@@ -99,7 +99,7 @@ def build(
         ImportStore(database, changes), AssetStore(database, changes), Access(database),
         SharingStore(database, changes), fetcher or Fetcher(settings.import_hosts),
         reference, event_store, events, Exports(events, event_store),
-        Catalogue(), Description(answered), service.Readiness(database),
+        Catalogue(), Description(answered), health.Readiness(database),
     )  # fmt: skip
     site = Site(
         settings=settings,

@@ -12,7 +12,7 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
 from fieldgate.app import operations
-from fieldgate.http.openapi import Description
+from fieldgate.http.openapi.document import Description
 from fieldgate.http.operations import Operation
 
 ALWAYS = ("Vary", "Content-Language", "X-Request-ID", "X-Content-Type-Options", "Content-Security-Policy")

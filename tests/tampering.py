@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.counting import main
-from fieldgate.http import answers
+from fieldgate.http.response import responses
 from fieldgate.imports import routes
 from fieldgate.imports.store import ImportStore
 
@@ -36,13 +36,13 @@ def a_loop_twice() -> None:
 
 
 def a_copy_more() -> None:
-    transmit = answers.transmit
+    transmit = responses.transmit
 
-    async def copied(receive: Any, send: Any, answer: answers.Answer, *rest: Any) -> int:
+    async def copied(receive: Any, send: Any, answer: responses.Answer, *rest: Any) -> int:
         again = bytes(bytearray(answer.body))
         return await transmit(receive, send, msgspec.structs.replace(answer, body=again), *rest)
 
-    answers.transmit = copied  # type: ignore[assignment]
+    responses.transmit = copied  # type: ignore[assignment]
 
 
 WAYS = {"query": one_query_more, "loop": a_loop_twice, "copy": a_copy_more}

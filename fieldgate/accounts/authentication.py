@@ -13,7 +13,7 @@ from fieldgate.accounts.secrets import Passwords
 from fieldgate.accounts.store import USE_RESOLUTION, AccountStore, Found
 from fieldgate.db import now
 from fieldgate.errors import Unauthorized
-from fieldgate.http.credentials import Means, User
+from fieldgate.http.request.authentication import Means, User
 from fieldgate.i18n.messages import Message
 
 WRONG_PASSWORD = Message("This username and password do not fit.")
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class Accounts:
-    """Implements `fieldgate.http.credentials.Authenticator`."""
+    """Implements `fieldgate.http.request.authentication.Authenticator`."""
 
     def __init__(self, store: AccountStore, passwords: Passwords, guessing: Guessing) -> None:
         self._store = store

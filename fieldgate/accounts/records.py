@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from fieldgate.http.links import Link
+from fieldgate.http.response.links import Link
 
 USERS = "/api/v2/users/"
 

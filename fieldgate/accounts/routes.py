@@ -8,10 +8,10 @@ from fieldgate.accounts.secrets import new_token
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
 from fieldgate.errors import BadRequest, Forbidden, NotFound, Unauthorized
-from fieldgate.http.calling import Client, Exchange
-from fieldgate.http.credentials import Means, User
-from fieldgate.http.negotiation import Format
+from fieldgate.http.injection import Client, Exchange
+from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Created, creation, deletion, detail
+from fieldgate.http.request.authentication import Means, User
 from fieldgate.i18n.messages import Message
 from fieldgate.settings import Settings
 

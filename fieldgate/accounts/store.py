@@ -14,8 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.secrets import PREFIX_LENGTH, new_token, token_hash
 from fieldgate.accounts.tables import THE_PUBLIC, tokens, users
 from fieldgate.db import Changes, Database, Instant, Lookup, now
-from fieldgate.http.credentials import Means, User
-from fieldgate.http.pagination import Page
+from fieldgate.http.request.authentication import Means, User
+from fieldgate.http.response.pagination import Page
 
 TOPIC = "accounts"
 MOST_TOKENS = 50  # a user's tokens obtained over HTTP; beyond, the least recently used goes

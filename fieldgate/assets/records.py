@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.assets.sharing.records import AssignmentRecord
-from fieldgate.http.links import Link
+from fieldgate.http.response.links import Link
 
 AssetType = Literal["survey", "template", "block", "question", "collection", "empty"]
 

@@ -31,12 +31,12 @@ from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import AssetStore, Narrowed
 from fieldgate.concurrency import aside
 from fieldgate.errors import Invalid, NotFound
-from fieldgate.http.answers import DATA_POLICY, REVALIDATE_PRIVATELY, Answer
-from fieldgate.http.credentials import Caller, User
-from fieldgate.http.links import Link, encode
-from fieldgate.http.negotiation import Format
+from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import change, deletion, detail, listing, ready
-from fieldgate.http.pagination import Page, Slice
+from fieldgate.http.request.authentication import Caller, User
+from fieldgate.http.response.links import Link, encode
+from fieldgate.http.response.pagination import Page, Slice
+from fieldgate.http.response.responses import DATA_POLICY, REVALIDATE_PRIVATELY, Answer
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import path_of as permission_path

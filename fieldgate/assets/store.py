@@ -13,8 +13,8 @@ from fieldgate.assets.sharing import sight
 from fieldgate.assets.sharing.access import Asset, as_seen, no_asset, user_of
 from fieldgate.assets.tables import assets, assignments, files, versions
 from fieldgate.db import Changes, Database, new_uid, now
-from fieldgate.http.credentials import Caller, User
-from fieldgate.http.pagination import Page
+from fieldgate.http.request.authentication import Caller, User
+from fieldgate.http.response.pagination import Page
 
 TOPIC = "assets"
 

@@ -82,7 +82,7 @@ def _counted(found: Iterable["Loose"], show: Show) -> Iterator["Loose"]:
 
 
 def _moment(_: click.Context, __: click.Parameter, value: str | None) -> datetime | None:
-    from fieldgate.http.fields import read_moment
+    from fieldgate.http.request.validation import read_moment
 
     try:
         return None if value is None else read_moment(value)

@@ -26,7 +26,7 @@ from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.cli.events import make_demo_events
 from fieldgate.cli.opening import data_option, open_database, prepare, settings_for
 from fieldgate.db import Changes, Database, now
-from fieldgate.http.origin import is_inside
+from fieldgate.http.request.hosts import is_inside
 from fieldgate.metrics.requests import logging_config
 from fieldgate.metrics.shared_counters import SHARED_IN
 from fieldgate.runtime.malloc import share_one_heap

@@ -21,7 +21,7 @@ from fieldgate.events.index import CannotApply, Index
 from fieldgate.events.shown import Shown
 from fieldgate.events.sight import Sight
 from fieldgate.events.store import TOPIC, EventStore, Missed, Standing
-from fieldgate.http.pagination import Page
+from fieldgate.http.response.pagination import Page
 from fieldgate.i18n.messages import Language
 from fieldgate.reference.directory import Directory, folded
 from fieldgate.reference.store import TOPIC as REFERENCE

@@ -20,9 +20,9 @@ from fieldgate.events.documents import Reader
 from fieldgate.events.filters import EventFilters
 from fieldgate.events.sight import Sight
 from fieldgate.events.store import HISTORY_KEPT, EventStore, Missed
-from fieldgate.http.negotiation import Format
-from fieldgate.http.pagination import Page
-from fieldgate.http.tabular import csv_lines
+from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.response.csv_safe import csv_lines
+from fieldgate.http.response.pagination import Page
 from fieldgate.i18n.messages import Language, Message
 
 AT_ONCE = 500  # events

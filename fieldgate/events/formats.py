@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from fieldgate.events.records import MiniEvent
-from fieldgate.http.negotiation import Format
-from fieldgate.http.tabular import Cell, csv_lines
+from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.response.csv_safe import Cell, csv_lines
 
 # In the order of the alphabet, as clients of the live system know them.
 COLUMNS = (

@@ -19,7 +19,7 @@ from fieldgate.events.model import Id
 from fieldgate.events.reading import read_event
 from fieldgate.events.store import EventStore
 from fieldgate.events.writing import AT_ONCE, Failure, Tell, Waiting, Written, write
-from fieldgate.http.tabular import as_written
+from fieldgate.http.response.csv_safe import as_written
 from fieldgate.i18n.messages import Language
 from fieldgate.reference.store import ReferenceStore
 

@@ -19,8 +19,8 @@ from msgspec import Meta
 
 from fieldgate.events.documents import AFFECTED
 from fieldgate.events.model import Event, EventLink, FieldReport, Id, Texts
-from fieldgate.http.fields import NO_NULLS, expectation, read_moment
-from fieldgate.http.pagination import read_integer
+from fieldgate.http.request.validation import NO_NULLS, expectation, read_moment
+from fieldgate.http.response.pagination import read_integer
 from fieldgate.i18n.localized_text import FALLBACK, in_language
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.reference.directory import Directory

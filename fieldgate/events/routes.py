@@ -19,15 +19,15 @@ from fieldgate.events.records import DeletedEvent, EventDetail, EventRecord, Fla
 from fieldgate.events.sight import seen_as, sight_of
 from fieldgate.events.store import TOPIC, EventStore, SlugTaken
 from fieldgate.events.whole import LARGEST, EventBody, replaced
-from fieldgate.http.answers import NEVER_STORE, Answer
-from fieldgate.http.asking import Asked
-from fieldgate.http.bodies import WholeObject
-from fieldgate.http.calling import Versions
-from fieldgate.http.credentials import Caller, User
-from fieldgate.http.links import Link
-from fieldgate.http.negotiation import Format
+from fieldgate.http.injection import Versions
+from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Created, deletion, detail, listing, ready, replacement
-from fieldgate.http.pagination import Page, Slice, read_integer
+from fieldgate.http.request.authentication import Caller, User
+from fieldgate.http.request.body_parsing import WholeObject
+from fieldgate.http.request.request_parsing import Asked
+from fieldgate.http.response.links import Link
+from fieldgate.http.response.pagination import Page, Slice, read_integer
+from fieldgate.http.response.responses import NEVER_STORE, Answer
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from fieldgate.http.asking import JSON_SUFFIX
 from fieldgate.http.endpoint import Endpoint, Site
 from fieldgate.http.operations import Operation, Shape
-from fieldgate.http.routing import Routes
+from fieldgate.http.request.request_parsing import JSON_SUFFIX
+from fieldgate.http.router import Routes
 
 UNKNOWN_PATH = "(unknown)"  # what measurements call every path that leads nowhere
 

@@ -14,20 +14,21 @@ import msgspec
 
 from fieldgate.db import IDENTITY, Changes, is_out_of_reach
 from fieldgate.errors import BadRequest, Header, MethodNotAllowed, NotFound, Problem, Unauthorized, Unavailable
-from fieldgate.http import answers, bodies, parameters, trying
-from fieldgate.http.answers import Answer
-from fieldgate.http.asking import LANGUAGE_COOKIE, Asked, Head, read_head
-from fieldgate.http.calling import Client, Exchange, Versions, takes
-from fieldgate.http.cookies import read_cookie
-from fieldgate.http.cors import Cors
-from fieldgate.http.credentials import ANONYMOUS, Authenticator, Caller, identify, refuse_forgery
-from fieldgate.http.fields import names, read_fields
-from fieldgate.http.keeping import Kept
-from fieldgate.http.negotiation import Format
+from fieldgate.http.injection import Client, Exchange, Versions, takes
+from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Operation
-from fieldgate.http.origin import Origin, Origins
-from fieldgate.http.pagination import Slice
-from fieldgate.http.rendering import Drawer, Renderer
+from fieldgate.http.request import body_parsing, dry_run, query_string
+from fieldgate.http.request.authentication import ANONYMOUS, Authenticator, Caller, identify, refuse_forgery
+from fieldgate.http.request.cookies import read_cookie
+from fieldgate.http.request.hosts import Origin, Origins
+from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, Asked, Head, read_head
+from fieldgate.http.request.validation import names, read_fields
+from fieldgate.http.response import responses
+from fieldgate.http.response.cors import Cors
+from fieldgate.http.response.pagination import Slice
+from fieldgate.http.response.response_builder import Drawer, Renderer
+from fieldgate.http.response.response_cache import Kept
+from fieldgate.http.response.responses import Answer
 from fieldgate.i18n.messages import Message, preferred
 from fieldgate.metrics.requests import Observer
 from fieldgate.settings import Settings
@@ -65,7 +66,7 @@ class Request(msgspec.Struct):
     query: bytes
     headers: Mapping[bytes, bytes]
     client: Client
-    receive: bodies.Receive
+    receive: body_parsing.Receive
     caller: Caller = ANONYMOUS
 
 
@@ -101,11 +102,11 @@ class Endpoint:
             origin = site.origins.of(scope["scheme"], peer, headers) if self._checks_host else NO_ORIGIN
             answer = await self._answer(request, origin)
         except Exception as error:
-            answer = await answers.finish(self._refuse(error, request, request_id), coding="")
+            answer = await responses.finish(self._refuse(error, request, request_id), coding="")
         extra: list[Header] = [(b"x-request-id", request_id), *site.cors.headers(headers.get(b"origin", b""))]
         status = answer.status
         try:
-            status = await answers.transmit(receive, send, answer, extra, headers, request.method)
+            status = await responses.transmit(receive, send, answer, extra, headers, request.method)
         except Exception as error:  # the head is out: what is left is to end the connection
             self._note("broken off", error, request, request_id)
             raise
@@ -140,7 +141,7 @@ class Endpoint:
         if b"access-control-request-method" not in request.headers:  # a browser's preflight carries no credentials
             await self._identify(request)
         language = preferred(request.headers.get(b"accept-language", b""))
-        return await answers.finish(self._renderer.describe(language, request.headers), coding="")
+        return await responses.finish(self._renderer.describe(language, request.headers), coding="")
 
     async def _identify(self, request: Request) -> None:
         if b"authorization" in request.headers or b"cookie" in request.headers:
@@ -185,7 +186,7 @@ class Endpoint:
                 is_of_now = result.versions == versions[:-1]
             else:
                 is_of_now = versions == await self._site.changes.versions(topics, asks=operation.seen_at_once)
-            answer = await self._finish(operation, exchange, result, answers.tag_of(*key) if is_of_now else b"")
+            answer = await self._finish(operation, exchange, result, responses.tag_of(*key) if is_of_now else b"")
             if is_of_now:
                 self._site.kept.put(key, answer)
         return answer
@@ -197,23 +198,23 @@ class Endpoint:
             await _refuse_to_try(operation, request)
         else:
             file_limit = operation.file_limit(self._site.settings) if operation.file_limit else None
-            body = await bodies.read_body(request.receive, request.headers, file_limit, operation.most_bytes)
+            body = await body_parsing.read_body(request.receive, request.headers, file_limit, operation.most_bytes)
             if operation.takes_whole_object:
-                exchange.body = await bodies.object_of(request.headers, body)
-                trying.check_body(operation, exchange.body.items())
+                exchange.body = await body_parsing.object_of(request.headers, body)
+                dry_run.check_body(operation, exchange.body.items())
                 # Whoever sends back the record that was read sends nothing unknown.
                 known = names(operation.body) | names(operation.of)
                 exchange.asked = _with_ignored(exchange.asked, exchange.body, known)
                 return
             if operation.takes_whole_list:
-                exchange.body = await bodies.list_of(request.headers, body)
+                exchange.body = await body_parsing.list_of(request.headers, body)
                 items = [each for each in exchange.body if isinstance(each, dict)]
-                trying.check_body(operation, (pair for each in items for pair in each.items()))
+                dry_run.check_body(operation, (pair for each in items for pair in each.items()))
                 given = dict.fromkeys(name for each in items for name in each)
                 exchange.asked = _with_ignored(exchange.asked, given, names(*get_args(operation.body)))
                 return
-            values = await bodies.values_of(request.headers, body)
-            trying.check_body(operation, values.items())
+            values = await body_parsing.values_of(request.headers, body)
+            dry_run.check_body(operation, values.items())
             exchange.asked = _with_ignored(exchange.asked, values, names(operation.body))
             exchange.body = values if operation.takes_values else read_fields(operation.body, values)
 
@@ -223,7 +224,7 @@ class Endpoint:
 
     async def _finish(self, operation: Operation, exchange: Exchange, result: Any, etag: bytes = b"") -> Answer:
         answer = await self._renderer.render(operation, exchange, result, etag)
-        return await answers.begin(await answers.finish(answer, exchange.asked.coding), exchange.method)
+        return await responses.begin(await responses.finish(answer, exchange.asked.coding), exchange.method)
 
     def _refuse(self, error: Exception, request: Request, request_id: bytes) -> Answer:
         language = preferred(request.headers.get(b"accept-language", b""))
@@ -242,16 +243,16 @@ async def _refuse_to_try(operation: Operation, request: Request) -> None:
     values: dict[str, Any] = {}
     if request.headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in request.headers:
         with suppress(Problem):
-            body = await bodies.read_body(request.receive, request.headers, None)
-            values = await bodies.values_of(request.headers, body)
-    trying.check_body(operation, values.items())
+            body = await body_parsing.read_body(request.receive, request.headers, None)
+            values = await body_parsing.values_of(request.headers, body)
+    dry_run.check_body(operation, values.items())
 
 
 def _with_ignored(asked: Asked, given: Iterable[str], known: Collection[str]) -> Asked:
     """Fields of a body that we do not know are treated as such parameters are."""
-    ignored = parameters.unknown(given, known)
+    ignored = query_string.unknown(given, known)
     if ignored and asked.is_strict:
-        raise parameters.refuse_fields(ignored, known)
+        raise query_string.refuse_fields(ignored, known)
     return msgspec.structs.replace(asked, ignored=(*asked.ignored, *ignored)) if ignored else asked
 
 

@@ -15,12 +15,12 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from fieldgate.http.bodies import JSON, READABLE, SMALL, Values, WholeList, WholeObject
-from fieldgate.http.credentials import Caller, User
-from fieldgate.http.fields import names
-from fieldgate.http.links import Link
-from fieldgate.http.negotiation import Format
-from fieldgate.http.pagination import PAGING
+from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.request.authentication import Caller, User
+from fieldgate.http.request.body_parsing import JSON, READABLE, SMALL, Values, WholeList, WholeObject
+from fieldgate.http.request.validation import names
+from fieldgate.http.response.links import Link
+from fieldgate.http.response.pagination import PAGING
 from fieldgate.i18n.messages import Message
 from fieldgate.settings import Settings
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from babel.messages.pofile import read_po
 
-from fieldgate.http.ranking import LONGEST, ranked
+from fieldgate.http.negotiation.quality_values import LONGEST, ranked
 
 LOCALE = Path(__file__).parent / "locale"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from fieldgate.errors import Unavailable
-from fieldgate.http.bodies import UploadedFile
+from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.addresses import Address, Resolve, is_public, refused, resolved
 

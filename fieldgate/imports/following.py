@@ -13,7 +13,7 @@ from email.message import Message as Head
 import httpx
 
 from fieldgate.errors import Invalid, TooLarge
-from fieldgate.http.bodies import UploadedFile, base_name
+from fieldgate.http.request.body_parsing import UploadedFile, base_name
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.addresses import Address, Resolve, refused
 

@@ -11,7 +11,7 @@ import msgspec
 
 from fieldgate.assets.names import one_line
 from fieldgate.errors import Invalid, Problem
-from fieldgate.http.bodies import UploadedFile, file_too_large
+from fieldgate.http.request.body_parsing import UploadedFile, file_too_large
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.records import ImportRequest
 

@@ -8,11 +8,11 @@ import msgspec
 from fieldgate.assets.sharing.access import Access
 from fieldgate.db import Instant
 from fieldgate.errors import Invalid, NotFound
-from fieldgate.http.calling import Exchange
-from fieldgate.http.credentials import Caller, User
-from fieldgate.http.links import Link
+from fieldgate.http.injection import Exchange
 from fieldgate.http.operations import Created, creation, detail, listing
-from fieldgate.http.pagination import Page, Slice
+from fieldgate.http.request.authentication import Caller, User
+from fieldgate.http.response.links import Link
+from fieldgate.http.response.pagination import Page, Slice
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.imports.fetching import Fetcher
 from fieldgate.imports.intake import LONGEST_KEY, Wanted, destination_field, planned, url_digest, wanted

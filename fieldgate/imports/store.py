@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.tables import users
 from fieldgate.assets.tables import assets, files, versions
 from fieldgate.db import Changes, Database, Lookup, new_uid, now
-from fieldgate.http.pagination import Page
+from fieldgate.http.response.pagination import Page
 from fieldgate.imports.intake import KeyUsedOtherwise, Wanted
 from fieldgate.imports.tables import WAITS, imports
 

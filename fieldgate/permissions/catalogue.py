@@ -9,7 +9,7 @@ from functools import cache
 
 import msgspec
 
-from fieldgate.http.links import Link, encode
+from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.permissions.records import PermissionRecord
 

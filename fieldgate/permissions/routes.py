@@ -4,7 +4,7 @@ import msgspec
 
 from fieldgate.errors import Invalid, NotFound
 from fieldgate.http.operations import detail, listing
-from fieldgate.http.pagination import Page, Slice
+from fieldgate.http.response.pagination import Page, Slice
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, Catalogue

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.http.links import Link, encode
+from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.messages import Language
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import path_of

@@ -10,7 +10,7 @@ from operator import attrgetter
 
 import msgspec
 
-from fieldgate.http.links import encode
+from fieldgate.http.response.links import encode
 from fieldgate.i18n.localized_text import Texts, in_language
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.reference.records import DisasterTypeRecord, MiniCountry

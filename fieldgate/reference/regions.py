@@ -4,7 +4,7 @@ from functools import cache
 
 import msgspec
 
-from fieldgate.http.links import encode
+from fieldgate.http.response.links import encode
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.reference.directory import folded
 from fieldgate.reference.records import RegionRecord

@@ -7,7 +7,7 @@ import msgspec
 
 from fieldgate.errors import NotFound
 from fieldgate.http.operations import detail, listing
-from fieldgate.http.pagination import Page, Slice, read_integer
+from fieldgate.http.response.pagination import Page, Slice, read_integer
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.reference.filters import (
     CountryFilters,

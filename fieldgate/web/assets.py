@@ -9,9 +9,9 @@ import swagger_ui
 
 from fieldgate import __version__
 from fieldgate.errors import NotFound
-from fieldgate.http.answers import Answer
-from fieldgate.http.negotiation import Format
+from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import ready
+from fieldgate.http.response.responses import Answer
 from fieldgate.i18n.messages import Message
 
 FOREVER = b"public, max-age=31536000, immutable"

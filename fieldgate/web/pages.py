@@ -6,8 +6,8 @@ from urllib.parse import quote, urlsplit
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from fieldgate import __version__
-from fieldgate.http.asking import Asked
-from fieldgate.http.credentials import Caller
+from fieldgate.http.request.authentication import Caller
+from fieldgate.http.request.request_parsing import Asked
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.web.assets import Assets
 

@@ -4,8 +4,8 @@ from http import HTTPStatus
 
 import msgspec
 
-from fieldgate.http.links import query_string
-from fieldgate.http.rendering import View
+from fieldgate.http.response.links import query_string
+from fieldgate.http.response.response_builder import View
 from fieldgate.web.coloring import beginning, colored
 from fieldgate.web.pages import Pages
 
@@ -21,7 +21,7 @@ TEMPLATES = {
 
 
 class ResourcePages:
-    """Implements `fieldgate.http.rendering.Drawer`."""
+    """Implements `fieldgate.http.response.response_builder.Drawer`."""
 
     def __init__(self, pages: Pages) -> None:
         self._pages = pages

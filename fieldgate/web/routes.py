@@ -14,15 +14,15 @@ from fieldgate.accounts.records import Login
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
 from fieldgate.errors import Forbidden, Header, NotFound, Problem
-from fieldgate.http.answers import NEVER_STORE, REVALIDATE, REVALIDATE_PRIVATELY, Answer, content_language
-from fieldgate.http.asking import LANGUAGE_COOKIE, Asked
-from fieldgate.http.calling import Client, Exchange
-from fieldgate.http.cookies import set_cookie
-from fieldgate.http.credentials import FORGED, SESSION_COOKIE, Caller, Means
-from fieldgate.http.negotiation import Format
-from fieldgate.http.openapi import Description
+from fieldgate.http.injection import Client, Exchange
+from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.openapi.document import Description
 from fieldgate.http.operations import ready
-from fieldgate.http.origin import Origin
+from fieldgate.http.request.authentication import FORGED, SESSION_COOKIE, Caller, Means
+from fieldgate.http.request.cookies import set_cookie
+from fieldgate.http.request.hosts import Origin
+from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, Asked
+from fieldgate.http.response.responses import NEVER_STORE, REVALIDATE, REVALIDATE_PRIVATELY, Answer, content_language
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.settings import DAY, Settings
 from fieldgate.web.assets import Assets

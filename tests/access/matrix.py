@@ -18,8 +18,8 @@ from fieldgate.accounts.store import IssuedBy
 from fieldgate.app import operations
 from fieldgate.assets.tables import files, versions
 from fieldgate.events.store import EventStore
-from fieldgate.http.bodies import UploadedFile
 from fieldgate.http.operations import Operation
+from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.intake import wanted
 from fieldgate.imports.records import ImportRequest
 from fieldgate.imports.store import ImportStore

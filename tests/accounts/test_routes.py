@@ -9,7 +9,7 @@ import pytest
 
 from fieldgate.accounts.guessing import PER_USER
 from fieldgate.accounts.store import IssuedBy, NewUser
-from fieldgate.http.credentials import SESSION_COOKIE, Means, csrf_token
+from fieldgate.http.request.authentication import SESSION_COOKIE, Means, csrf_token
 from tests.conftest import PASSWORD, QUICK_HASHER, Service, Start
 
 LIST = "/api/v2/permissions/"

@@ -9,7 +9,7 @@ from fieldgate.accounts.secrets import PREFIX_LENGTH, TOKEN_START, token_hash
 from fieldgate.accounts.store import MOST_TOKENS, AccountStore, IssuedBy, NewUser, UnknownUser, UsernameTaken
 from fieldgate.accounts.tables import tokens
 from fieldgate.db import Changes, Database, now
-from fieldgate.http.credentials import Means
+from fieldgate.http.request.authentication import Means
 
 
 @pytest.fixture

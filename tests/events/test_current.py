@@ -17,7 +17,7 @@ from fieldgate.events.filters import ORDERINGS, EventFilters
 from fieldgate.events.model import SOURCES, Event
 from fieldgate.events.sight import EVERYBODY, EVERYTHING, Sight
 from fieldgate.events.store import EventStore, Missed
-from fieldgate.http.pagination import Page
+from fieldgate.http.response.pagination import Page
 from fieldgate.i18n.messages import Language
 from fieldgate.reference.store import ReferenceStore
 from tests.events.naive import matching

@@ -28,10 +28,10 @@ from fieldgate.events.formats import COLUMNS
 from fieldgate.events.sight import EVERYBODY
 from fieldgate.events.store import EventStore, Missed
 from fieldgate.events.tables import history
-from fieldgate.http import answers
-from fieldgate.http.answers import Answer
-from fieldgate.http.negotiation import Format
+from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Operation, ready
+from fieldgate.http.response import responses
+from fieldgate.http.response.responses import Answer
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.reference.store import ReferenceStore
 from tests.conftest import Service, Start
@@ -299,7 +299,7 @@ async def test_a_client_that_takes_nothing_is_left(start: Start, monkeypatch: py
         if message["type"] == "http.response.body":
             await asyncio.Event().wait()
 
-    monkeypatch.setattr(answers, "PATIENCE", 0.01)
+    monkeypatch.setattr(responses, "PATIENCE", 0.01)
     async with start() as service:
         with pytest.raises(TimeoutError):
             await service.app(scope(EXPORT, b"format=xlsx"), receive, send)

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from fieldgate.app import build
+from fieldgate.http.health import Health
 from fieldgate.http.operations import Operation, detail
-from fieldgate.http.service import Health
 from fieldgate.i18n.messages import Message
 from fieldgate.metrics.requests import JsonLines
 from fieldgate.settings import Settings

@@ -23,7 +23,7 @@ from sqlalchemy import Row, select
 from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.db import Changes, Database
 from fieldgate.db.schema import upgrade
-from fieldgate.http.bodies import UploadedFile
+from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports import sandbox
 from fieldgate.imports.intake import wanted
 from fieldgate.imports.records import ImportRequest

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fieldgate.errors import Invalid, TooLarge
-from fieldgate.http.bodies import UploadedFile
+from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.intake import bare_name, destination_uid, looks_like_workbook, wanted
 from fieldgate.imports.records import ImportRequest
 from tests.imports.workbooks import xlsx

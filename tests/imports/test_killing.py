@@ -19,7 +19,7 @@ from sqlalchemy import Row, func, select
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.assets.tables import assets, files, versions
 from fieldgate.db import Changes, Database
-from fieldgate.http.bodies import UploadedFile
+from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.intake import wanted
 from fieldgate.imports.records import ImportRequest
 from fieldgate.imports.store import ImportStore

@@ -5,7 +5,7 @@ from datetime import timedelta
 from itertools import product
 
 from fieldgate.db import Database
-from fieldgate.http.pagination import Page
+from fieldgate.http.response.pagination import Page
 from fieldgate.imports.store import COMPLETE, PROCESSING, ImportStore
 from fieldgate.settings import Settings
 from tests.conftest import running

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.assets.tables import files
-from fieldgate.http import bodies
+from fieldgate.http.request import body_parsing
 from fieldgate.imports import routes
 from fieldgate.imports.intake import wanted
 from tests.conftest import BASE, Service, Start
@@ -153,7 +153,7 @@ async def test_large_bodies_are_taken_apart_beside_the_event_loop(
 
         return called
 
-    monkeypatch.setattr(bodies, "read_values", watched("parse", bodies.read_values))
+    monkeypatch.setattr(body_parsing, "read_values", watched("parse", body_parsing.read_values))
     monkeypatch.setattr(routes, "wanted", watched("digest", wanted))
     headers = await signed_in(service)
     large = b"PK\x03\x04" + bytes(2 * 1024 * 1024)

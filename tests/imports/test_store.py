@@ -11,9 +11,9 @@ from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import files
 from fieldgate.db import Changes, Database, now
-from fieldgate.http.bodies import UploadedFile
-from fieldgate.http.credentials import User
-from fieldgate.http.pagination import Page
+from fieldgate.http.request.authentication import User
+from fieldgate.http.request.body_parsing import UploadedFile
+from fieldgate.http.response.pagination import Page
 from fieldgate.imports.intake import KeyUsedOtherwise, wanted
 from fieldgate.imports.records import ImportRequest
 from fieldgate.imports.store import COMPLETE, ImportStore, Job, LostLease

@@ -20,7 +20,7 @@ from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.tables import assets, versions
 from fieldgate.db import Changes, Database
-from fieldgate.http.bodies import UploadedFile
+from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports import sandbox
 from fieldgate.imports.intake import wanted
 from fieldgate.imports.records import ImportRequest

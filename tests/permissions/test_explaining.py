@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.links import Link, encode, resolve
 from fieldgate.http.operations import detail
+from fieldgate.http.response.links import Link, encode, resolve
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.explaining import GRANTING, Explanation, Matched, Need, Rule, explain

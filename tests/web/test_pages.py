@@ -13,13 +13,13 @@ from markupsafe import Markup
 from msgspec import Meta, json
 
 from fieldgate.accounts.store import IssuedBy
-from fieldgate.http.credentials import SESSION_COOKIE, Means
 from fieldgate.http.operations import detail
+from fieldgate.http.request.authentication import SESSION_COOKIE, Means
 from fieldgate.i18n.messages import Message
 from fieldgate.web.assets import Assets
 from fieldgate.web.coloring import beginning, colored
 from tests.conftest import BASE, PASSWORD, Service, Start
-from tests.http.test_pagination import numbers
+from tests.http.response.test_pagination import numbers
 
 LIST = "/api/v2/permissions/"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}

@@ -19,7 +19,7 @@ from fieldgate.assets.sharing.standings import Assignment, Place
 from fieldgate.assets.tables import assets, assignments
 from fieldgate.db import Database, Lookup
 from fieldgate.errors import Forbidden, NotFound
-from fieldgate.http.credentials import Caller
+from fieldgate.http.request.authentication import Caller
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import Codenames, Standing

@@ -8,7 +8,7 @@ from fieldgate.assets.sharing.shared import Shared, Shown
 from fieldgate.assets.sharing.store import Session, SharingStore
 from fieldgate.assets.sharing.wanted import Named, wishes
 from fieldgate.errors import NotFound
-from fieldgate.http.credentials import Caller, User
+from fieldgate.http.request.authentication import Caller, User
 from fieldgate.i18n.messages import Message
 
 TAG = "Sharing"

@@ -8,7 +8,7 @@ import msgspec
 from fieldgate.assets.sharing.shared import Person, Shared
 from fieldgate.concurrency import WITH_FILTERS
 from fieldgate.errors import Invalid
-from fieldgate.http.credentials import Caller
+from fieldgate.http.request.authentication import Caller
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import Effect, Filter, Filters, Outcome, Refused, Standing, What

@@ -34,11 +34,7 @@ from fieldgate.assets.sharing.table import read_table, write_table
 from fieldgate.assets.sharing.wanted import read_list, work_of
 from fieldgate.concurrency import aside
 from fieldgate.errors import Conflict, Forbidden, Invalid
-from fieldgate.http.answers import DATA_POLICY, NEVER_STORE, Answer
-from fieldgate.http.bodies import Values, WholeList, file_too_large
-from fieldgate.http.credentials import Caller, User
-from fieldgate.http.fields import read_fields
-from fieldgate.http.negotiation import Format
+from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import (
     Instead,
     Shape,
@@ -47,6 +43,10 @@ from fieldgate.http.operations import (
     operation,
     ready,
 )
+from fieldgate.http.request.authentication import Caller, User
+from fieldgate.http.request.body_parsing import Values, WholeList, file_too_large
+from fieldgate.http.request.validation import read_fields
+from fieldgate.http.response.responses import DATA_POLICY, NEVER_STORE, Answer
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.settings import Settings
 

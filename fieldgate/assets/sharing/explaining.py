@@ -14,9 +14,9 @@ from fieldgate.assets.sharing.asking import TAG
 from fieldgate.assets.sharing.naming import Kind, Misnamed, read_name
 from fieldgate.assets.sharing.wanted import no_user
 from fieldgate.errors import Forbidden, Invalid
-from fieldgate.http.credentials import Caller
-from fieldgate.http.links import Link
 from fieldgate.http.operations import detail
+from fieldgate.http.request.authentication import Caller
+from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.permissions.catalogue import BY_CODENAME
 from fieldgate.permissions.explaining import explain

@@ -27,10 +27,10 @@ from fieldgate.assets.sharing.wanted import (
 )
 from fieldgate.concurrency import aside
 from fieldgate.errors import BadRequest, Conflict, Forbidden
-from fieldgate.http.bodies import WholeObject
-from fieldgate.http.credentials import User
-from fieldgate.http.fields import read_fields
 from fieldgate.http.operations import Shape, operation
+from fieldgate.http.request.authentication import User
+from fieldgate.http.request.body_parsing import WholeObject
+from fieldgate.http.request.validation import read_fields
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import PARTIAL, Filters

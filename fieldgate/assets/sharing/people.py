@@ -12,10 +12,10 @@ from fieldgate.accounts.records import USERS, UserFilters, UserRecord, user_path
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.errors import Forbidden, NotFound
-from fieldgate.http.credentials import User
-from fieldgate.http.links import Link
 from fieldgate.http.operations import detail, listing
-from fieldgate.http.pagination import Page, Slice
+from fieldgate.http.request.authentication import User
+from fieldgate.http.response.links import Link
+from fieldgate.http.response.pagination import Page, Slice
 from fieldgate.i18n.messages import Message
 
 TAG = "Users"

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from fieldgate.http.bodies import UploadedFile
-from fieldgate.http.links import Link
+from fieldgate.http.request.body_parsing import UploadedFile
+from fieldgate.http.response.links import Link
 from fieldgate.permissions.records import EffectRecord, PartialRecord
 
 Mode = Literal["add", "replace", "remove"]

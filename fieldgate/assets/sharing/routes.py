@@ -30,9 +30,6 @@ from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.sharing.wanted import read_assignment
 from fieldgate.concurrency import aside
 from fieldgate.errors import Conflict
-from fieldgate.http.bodies import Values
-from fieldgate.http.credentials import Caller, User
-from fieldgate.http.fields import read_fields
 from fieldgate.http.operations import (
     Created,
     Instead,
@@ -41,7 +38,10 @@ from fieldgate.http.operations import (
     detail,
     listing,
 )
-from fieldgate.http.pagination import Page, Slice
+from fieldgate.http.request.authentication import Caller, User
+from fieldgate.http.request.body_parsing import Values
+from fieldgate.http.request.validation import read_fields
+from fieldgate.http.response.pagination import Page, Slice
 from fieldgate.i18n.messages import Language, Message
 
 

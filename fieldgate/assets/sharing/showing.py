@@ -20,7 +20,7 @@ from fieldgate.assets.sharing.records import (
     ResultRecord,
 )
 from fieldgate.assets.sharing.shared import Shared, Shown
-from fieldgate.http.links import Link, encode
+from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.messages import Language
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import path_of as permission_path

@@ -23,8 +23,8 @@ from fieldgate.assets.sharing.wanted import (
     too_many,
 )
 from fieldgate.errors import BadRequest, Invalid
-from fieldgate.http.bodies import decoded
-from fieldgate.http.tabular import as_written, csv_lines
+from fieldgate.http.request.body_parsing import decoded
+from fieldgate.http.response.csv_safe import as_written, csv_lines
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions.rules import PARTIAL
 

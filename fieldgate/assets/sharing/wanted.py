@@ -15,7 +15,7 @@ from fieldgate.assets.sharing.records import AssignmentBody
 from fieldgate.assets.sharing.shared import Person
 from fieldgate.concurrency import WITH_FILTERS
 from fieldgate.errors import BadRequest, Invalid
-from fieldgate.http.fields import NO_NULLS, read_fields
+from fieldgate.http.request.validation import NO_NULLS, read_fields
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions.catalogue import BY_CODENAME
 from fieldgate.permissions.rules import (

@@ -13,7 +13,7 @@ import msgspec
 
 from fieldgate import __version__
 from fieldgate.errors import Header
-from fieldgate.http import compression
+from fieldgate.http.response import compression
 from fieldgate.i18n.messages import Language
 
 Receive = Callable[[], Awaitable[Any]]

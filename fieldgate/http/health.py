@@ -8,12 +8,12 @@ import msgspec
 from fieldgate import __version__
 from fieldgate.db import Database, is_out_of_reach, schema
 from fieldgate.errors import Forbidden, Unavailable
-from fieldgate.http.answers import NEVER_STORE, Answer
-from fieldgate.http.calling import Client, Exchange
-from fieldgate.http.links import Link
-from fieldgate.http.negotiation import Format
+from fieldgate.http.injection import Client, Exchange
+from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Operation, Shape, detail, ready
-from fieldgate.http.origin import is_inside
+from fieldgate.http.request.hosts import is_inside
+from fieldgate.http.response.links import Link
+from fieldgate.http.response.responses import NEVER_STORE, Answer
 from fieldgate.i18n.messages import Message
 from fieldgate.metrics.requests import Observer
 from fieldgate.settings import Settings

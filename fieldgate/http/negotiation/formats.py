@@ -5,7 +5,7 @@ from enum import Enum
 from functools import lru_cache
 
 from fieldgate.errors import NotAcceptable, NotFound
-from fieldgate.http.ranking import LONGEST, weighed
+from fieldgate.http.negotiation.quality_values import LONGEST, weighed
 from fieldgate.i18n.messages import Message
 
 

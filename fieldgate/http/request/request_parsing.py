@@ -10,13 +10,15 @@ from collections.abc import Mapping
 import msgspec
 
 from fieldgate.errors import NotFound
-from fieldgate.http import compression, negotiation, parameters, trying
-from fieldgate.http.fields import read_fields
-from fieldgate.http.links import quoted_path
-from fieldgate.http.negotiation import Format
+from fieldgate.http.negotiation import formats
+from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Operation, Shape
-from fieldgate.http.origin import Origin
-from fieldgate.http.pagination import Page, read_page
+from fieldgate.http.request import dry_run, query_string
+from fieldgate.http.request.hosts import Origin
+from fieldgate.http.request.validation import read_fields
+from fieldgate.http.response import compression
+from fieldgate.http.response.links import quoted_path
+from fieldgate.http.response.pagination import Page, read_page
 from fieldgate.i18n.messages import Language, preferred
 
 JSON_SUFFIX = ".json"
@@ -73,17 +75,17 @@ class Asked(msgspec.Struct, frozen=True):
 
 def read_head(operation: Operation, head: Head, path_values: Mapping[str, str]) -> Asked:
     """Read a head for an operation, or refuse it."""
-    given = parameters.read_query(head.query)
+    given = query_string.read_query(head.query)
     word = given.get("format", "")
     values, has_suffix = _without_suffix(path_values)
     has_suffix = has_suffix or head.path.rstrip(b"/").endswith(JSON_SUFFIX.encode())
     chosen = _format(operation, word, has_suffix, head.accept)
-    trying.check_query(operation, given)
+    dry_run.check_query(operation, given)
     known = operation.known
-    ignored = parameters.unknown(given, known)
-    is_strict = parameters.wants_strict(head.prefer)
+    ignored = query_string.unknown(given, known)
+    is_strict = query_string.wants_strict(head.prefer)
     if ignored and is_strict:
-        raise parameters.refuse(ignored, known)
+        raise query_string.refuse(ignored, known)
     if operation.shape is Shape.READY and operation.filters is None:
         # No link in it can carry them on: whatever else was sent, it is one answer, to be made once.
         given, ignored = {name: value for name, value in given.items() if name in known}, []
@@ -113,7 +115,7 @@ def _format(operation: Operation, word: str, has_suffix: bool, accept: bytes) ->
         return operation.formats[0]
     if has_suffix and not word:
         return Format.JSON
-    return negotiation.choose(operation.formats, word, accept)
+    return formats.choose(operation.formats, word, accept)
 
 
 def _without_suffix(path_values: Mapping[str, str]) -> tuple[dict[str, str], bool]:

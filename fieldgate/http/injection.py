@@ -5,12 +5,12 @@ from typing import Any, NewType
 
 import msgspec
 
-from fieldgate.http.asking import Asked
-from fieldgate.http.bodies import WholeList, WholeObject
-from fieldgate.http.credentials import Caller, User
 from fieldgate.http.operations import Operation
-from fieldgate.http.origin import Origin
-from fieldgate.http.pagination import Page
+from fieldgate.http.request.authentication import Caller, User
+from fieldgate.http.request.body_parsing import WholeList, WholeObject
+from fieldgate.http.request.hosts import Origin
+from fieldgate.http.request.request_parsing import Asked
+from fieldgate.http.response.pagination import Page
 from fieldgate.i18n.messages import Language
 
 

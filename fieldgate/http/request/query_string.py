@@ -6,7 +6,7 @@ from itertools import islice
 from urllib.parse import parse_qsl, quote
 
 from fieldgate.errors import BadRequest, Invalid
-from fieldgate.http.fields import NO_NULLS
+from fieldgate.http.request.validation import NO_NULLS
 from fieldgate.i18n.messages import Message
 
 MOST = 200  # parameters; nobody means more

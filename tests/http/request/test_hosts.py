@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fieldgate.errors import BadRequest
-from fieldgate.http.origin import Origins, default_hosts, is_inside
+from fieldgate.http.request.hosts import Origins, default_hosts, is_inside
 from fieldgate.settings import Settings
 from tests.conftest import Start
 

@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from fieldgate.errors import Forbidden, Unauthorized
-from fieldgate.http.cookies import read_cookie
+from fieldgate.http.request.cookies import read_cookie
 from fieldgate.i18n.messages import Message
 
 SESSION_COOKIE = b"fieldgate_session"

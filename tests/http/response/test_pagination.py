@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fieldgate.errors import Invalid
 from fieldgate.http.operations import Operation, listing
-from fieldgate.http.pagination import (
+from fieldgate.http.response.pagination import (
     DEFAULT_LIMIT,
     FAR_PAST_THE_END,
     MAXIMUM_LIMIT,

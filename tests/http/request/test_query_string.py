@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.errors import Problem
-from fieldgate.http.links import BASE_MARK, FORMAT_MARK, Link, encode, query_string
-from fieldgate.http.parameters import read_query
+from fieldgate.http.request.query_string import read_query
+from fieldgate.http.response.links import BASE_MARK, FORMAT_MARK, Link, encode, query_string
 
 pieces = st.sampled_from(("a", "b", "1,2", "=", "&", ";", "%2C", "%C3%A9", "%FF", "%00", "%", "+", ".", "é"))
 queries = st.lists(pieces, max_size=12).map("".join)

@@ -8,14 +8,14 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.answers import Answer
-from fieldgate.http.calling import Client, Exchange, takes
-from fieldgate.http.compression import coding
 from fieldgate.http.endpoint import LONGEST_HEAD, REMEMBERED_HEADS
-from fieldgate.http.keeping import Kept
-from fieldgate.http.links import Link
+from fieldgate.http.health import Health
+from fieldgate.http.injection import Client, Exchange, takes
 from fieldgate.http.operations import Created, creation, detail
-from fieldgate.http.service import Health
+from fieldgate.http.response.compression import coding
+from fieldgate.http.response.links import Link
+from fieldgate.http.response.response_cache import Kept
+from fieldgate.http.response.responses import Answer
 from fieldgate.i18n.messages import Language, Message, preferred
 from tests.conftest import BASE, Service, Start
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.routing import Routes
+from fieldgate.http.router import Routes
 
 ROUTES = Routes({"/": "root", "/a/": "a", "/a/{id}/": "one", "/a/{id}/b/{name}": "two", "/a/mini/": "mini", "/x": "x"})
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from msgspec import Meta
 
 from fieldgate.errors import Invalid
-from fieldgate.http.fields import names, read_fields
-from fieldgate.http.links import Link, encode
+from fieldgate.http.request.validation import names, read_fields
+from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.messages import Message
 
 

@@ -8,15 +8,16 @@ from typing import Any, Protocol
 import msgspec
 
 from fieldgate.errors import Header, Problem
-from fieldgate.http import answers, links, parameters
-from fieldgate.http.answers import Answer
-from fieldgate.http.asking import Asked
-from fieldgate.http.calling import Exchange
-from fieldgate.http.cors import Cors
-from fieldgate.http.credentials import Caller
-from fieldgate.http.negotiation import Format
+from fieldgate.http.injection import Exchange
+from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Created, Instead, Operation
-from fieldgate.http.pagination import MAXIMUM_LIMIT, Slice, encoded, envelope, neighbours
+from fieldgate.http.request import query_string
+from fieldgate.http.request.authentication import Caller
+from fieldgate.http.request.request_parsing import Asked
+from fieldgate.http.response import links, responses
+from fieldgate.http.response.cors import Cors
+from fieldgate.http.response.pagination import MAXIMUM_LIMIT, Slice, encoded, envelope, neighbours
+from fieldgate.http.response.responses import Answer
 from fieldgate.i18n.messages import Language
 
 LARGE = 256 * 1024  # bytes; a page of more takes so long to draw that nobody else shall wait for it
@@ -53,16 +54,16 @@ class Renderer:
         methods = {operation.method for operation in operations} | {"OPTIONS"}
         if "GET" in methods:
             methods.add("HEAD")
-        allow = answers.allow(methods)
-        by_caller = answers.VARY_BY_CALLER if any(operation.asks_who for operation in operations) else ()
+        allow = responses.allow(methods)
+        by_caller = responses.VARY_BY_CALLER if any(operation.asks_who for operation in operations) else ()
         self.allowed = allow[1]
         self._operations = operations
         self._cors = cors
         self._draw_page = draw
         self._always = [
-            *answers.SECURITY,
+            *responses.SECURITY,
             *([allow] if operations else []),  # where there is no endpoint, there is nothing to allow
-            answers.vary(*by_caller, *cors.vary),
+            responses.vary(*by_caller, *cors.vary),
             *cors.always,
         ]
 
@@ -73,7 +74,7 @@ class Renderer:
             return self._complete(result, asked, etag)
         headers = self._common(asked)
         if result is None:
-            return Answer(operation.status, [*headers, answers.DATA_POLICY, answers.NEVER_STORE])
+            return Answer(operation.status, [*headers, responses.DATA_POLICY, responses.NEVER_STORE])
         next_page = previous_page = None
         status = _STATUS.get(type(result), operation.status)
         if isinstance(result, Slice):
@@ -95,12 +96,12 @@ class Renderer:
                 operation, asked, exchange.caller, status, headers, body, next_page, previous_page
             )  # fmt: skip
             return await self._draw(view)
-        caching = answers.REVALIDATE_PRIVATELY if operation.asks_who else answers.REVALIDATE
+        caching = responses.REVALIDATE_PRIVATELY if operation.asks_who else responses.REVALIDATE
         if operation.volatile or operation.method != "GET":
-            caching, etag = answers.NEVER_STORE, b""
+            caching, etag = responses.NEVER_STORE, b""
         else:
-            etag = etag or answers.tag_of_body(body)
-        headers += [answers.DATA_POLICY, caching, JSON]
+            etag = etag or responses.tag_of_body(body)
+        headers += [responses.DATA_POLICY, caching, JSON]
         return Answer(status, headers, body, etag)
 
     def _written(
@@ -109,17 +110,17 @@ class Renderer:
         """A list in a format of its own."""
         resolved = [links.resolve(each, asked.origin.base.encode(), asked.format_query) for each in encoded(answer)]
         body = operation.writers[asked.format](resolved)
-        caching = answers.REVALIDATE_PRIVATELY if operation.asks_who else answers.REVALIDATE
-        headers += [answers.DATA_POLICY, caching, (b"content-type", asked.format.content_type)]
-        return Answer(operation.status, headers, body, etag or answers.tag_of_body(body))
+        caching = responses.REVALIDATE_PRIVATELY if operation.asks_who else responses.REVALIDATE
+        headers += [responses.DATA_POLICY, caching, (b"content-type", asked.format.content_type)]
+        return Answer(operation.status, headers, body, etag or responses.tag_of_body(body))
 
     def refuse(self, problem: Problem, language: Language) -> Answer:
         """A problem, said in the caller's language."""
         headers = [
             *self._always,
-            answers.DATA_POLICY,
-            answers.content_language(language),
-            answers.NEVER_STORE,
+            responses.DATA_POLICY,
+            responses.content_language(language),
+            responses.NEVER_STORE,
             JSON,
             *problem.headers,
         ]
@@ -136,17 +137,17 @@ class Renderer:
         }
         complete = [
             *self._always,
-            answers.DATA_POLICY,
-            answers.content_language(language),
+            responses.DATA_POLICY,
+            responses.content_language(language),
             JSON,
             *self._cors.preflight(self.allowed, headers),
         ]
         return Answer(HTTPStatus.OK, complete, msgspec.json.encode(body))
 
     def _common(self, asked: Asked) -> list[Header]:
-        headers = [*self._always, answers.content_language(asked.language)]
+        headers = [*self._always, responses.content_language(asked.language)]
         if asked.ignored:
-            headers.append((b"fieldgate-ignored", parameters.as_header(asked.ignored)))
+            headers.append((b"fieldgate-ignored", query_string.as_header(asked.ignored)))
         if asked.is_strict:
             headers.append((b"preference-applied", b"handling=strict"))
         return headers
@@ -154,11 +155,11 @@ class Renderer:
     def _complete(self, ready: Answer, asked: Asked, etag: bytes) -> Answer:
         """The common headers for an answer that a handler wrote itself; its own win."""
         own = dict(ready.headers)
-        headers = [header for header in (*self._common(asked), answers.PAGE_POLICY) if header[0] not in own]
-        if ready.status != HTTPStatus.OK or ready.stream is not None or answers.NEVER_STORE in ready.headers:
+        headers = [header for header in (*self._common(asked), responses.PAGE_POLICY) if header[0] not in own]
+        if ready.status != HTTPStatus.OK or ready.stream is not None or responses.NEVER_STORE in ready.headers:
             etag = b""
         else:
-            etag = etag or answers.tag_of_body(ready.body)
+            etag = etag or responses.tag_of_body(ready.body)
         return Answer(ready.status, [*headers, *ready.headers], ready.body, etag, ready.stream)
 
     async def _draw(self, view: View) -> Answer:
@@ -167,12 +168,12 @@ class Renderer:
         page = await asyncio.to_thread(self._draw_page, view) if is_large else self._draw_page(view)
         headers = [header for header in view.headers if header[0] != b"vary"]
         headers += [
-            answers.vary(*answers.VARY_BY_CALLER, *self._cors.vary),
-            answers.PAGE_POLICY,
-            answers.REVALIDATE_PRIVATELY,
+            responses.vary(*responses.VARY_BY_CALLER, *self._cors.vary),
+            responses.PAGE_POLICY,
+            responses.REVALIDATE_PRIVATELY,
             (b"content-type", Format.PAGE.content_type),
         ]
-        etag = answers.tag_of_body(page) if view.operation.method == "GET" else b""
+        etag = responses.tag_of_body(page) if view.operation.method == "GET" else b""
         return Answer(view.status, headers, page, etag)
 
 

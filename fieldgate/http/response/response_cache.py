@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-from fieldgate.http.answers import Answer
+from fieldgate.http.response.responses import Answer
 
 # What was asked, as whom, and the versions of the data it was answered from.
 Key = tuple[bytes, str, tuple[int, ...]]

@@ -8,7 +8,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from fieldgate.app import operations
-from fieldgate.http.openapi import Description
+from fieldgate.http.openapi.document import Description
 from fieldgate.http.operations import detail
 from fieldgate.i18n.messages import Message
 from tests.conftest import BASE, Service

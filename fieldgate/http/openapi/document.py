@@ -10,12 +10,12 @@ import msgspec
 import yaml
 
 from fieldgate import __version__
-from fieldgate.http.bodies import JSON, UploadedFile
-from fieldgate.http.fields import choices
-from fieldgate.http.links import Link, encode, resolve
-from fieldgate.http.negotiation import Format
+from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Operation, Shape
-from fieldgate.http.pagination import DEFAULT_LIMIT, MAXIMUM_LIMIT
+from fieldgate.http.request.body_parsing import JSON, UploadedFile
+from fieldgate.http.request.validation import choices
+from fieldgate.http.response.links import Link, encode, resolve
+from fieldgate.http.response.pagination import DEFAULT_LIMIT, MAXIMUM_LIMIT
 from fieldgate.i18n.messages import Language
 
 SCHEMA_PATH = "#/components/schemas/"

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from fieldgate.http.bodies import WholeList
-from fieldgate.http.links import Link
 from fieldgate.http.operations import Created, Instead, Operation, Shape, creation, deletion, operation
+from fieldgate.http.request.body_parsing import WholeList
+from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Message
 from tests.conftest import Start
 from tests.described import Described

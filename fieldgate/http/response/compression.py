@@ -7,7 +7,7 @@ from functools import lru_cache
 import brotli
 import zstandard
 
-from fieldgate.http.ranking import LONGEST, weighed
+from fieldgate.http.negotiation.quality_values import LONGEST, weighed
 
 LONG = 64 * 1024  # bytes; above, compressing takes milliseconds
 SMALLEST = 1024  # bytes; below, compressing costs more than it saves

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 
 from fieldgate.errors import BadRequest, Invalid
-from fieldgate.http.bodies import UploadedFile, decoded
+from fieldgate.http.request.body_parsing import UploadedFile, decoded
 from fieldgate.i18n.messages import Message
 
 NO_NULLS = Message("Null characters are not allowed.")

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from fieldgate.errors import Invalid
-from fieldgate.http.links import encode, query_string
+from fieldgate.http.response.links import encode, query_string
 from fieldgate.i18n.messages import Message
 
 DEFAULT_LIMIT = 50

@@ -4,7 +4,7 @@ from http.cookies import SimpleCookie
 from urllib.parse import urlsplit
 
 from fieldgate.errors import Header
-from fieldgate.http.origin import Origin
+from fieldgate.http.request.hosts import Origin
 
 LONGEST = 4096  # characters of a cookie of ours; nobody means more
 
