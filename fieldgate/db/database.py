@@ -31,7 +31,7 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.engine.interfaces import Dialect, ExceptionContext
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from fieldgate.db.commits import Result, SharedCommits, Write
+from fieldgate.db.group_commit import Result, SharedCommits, Write
 from fieldgate.db.tables import Instant, now
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from fieldgate.db import Database
-from fieldgate.db.changes import Changes
+from fieldgate.db.data_versions import Changes
 from fieldgate.db.schema import upgrade
 from fieldgate.events.demo import END, KINDS, START, demo_events
 from fieldgate.events.demo_texts import CODES

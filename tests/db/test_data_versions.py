@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection
 
 from fieldgate.db import Changes, Database
-from fieldgate.db.changes import BOUND
+from fieldgate.db.data_versions import BOUND
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.pool import Pool
 
 from fieldgate.db import Database, Lookup, is_out_of_reach
-from fieldgate.db.commits import SharedCommits
+from fieldgate.db.group_commit import SharedCommits
 from fieldgate.db.tables import versions
 
 OURS = 1000  # the version by which rows of these tests are known
@@ -85,7 +85,7 @@ async def ended(*tasks: asyncio.Task[Any]) -> list[BaseException | None]:
 @pytest.fixture(autouse=True)
 def _may_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """What shares a commit here does not depend on how busy the machine is."""
-    monkeypatch.setattr("fieldgate.db.commits.LONGEST", float("inf"))
+    monkeypatch.setattr("fieldgate.db.group_commit.LONGEST", float("inf"))
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ async def test_those_that_come_during_a_commit_wait_for_the_next_one(database: D
 async def test_a_commit_is_bounded(
     database: Database, sent: list[str], monkeypatch: pytest.MonkeyPatch, bound: str, value: float, commits: int
 ) -> None:
-    monkeypatch.setattr(f"fieldgate.db.commits.{bound}", value)
+    monkeypatch.setattr(f"fieldgate.db.group_commit.{bound}", value)
     order: list[int] = []
 
     def noted(number: int) -> Callable[[Connection], int]:
@@ -200,7 +200,7 @@ async def test_a_commit_is_bounded(
 
 @only_on_sqlite
 async def test_short_and_long_writers_take_turns(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fieldgate.db.commits.MOST_TOGETHER", 1)
+    monkeypatch.setattr("fieldgate.db.group_commit.MOST_TOGETHER", 1)
     order: list[str] = []
 
     async def long(name: str) -> None:
