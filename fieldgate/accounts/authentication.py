@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from fieldgate.accounts.guessing import Guessing
-from fieldgate.accounts.secrets import Passwords
+from fieldgate.accounts.login_throttle import Guessing
+from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import USE_RESOLUTION, AccountStore, Found
 from fieldgate.db import now
 from fieldgate.errors import Unauthorized

@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 
 from fieldgate.accounts.authentication import Accounts
-from fieldgate.accounts.records import Login, LoginRecord, TokenRecord
-from fieldgate.accounts.secrets import new_token
+from fieldgate.accounts.passwords import new_token
+from fieldgate.accounts.schemas import Login, LoginRecord, TokenRecord
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
 from fieldgate.errors import BadRequest, Forbidden, NotFound, Unauthorized

@@ -11,7 +11,7 @@ from sqlalchemy import Delete, Row, and_, bindparam, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.accounts.secrets import PREFIX_LENGTH, new_token, token_hash
+from fieldgate.accounts.passwords import PREFIX_LENGTH, new_token, token_hash
 from fieldgate.accounts.tables import THE_PUBLIC, tokens, users
 from fieldgate.db import Changes, Database, Instant, Lookup, now
 from fieldgate.http.request.authentication import Means, User

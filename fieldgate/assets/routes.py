@@ -7,7 +7,7 @@ from urllib.parse import quote
 from msgspec import Raw
 from sqlalchemy import Row
 
-from fieldgate.accounts.records import user_path
+from fieldgate.accounts.schemas import user_path
 from fieldgate.assets.names import one_line
 from fieldgate.assets.records import (
     AssetChange,

@@ -21,7 +21,7 @@ import msgspec
 from granian import Granian
 from granian.constants import Interfaces, Loops
 
-from fieldgate.accounts.secrets import Passwords
+from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.cli.events import make_demo_events
 from fieldgate.cli.opening import data_option, open_database, prepare, settings_for

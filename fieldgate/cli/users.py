@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from fieldgate.accounts.secrets import Passwords
+from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken, username_key
 from fieldgate.accounts.tables import PUBLIC_NAME
 from fieldgate.cli.opening import data_option, with_accounts

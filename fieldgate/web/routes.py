@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.accounts.authentication import Accounts
-from fieldgate.accounts.records import Login
+from fieldgate.accounts.schemas import Login
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
 from fieldgate.errors import Forbidden, Header, NotFound, Problem

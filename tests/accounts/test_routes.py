@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from fieldgate.accounts.guessing import PER_USER
+from fieldgate.accounts.login_throttle import PER_USER
 from fieldgate.accounts.store import IssuedBy, NewUser
 from fieldgate.http.request.authentication import SESSION_COOKIE, Means, csrf_token
 from tests.conftest import PASSWORD, QUICK_HASHER, Service, Start

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
-from fieldgate.accounts.secrets import PREFIX_LENGTH, TOKEN_START, token_hash
+from fieldgate.accounts.passwords import PREFIX_LENGTH, TOKEN_START, token_hash
 from fieldgate.accounts.store import MOST_TOKENS, AccountStore, IssuedBy, NewUser, UnknownUser, UsernameTaken
 from fieldgate.accounts.tables import tokens
 from fieldgate.db import Changes, Database, now

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 from sqlalchemy import Row
 
-from fieldgate.accounts.records import user_path
+from fieldgate.accounts.schemas import user_path
 from fieldgate.accounts.store import AccountStore
 from fieldgate.accounts.tables import THE_PUBLIC
 from fieldgate.assets.sharing.access import Access

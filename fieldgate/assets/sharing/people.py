@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from fieldgate.accounts.records import USERS, UserFilters, UserRecord, user_path
+from fieldgate.accounts.schemas import USERS, UserFilters, UserRecord, user_path
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.errors import Forbidden, NotFound

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET, Raw
 from sqlalchemy import Row
 
-from fieldgate.accounts.records import user_path
+from fieldgate.accounts.schemas import user_path
 from fieldgate.assets.sharing.changing import Change, refuse_too_large
 from fieldgate.assets.sharing.labels import label
 from fieldgate.assets.sharing.naming import ROOT

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from fieldgate.accounts.authentication import Accounts
-from fieldgate.accounts.guessing import FORGOTTEN_AFTER, PER_ADDRESS, PER_USER, Allowance, Guessing, wait_after
-from fieldgate.accounts.secrets import CHECKS_AT_ONCE, CHECKS_WAITING, Passwords
+from fieldgate.accounts.login_throttle import FORGOTTEN_AFTER, PER_ADDRESS, PER_USER, Allowance, Guessing, wait_after
+from fieldgate.accounts.passwords import CHECKS_AT_ONCE, CHECKS_WAITING, Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.accounts.tables import login_attempts
 from fieldgate.db import Changes, Database, now
@@ -212,7 +212,7 @@ async def test_a_use_that_cannot_be_noted_harms_nobody(
 async def test_a_flood_is_not_charged_to_those_who_were_turned_away(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fieldgate.accounts.secrets.CHECKS_WAITING", 0)
+    monkeypatch.setattr("fieldgate.accounts.passwords.CHECKS_WAITING", 0)
     accounts = await accounts_over(database, Passwords(QUICK_HASHER))
     for _ in range(PER_USER.free + 5):
         with pytest.raises(Unavailable):
