@@ -11,7 +11,7 @@ import msgspec
 
 from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.messages import Language, Message
-from fieldgate.permissions.records import PermissionRecord
+from fieldgate.permissions.schemas import PermissionRecord
 
 
 class Permission(msgspec.Struct, frozen=True):

@@ -8,9 +8,9 @@ from fieldgate.http.response.pagination import Page, Slice
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, Catalogue
-from fieldgate.permissions.records import EffectsFilters, EffectsRecord, PermissionRecord
 from fieldgate.permissions.rules import Codenames
-from fieldgate.permissions.telling import effects_record
+from fieldgate.permissions.schemas import EffectsFilters, EffectsRecord, PermissionRecord
+from fieldgate.permissions.serializers import effects_record
 
 TAG = "Permissions"
 MOST_HELD = 20  # names; there are half as many permissions

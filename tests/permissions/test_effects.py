@@ -6,7 +6,7 @@ import pytest
 
 from fieldgate.i18n.messages import Language
 from tests.conftest import BASE, Service
-from tests.permissions.acting import ASSIGNABLE, closed, contradict
+from tests.permissions.permission_strategies import ASSIGNABLE, closed, contradict
 
 URL = f"{BASE}/api/v2/permissions"
 

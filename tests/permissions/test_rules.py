@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import PARTIAL, Effect, Outcome, Refused, Standing, What, Why
-from tests.permissions.acting import (
+from tests.permissions.permission_strategies import (
     ASSIGNABLE,
     FORM_PERMISSIONS,
     NO_PERMISSIONS,

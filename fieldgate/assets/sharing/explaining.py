@@ -19,10 +19,10 @@ from fieldgate.http.request.authentication import Caller
 from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.permissions.catalogue import BY_CODENAME
-from fieldgate.permissions.explaining import explain
-from fieldgate.permissions.records import ExplanationRecord
+from fieldgate.permissions.explain import explain
 from fieldgate.permissions.rules import Standing
-from fieldgate.permissions.telling import explanation_record
+from fieldgate.permissions.schemas import ExplanationRecord
+from fieldgate.permissions.serializers import explanation_record
 
 _SITE = "http://127.0.0.1:8000/api/v2"
 _EXAMPLE: dict[str, Any] = {

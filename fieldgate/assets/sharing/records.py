@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.http.response.links import Link
-from fieldgate.permissions.records import EffectRecord, PartialRecord
+from fieldgate.permissions.schemas import EffectRecord, PartialRecord
 
 Mode = Literal["add", "replace", "remove"]
 

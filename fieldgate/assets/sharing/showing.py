@@ -25,7 +25,7 @@ from fieldgate.i18n.messages import Language
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import path_of as permission_path
 from fieldgate.permissions.rules import PARTIAL, Effect, What, Why
-from fieldgate.permissions.telling import effect_fields, partial_records
+from fieldgate.permissions.serializers import effect_fields, partial_records
 
 MOST_EFFECTS = 10_000  # effects of one request
 

@@ -10,8 +10,9 @@ from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.messages import Language
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import path_of
-from fieldgate.permissions.explaining import Explanation
-from fieldgate.permissions.records import (
+from fieldgate.permissions.explain import Explanation
+from fieldgate.permissions.rules import PARTIAL, PARTIALLY, WHICHEVER, Codenames, Effect, Filters, Standing
+from fieldgate.permissions.schemas import (
     EffectRecord,
     EffectsRecord,
     ExplanationRecord,
@@ -19,7 +20,6 @@ from fieldgate.permissions.records import (
     NeedRecord,
     PartialRecord,
 )
-from fieldgate.permissions.rules import PARTIAL, PARTIALLY, WHICHEVER, Codenames, Effect, Filters, Standing
 
 
 def links(codenames: Iterable[str]) -> list[Link]:

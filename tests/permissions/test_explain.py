@@ -12,12 +12,12 @@ from fieldgate.http.operations import detail
 from fieldgate.http.response.links import Link, encode, resolve
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.permissions import rules
-from fieldgate.permissions.explaining import GRANTING, Explanation, Matched, Need, Rule, explain
-from fieldgate.permissions.records import ExplanationRecord, MatchedRecord
+from fieldgate.permissions.explain import GRANTING, Explanation, Matched, Need, Rule, explain
 from fieldgate.permissions.rules import PARTIAL, WHICHEVER, Refused, Standing
-from fieldgate.permissions.telling import explanation_record
+from fieldgate.permissions.schemas import ExplanationRecord, MatchedRecord
+from fieldgate.permissions.serializers import explanation_record
 from tests.conftest import Start
-from tests.permissions.acting import ASSIGNABLE, NO_PERMISSIONS, situations
+from tests.permissions.permission_strategies import ASSIGNABLE, NO_PERMISSIONS, situations
 from tests.permissions.test_catalogue import TABLE
 
 AMINAS = {"_submitted_by": "amina"}
