@@ -12,7 +12,7 @@ from fieldgate.events.documents import Reader, detail_document, document
 from fieldgate.events.model import PUBLIC, Event
 from fieldgate.events.sight import EVERYBODY
 from fieldgate.i18n.messages import Language
-from fieldgate.reference.directory import Directory
+from fieldgate.reference.reference_data import Directory
 from fieldgate.reference.store import ReferenceStore
 
 

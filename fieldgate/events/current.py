@@ -23,7 +23,7 @@ from fieldgate.events.sight import Sight
 from fieldgate.events.store import TOPIC, EventStore, Missed, Standing
 from fieldgate.http.response.pagination import Page
 from fieldgate.i18n.messages import Language
-from fieldgate.reference.directory import Directory, folded
+from fieldgate.reference.reference_data import Directory, folded
 from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore
 

@@ -28,7 +28,7 @@ from fieldgate.events.model import (
     Visibility,
 )
 from fieldgate.i18n.messages import Language
-from fieldgate.reference.directory import Country, Directory
+from fieldgate.reference.reference_data import Country, Directory
 
 END = datetime(2026, 11, 1, tzinfo=UTC)  # fixed: made again next year, they are the same
 START = END.replace(year=END.year - 15)

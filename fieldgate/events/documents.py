@@ -21,7 +21,7 @@ from fieldgate.events.model import PUBLIC, Event, FieldReport, Person, Texts
 from fieldgate.events.sight import Sight
 from fieldgate.i18n.localized_text import in_languages
 from fieldgate.i18n.messages import Language, Message
-from fieldgate.reference.directory import Directory
+from fieldgate.reference.reference_data import Directory
 
 LANGUAGES = tuple(Language)
 REMEMBERED = 5_000  # sayings of one reader

@@ -15,7 +15,7 @@ from fieldgate.events.columns import Numbers
 from fieldgate.events.index import EARLIEST, LATEST, Index, source_word, union
 from fieldgate.events.model import Source
 from fieldgate.i18n.messages import Message
-from fieldgate.reference.directory import Directory
+from fieldgate.reference.reference_data import Directory
 from fieldgate.reference.regions import REGIONS
 
 MOST_WORDS = 20

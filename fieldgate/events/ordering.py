@@ -13,7 +13,7 @@ from fieldgate.events.columns import NOWHERE, Numbers, numbers, packed
 from fieldgate.events.index import Index
 from fieldgate.i18n.localized_text import Texts, in_language
 from fieldgate.i18n.messages import Language
-from fieldgate.reference.directory import Directory, sorting_key
+from fieldgate.reference.reference_data import Directory, sorting_key
 
 Ranks = npt.NDArray[np.int32]  # a number by position
 Terms = Sequence[tuple[str, bool]]  # a field, and whether it descends

@@ -23,7 +23,7 @@ from fieldgate.http.request.validation import NO_NULLS, expectation, read_moment
 from fieldgate.http.response.pagination import read_integer
 from fieldgate.i18n.localized_text import FALLBACK, in_language
 from fieldgate.i18n.messages import Language, Message
-from fieldgate.reference.directory import Directory
+from fieldgate.reference.reference_data import Directory
 
 LONGEST_NAME = 256
 LONGEST_QUOTE = 40  # characters of a wrong value that are said again

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from fieldgate.reference.records import DisasterTypeRecord, MiniCountry
+from fieldgate.reference.schemas import DisasterTypeRecord, MiniCountry
 
 Figure = Annotated[int | None, Meta(description="A number of people or cases; null where unknown.")]
 Note = Annotated[str | None, Meta(description="A note; null where there is none.")]

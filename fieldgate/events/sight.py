@@ -6,7 +6,7 @@ import msgspec
 
 from fieldgate.events.model import MOVEMENT, PUBLIC, SECRETARIAT, SOCIETIES
 from fieldgate.http.request.authentication import Caller
-from fieldgate.reference.directory import Directory
+from fieldgate.reference.reference_data import Directory
 
 
 class Sight(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ from fieldgate.events.index import Builder, Index, Row, facets_of
 from fieldgate.events.model import SOCIETIES, Event, pack, unpack
 from fieldgate.events.sight import Seen, Sight
 from fieldgate.events.tables import deleted, documents, events, history, words
-from fieldgate.reference.directory import folded
+from fieldgate.reference.reference_data import folded
 
 TOPIC = "events"
 WHOLES = "events, as a whole"  # bumped where what changed cannot be told event by event

@@ -26,8 +26,8 @@ from fieldgate.events.reading import read_event
 from fieldgate.events.store import EventStore, Writing
 from fieldgate.events.writing import Failure, Tell, Waiting, Written, write
 from fieldgate.i18n.messages import Language
-from fieldgate.reference.directory import Directory
-from fieldgate.reference.reading import Unreadable, read_country, read_type
+from fieldgate.reference.parsing import Unreadable, read_country, read_type
+from fieldgate.reference.reference_data import Directory
 from fieldgate.reference.store import ReferenceStore
 
 EVENTS, DELETED = "event/", "event/deleted/"

@@ -10,7 +10,7 @@ from msgspec import Meta
 from fieldgate.events.model import Code, Event, Texts
 from fieldgate.events.reading import read_event, wire_name
 from fieldgate.i18n.messages import Language
-from fieldgate.reference.directory import Directory
+from fieldgate.reference.reference_data import Directory
 
 LARGEST = 4 * 1024 * 1024  # bytes of JSON
 

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.i18n.messages import Language
-from fieldgate.reference.directory import Country, Directory
+from fieldgate.reference.reference_data import Country, Directory
 from fieldgate.reference.regions import REGIONS, regions_named
 
 Ids = Annotated[tuple[int, ...], Meta(description="Only those with one of these ids, separated by commas.")]

@@ -6,8 +6,8 @@ import msgspec
 
 from fieldgate.http.response.links import encode
 from fieldgate.i18n.messages import Language, Message
-from fieldgate.reference.directory import folded
-from fieldgate.reference.records import RegionRecord
+from fieldgate.reference.reference_data import folded
+from fieldgate.reference.schemas import RegionRecord
 
 
 class Region(msgspec.Struct, frozen=True):

@@ -17,8 +17,8 @@ from fieldgate.reference.filters import (
     matching_regions,
     matching_types,
 )
-from fieldgate.reference.records import DisasterTypeRecord, MiniCountry, RegionRecord
 from fieldgate.reference.regions import region_records
+from fieldgate.reference.schemas import DisasterTypeRecord, MiniCountry, RegionRecord
 from fieldgate.reference.store import TOPIC, ReferenceStore
 
 TAG = "Countries, regions and disaster types"

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db import Changes, Database
 from fieldgate.db.tables import versions
-from fieldgate.reference.directory import Country, Directory, DisasterType
+from fieldgate.reference.reference_data import Country, Directory, DisasterType
 from fieldgate.reference.tables import countries, disaster_types
 
 TOPIC = "reference"

@@ -9,7 +9,7 @@ from fieldgate.events.model import Event
 from fieldgate.events.sight import Sight
 from fieldgate.i18n.localized_text import in_language
 from fieldgate.i18n.messages import Language
-from fieldgate.reference.directory import Directory, folded, sorting_key
+from fieldgate.reference.reference_data import Directory, folded, sorting_key
 
 
 def matching(

@@ -16,7 +16,7 @@ from fieldgate.events.model import Event, pack, unpack
 from fieldgate.events.records import EventDetail, EventRecord
 from fieldgate.events.sight import EVERYBODY, EVERYTHING
 from fieldgate.i18n.messages import Language
-from fieldgate.reference.directory import Directory
+from fieldgate.reference.reference_data import Directory
 from fieldgate.reference.store import ReferenceStore
 
 COUNT = 4000

@@ -8,7 +8,7 @@ from fieldgate.events.model import Event, pack, unpack
 from fieldgate.events.records import EventDetail, EventRecord
 from fieldgate.events.sight import EVERYBODY, EVERYTHING, Sight
 from fieldgate.i18n.messages import Language
-from fieldgate.reference.directory import Country, Directory, DisasterType
+from fieldgate.reference.reference_data import Country, Directory, DisasterType
 from tests.events.samples import COUNTRIES, TYPES, some_events
 
 DIRECTORY = Directory(

@@ -9,7 +9,7 @@ import pytest
 
 from fieldgate.db import Changes, Database
 from fieldgate.i18n.messages import Language
-from fieldgate.reference.directory import Country, DisasterType
+from fieldgate.reference.reference_data import Country, DisasterType
 from fieldgate.reference.store import TOPIC, ReferenceStore
 
 CODES = ("en", "fr", "es", "ar")

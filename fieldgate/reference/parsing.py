@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from fieldgate.i18n.localized_text import FALLBACK, Texts, own_texts
-from fieldgate.reference.directory import Country, DisasterType
+from fieldgate.reference.reference_data import Country, DisasterType
 
 Kind = TypeVar("Kind", Country, DisasterType)
 Seen = Mapping[str, Mapping[str, Any]]  # a record by the code of its language

@@ -13,7 +13,7 @@ import msgspec
 from fieldgate.http.response.links import encode
 from fieldgate.i18n.localized_text import Texts, in_language
 from fieldgate.i18n.messages import Language, Message
-from fieldgate.reference.records import DisasterTypeRecord, MiniCountry
+from fieldgate.reference.schemas import DisasterTypeRecord, MiniCountry
 
 RECORD_TYPES = {
     1: Message("Country"),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.i18n.messages import Language
-from fieldgate.reference.directory import Country, Directory, DisasterType, sorting_key
+from fieldgate.reference.reference_data import Country, Directory, DisasterType, sorting_key
 
 COUNTRIES = (
     Country(
