@@ -12,11 +12,11 @@ from fieldgate.accounts.login_throttle import Guessing
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets import routes as asset_routes
-from fieldgate.assets.sharing import everybody as everybody_routes
-from fieldgate.assets.sharing import explaining, people
-from fieldgate.assets.sharing import many as many_routes
-from fieldgate.assets.sharing import routes as sharing_routes
-from fieldgate.assets.sharing.access import Access
+from fieldgate.assets.authorization import Access
+from fieldgate.assets.sharing.routes import assignment_routes as sharing_routes
+from fieldgate.assets.sharing.routes import batch_routes as many_routes
+from fieldgate.assets.sharing.routes import bulk_routes as everybody_routes
+from fieldgate.assets.sharing.routes import explain_routes, user_routes
 from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Changes, Database
@@ -59,8 +59,8 @@ def operations() -> tuple[Operation, ...]:
         *sharing_routes.OPERATIONS,
         *everybody_routes.OPERATIONS,
         *many_routes.OPERATIONS,
-        *explaining.OPERATIONS,
-        *people.OPERATIONS,
+        *explain_routes.OPERATIONS,
+        *user_routes.OPERATIONS,
         *event_routes.OPERATIONS,
         *reference_routes.OPERATIONS,
         *account_routes.OPERATIONS,

@@ -8,8 +8,9 @@ from msgspec import Raw
 from sqlalchemy import Row
 
 from fieldgate.accounts.schemas import user_path
+from fieldgate.assets.authorization import Access, Asset, no_asset
 from fieldgate.assets.names import one_line
-from fieldgate.assets.records import (
+from fieldgate.assets.schemas import (
     AssetChange,
     AssetDetail,
     AssetFilters,
@@ -19,16 +20,15 @@ from fieldgate.assets.records import (
     VersionDetail,
     VersionRecord,
 )
-from fieldgate.assets.sharing.access import Access, Asset, no_asset
-from fieldgate.assets.sharing.asking import seen_in_assets, seen_of
-from fieldgate.assets.sharing.labels import label
-from fieldgate.assets.sharing.records import AssignmentRecord
-from fieldgate.assets.sharing.shared import Shared
-from fieldgate.assets.sharing.showing import EXAMPLE as ASSIGNMENT
-from fieldgate.assets.sharing.showing import assignment_records
-from fieldgate.assets.sharing.sight import DISCOVERABLE
+from fieldgate.assets.sharing.io.serializers import EXAMPLE as ASSIGNMENT
+from fieldgate.assets.sharing.io.serializers import assignment_records
+from fieldgate.assets.sharing.loading import seen_in_assets, seen_of
+from fieldgate.assets.sharing.model.grants import Shared
+from fieldgate.assets.sharing.model.labels import label
+from fieldgate.assets.sharing.schemas import AssignmentRecord
 from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import AssetStore, Narrowed
+from fieldgate.assets.visibility_sql import DISCOVERABLE
 from fieldgate.concurrency import aside
 from fieldgate.errors import Invalid, NotFound
 from fieldgate.http.negotiation.formats import Format

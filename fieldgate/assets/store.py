@@ -8,9 +8,9 @@ from sqlalchemy import ColumnElement, Row, Select, and_, case, func, not_, selec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import THE_PUBLIC, users
+from fieldgate.assets import visibility_sql
+from fieldgate.assets.authorization import Asset, as_seen, no_asset, user_of
 from fieldgate.assets.names import name_key
-from fieldgate.assets.sharing import sight
-from fieldgate.assets.sharing.access import Asset, as_seen, no_asset, user_of
 from fieldgate.assets.tables import assets, assignments, files, versions
 from fieldgate.db import Changes, Database, new_uid, now
 from fieldgate.http.request.authentication import Caller, User
@@ -132,8 +132,8 @@ class AssetStore:
 
     async def listed(self, caller: Caller, narrowed: Narrowed, page: Page) -> tuple[int, Sequence[Row[Any]]]:
         """What is in a caller's list, without contents."""
-        query = select(assets.c.id).where(sight.is_listed(user_of(caller), narrowed.status))
-        if narrowed.status == sight.SHARED:
+        query = select(assets.c.id).where(visibility_sql.is_listed(user_of(caller), narrowed.status))
+        if narrowed.status == visibility_sql.SHARED:
             query = query.where(assets.c.owner_id != user_of(caller))
         if narrowed.asset_type:
             query = query.where(assets.c.asset_type == narrowed.asset_type)
@@ -217,7 +217,7 @@ class AssetStore:
             .join_from(assignments, assets, assets.c.id == assignments.c.asset_id)
             .where(
                 assignments.c.user_id == THE_PUBLIC,
-                assignments.c.permission == sight.DISCOVER,
+                assignments.c.permission == visibility_sql.DISCOVER,
                 not_(assignments.c.is_denied),
                 assets.c.owner_id.in_(owner_ids),
             )
@@ -232,7 +232,7 @@ def _shown(caller: Caller) -> Select[Any]:
     parents = assets.alias("parents")
     parent_uid: ColumnElement[str | None] = parents.c.uid
     if not caller.is_superuser:  # that there is a collection around it is the business of who sees the collection
-        parent_uid = case((sight.is_seen(parents, user_of(caller)), parents.c.uid))
+        parent_uid = case((visibility_sql.is_seen(parents, user_of(caller)), parents.c.uid))
     return (
         select(
             assets,
@@ -240,7 +240,7 @@ def _shown(caller: Caller) -> Select[Any]:
             versions.c.uid.label("version_uid"),
             versions.c.number.label("version_number"),
             parent_uid.label("parent_uid"),
-            sight.how_shared().label("status"),
+            visibility_sql.how_shared().label("status"),
         )
         .join_from(assets, users, users.c.id == assets.c.owner_id)
         .join(versions, _is_newest())

@@ -4,9 +4,9 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.assets.sharing import changing
-from fieldgate.assets.sharing.access import allowed_to_user
-from fieldgate.assets.sharing.changing import Act
+from fieldgate.assets.authorization import allowed_to_user
+from fieldgate.assets.sharing.model import planning
+from fieldgate.assets.sharing.model.planning import Act
 from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import TOPIC as ASSETS
 from fieldgate.assets.store import AssetStore, NewAsset, summary_of_all
@@ -108,7 +108,7 @@ class Outcomes:
     async def _close(self, connection: AsyncConnection, uid: str, job: Job) -> None:
         """An asset of another type takes other permissions: who manages it manages its submissions from now on."""
         session = self._sharing.within(connection)
-        changes = changing.retyped(await session.shared(uid))
+        changes = planning.retyped(await session.shared(uid))
         await session.write(Act.IMPORT, User(id=job.user_id, username=job.username), changes)
 
     async def _collection(self, connection: AsyncConnection, job: Job, library: Library) -> dict[str, Any]:

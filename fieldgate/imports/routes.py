@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.assets.sharing.access import Access
+from fieldgate.assets.authorization import Access
 from fieldgate.db import Instant
 from fieldgate.errors import Invalid, NotFound
 from fieldgate.http.injection import Exchange

@@ -24,7 +24,7 @@ from fieldgate.imports.intake import wanted
 from fieldgate.imports.records import ImportRequest
 from fieldgate.imports.store import ImportStore
 from fieldgate.settings import Settings
-from tests.access.world import THE_PUBLIC_ITSELF, Person, Thing, World
+from tests.access.permission_world import THE_PUBLIC_ITSELF, Person, Thing, World
 from tests.conftest import PASSWORD, Service, running
 from tests.events.house import event
 from tests.imports.workbooks import xlsx

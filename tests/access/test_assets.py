@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from fieldgate.assets.sharing import access
+from fieldgate.assets import authorization
 from fieldgate.assets.store import AssetStore
 from fieldgate.imports.worker import Worker
 from fieldgate.settings import Settings
-from tests.access.world import THE_PUBLIC_ITSELF, World
+from tests.access.permission_world import THE_PUBLIC_ITSELF, World
 from tests.conftest import BASE, Start
 from tests.imports.test_worker import Desk
 from tests.imports.workbooks import xlsx
@@ -80,14 +80,14 @@ async def test_a_right_that_is_taken_away_while_it_is_used(
 
         monkeypatch.setattr(AssetStore, "find", and_just_before)
         if service.database.is_sqlite:
-            to = access.Access.to
+            to = authorization.Access.to
 
             async def and_then(*arguments: Any) -> Any:
                 found = await to(*arguments)
                 await world.take(editor, thing, "change_asset")
                 return found
 
-            monkeypatch.setattr(access.Access, "to", and_then)
+            monkeypatch.setattr(authorization.Access, "to", and_then)
         answer = await service.request("PATCH", thing.path, headers=editor.headers, json={"name": "Mine"})
         assert answer.status_code == 403
         monkeypatch.undo()

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from fieldgate.assets.sharing.access import Access
+from fieldgate.assets.authorization import Access
 from fieldgate.assets.store import AssetStore
 from fieldgate.http.request.authentication import User
 from fieldgate.imports.worker import Worker

@@ -30,7 +30,7 @@ from fieldgate.imports.worker import MOST_ATTEMPTS, Worker
 from fieldgate.imports.xlsform import Form
 from fieldgate.permissions import rules
 from fieldgate.settings import Settings
-from tests.assets.sharing.team import Team, last
+from tests.assets.sharing.sharing_team import Team, last
 from tests.conftest import Service, Start
 from tests.imports import misbehaving
 from tests.imports.workbooks import SURVEY, xlsx

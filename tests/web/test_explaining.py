@@ -5,7 +5,7 @@ from html import unescape
 
 import pytest
 
-from tests.access.world import World
+from tests.access.permission_world import World
 from tests.conftest import Start
 
 WORDS = {

@@ -16,10 +16,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import THE_PUBLIC, users
-from fieldgate.assets.sharing.access import no_asset
-from fieldgate.assets.sharing.changing import Act, Change, refuse_too_large
-from fieldgate.assets.sharing.shared import Held, Person, Shared, owners_uid
-from fieldgate.assets.sharing.standings import Place
+from fieldgate.assets.authorization import no_asset
+from fieldgate.assets.sharing.model.assignments import Place
+from fieldgate.assets.sharing.model.grants import Held, Person, Shared, owners_uid
+from fieldgate.assets.sharing.model.planning import Act, Change, refuse_too_large
 from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets, assignment_history, assignments
 from fieldgate.concurrency import aside

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.assets.sharing.team import Team
+from tests.assets.sharing.sharing_team import Team
 from tests.conftest import Start
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.assets.sharing.team import MANY, PUBLIC, Team, last
+from tests.assets.sharing.sharing_team import MANY, PUBLIC, Team, last
 
 PERMISSIONS = ("view_asset", "change_asset", "manage_asset", "add_submissions", "view_submissions",
                "change_submissions", "delete_submissions", "validate_submissions", "partial_submissions")  # fmt: skip

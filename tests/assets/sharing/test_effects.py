@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fieldgate.permissions.rules import owners
-from tests.assets.sharing.team import PUBLIC, Team, last, permission_url, user_url
+from tests.assets.sharing.sharing_team import PUBLIC, Team, last, permission_url, user_url
 from tests.conftest import BASE
 
 FORM = {"view_asset", "change_asset", "manage_asset"}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.assets.sharing.team import KINDS, MANY, Team, last
+from tests.assets.sharing.sharing_team import KINDS, MANY, Team, last
 from tests.conftest import BASE
 
 PARTIAL = "partial_submissions"

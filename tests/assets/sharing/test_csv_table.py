@@ -9,7 +9,7 @@ import httpx
 import msgspec
 import pytest
 
-from tests.assets.sharing.team import PUBLIC, Team, last
+from tests.assets.sharing.sharing_team import PUBLIC, Team, last
 
 PARTIAL = [{"url": "view_submissions", "filters": [{"_submitted_by": {"$in": ["bob", 'a"b,c\n']}}]}]
 

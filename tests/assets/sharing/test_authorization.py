@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.assets.sharing.team import PUBLIC, Team, last
+from tests.assets.sharing.sharing_team import PUBLIC, Team, last
 
 EVERYBODY = {"owner", "manager", "editor", "viewer"}
 OWN = {"editor": {"owner", "editor"}, "viewer": {"owner", "viewer"}}

@@ -7,8 +7,8 @@ from functools import lru_cache
 import msgspec
 
 from fieldgate.accounts.tables import THE_PUBLIC
-from fieldgate.assets.sharing.access import Asset, allowed_to, seen_by
-from fieldgate.assets.sharing.standings import Assignment, Place
+from fieldgate.assets.authorization import Asset, allowed_to, seen_by
+from fieldgate.assets.sharing.model.assignments import Assignment, Place
 from fieldgate.concurrency import WITH_FILTERS
 from fieldgate.db.uid import spelled
 from fieldgate.http.request.authentication import Caller

@@ -9,10 +9,10 @@ from sqlalchemy import Row
 from fieldgate.accounts.schemas import user_path
 from fieldgate.accounts.store import AccountStore
 from fieldgate.accounts.tables import THE_PUBLIC
-from fieldgate.assets.sharing.access import Access
-from fieldgate.assets.sharing.asking import TAG
-from fieldgate.assets.sharing.naming import Kind, Misnamed, read_name
-from fieldgate.assets.sharing.wanted import no_user
+from fieldgate.assets.authorization import Access
+from fieldgate.assets.sharing.io.request_parsing import no_user
+from fieldgate.assets.sharing.loading import TAG
+from fieldgate.assets.sharing.model.references import Kind, Misnamed, read_name
 from fieldgate.errors import Forbidden, Invalid
 from fieldgate.http.operations import detail
 from fieldgate.http.request.authentication import Caller

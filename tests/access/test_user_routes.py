@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tests.access.world import THE_PUBLIC_ITSELF, World
+from tests.access.permission_world import THE_PUBLIC_ITSELF, World
 from tests.conftest import BASE, PASSWORD, Start
 
 PATH = "/api/v2/users/"

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.accounts.tables import PUBLIC_NAME, THE_PUBLIC
-from fieldgate.assets.sharing.standings import Assignment, Place
+from fieldgate.assets.sharing.model.assignments import Assignment, Place
 from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import assets, assignments
 from fieldgate.db import new_uid, now

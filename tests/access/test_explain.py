@@ -6,7 +6,7 @@ import pytest
 
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PERMISSIONS
-from tests.access.world import THE_PUBLIC_ITSELF, Person, Thing, World, generated
+from tests.access.permission_world import THE_PUBLIC_ITSELF, Person, Thing, World, generated
 from tests.conftest import BASE, Start
 from tests.imports.workbooks import xlsx
 

@@ -14,8 +14,8 @@ from fieldgate.errors import NotFound
 from fieldgate.imports.worker import Worker
 from fieldgate.permissions import rules
 from fieldgate.settings import Settings
-from tests.assets.sharing.team import MANY, Team
-from tests.assets.sharing.test_at_once import teams
+from tests.assets.sharing.sharing_team import MANY, Team
+from tests.assets.sharing.test_concurrency import teams
 from tests.imports.workbooks import xlsx
 
 __all__ = ["teams"]  # a fixture

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.assets.sharing.team import MANY, Team
+from tests.assets.sharing.sharing_team import MANY, Team
 
 NOT_HERE = "This cannot be tried here; nothing was done."
 IN_QUERY = "Send dry_run in the query, as ?dry_run=true."

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import event, text
 
 from fieldgate.accounts.tables import THE_PUBLIC
-from fieldgate.assets.sharing.access import Access
-from fieldgate.assets.sharing.asking import seen_in_assets
-from fieldgate.assets.sharing.standings import Place
+from fieldgate.assets.authorization import Access
+from fieldgate.assets.sharing.loading import seen_in_assets
+from fieldgate.assets.sharing.model.assignments import Place
 from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import Narrowed, NewAsset
 from fieldgate.assets.tables import assignments
@@ -19,7 +19,7 @@ from fieldgate.db import Database, new_uid, now
 from fieldgate.http.request.authentication import User
 from fieldgate.http.response.pagination import Page
 from fieldgate.permissions import rules
-from tests.access.world import THE_PUBLIC_ITSELF, Person, Thing, World, generated
+from tests.access.permission_world import THE_PUBLIC_ITSELF, Person, Thing, World, generated
 from tests.conftest import Start
 
 PATH = "/api/v2/assets/"

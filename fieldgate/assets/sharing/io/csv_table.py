@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from fieldgate.assets.sharing.changing import Mistakes
-from fieldgate.assets.sharing.shared import Shown
-from fieldgate.assets.sharing.wanted import (
+from fieldgate.assets.sharing.io.request_parsing import (
     MOST_ITEMS,
     Named,
     is_unsaid,
@@ -22,6 +20,8 @@ from fieldgate.assets.sharing.wanted import (
     read_user,
     too_many,
 )
+from fieldgate.assets.sharing.model.grants import Shown
+from fieldgate.assets.sharing.model.planning import Mistakes
 from fieldgate.errors import BadRequest, Invalid
 from fieldgate.http.request.body_parsing import decoded
 from fieldgate.http.response.csv_safe import as_written, csv_lines

@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from fieldgate.assets.sharing.access import Access, Asset
+from fieldgate.assets.authorization import Access, Asset
 from fieldgate.http.request.authentication import Caller
 from fieldgate.permissions.rules import contradiction, with_implied
-from tests.assets.sharing.team import MANY, Team, last
+from tests.assets.sharing.sharing_team import MANY, Team, last
 from tests.assets.sharing.test_dry_run import PERMISSIONS, wish
 from tests.conftest import Start
 

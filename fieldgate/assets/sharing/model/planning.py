@@ -5,7 +5,7 @@ from enum import Enum
 
 import msgspec
 
-from fieldgate.assets.sharing.shared import Person, Shared
+from fieldgate.assets.sharing.model.grants import Person, Shared
 from fieldgate.concurrency import WITH_FILTERS
 from fieldgate.errors import Invalid
 from fieldgate.http.request.authentication import Caller

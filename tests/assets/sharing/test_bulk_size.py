@@ -7,7 +7,7 @@ from sqlalchemy import event
 
 from fieldgate.accounts.tables import users
 from fieldgate.db import Database, insert_rows
-from tests.assets.sharing.team import MANY, Team, last, user_url
+from tests.assets.sharing.sharing_team import MANY, Team, last, user_url
 
 USERS = 1000
 

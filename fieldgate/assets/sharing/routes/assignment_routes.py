@@ -5,19 +5,9 @@ Every write can be a dry run; whether the caller may do it is asked again once n
 
 from msgspec import Raw
 
-from fieldgate.assets.sharing import changing
-from fieldgate.assets.sharing.access import Access
-from fieldgate.assets.sharing.asking import OWNERS, PATH, TAG, managed, one, seen, wished
-from fieldgate.assets.sharing.changing import Act, Mistakes, Wish
-from fieldgate.assets.sharing.records import (
-    AssignmentBody,
-    AssignmentRecord,
-    ChangeRecord,
-    DryRun,
-    HistoryRecord,
-)
-from fieldgate.assets.sharing.shared import Held, Shared, Shown
-from fieldgate.assets.sharing.showing import (
+from fieldgate.assets.authorization import Access
+from fieldgate.assets.sharing.io.request_parsing import read_assignment
+from fieldgate.assets.sharing.io.serializers import (
     CHANGE_EXAMPLE,
     EXAMPLE,
     HISTORY_EXAMPLE,
@@ -26,8 +16,12 @@ from fieldgate.assets.sharing.showing import (
     change_told,
     history_record,
 )
+from fieldgate.assets.sharing.loading import OWNERS, PATH, TAG, managed, one, seen, wished
+from fieldgate.assets.sharing.model import planning
+from fieldgate.assets.sharing.model.grants import Held, Shared, Shown
+from fieldgate.assets.sharing.model.planning import Act, Mistakes, Wish
+from fieldgate.assets.sharing.schemas import AssignmentBody, AssignmentRecord, ChangeRecord, DryRun, HistoryRecord
 from fieldgate.assets.sharing.store import SharingStore
-from fieldgate.assets.sharing.wanted import read_assignment
 from fieldgate.concurrency import aside
 from fieldgate.errors import Conflict
 from fieldgate.http.operations import (
@@ -89,7 +83,7 @@ async def assignment_creation(
     named = read_assignment(read_fields(AssignmentBody, body), mistakes)
     async with store.session([uid], is_reading=filters.dry_run) as session:
         wanted = await wished(session, [] if named is None else [named], mistakes)
-        changes = changing.assigned(await managed(session, uid, user, wanted), wanted, mistakes)
+        changes = planning.assigned(await managed(session, uid, user, wanted), wanted, mistakes)
         mistakes.refuse()
         if filters.dry_run:
             return Instead(change_told(changes, language, is_dry_run=True))
@@ -165,7 +159,7 @@ async def assignment_deletion(
             shared.to(user).need("manage_asset")
         if shown.user.id == shared.place.owner_id:
             raise Conflict(OWNERS)
-        changes = changing.removed(shared, [Wish(shown.user, shown.permission)], mistakes)
+        changes = planning.removed(shared, [Wish(shown.user, shown.permission)], mistakes)
         if filters.dry_run:
             return Instead(change_told(changes, language, is_dry_run=True))
         await session.write(Act.REMOVE, user, changes)

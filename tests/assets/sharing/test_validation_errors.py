@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.assets.sharing.team import MANY, PUBLIC, Team, last, permission_url, user_url
+from tests.assets.sharing.sharing_team import MANY, PUBLIC, Team, last, permission_url, user_url
 from tests.conftest import BASE
 
 VIEW = "view_asset"

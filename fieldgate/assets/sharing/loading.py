@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from fieldgate.assets.sharing.access import Access, Asset, user_of
-from fieldgate.assets.sharing.changing import Mistakes, Wish
-from fieldgate.assets.sharing.shared import Shared, Shown
+from fieldgate.assets.authorization import Access, Asset, user_of
+from fieldgate.assets.sharing.io.request_parsing import Named, wishes
+from fieldgate.assets.sharing.model.grants import Shared, Shown
+from fieldgate.assets.sharing.model.planning import Mistakes, Wish
 from fieldgate.assets.sharing.store import Session, SharingStore
-from fieldgate.assets.sharing.wanted import Named, wishes
 from fieldgate.errors import NotFound
 from fieldgate.http.request.authentication import Caller, User
 from fieldgate.i18n.messages import Message

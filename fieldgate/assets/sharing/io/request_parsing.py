@@ -9,10 +9,10 @@ from typing import Any, TypeGuard
 import msgspec
 
 from fieldgate.accounts.store import username_key
-from fieldgate.assets.sharing.changing import Mistakes, Wish
-from fieldgate.assets.sharing.naming import Kind, Misnamed, read_name, shown
-from fieldgate.assets.sharing.records import AssignmentBody
-from fieldgate.assets.sharing.shared import Person
+from fieldgate.assets.sharing.model.grants import Person
+from fieldgate.assets.sharing.model.planning import Mistakes, Wish
+from fieldgate.assets.sharing.model.references import Kind, Misnamed, read_name, shown
+from fieldgate.assets.sharing.schemas import AssignmentBody
 from fieldgate.concurrency import WITH_FILTERS
 from fieldgate.errors import BadRequest, Invalid
 from fieldgate.http.request.validation import NO_NULLS, read_fields

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from fieldgate.assets.sharing.records import AssignmentRecord
+from fieldgate.assets.sharing.schemas import AssignmentRecord
 from fieldgate.http.response.links import Link
 
 AssetType = Literal["survey", "template", "block", "question", "collection", "empty"]

@@ -9,17 +9,11 @@ from msgspec import UNSET, Raw
 from sqlalchemy import Row
 
 from fieldgate.accounts.schemas import user_path
-from fieldgate.assets.sharing.changing import Change, refuse_too_large
-from fieldgate.assets.sharing.labels import label
-from fieldgate.assets.sharing.naming import ROOT
-from fieldgate.assets.sharing.records import (
-    AssignmentRecord,
-    ChangeRecord,
-    EffectOnUser,
-    HistoryRecord,
-    ResultRecord,
-)
-from fieldgate.assets.sharing.shared import Shared, Shown
+from fieldgate.assets.sharing.model.grants import Shared, Shown
+from fieldgate.assets.sharing.model.labels import label
+from fieldgate.assets.sharing.model.planning import Change, refuse_too_large
+from fieldgate.assets.sharing.model.references import ROOT
+from fieldgate.assets.sharing.schemas import AssignmentRecord, ChangeRecord, EffectOnUser, HistoryRecord, ResultRecord
 from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.messages import Language
 from fieldgate.permissions import rules

@@ -15,7 +15,7 @@ from sqlalchemy import Integer, Row, bindparam, literal_column, select, true, un
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import THE_PUBLIC, users
-from fieldgate.assets.sharing.standings import Assignment, Place
+from fieldgate.assets.sharing.model.assignments import Assignment, Place
 from fieldgate.assets.tables import assets, assignments
 from fieldgate.db import Database, Lookup
 from fieldgate.errors import Forbidden, NotFound

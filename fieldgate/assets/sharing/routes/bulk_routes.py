@@ -6,12 +6,17 @@ from urllib.parse import quote
 from msgspec import Raw
 
 from fieldgate.accounts.store import username_key
-from fieldgate.assets.sharing import changing
-from fieldgate.assets.sharing.access import Access, no_asset
-from fieldgate.assets.sharing.asking import OWNERS, PATH, TAG, managed, seen, wished
-from fieldgate.assets.sharing.changing import Act, Change, Mistakes, Wish
-from fieldgate.assets.sharing.naming import Misnamed, read_name
-from fieldgate.assets.sharing.records import (
+from fieldgate.assets.authorization import Access, no_asset
+from fieldgate.assets.sharing.io.csv_table import LARGEST as LARGEST_TABLE
+from fieldgate.assets.sharing.io.csv_table import read_table, write_table
+from fieldgate.assets.sharing.io.request_parsing import read_list, work_of
+from fieldgate.assets.sharing.io.serializers import CHANGE_EXAMPLE, EXAMPLE, assignment_array, change_told
+from fieldgate.assets.sharing.loading import OWNERS, PATH, TAG, managed, seen, wished
+from fieldgate.assets.sharing.model import planning
+from fieldgate.assets.sharing.model.grants import Person, Shared
+from fieldgate.assets.sharing.model.planning import Act, Change, Mistakes, Wish
+from fieldgate.assets.sharing.model.references import Misnamed, read_name
+from fieldgate.assets.sharing.schemas import (
     AssignmentBody,
     AssignmentRecord,
     ChangeRecord,
@@ -21,17 +26,7 @@ from fieldgate.assets.sharing.records import (
     TableBody,
     Upload,
 )
-from fieldgate.assets.sharing.shared import Person, Shared
-from fieldgate.assets.sharing.showing import (
-    CHANGE_EXAMPLE,
-    EXAMPLE,
-    assignment_array,
-    change_told,
-)
 from fieldgate.assets.sharing.store import Session, SharingStore
-from fieldgate.assets.sharing.table import LARGEST as LARGEST_TABLE
-from fieldgate.assets.sharing.table import read_table, write_table
-from fieldgate.assets.sharing.wanted import read_list, work_of
 from fieldgate.concurrency import aside
 from fieldgate.errors import Conflict, Forbidden, Invalid
 from fieldgate.http.negotiation.formats import Format
@@ -125,7 +120,7 @@ def _username(text: str, *, is_needed: bool) -> str:
 def _cleared(shared: Shared, person: Person) -> list[Change]:
     if person.id == shared.place.owner_id:
         raise Conflict(OWNERS)
-    return changing.cleared(shared, person)
+    return planning.cleared(shared, person)
 
 
 @change(
@@ -156,7 +151,7 @@ async def assignment_cloning(
             by_uid[each].to(user)
         target = by_uid[uid]
         target.to(user).need("manage_asset")
-        wanted = changing.as_on(by_uid[source_uid], target, user)
+        wanted = planning.as_on(by_uid[source_uid], target, user)
         return await _replace(session, Act.CLONE, user, target, wanted, Mistakes(), filters, language, source_uid)
 
 
@@ -182,8 +177,8 @@ async def _replace(
     language: Language,
     source: str | None = None,
 ) -> Raw:
-    count = shared.size + changing.work_for(wanted)
-    changes = await aside(count, changing.replaced, shared, wanted, mistakes)
+    count = shared.size + planning.work_for(wanted)
+    changes = await aside(count, planning.replaced, shared, wanted, mistakes)
     mistakes.refuse()
     if filters.dry_run:
         return await aside(count, change_told, changes, language, is_dry_run=True)
@@ -257,7 +252,7 @@ async def assignment_table_upload(
         shared = await managed(session, uid, user, None if mode == "replace" else wanted)
         if mode == "remove" and any(wish.user.id == shared.place.owner_id for wish in wanted):
             raise Conflict(OWNERS)
-        count = shared.size + changing.work_for(wanted)
+        count = shared.size + planning.work_for(wanted)
         changes = await aside(count, apply, shared, wanted, mistakes)
         mistakes.refuse()
         if not filters.dry_run:
@@ -266,9 +261,9 @@ async def assignment_table_upload(
 
 
 _MODES: dict[str, tuple[Act, Callable[[Shared, Iterable[Wish], Mistakes], list[Change]]]] = {
-    "add": (Act.ASSIGN, changing.assigned),
-    "replace": (Act.REPLACE, changing.replaced),
-    "remove": (Act.REMOVE, changing.removed),
+    "add": (Act.ASSIGN, planning.assigned),
+    "replace": (Act.REPLACE, planning.replaced),
+    "remove": (Act.REMOVE, planning.removed),
 }
 
 

@@ -6,17 +6,8 @@ import msgspec
 from msgspec import Raw
 
 from fieldgate.accounts.store import username_key
-from fieldgate.assets.sharing import changing
-from fieldgate.assets.sharing.access import no_asset
-from fieldgate.assets.sharing.asking import TAG
-from fieldgate.assets.sharing.changing import Act, Change, Mistakes, Wish
-from fieldgate.assets.sharing.everybody import LARGEST_LIST
-from fieldgate.assets.sharing.naming import Misnamed, read_name
-from fieldgate.assets.sharing.records import ChangeRecord, DryRun, ManyAdded, ManyRemoved
-from fieldgate.assets.sharing.shared import Person, Shared
-from fieldgate.assets.sharing.showing import CHANGE_EXAMPLE, change_told
-from fieldgate.assets.sharing.store import Session, SharingStore
-from fieldgate.assets.sharing.wanted import (
+from fieldgate.assets.authorization import no_asset
+from fieldgate.assets.sharing.io.request_parsing import (
     MOST_ITEMS,
     is_unsaid,
     no_user,
@@ -25,6 +16,15 @@ from fieldgate.assets.sharing.wanted import (
     read_user,
     too_many,
 )
+from fieldgate.assets.sharing.io.serializers import CHANGE_EXAMPLE, change_told
+from fieldgate.assets.sharing.loading import TAG
+from fieldgate.assets.sharing.model import planning
+from fieldgate.assets.sharing.model.grants import Person, Shared
+from fieldgate.assets.sharing.model.planning import Act, Change, Mistakes, Wish
+from fieldgate.assets.sharing.model.references import Misnamed, read_name
+from fieldgate.assets.sharing.routes.bulk_routes import LARGEST_LIST
+from fieldgate.assets.sharing.schemas import ChangeRecord, DryRun, ManyAdded, ManyRemoved
+from fieldgate.assets.sharing.store import Session, SharingStore
 from fieldgate.concurrency import aside
 from fieldgate.errors import BadRequest, Conflict, Forbidden
 from fieldgate.http.operations import Shape, operation
@@ -61,7 +61,7 @@ _FIELDS = {"user": "users", "permission": "permissions"}  # as one assignment ca
 async def many_added(user: User, body: WholeObject, filters: DryRun, language: Language, store: SharingStore) -> Raw:
     wanted = read_fields(ManyAdded, _checked(body))
     partials = wanted.partial_permissions
-    return await _change(user, wanted, partials, filters, language, store, Act.ASSIGN, changing.assigned)
+    return await _change(user, wanted, partials, filters, language, store, Act.ASSIGN, planning.assigned)
 
 
 @operation(
@@ -82,7 +82,7 @@ async def many_added(user: User, body: WholeObject, filters: DryRun, language: L
 )
 async def many_removed(user: User, body: WholeObject, filters: DryRun, language: Language, store: SharingStore) -> Raw:
     wanted = read_fields(ManyRemoved, _checked(body))
-    return await _change(user, wanted, None, filters, language, store, Act.REMOVE, changing.removed)
+    return await _change(user, wanted, None, filters, language, store, Act.REMOVE, planning.removed)
 
 
 def _checked(body: WholeObject) -> WholeObject:
