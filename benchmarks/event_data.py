@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 
 from fieldgate.db import Changes, Database
-from fieldgate.events.demo import demo_events
-from fieldgate.events.documents import Reader, detail_document, document
+from fieldgate.events.demo.generator import demo_events
+from fieldgate.events.document_templates import Reader, detail_document, document
 from fieldgate.events.model import PUBLIC, Event
-from fieldgate.events.sight import EVERYBODY
+from fieldgate.events.visibility import EVERYBODY
 from fieldgate.i18n.messages import Language
 from fieldgate.reference.reference_data import Directory
 from fieldgate.reference.store import ReferenceStore

@@ -23,7 +23,7 @@ from benchmarks.report import write
 from benchmarks.starting import started
 from benchmarks.targets import AT_MOST, Check
 from benchmarks.walks import EVENTS
-from fieldgate.events.demo import PRONE
+from fieldgate.events.demo.generator import PRONE
 
 RESULTS = Path(__file__).parent / "results" / "million.json"
 

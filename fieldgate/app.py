@@ -21,8 +21,8 @@ from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Changes, Database
 from fieldgate.events import routes as event_routes
-from fieldgate.events.current import Events
-from fieldgate.events.exporting import Exports
+from fieldgate.events.export.export import Exports
+from fieldgate.events.search.event_search import Events
 from fieldgate.events.store import EventStore
 from fieldgate.http import health
 from fieldgate.http.application import Application

@@ -69,7 +69,7 @@ async def make_demo_events(
     seed: int = 0,
     advance: Callable[[int], None] = lambda made: None,  # noqa: ARG005
 ) -> None:
-    from fieldgate.events.demo import demo_events
+    from fieldgate.events.demo.generator import demo_events
     from fieldgate.reference.store import ReferenceStore
 
     directory = await ReferenceStore(database, Changes(database)).directory()

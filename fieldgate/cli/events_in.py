@@ -16,10 +16,10 @@ from fieldgate.events.model import Code
 
 # What reads and writes events takes a while to load, and the other commands need none of it: imported where it is used.
 if TYPE_CHECKING:
-    from fieldgate.events.loading import Loose
+    from fieldgate.events.ingest.bulk_write import Failure, Written
+    from fieldgate.events.ingest.file_loader import Loose
     from fieldgate.events.store import EventStore
-    from fieldgate.events.sync import Report
-    from fieldgate.events.writing import Failure, Written
+    from fieldgate.events.sync.synchronizer import Report
     from fieldgate.reference.store import ReferenceStore
 
 STEP = 100  # records between two looks at the progress bar
@@ -61,16 +61,16 @@ def load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path |
 
 
 async def _load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path | None) -> "Written":
-    from fieldgate.events import loading
+    from fieldgate.events.ingest import file_loader
     from fieldgate.i18n.messages import Language
 
     async with _stores(data) as (_, store, reference):
         await _refuse_demo(store, replace_demo)
         with _progress() as show:
-            found = _counted((each for name in files for each in loading.records(name)), show)
+            found = _counted((each for name in files for each in file_loader.records(name)), show)
             try:
-                return await loading.load(store, reference, found, Language(language), _tell)
-            except loading.BadFile as error:
+                return await file_loader.load(store, reference, found, Language(language), _tell)
+            except file_loader.BadFile as error:
                 raise click.ClickException(str(error)) from None
 
 
@@ -121,8 +121,8 @@ def sync(base_url: str, token: str, since: datetime | None, full: bool, replace_
 async def _sync(
     base_url: str, token: str, since: datetime | None, full: bool, replace_demo: bool, data: Path | None
 ) -> "Report":
-    from fieldgate.events.far import Far, Trouble
-    from fieldgate.events.sync import Sync
+    from fieldgate.events.sync.remote import Far, Trouble
+    from fieldgate.events.sync.synchronizer import Sync
 
     async with _stores(data) as (database, store, reference):
         await _refuse_demo(store, replace_demo)

@@ -8,17 +8,17 @@ from msgspec import Meta
 
 from fieldgate.db import now
 from fieldgate.errors import Forbidden, Invalid, NotFound
-from fieldgate.events import exporting, formats
-from fieldgate.events.current import Events, Found
-from fieldgate.events.documents import detail_document
-from fieldgate.events.exporting import Exports
-from fieldgate.events.filters import EventFilters
+from fieldgate.events.document_templates import detail_document
+from fieldgate.events.export import export, serializers
+from fieldgate.events.export.export import Exports
+from fieldgate.events.ingest.parsing import Unreadable
+from fieldgate.events.ingest.replace_body import LARGEST, EventBody, replaced
 from fieldgate.events.model import LARGEST_ID
-from fieldgate.events.reading import Unreadable
-from fieldgate.events.records import DeletedEvent, EventDetail, EventRecord, FlatEvent, MiniEvent
-from fieldgate.events.sight import seen_as, sight_of
+from fieldgate.events.schemas import DeletedEvent, EventDetail, EventRecord, FlatEvent, MiniEvent
+from fieldgate.events.search.event_search import Events, Found
+from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import TOPIC, EventStore, SlugTaken
-from fieldgate.events.whole import LARGEST, EventBody, replaced
+from fieldgate.events.visibility import seen_as, sight_of
 from fieldgate.http.injection import Versions
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Created, deletion, detail, listing, ready, replacement
@@ -115,7 +115,7 @@ _MINI = {
     about=Message("Emergencies, the newest first. Those that were merged into another are found by their id alone."),
     tag=TAG,
     formats=FORMATS,
-    writers=formats.WRITERS,
+    writers=serializers.WRITERS,
     changes_with=DEPENDS_ON,
     seen_as=seen_as,
     example=_EXAMPLE,
@@ -131,7 +131,7 @@ async def event_list(
 ) -> Slice[EventRecord]:
     found = await _found(page, caller, language, filters, events, versions)
     is_flat = filters.tableau and asked.format is not Format.CSV  # which joins them itself
-    records = [formats.flat(record) for record in found.records] if is_flat else found.records
+    records = [serializers.flat(record) for record in found.records] if is_flat else found.records
     return Slice(found.count, records, found.versions)
 
 
@@ -149,7 +149,7 @@ async def event_mini_list(
     page: Page, caller: Caller, language: Language, filters: EventFilters, events: Events, versions: Versions
 ) -> Slice[MiniEvent]:
     found = await _found(page, caller, language, filters, events, versions)
-    return Slice(found.count, [formats.mini(record) for record in found.records], found.versions)
+    return Slice(found.count, [serializers.mini(record) for record in found.records], found.versions)
 
 
 @listing(
@@ -175,7 +175,7 @@ async def event_deleted_list(
     title=Message("Events as a file"),
     about=Message("All events that match, as CSV, lines of JSON or a workbook, however many they are."),
     tag=TAG,
-    formats=tuple(exporting.WRITERS),
+    formats=tuple(export.WRITERS),
     volatile=True,
 )
 async def event_export(

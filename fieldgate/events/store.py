@@ -12,11 +12,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db import Changes, Database, Instant, Lookup, Snapshot, among, insert_rows, now, snapshot
 from fieldgate.db.tables import versions
-from fieldgate.events.documents import document
-from fieldgate.events.index import Builder, Index, Row, facets_of
+from fieldgate.events.document_templates import document
 from fieldgate.events.model import SOCIETIES, Event, pack, unpack
-from fieldgate.events.sight import Seen, Sight
+from fieldgate.events.search.index import Builder, Index, Row, facets_of
 from fieldgate.events.tables import deleted, documents, events, history, words
+from fieldgate.events.visibility import Seen, Sight
 from fieldgate.reference.reference_data import folded
 
 TOPIC = "events"

@@ -26,7 +26,7 @@ from fieldgate.imports.store import ImportStore
 from fieldgate.settings import Settings
 from tests.access.permission_world import THE_PUBLIC_ITSELF, Person, Thing, World
 from tests.conftest import PASSWORD, Service, running
-from tests.events.house import event
+from tests.events.event_service import event
 from tests.imports.workbooks import xlsx
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "who-may-do-what.md"

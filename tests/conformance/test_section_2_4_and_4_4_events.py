@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.conftest import BASE, Service
-from tests.events.house import PATH, PUBLIC, house
+from tests.events.event_service import PATH, PUBLIC, house
 
 __all__ = ["house"]
 

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from python_calamine import CalamineWorkbook
 
-from fieldgate.events.formats import COLUMNS
+from fieldgate.events.export.serializers import COLUMNS
 from tests.conftest import Service
-from tests.events.house import PATH, PUBLIC, house
+from tests.events.event_service import PATH, PUBLIC, house
 
 __all__ = ["house"]
 

@@ -1,0 +1,183 @@
+"""Lists of events in formats other than JSON: lines of JSON, and a flat table.
+
+All are made from the records as JSON, in the caller's language and as the caller may see them.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from fieldgate.events.schemas import MiniEvent
+from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.response.csv_safe import Cell, csv_lines
+
+# In the order of the alphabet, as clients of the live system know them.
+COLUMNS = (
+    "appeals.id",
+    "auto_generated",
+    "countries.id",
+    "countries.iso",
+    "countries.iso3",
+    "countries.name",
+    "countries.society_name",
+    "created_at",
+    "disaster_start_date",
+    "dtype.id",
+    "dtype.name",
+    "dtype.summary",
+    "dtype.translation_module_original_language",
+    "field_reports.id",
+    "glide",
+    "id",
+    "ifrc_severity_level",
+    "ifrc_severity_level_display",
+    "ifrc_severity_level_update_date",
+    "is_featured",
+    "is_featured_region",
+    "name",
+    "num_affected",
+    "parent_event",
+    "slug",
+    "summary",
+    "updated_at",
+)
+
+
+class _Country(msgspec.Struct):
+    id: int
+    iso: str | None
+    iso3: str | None
+    name: str
+    society_name: str
+
+
+class _Type(msgspec.Struct):
+    id: int
+    name: str
+    summary: str
+    translation_module_original_language: str
+
+
+class _Numbered(msgspec.Struct):
+    id: int
+
+
+class _Flat(msgspec.Struct):
+    """What a table shows of a record; the rest is skipped over."""
+
+    appeals: list[_Numbered]
+    auto_generated: bool
+    countries: list[_Country]
+    created_at: str
+    disaster_start_date: str
+    dtype: _Type | None
+    field_reports: list[_Numbered]
+    glide: str
+    id: int
+    ifrc_severity_level: int
+    ifrc_severity_level_display: str
+    ifrc_severity_level_update_date: str | None
+    is_featured: bool
+    is_featured_region: bool
+    name: str
+    num_affected: int | None
+    parent_event: int | None
+    slug: str | None
+    summary: str
+    updated_at: str
+
+
+class _Mini(msgspec.Struct):
+    """What the small record takes from the one of lists, as it is."""
+
+    id: msgspec.Raw
+    slug: msgspec.Raw
+    dtype: msgspec.Raw
+    auto_generated_source: msgspec.Raw
+    emergency_response_contact_email: msgspec.Raw
+    countries: msgspec.Raw
+    name: msgspec.Raw
+    translation_module_original_language: msgspec.Raw
+
+
+MINI = tuple(field.name for field in msgspec.structs.fields(MiniEvent))
+
+_mini = msgspec.json.Decoder(_Mini).decode
+_flat = msgspec.json.Decoder(_Flat).decode
+
+
+def rows(records: Iterable[bytes]) -> Iterable[list[Cell]]:
+    """Records as rows of a table with `COLUMNS`; several values in one cell are joined by commas."""
+    for record in records:
+        yield _row(_flat(record))
+
+
+def as_csv(records: Sequence[bytes]) -> bytes:
+    return csv_lines([list(COLUMNS), *rows(records)])
+
+
+def as_ndjson(records: Sequence[bytes]) -> bytes:
+    return b"".join([record + b"\n" for record in records])
+
+
+WRITERS = {Format.CSV: as_csv, Format.NDJSON: as_ndjson}
+
+
+def mini(record: bytes) -> bytes:
+    """A record of a list as a small one."""
+    fields = msgspec.structs.asdict(_mini(record))
+    fields["countries_for_preview"] = fields.pop("countries")
+    return msgspec.json.encode({name: fields[name] for name in MINI})
+
+
+def flat(record: bytes) -> bytes:
+    """A record of a list with what it names joined, for clients that make tables of it."""
+    known = _flat(record)
+    countries = {
+        "id": _joined(country.id for country in known.countries),
+        "name": _joined(country.name for country in known.countries),
+    }
+    joined = {
+        "appeals": {"id": _joined(appeal.id for appeal in known.appeals)},
+        "countries": countries,
+        "field_reports": {"id": _joined(report.id for report in known.field_reports)},
+    }
+    return msgspec.json.encode({**msgspec.structs.asdict(known), **joined})
+
+
+def _row(flat: _Flat) -> list[Cell]:
+    kind = flat.dtype
+    return [
+        _joined(appeal.id for appeal in flat.appeals),
+        str(flat.auto_generated),
+        _joined(country.id for country in flat.countries),
+        _joined(country.iso for country in flat.countries),
+        _joined(country.iso3 for country in flat.countries),
+        _joined(country.name for country in flat.countries),
+        _joined(country.society_name for country in flat.countries),
+        flat.created_at,
+        flat.disaster_start_date,
+        None if kind is None else kind.id,
+        None if kind is None else kind.name,
+        None if kind is None else kind.summary,
+        None if kind is None else kind.translation_module_original_language,
+        _joined(report.id for report in flat.field_reports),
+        flat.glide,
+        flat.id,
+        flat.ifrc_severity_level,
+        flat.ifrc_severity_level_display,
+        flat.ifrc_severity_level_update_date,
+        str(flat.is_featured),
+        str(flat.is_featured_region),
+        flat.name,
+        flat.num_affected,
+        flat.parent_event,
+        flat.slug,
+        flat.summary,
+        flat.updated_at,
+    ]
+
+
+def _joined(values: Iterable[Any]) -> str:
+    return ", ".join([str(value) for value in values if value not in (None, "")])

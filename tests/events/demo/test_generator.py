@@ -1,0 +1,136 @@
+"""Demo events: the same for the same seed, valid, and roughly what a real service holds."""
+
+import re
+from collections import Counter
+
+import msgspec
+import pytest
+
+from fieldgate.db import Database
+from fieldgate.db.data_versions import Changes
+from fieldgate.db.schema import upgrade
+from fieldgate.events.demo.generator import END, KINDS, START, demo_events
+from fieldgate.events.demo.texts import CODES
+from fieldgate.events.document_templates import Reader, detail_document, document
+from fieldgate.events.model import Event, pack, unpack
+from fieldgate.events.schemas import EventDetail, EventRecord
+from fieldgate.events.visibility import EVERYBODY, EVERYTHING
+from fieldgate.i18n.messages import Language
+from fieldgate.reference.reference_data import Directory
+from fieldgate.reference.store import ReferenceStore
+
+COUNT = 4000
+
+
+@pytest.fixture(scope="module")
+async def directory(tmp_path_factory: pytest.TempPathFactory) -> Directory:
+    """Countries and types as every new database has them."""
+    database = Database(f"sqlite:///{tmp_path_factory.mktemp('demo') / 'fieldgate.db'}")
+    await upgrade(database)
+    try:
+        return await ReferenceStore(database, Changes(database)).directory()
+    finally:
+        await database.close()
+
+
+@pytest.fixture(scope="module")
+def made(directory: Directory) -> list[Event]:
+    return list(demo_events(COUNT, directory))
+
+
+def test_the_same_seed_makes_the_same_events(made: list[Event], directory: Directory) -> None:
+    assert list(demo_events(COUNT, directory)) == made
+    other = list(demo_events(COUNT, directory, seed=1))
+    assert [event.id for event in other] == [event.id for event in made]
+    assert [event.name for event in other] != [event.name for event in made]
+
+
+def test_every_event_is_valid(made: list[Event], directory: Directory) -> None:
+    assert tuple(language.value for language in Language) == CODES
+    for event in made:
+        assert unpack(pack(event)) == event
+        assert set(event.name) == set(CODES)
+        assert event.summary[event.original_language].startswith("<p>")
+        assert re.search(r"&(?!amp;)", event.summary[event.original_language]) is None
+        assert event.dtype in directory.types
+        countries = [directory.countries[number] for number in event.countries]
+        assert 1 <= len(set(event.countries)) == len(event.countries) <= 4
+        assert len({country.region for country in countries}) == 1, "neighbours"
+        if event.glide:
+            kind, year = KINDS[event.dtype or 0].glide, event.disaster_start_date.year
+            assert re.fullmatch(rf"{kind}-{year}-\d{{6}}-{countries[0].iso3}", event.glide)
+        for report in event.field_reports:
+            assert report.created_at >= event.created_at
+            assert all(person.email.isascii() and person.email.endswith("@example.org") for person in report.contacts)
+        for appeal in event.appeals:
+            assert re.fullmatch(rf"MDR{countries[0].iso}\d{{3,}}", appeal.code or "")
+        assert event.slug is None or re.fullmatch(r"[a-z][a-z0-9-]{0,49}", event.slug)
+        assert event.parent_event is None or event.parent_event < event.id
+
+
+def test_they_run_from_the_oldest_and_no_two_begin_together(made: list[Event]) -> None:
+    assert [event.id for event in made] == list(range(1, COUNT + 1))
+    starts = [event.disaster_start_date for event in made]
+    assert starts == sorted(set(starts))
+    assert START <= starts[0] < starts[-1] < END
+    for event in made:
+        assert event.disaster_start_date <= event.created_at <= event.updated_at <= END
+
+
+def test_what_has_to_differ_does(made: list[Event]) -> None:
+    for numbers in (
+        [appeal.id for event in made for appeal in event.appeals],
+        [appeal.code for event in made for appeal in event.appeals],
+        [report.id for event in made for report in event.field_reports],
+        [event.slug for event in made if event.slug],
+        [event.glide for event in made if event.glide],
+    ):
+        assert len(numbers) == len(set(numbers)) > 0
+
+
+def test_shares_are_roughly_those_of_a_real_service(made: list[Event]) -> None:
+    def share(events: list[bool]) -> float:
+        return sum(events) / COUNT
+
+    assert 0.97 < share([event.visibility == 3 for event in made]) < 0.99
+    assert {event.visibility for event in made} == {1, 2, 3, 4}
+    assert 0.36 < share([bool(event.appeals) for event in made]) < 0.44
+    assert 0.36 < share([bool(event.field_reports) for event in made]) < 0.44
+    assert 0.9 < share([len(event.countries) == 1 for event in made]) < 0.94
+    types = Counter(event.dtype for event in made)
+    assert types.most_common(1)[0][0] == 12, "floods"
+    assert types[67] < COUNT / 100, "radiological emergencies"
+    assert {event.original_language for event in made} == set(CODES)
+    for is_rare in (
+        [event.is_featured for event in made],
+        [event.parent_event is not None for event in made],
+        [event.slug is not None for event in made],
+        [bool(event.key_figures) for event in made],
+        [bool(event.districts) for event in made],
+        [bool(event.links) for event in made],
+    ):
+        assert 0 < share(is_rare) < 0.06
+    assert 1500 < sum(len(document(event)) for event in made) / COUNT < 2100
+
+
+def test_they_are_named_in_four_languages(made: list[Event], directory: Directory) -> None:
+    event = next(event for event in made if event.countries == (123,) and event.dtype == 12)
+    month = f"{event.disaster_start_date:%B %Y}"
+    assert event.name["en"] == f"Nepal: Flood, {month}"
+    assert re.fullmatch(r"Népal : Inondation, \w+ \d{4}", event.name["fr"])
+    assert re.fullmatch(r"Nepal: Inundación, \w+ de \d{4}", event.name["es"])
+    assert re.fullmatch(r"نيبال: فيضان، \w+ \d{4}", event.name["ar"])
+    for event in made:
+        if len(event.countries) > 2:
+            first, second = (directory.country_name(Language.ENGLISH, number) for number in event.countries[:2])
+            assert event.name["en"].startswith(f"{first}, {second} and others: ")
+
+
+@pytest.mark.parametrize("language", Language)
+def test_their_documents_can_be_read(made: list[Event], directory: Directory, language: Language) -> None:
+    reader = Reader(directory, language)
+    for event in made[:500]:
+        for sight in (EVERYBODY, EVERYTHING):
+            listed = msgspec.json.decode(reader.read(document(event), sight), type=EventRecord)
+            alone = msgspec.json.decode(reader.read(detail_document(event), sight), type=EventDetail)
+            assert listed.name == alone.name == event.name[language.value]

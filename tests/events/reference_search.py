@@ -1,0 +1,93 @@
+"""Lists of events the slow way: every event is looked at, one by one. What the index must agree with."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from fieldgate.events.model import Event
+from fieldgate.events.search.filters import EventFilters, ordering_terms, search_words
+from fieldgate.events.visibility import Sight
+from fieldgate.i18n.localized_text import in_language
+from fieldgate.i18n.messages import Language
+from fieldgate.reference.reference_data import Directory, folded, sorting_key
+
+
+def matching(
+    events: Sequence[Event], filters: EventFilters, sight: Sight, language: Language, directory: Directory
+) -> list[int]:
+    """The ids of the events that match, in order."""
+    found = [event for event in events if _matches(event, filters, sight, directory)]
+    found.sort(key=lambda event: event.id)
+    found.sort(key=lambda event: event.disaster_start_date, reverse=True)
+    terms = ordering_terms(filters.ordering)
+    if terms:
+        found.sort(key=lambda event: event.id)
+    for field, descends in reversed(terms):
+        known = [event for event in found if _key(event, field, language, directory) is not None]
+        unknown = [event for event in found if _key(event, field, language, directory) is None]
+        known.sort(key=lambda event: _key(event, field, language, directory), reverse=descends)
+        found = known + unknown
+    return [event.id for event in found]
+
+
+def _key(event: Event, field: str, language: Language, directory: Directory) -> Any:
+    if field == "dtype":
+        if event.dtype is None:
+            return None
+        return directory.types_by_name(language).index(event.dtype)
+    if field in ("name", "summary"):
+        return sorting_key(in_language(getattr(event, field), language, event.original_language)) or None
+    if field == "glide":
+        return event.glide or None
+    return getattr(event, field)
+
+
+def _matches(event: Event, filters: EventFilters, sight: Sight, directory: Directory) -> bool:
+    countries = set(event.countries)
+    regions = {directory.countries[number].region for number in countries}
+    iso3 = {directory.countries[number].iso3 for number in countries}
+    codes = {appeal.code for appeal in event.appeals}
+    checks = (
+        event.parent_event is None,
+        sight.sees(event.visibility, event.countries),
+        not filters.countries__in or countries & set(filters.countries__in),
+        not filters.regions__in or regions & set(filters.regions__in),
+        not filters.countries__iso3__in or iso3 & {each.upper() for each in filters.countries__iso3__in},
+        filters.dtype is None or event.dtype == filters.dtype,
+        not filters.dtype__in or event.dtype in filters.dtype__in,
+        filters.id is None or event.id == filters.id,
+        not filters.id__in or event.id in filters.id__in,
+        not filters.appeal_type or {appeal.atype for appeal in event.appeals} & set(filters.appeal_type),
+        not filters.appeal_code or filters.appeal_code in codes,
+        filters.is_featured is None or event.is_featured == filters.is_featured,
+        filters.is_featured_region is None or event.is_featured_region == filters.is_featured_region,
+        filters.auto_generated_source is None or event.auto_generated_source == filters.auto_generated_source,
+        not filters.glide or event.glide == filters.glide,
+        filters.ifrc_severity_level is None or event.ifrc_severity_level == filters.ifrc_severity_level,
+        not filters.ifrc_severity_level__in or event.ifrc_severity_level in filters.ifrc_severity_level__in,
+        *(_in_time(event, filters, name) for name in ("disaster_start_date", "created_at", "updated_at")),
+        *(_bears(event, word, directory) for word in search_words(filters.search)),
+    )
+    return all(checks)
+
+
+def _in_time(event: Event, filters: EventFilters, name: str) -> bool:
+    moment: datetime = getattr(event, name)
+    bounds = {suffix: getattr(filters, name + suffix) for suffix in ("", "__gt", "__gte", "__lt", "__lte")}
+    compared = {
+        "": lambda bound: moment == bound,
+        "__gt": lambda bound: moment > bound,
+        "__gte": lambda bound: moment >= bound,
+        "__lt": lambda bound: moment < bound,
+        "__lte": lambda bound: moment <= bound,
+    }
+    return all(bound is None or compared[suffix](bound) for suffix, bound in bounds.items())
+
+
+def _bears(event: Event, word: str, directory: Directory) -> bool:
+    names = [*event.name.values()]
+    for number in event.countries:
+        names += directory.countries[number].names.values()
+    if event.dtype is not None:
+        names += directory.types[event.dtype].names.values()
+    return any(folded(word) in folded(name) for name in names)

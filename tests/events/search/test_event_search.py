@@ -1,0 +1,229 @@
+"""Whatever is written, filtered, ordered and paged: the index says what looking at every event says."""
+
+import asyncio
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fieldgate.db import Changes, Database
+from fieldgate.events.model import SOURCES, Event
+from fieldgate.events.search.event_search import KEPT_RECORDS, Events, View, _Kept
+from fieldgate.events.search.filters import ORDERINGS, EventFilters
+from fieldgate.events.store import EventStore, Missed
+from fieldgate.events.visibility import EVERYBODY, EVERYTHING, Sight
+from fieldgate.http.response.pagination import Page
+from fieldgate.i18n.messages import Language
+from fieldgate.reference.store import ReferenceStore
+from tests.events.reference_search import matching
+from tests.events.samples import COUNTRIES, TYPES, moments, some_events
+from tests.events.write_events import SOMETIMES, START, state
+
+sights = st.sampled_from((EVERYBODY, EVERYTHING, Sight(frozenset({1, 3}), frozenset({14, 27}))))
+terms = st.builds(lambda sign, field: sign + field, st.sampled_from(("", "-")), st.sampled_from(ORDERINGS))
+numbers = st.lists(st.sampled_from((*COUNTRIES, 9999, 2**70)), max_size=2).map(tuple)
+few = st.sampled_from((None, None, None, True, False))
+
+
+def a(strategy: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    """Mostly nothing: many filters at once match no event at all."""
+    return st.none() | st.none() | st.none() | strategy
+
+
+filters = st.builds(
+    EventFilters,
+    countries__in=st.just(()) | numbers,
+    regions__in=st.just(()) | st.lists(st.sampled_from((0, 1, 2, 3, 99)), max_size=2).map(tuple),
+    countries__iso3__in=st.just(())
+    | st.just(())
+    | st.lists(st.sampled_from(("AFG", "npl", "XXX")), max_size=2).map(tuple),
+    dtype=a(st.sampled_from((*TYPES, 999))),
+    dtype__in=st.just(()) | st.just(()) | st.lists(st.sampled_from(TYPES), max_size=2).map(tuple),
+    id=a(st.sampled_from((0, 1, 2, 3, 2**70))),
+    id__in=st.just(()) | st.just(()) | st.lists(st.integers(0, 40), max_size=20).map(tuple),
+    appeal_type=st.just(()) | st.just(()) | st.lists(st.integers(0, 3), max_size=2).map(tuple),
+    appeal_code=st.sampled_from(("", "", "", "MDRNP001", "%")),
+    is_featured=few,
+    is_featured_region=few,
+    auto_generated_source=a(st.sampled_from(SOURCES)),
+    glide=st.sampled_from(("", "", "", "FL-2020-000001-NPL")),
+    ifrc_severity_level=a(st.integers(0, 2)),
+    ifrc_severity_level__in=st.just(()) | st.just(()) | st.just((0, 2)),
+    disaster_start_date__gte=a(moments),
+    disaster_start_date__lt=a(moments),
+    disaster_start_date=a(a(moments)),
+    created_at__gt=a(moments),
+    created_at__lte=a(moments),
+    updated_at__gte=a(moments),
+    search=st.sampled_from(("", "", "flood", "CRUE", "école", "nep", '"a flood"', "fl, oo", "%", "neverheard")),
+    ordering=st.sampled_from(("", "-disaster_start_date")) | st.lists(terms, max_size=3).map(",".join),
+)
+asked = st.tuples(filters, sights, st.sampled_from(Language), st.integers(1, 5), st.integers(0, 8))
+
+
+class House:
+    """A database with events, and processes that read it."""
+
+    def __init__(self, database: Database) -> None:
+        self.store = EventStore(database, Changes(database))
+        self.reference = ReferenceStore(database, Changes(database))
+        # One keeps records, another too few for a page, and one none: all make the same of them.
+        self.readers = [self.reader(database, kept) for kept in (KEPT_RECORDS, 5000, 0)]
+        self.held: dict[int, Event] = {}
+
+    def reader(self, database: Database, kept: int) -> Events:
+        changes = Changes(database)
+        return Events(EventStore(database, changes), ReferenceStore(database, changes), changes, kept_records=kept)
+
+    async def put(self, events: Sequence[Event]) -> None:
+        await self.store.put(events)
+        self.held |= {event.id: event for event in events}
+
+    async def delete(self, number: int) -> None:
+        assert await self.store.delete([number]) == (number in self.held)
+        self.held.pop(number, None)
+
+    async def check(self, question: tuple[EventFilters, Sight, Language, int, int]) -> None:
+        filters, sight, language, limit, offset = question
+        directory = await self.reference.directory()
+        expected = matching(list(self.held.values()), filters, sight, language, directory)
+        answers = [await reader.find(filters, sight, language, Page(limit, offset)) for reader in self.readers]
+        assert len({tuple(found.records) for found in answers}) == 1
+        for found in answers:
+            documents = [msgspec.json.decode(record) for record in found.records]
+            assert found.count == len(expected)
+            assert [document["id"] for document in documents] == expected[offset : offset + limit]
+            assert [document["num_affected"] for document in documents] == [
+                self.held[document["id"]].num_affected for document in documents
+            ], "the documents are those of now"
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=50)
+@given(
+    st.lists(
+        st.tuples(some_events(), st.lists(st.integers(0, 40), max_size=2), st.lists(asked, max_size=4)), max_size=4
+    )
+)
+async def test_lists_are_what_looking_at_every_event_finds(database: Database, steps: list[tuple]) -> None:  # type: ignore[type-arg]
+    house = House(database)
+    for written, gone, questions in steps:
+        await house.put(written)
+        for number in gone:
+            await house.delete(number)
+        for question in questions:
+            await house.check(question)
+    await house.store.delete(list(house.held))
+
+
+async def test_what_was_deleted_may_come_back(database: Database) -> None:
+    """After all others, so that its id stands at two positions, one of them dead."""
+    house = House(database)
+    (first, second) = state(1)[:2]
+    await house.put([first, second])
+    question = (EventFilters(id=first.id), EVERYBODY, Language.ENGLISH, 5, 0)
+    for days in (1000, 2000):
+        await house.check(question)
+        await house.delete(first.id)
+        await house.check(question)
+        await house.put([msgspec.structs.replace(first, disaster_start_date=START + timedelta(days=days))])
+        await house.check(question)
+        await house.check((EventFilters(search="round"), EVERYBODY, Language.ENGLISH, 5, 0))
+    await house.delete(first.id)
+    await house.check((EventFilters(), EVERYBODY, Language.ENGLISH, 5, 0))
+
+
+async def test_orders_by_what_only_records_hold_are_of_one_state(database: Database) -> None:
+    house = House(database)
+    await house.put(state(2))
+    reader = house.readers[0]
+    before = await reader.view()
+    await house.put(state(4))
+    with pytest.raises(Missed):
+        await before.find(EventFilters(ordering="num_affected"), EVERYBODY, Language.ENGLISH, Page(5))
+    await house.check((EventFilters(ordering="-num_affected,name"), EVERYBODY, Language.ENGLISH, 5, 0))
+
+
+async def test_a_failure_is_not_kept() -> None:
+    kept = _Kept[int](2)
+
+    async def fail() -> int:
+        await asyncio.sleep(0)
+        raise ValueError
+
+    async def succeed() -> int:
+        return 1
+
+    waiting = asyncio.ensure_future(kept.get("x", fail))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert await kept.get("x", succeed) == 1
+
+
+async def test_a_large_index_is_made_beside_the_answers(database: Database) -> None:
+    changes = Changes(database)
+    events = Events(EventStore(database, changes), ReferenceStore(database, changes), changes, at_once=0)
+    writer = EventStore(database, Changes(database))
+    first = {event.id: event for event in state(2)}
+    await writer.put(list(first.values()))
+    before = await events.view()
+    assert await _shown(before) == _in_order(first.values())
+    second = {event.id: event for event in state(3)}
+    await writer.put(list(second.values()))
+    await writer.delete([SOMETIMES])
+    assert await events.view() is before, "another one is in the making"
+    assert events.lag > 0
+    await events.settle()
+    assert await _shown(await events.view()) == _in_order(second.values())
+    assert events.lag == 0
+    assert await _shown(before) == _in_order(first.values()), "deleted and moved ones as they were"
+    assert await _shown(before, search="round 2") == _in_order(first.values())
+    assert await _shown(before, search='"round 0"') == []
+    await events.stop()
+
+
+def _in_order(events: Iterable[Event]) -> list[tuple[int, int | None]]:
+    ordered = sorted(events, key=lambda event: (-event.disaster_start_date.timestamp(), event.id))
+    return [(event.id, event.num_affected) for event in ordered]
+
+
+async def _shown(events: Events | View, **filters: Any) -> list[tuple[int, int | None]]:
+    found = await events.find(EventFilters(**filters), EVERYBODY, Language.ENGLISH, Page(100))
+    records = [msgspec.json.decode(record) for record in found.records]
+    assert found.count == len(records)
+    return [(record["id"], record["num_affected"]) for record in records]
+
+
+@pytest.mark.parametrize("at_once", [1000, 0])
+async def test_answers_are_of_one_state_while_another_process_writes(
+    database: Database, database_url: str, at_once: int
+) -> None:
+    rounds = 40
+    changes = Changes(database)
+    await changes.start()
+    events = Events(EventStore(database, changes), ReferenceStore(database, changes), changes, at_once=at_once)
+    writer = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.events.write_events", database_url, str(rounds)
+    )
+    seen = set()
+    while rounds not in seen:
+        shown = await _shown(events)
+        number = shown[0][1] if shown else None
+        assert shown == _in_order(state(number) if number else [])
+        seen.add(number)
+        await asyncio.sleep(0)  # answers that are at hand would leave no turn to whoever makes the next index
+        country = 84 if (number or 0) % 2 else 123
+        in_country = await _shown(events, countries__in=(country,), search="round")
+        assert in_country == _in_order(state(in_country[0][1]) if in_country and in_country[0][1] else [])
+    assert await writer.wait() == 0
+    assert len(seen) > 2, "it did not only see the end"
+    await events.stop()
+    await changes.stop()

@@ -1,0 +1,70 @@
+"""Where events stand, after any changes: the index that follows knows what one made anew knows."""
+
+import subprocess
+import sys
+from array import array
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pyroaring import BitMap
+
+from fieldgate.events.search.index import FEW, LATEST, ById
+from fieldgate.events.search.int_arrays import numbers
+
+ids = st.lists(st.integers(-LATEST, LATEST), unique=True, max_size=40)
+
+
+@given(ids, st.data())
+def test_ids_that_come_and_go_are_put_into_their_places(known: list[int], data: st.DataObject) -> None:
+    before = BitMap(range(len(known)))
+    gone = data.draw(st.sets(st.sampled_from(known))) if known else set()
+    # What was deleted may come back under its id.
+    fresh = data.draw(st.lists(st.integers(-LATEST, LATEST) | st.sampled_from([0, *gone]), unique=True, max_size=40))
+    new = [number for number in fresh if number not in known or number in gone]
+    all_ids = numbers([*known, *new])
+    alive = BitMap(place for place, number in enumerate(all_ids) if place >= len(known) or number not in gone)
+    found = ById.of(numbers(known), before).changed(gone, new, all_ids, alive)
+    anew = ById.of(all_ids, alive)
+    assert (found.ids, found.positions) == (anew.ids, anew.positions)
+    for number in {*known, *new}:
+        place = found.position(number)
+        assert (place is None) == (number in gone and number not in new)
+        assert place is None or all_ids[place] == number
+
+
+def test_many_are_sorted_anew() -> None:
+    known, new = numbers(range(0, 400, 2)), list(range(399, 399 - 2 * (FEW + 1), -2))
+    all_ids = known + numbers(new)
+    alive = BitMap(range(len(all_ids)))
+    found = ById.of(known, BitMap(range(len(known)))).changed(set(), new, all_ids, alive)
+    assert found.ids == numbers(sorted(all_ids))
+    assert found.positions == array("I", sorted(range(len(all_ids)), key=all_ids.__getitem__))
+
+
+def test_numbers_that_no_column_holds_are_nowhere() -> None:
+    by_id = ById.of(numbers([7]), BitMap([0]))
+    assert by_id.position(LATEST + 1) is None
+    assert by_id.position(-LATEST - 2) is None
+    assert by_id.position(7) == 0
+
+
+# In a process of its own: this one has numpy already.
+GROWING = """
+import sys
+from fieldgate.events import columns
+from fieldgate.events.index import Builder, Row
+
+columns.MANY = 3
+builder = Builder()
+builder.add([Row(1, 1, 1, 1, "v3"), Row(2, 2, 2, 2, "v3")])
+index = builder.build()
+print(len(index), "numpy" in sys.modules)
+index = index.changed([Row(3, 3, 3, 3, "v3")], [])
+print(len(index), "numpy" in sys.modules)
+"""
+
+
+def test_an_index_that_grows_brings_what_it_is_asked_with() -> None:
+    """It grows in a thread; it is asked on the event loop, which loading numpy would hold up."""
+    told = subprocess.run([sys.executable, "-c", GROWING], capture_output=True, text=True, check=True, timeout=60)
+    assert told.stdout.splitlines() == ["2 False", "3 True"]

@@ -1,0 +1,77 @@
+"""What is asked of columns, by loops and by numpy: both say the same."""
+
+import tracemalloc
+from array import array
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldgate.events.search import int_arrays
+from fieldgate.events.search.index import EARLIEST, LATEST
+from fieldgate.events.search.int_arrays import MANY, NOWHERE, numbers
+
+ALWAYS, NEVER = 1, 10**9  # how many are too many for loops
+
+number = st.integers(EARLIEST + 1, LATEST)
+small = st.integers(-3, 3)
+column = st.lists(small | number, max_size=30)
+
+
+@pytest.fixture(params=[NEVER, ALWAYS], ids=["loops", "numpy"], autouse=True, scope="module")
+def many(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(int_arrays, "MANY", request.param)
+        yield
+
+
+@given(column)
+def test_in_order(values: list[int]) -> None:
+    found = int_arrays.in_order(numbers(values))
+    assert found == array("I", sorted(range(len(values)), key=values.__getitem__))
+    assert int_arrays.taken(numbers(values), found) == numbers(sorted(values))
+
+
+@given(st.lists(st.tuples(small | number, number), max_size=30, unique_by=lambda both: both[1]))
+def test_in_order_of_both(values: list[tuple[int, int]]) -> None:
+    found = int_arrays.in_order_of_both(numbers([one for one, _ in values]), numbers([other for _, other in values]))
+    assert [values[place] for place in found] == sorted(values, key=lambda both: (both[0], -both[1]))
+
+
+@given(st.integers(0, 30).flatmap(lambda count: st.permutations(range(count))))
+def test_inverse(order: list[int]) -> None:
+    turns = int_arrays.inverse(array("I", order))
+    assert [order[turn] for turn in turns] == list(range(len(order)))
+
+
+@given(column, small | number, small | number)
+def test_within(values: list[int], low: int, high: int) -> None:
+    found = int_arrays.within(numbers(values), low, high)
+    assert list(found) == [place for place, value in enumerate(values) if low <= value <= high]
+
+
+@given(st.lists(small | number, max_size=30, unique=True), column)
+def test_found(values: list[int], wanted: list[int]) -> None:
+    in_order = int_arrays.in_order(numbers(values))
+    found = int_arrays.found(int_arrays.taken(numbers(values), in_order), in_order, numbers(wanted))
+    assert list(found) == [values.index(each) if each in values else NOWHERE for each in wanted]
+
+
+@given(column, column)
+def test_common(values: list[int], others: list[int]) -> None:
+    assert int_arrays.common(numbers(values), numbers(others)) == numbers([each for each in values if each in others])
+
+
+def test_few_in_common_with_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left of an export, near its end: the many are not all held once more for it."""
+    monkeypatch.setattr(int_arrays, "MANY", MANY)
+    few, all_of_them = numbers([7, 100_000, 8]), numbers(range(50_000))
+    int_arrays.common(few, all_of_them)  # numpy is loaded
+    tracemalloc.start()
+    try:
+        assert int_arrays.common(few, all_of_them) == numbers([7, 8])
+        held = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert held < 3 * all_of_them.itemsize * len(all_of_them)

@@ -1,0 +1,48 @@
+"""What is kept of records is what was put there last, never more than the bound, and nothing that changed."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldgate.events.search.record_cache import PER_RECORD, Shown
+
+BOUND = 4 * PER_RECORD
+
+tos = st.sampled_from(("fr", "en", ("en", 3)))
+numbers = st.integers(1, 8)
+puts = st.tuples(st.just("put"), tos, st.dictionaries(numbers, st.binary(min_size=1, max_size=2 * PER_RECORD)))
+gets = st.tuples(st.just("get"), tos, st.lists(numbers, unique=True))
+changes = st.tuples(st.just("change"), tos, st.sets(numbers))
+
+
+@given(st.lists(puts | gets | changes))
+def test_whatever_happens(steps: list) -> None:  # type: ignore[type-arg]
+    shown = Shown(BOUND)
+    last: dict[tuple[object, int], bytes] = {}
+    left: list[Shown] = []
+    for what, to, given_ in steps:
+        if what == "put":
+            shown.put(to, given_)
+            last |= {(to, number): record for number, record in given_.items()}
+            for earlier in left:
+                earlier.put(to, given_)
+        elif what == "get":
+            for number, record in zip(given_, shown.get(to, given_), strict=True):
+                assert record in (None, last.get((to, number)))
+        else:
+            left.append(shown)
+            shown = shown.hand_on(given_)
+            last = {(to, number): record for (to, number), record in last.items() if number not in given_}
+        kept = [record for to, number in last if (record := shown.get(to, [number])[0]) is not None]
+        assert shown.held == sum(len(record) + PER_RECORD for record in kept) <= BOUND
+    assert all(earlier.held == 0 for earlier in left)
+
+
+def test_of_those_not_asked_for_the_longest_what_was_kept_first_goes_first() -> None:
+    shown = Shown(3 * (PER_RECORD + 1))
+    shown.put("fr", {1: b"1", 2: b"2"})
+    shown.put("en", {3: b"3"})
+    assert shown.get("en", [3]) == [b"3"]
+    shown.put("en", {4: b"4"})
+    assert shown.get("fr", [1, 2]) == [None, b"2"]
+    shown.put("fr", {1: b"1"})
+    assert shown.get("en", [3, 4]) == [None, b"4"]

@@ -1,0 +1,48 @@
+"""What callers of every language and sight are given of an event is the record, and nothing more than they may see."""
+
+import msgspec
+from hypothesis import given
+
+from fieldgate.events.document_templates import Reader, detail_document, document
+from fieldgate.events.model import Event, pack, unpack
+from fieldgate.events.schemas import EventDetail, EventRecord
+from fieldgate.events.visibility import EVERYBODY, EVERYTHING, Sight
+from fieldgate.i18n.messages import Language
+from fieldgate.reference.reference_data import Country, Directory, DisasterType
+from tests.events.samples import COUNTRIES, TYPES, some_events
+
+DIRECTORY = Directory(
+    [Country(id=number, names={"en": f"Country {number}", "fr": f"Pays {100 - number}"}) for number in COUNTRIES],
+    [DisasterType(id=number, names={"en": f"Type {number}"}) for number in TYPES],
+)
+SIGHTS = (EVERYBODY, EVERYTHING, Sight(frozenset({1, 3}), frozenset({14})))
+
+
+@given(some_events(4))
+def test_documents_are_records_for_everybody(events: list[Event]) -> None:
+    for language in Language:
+        reader = Reader(DIRECTORY, language)
+        for sight in SIGHTS:
+            for event in events:
+                listed = reader.read(document(event), sight)
+                alone = reader.read(detail_document(event), sight)
+                assert not any(byte < 0x20 for byte in listed + alone), "a mark was left"
+                record = msgspec.json.decode(listed, type=EventRecord, strict=True)
+                detail = msgspec.json.decode(alone, type=EventDetail, strict=True)
+                assert record.id == detail.id == event.id
+                seen = {report.id for report in event.field_reports if sight.sees(report.visibility, report.countries)}
+                assert {report.id for report in record.field_reports} == seen
+                assert {report.id for report in detail.field_reports} == seen
+                people = [*detail.contacts, *(each for report in record.field_reports for each in report.contacts)]
+                if not sight.sees_persons:
+                    assert people == []
+                assert [country.id for country in record.countries] == sorted(
+                    event.countries, key=lambda number: (DIRECTORY.country_name(language, number), number)
+                )
+
+
+@given(some_events(3))
+def test_what_is_stored_is_what_was_given(events: list[Event]) -> None:
+    for event in events:
+        assert unpack(pack(event)) == event
+        assert pack(unpack(pack(event))) == pack(event)
