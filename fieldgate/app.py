@@ -33,7 +33,7 @@ from fieldgate.http.request.hosts import Origins
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_cache import Kept
 from fieldgate.imports import routes as import_routes
-from fieldgate.imports.fetching import Fetcher
+from fieldgate.imports.fetch.url_fetcher import Fetcher
 from fieldgate.imports.store import ImportStore
 from fieldgate.metrics.requests import Observer, logging_config
 from fieldgate.permissions import routes as permission_routes

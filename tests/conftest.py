@@ -23,7 +23,7 @@ from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.app import build
 from fieldgate.db import Changes, Database
 from fieldgate.http.operations import Operation
-from fieldgate.imports.fetching import Fetcher
+from fieldgate.imports.fetch.url_fetcher import Fetcher
 from fieldgate.settings import Settings
 from tests.databases import on_postgres, prepare
 from tests.described import Described

@@ -14,11 +14,11 @@ from fieldgate.http.request.authentication import Caller, User
 from fieldgate.http.response.links import Link
 from fieldgate.http.response.pagination import Page, Slice
 from fieldgate.i18n.messages import Language, Message
-from fieldgate.imports.fetching import Fetcher
-from fieldgate.imports.intake import LONGEST_KEY, Wanted, destination_field, planned, url_digest, wanted
+from fieldgate.imports.fetch.url_fetcher import Fetcher
 from fieldgate.imports.messages import INTO_COLLECTION, messages_in
-from fieldgate.imports.records import ImportAccepted, ImportFilters, ImportRecord, ImportRequest
+from fieldgate.imports.schemas import ImportAccepted, ImportFilters, ImportRecord, ImportRequest
 from fieldgate.imports.store import PROCESSING, TOPIC, ImportStore, Listed
+from fieldgate.imports.upload import LONGEST_KEY, Wanted, destination_field, planned, url_digest, wanted
 from fieldgate.settings import Settings
 
 TAG = "Imports"

@@ -15,8 +15,8 @@ from fieldgate.accounts.tables import users
 from fieldgate.assets.tables import assets, files, versions
 from fieldgate.db import Changes, Database, Lookup, new_uid, now
 from fieldgate.http.response.pagination import Page
-from fieldgate.imports.intake import KeyUsedOtherwise, Wanted
 from fieldgate.imports.tables import WAITS, imports
+from fieldgate.imports.upload import KeyUsedOtherwise, Wanted
 
 TOPIC = "imports"
 PROCESSING: Literal["processing"] = "processing"

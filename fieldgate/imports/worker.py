@@ -11,8 +11,8 @@ from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Changes, Database, is_out_of_reach, now
 from fieldgate.i18n.messages import Message
-from fieldgate.imports import sandbox
-from fieldgate.imports.outcome import Outcomes
+from fieldgate.imports.results import Outcomes
+from fieldgate.imports.sandbox import runner
 from fieldgate.imports.store import TOPIC, ImportStore, Job, LostLease
 from fieldgate.imports.xlsform import Refused
 from fieldgate.settings import Settings
@@ -27,28 +27,28 @@ GAVE_UP = Message("The file could not be read in {attempts} attempts. Simplify i
 FAULT = Message("Something went wrong on our side. It has been noted; please try again later.")
 
 WHY_IT_DIED = {
-    sandbox.Why.TIME: Refused(
+    runner.Why.TIME: Refused(
         "too_large",
         Message(
             "The file takes too long to read. Make it smaller, or split it. A small file is damaged: open it, save it"
             " anew and send that."
         ),
     ),
-    sandbox.Why.MEMORY: Refused(
+    runner.Why.MEMORY: Refused(
         "too_large",
         Message(
             "The file takes too much memory to read. Make it smaller, or split it. A small file is damaged: open it,"
             " save it anew and send that."
         ),
     ),
-    sandbox.Why.CRASH: Refused(
+    runner.Why.CRASH: Refused(
         "reader_crashed",
         Message(
             "The file could not be read: it is damaged, or of a kind that no reader understands. Open it, save it anew"
             " and send that."
         ),
     ),
-    sandbox.Why.FAULT: Refused("fault", FAULT),
+    runner.Why.FAULT: Refused("fault", FAULT),
 }
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class Worker:
         self._changes = changes = Changes(database)
         self._store = ImportStore(database, changes)
         self._outcomes = Outcomes(database, self._store, AssetStore(database, changes), SharingStore(database, changes))
-        self._limits = sandbox.Limits(settings.import_memory, settings.import_seconds)
+        self._limits = runner.Limits(settings.import_memory, settings.import_seconds)
         self._lease = timedelta(seconds=settings.import_lease)
         self._retention = timedelta(seconds=settings.import_retention)
         self._stopping = asyncio.Event()
@@ -123,11 +123,11 @@ class Worker:
         done = asyncio.Event()
         renewing = asyncio.create_task(self._keep_renewing(job, done))
         try:
-            read = await asyncio.to_thread(sandbox.understand, job.data, job.title, self._limits)
+            read = await asyncio.to_thread(runner.understand, job.data, job.title, self._limits)
         except Refused as refused:
             await self._write_down(job, partial(self._outcomes.fail, job, refused))
-        except sandbox.Died as died:
-            level = logging.ERROR if died.why is sandbox.Why.FAULT else logging.WARNING
+        except runner.Died as died:
+            level = logging.ERROR if died.why is runner.Why.FAULT else logging.WARNING
             log.log(level, "import %s was not read: %s %s", job.uid, died, died.notes)
             await self._write_down(job, partial(self._outcomes.fail, job, WHY_IT_DIED[died.why]))
         else:

@@ -20,9 +20,9 @@ from fieldgate.assets.tables import files, versions
 from fieldgate.events.store import EventStore
 from fieldgate.http.operations import Operation
 from fieldgate.http.request.body_parsing import UploadedFile
-from fieldgate.imports.intake import wanted
-from fieldgate.imports.records import ImportRequest
+from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import ImportStore
+from fieldgate.imports.upload import wanted
 from fieldgate.settings import Settings
 from tests.access.permission_world import THE_PUBLIC_ITSELF, Person, Thing, World
 from tests.conftest import PASSWORD, Service, running

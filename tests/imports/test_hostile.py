@@ -24,16 +24,16 @@ from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.db import Changes, Database
 from fieldgate.db.schema import upgrade
 from fieldgate.http.request.body_parsing import UploadedFile
-from fieldgate.imports import sandbox
-from fieldgate.imports.intake import wanted
-from fieldgate.imports.records import ImportRequest
+from fieldgate.imports.sandbox import runner
+from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import ImportStore
 from fieldgate.imports.tables import imports
+from fieldgate.imports.upload import wanted
 from fieldgate.imports.worker import Worker
 from fieldgate.imports.xlsform import Form, Library, Refused
 from fieldgate.settings import Settings
 from tests.conftest import Start
-from tests.imports import hostile, misbehaving
+from tests.imports import failing_readers, hostile
 from tests.imports.hostile import COMPLETE, HEAVY, MEBIBYTE, QUICK, REFUSED, Hostile
 from tests.imports.test_worker import PATH, Desk
 from tests.imports.workbooks import SURVEY, xlsx
@@ -46,7 +46,7 @@ SEED = int(os.environ.get("MUTATION_SEED", "20261115"))
 READERS = 3
 MEMORY = 512 * MEBIBYTE
 SECONDS = 5
-LIMITS = sandbox.Limits(MEMORY, SECONDS)
+LIMITS = runner.Limits(MEMORY, SECONDS)
 WORKER_MEMORY = 256 * MEBIBYTE  # of the worker itself, which holds the largest file and its outcome
 PATIENCE = 300.0  # seconds for all heavy files
 
@@ -245,40 +245,40 @@ FORGED = {
 @pytest.mark.parametrize(
     ("work", "argument", "why"),
     [
-        (misbehaving.dies_in_its_answer, b"", "crash"),
-        (misbehaving.answers_what_cannot_be_sent, b"", "fault"),
-        (misbehaving.exits, b"", "crash"),
-        (misbehaving.says, pickle.dumps((True, _Evil())), "crash"),
-        (misbehaving.says, msgspec.msgpack.encode({"form": {"content": []}}), "crash"),
-        (misbehaving.says, msgspec.msgpack.encode(FORGED), "crash"),
-        (misbehaving.says, msgspec.msgpack.encode({}), "fault"),
-        (misbehaving.says_endlessly, b"", "crash"),
-        (misbehaving.says_half_and_stays, b"", "time"),
-        (misbehaving.closes_and_stays, b"", "time"),
+        (failing_readers.dies_in_its_answer, b"", "crash"),
+        (failing_readers.answers_what_cannot_be_sent, b"", "fault"),
+        (failing_readers.exits, b"", "crash"),
+        (failing_readers.says, pickle.dumps((True, _Evil())), "crash"),
+        (failing_readers.says, msgspec.msgpack.encode({"form": {"content": []}}), "crash"),
+        (failing_readers.says, msgspec.msgpack.encode(FORGED), "crash"),
+        (failing_readers.says, msgspec.msgpack.encode({}), "fault"),
+        (failing_readers.says_endlessly, b"", "crash"),
+        (failing_readers.says_half_and_stays, b"", "time"),
+        (failing_readers.closes_and_stays, b"", "time"),
     ],
 )
 def test_a_process_without_an_answer_has_died(
     monkeypatch: pytest.MonkeyPatch, work: Any, argument: bytes, why: str
 ) -> None:
-    monkeypatch.setattr(sandbox, "SPARE", 1)
-    with pytest.raises(sandbox.Died, match=f"^{why}$"):
-        sandbox._in_process(work, (argument,), sandbox.Limits(MEMORY, 1))
+    monkeypatch.setattr(runner, "SPARE", 1)
+    with pytest.raises(runner.Died, match=f"^{why}$"):
+        runner._in_process(work, (argument,), runner.Limits(MEMORY, 1))
     assert traces_outside() == []
 
 
 def test_an_answer_too_long_for_the_worker_is_not_sent() -> None:
-    with pytest.raises(sandbox.Died, match="memory"):
-        sandbox._in_process(misbehaving.answers_at_length, (b"",), sandbox.Limits(4 * MEMORY, SECONDS))
+    with pytest.raises(runner.Died, match="memory"):
+        runner._in_process(failing_readers.answers_at_length, (b"",), runner.Limits(4 * MEMORY, SECONDS))
 
 
 def test_reading_a_form_opens_no_file_to_write() -> None:
     for book in BOOKS.values():
-        assert isinstance(sandbox._in_process(misbehaving.understood_without_writing, (book,), LIMITS), Form)
+        assert isinstance(runner._in_process(failing_readers.understood_without_writing, (book,), LIMITS), Form)
 
 
 def test_a_process_cannot_fill_the_disk(tmp_path: Path) -> None:
-    with pytest.raises(sandbox.Died) as died:
-        sandbox._in_process(misbehaving.writes, (str(tmp_path / "left"),), LIMITS)
+    with pytest.raises(runner.Died) as died:
+        runner._in_process(failing_readers.writes, (str(tmp_path / "left"),), LIMITS)
     assert "File too large" in died.value.notes
     assert (tmp_path / "left").stat().st_size == 0
 
@@ -324,10 +324,10 @@ def mutation(number: int) -> bytes:
 def outcome(number: int) -> str:
     """What came of a mutation: an outcome there is a word for, which a database can store."""
     try:
-        read = sandbox.understand(mutation(number), "household", LIMITS)
+        read = runner.understand(mutation(number), "household", LIMITS)
     except Refused as refused:
         return refused.error_type if refused.error.text else "nothing said"
-    except sandbox.Died as died:
+    except runner.Died as died:
         return f"died: {died}"
     assert isinstance(read, Form | Library)
     if isinstance(read, Form):
@@ -340,7 +340,7 @@ def outcome(number: int) -> str:
 def test_mutations_of_a_valid_file(capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever happens to a file on its way, it is read, refused with a reason, or the reader is stopped."""
     for book in BOOKS.values():
-        assert isinstance(sandbox.understand(book, "household", LIMITS), Form)
+        assert isinstance(runner.understand(book, "household", LIMITS), Form)
     begun = time.monotonic()
     with ThreadPoolExecutor(READERS) as pool:
         outcomes = list(pool.map(_told, range(MUTATIONS)))

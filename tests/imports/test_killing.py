@@ -20,10 +20,10 @@ from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.assets.tables import assets, files, versions
 from fieldgate.db import Changes, Database
 from fieldgate.http.request.body_parsing import UploadedFile
-from fieldgate.imports.intake import wanted
-from fieldgate.imports.records import ImportRequest
+from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import ImportStore
 from fieldgate.imports.tables import imports
+from fieldgate.imports.upload import wanted
 from tests.imports.workbooks import xlsx
 from tests.processes import Served
 

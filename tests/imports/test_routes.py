@@ -13,9 +13,9 @@ from fieldgate.accounts.store import IssuedBy
 from fieldgate.assets.tables import files
 from fieldgate.http.request import body_parsing
 from fieldgate.imports import routes
-from fieldgate.imports.intake import wanted
+from fieldgate.imports.upload import wanted
 from tests.conftest import BASE, Service, Start
-from tests.imports.elsewhere import ok, serving, status
+from tests.imports.fake_host import ok, serving, status
 from tests.imports.workbooks import xlsx
 
 PATH = "/api/v2/imports/"

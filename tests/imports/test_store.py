@@ -14,10 +14,10 @@ from fieldgate.db import Changes, Database, now
 from fieldgate.http.request.authentication import User
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.http.response.pagination import Page
-from fieldgate.imports.intake import KeyUsedOtherwise, wanted
-from fieldgate.imports.records import ImportRequest
+from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import COMPLETE, ImportStore, Job, LostLease
 from fieldgate.imports.tables import imports
+from fieldgate.imports.upload import KeyUsedOtherwise, wanted
 from tests.imports.workbooks import xlsx
 
 LEASE = timedelta(seconds=30)

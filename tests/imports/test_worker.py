@@ -21,18 +21,18 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.assets.tables import assets, versions
 from fieldgate.db import Changes, Database
 from fieldgate.http.request.body_parsing import UploadedFile
-from fieldgate.imports import sandbox
-from fieldgate.imports.intake import wanted
-from fieldgate.imports.records import ImportRequest
+from fieldgate.imports.sandbox import runner
+from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import ImportStore
 from fieldgate.imports.tables import imports
+from fieldgate.imports.upload import wanted
 from fieldgate.imports.worker import MOST_ATTEMPTS, Worker
 from fieldgate.imports.xlsform import Form
 from fieldgate.permissions import rules
 from fieldgate.settings import Settings
 from tests.assets.sharing.sharing_team import Team, last
 from tests.conftest import Service, Start
-from tests.imports import misbehaving
+from tests.imports import failing_readers
 from tests.imports.workbooks import SURVEY, xlsx
 
 PATH = "/api/v2/imports/"
@@ -339,44 +339,44 @@ async def test_a_destination_that_is_changed_while_it_is_replaced(
         assert asset.status_code == 404
 
 
-LIMITS = sandbox.Limits(memory=2**30, seconds=1)
+LIMITS = runner.Limits(memory=2**30, seconds=1)
 
 
 @pytest.mark.parametrize(
     ("work", "argument", "why"),
     [
-        (misbehaving.bomb, 2**31, "memory"),
-        (misbehaving.spin, b"", "time"),
-        (misbehaving.crash, b"", "crash"),
-        (misbehaving.err, b"", "fault"),
+        (failing_readers.bomb, 2**31, "memory"),
+        (failing_readers.spin, b"", "time"),
+        (failing_readers.crash, b"", "crash"),
+        (failing_readers.err, b"", "fault"),
     ],
 )
 def test_a_process_with_limits_ends_alone(work: Any, argument: Any, why: str) -> None:
-    with pytest.raises(sandbox.Died, match=f"^{why}$") as died:
-        sandbox._in_process(work, (argument,), LIMITS)
+    with pytest.raises(runner.Died, match=f"^{why}$") as died:
+        runner._in_process(work, (argument,), LIMITS)
     assert ("an error of ours" in died.value.notes) == (why == "fault")
 
 
 @pytest.mark.parametrize(
     ("work", "argument", "error_type", "begins"),
     [
-        (misbehaving.bomb, 2**31, "too_large", "The file takes too much memory to read."),
-        (misbehaving.spin, b"", "too_large", "The file takes too long to read."),
-        (misbehaving.crash, b"", "reader_crashed", "The file could not be read: it is damaged"),
-        (misbehaving.err, b"", "fault", "Something went wrong on our side."),
+        (failing_readers.bomb, 2**31, "too_large", "The file takes too much memory to read."),
+        (failing_readers.spin, b"", "too_large", "The file takes too long to read."),
+        (failing_readers.crash, b"", "reader_crashed", "The file could not be read: it is damaged"),
+        (failing_readers.err, b"", "fault", "Something went wrong on our side."),
     ],
 )
 async def test_people_are_told_why(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, work: Any, argument: Any, error_type: str, begins: str
 ) -> None:
-    monkeypatch.setattr(sandbox, "understand", lambda *_: sandbox._in_process(work, (argument,), LIMITS))
+    monkeypatch.setattr(runner, "understand", lambda *_: runner._in_process(work, (argument,), LIMITS))
     messages = (await desk.done(xlsx()))["messages"]
     assert messages["error_type"] == error_type
     assert messages["error"].startswith(begins)
 
 
 def test_stopping_the_service_does_not_stop_what_is_being_read() -> None:
-    form = sandbox._in_process(misbehaving.is_told_to_stop, (b"type,name,label\ntext,a,A\n",), LIMITS)
+    form = runner._in_process(failing_readers.is_told_to_stop, (b"type,name,label\ntext,a,A\n",), LIMITS)
     assert isinstance(form, Form)
 
 
@@ -411,7 +411,7 @@ async def test_what_cannot_be_tidied_up_holds_up_no_import(
 async def test_a_lease_is_renewed_while_the_work_takes_longer(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     url = await desk.send(xlsx())
     store = ImportStore(desk.service.database, desk.service.changes)
-    understand, renew, may_go_on = sandbox.understand, ImportStore.renew, threading.Event()
+    understand, renew, may_go_on = runner.understand, ImportStore.renew, threading.Event()
     renewals: list[Exception | None] = [ConnectionError("away"), None, None, None]
     left = list(renewals)
 
@@ -425,7 +425,7 @@ async def test_a_lease_is_renewed_while_the_work_takes_longer(desk: Desk, monkey
             raise error
         await renew(*arguments)
 
-    monkeypatch.setattr(sandbox, "understand", slowly)
+    monkeypatch.setattr(runner, "understand", slowly)
     monkeypatch.setattr(ImportStore, "renew", renew_after_trouble)
     desk.worker._lease = timedelta(seconds=1.5)
     working = asyncio.create_task(desk.worker.work_once())
@@ -501,7 +501,7 @@ def test_a_reader_does_not_load_the_program_that_was_started(tmp_path: Path) -> 
         "if __name__ == '__main__':\n"
         "    from fieldgate.imports import sandbox\n"
         "    for _ in range(2):\n"
-        "        sandbox.understand(b'type,name,label\\ntext,a,A\\n', 'form', sandbox.Limits(2**30, 60))\n"
+        "        runner.understand(b'type,name,label\\ntext,a,A\\n', 'form', runner.Limits(2**30, 60))\n"
     )
     ended = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout == "loaded\n"

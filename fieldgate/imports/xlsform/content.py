@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from secrets import token_bytes
 from typing import Any
 
-from fieldgate.imports.xlsform.names import CHOICES, ENTITIES, EXTERNAL_CHOICES, OSM, TRANSLATABLE
-from fieldgate.imports.xlsform.outline import NO, YES, Question
 from fieldgate.imports.xlsform.question_types import FROM_FILE, METADATA
-from fieldgate.imports.xlsform.tables import Row, Table
+from fieldgate.imports.xlsform.questions import NO, YES, Question
+from fieldgate.imports.xlsform.sheet_table import Row, Table
+from fieldgate.imports.xlsform.vocabulary import CHOICES, ENTITIES, EXTERNAL_CHOICES, OSM, TRANSLATABLE
 
 SCHEMA = "1"
 

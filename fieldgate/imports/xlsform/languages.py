@@ -6,8 +6,8 @@ from pyxform.validators.pyxform.iana_subtags.validation import (
     get_languages_with_bad_tags,
 )
 
-from fieldgate.imports.xlsform.names import TRANSLATABLE
-from fieldgate.imports.xlsform.tables import Table
+from fieldgate.imports.xlsform.sheet_table import Table
+from fieldgate.imports.xlsform.vocabulary import TRANSLATABLE
 
 
 def languages(tables: Iterable[Table | None], default: str | None) -> list[str | None]:

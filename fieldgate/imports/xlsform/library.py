@@ -7,11 +7,11 @@ import msgspec
 
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.content import normalise
-from fieldgate.imports.xlsform.draft import Draft
+from fieldgate.imports.xlsform.issues import Problem, Refused
 from fieldgate.imports.xlsform.languages import languages
 from fieldgate.imports.xlsform.lists import Lists
-from fieldgate.imports.xlsform.outline import Question
-from fieldgate.imports.xlsform.problems import Problem, Refused
+from fieldgate.imports.xlsform.parsed_form import Draft
+from fieldgate.imports.xlsform.questions import Question
 from fieldgate.imports.xlsform.size import refuse_if_large
 from fieldgate.imports.xlsform.summary import summarise
 

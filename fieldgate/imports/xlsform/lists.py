@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable
 
-from fieldgate.imports.xlsform.names import CHOICES, EXTERNAL_CHOICES, OSM, TRANSLATABLE
-from fieldgate.imports.xlsform.outline import Question
-from fieldgate.imports.xlsform.tables import Row, Table
+from fieldgate.imports.xlsform.questions import Question
+from fieldgate.imports.xlsform.sheet_table import Row, Table
+from fieldgate.imports.xlsform.vocabulary import CHOICES, EXTERNAL_CHOICES, OSM, TRANSLATABLE
 
 WORD = re.compile(r"[\w.-]+")
 _WITH_LISTS = (CHOICES, EXTERNAL_CHOICES, OSM)

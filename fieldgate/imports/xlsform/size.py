@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.i18n.messages import Message
-from fieldgate.imports.xlsform.problems import Refused
+from fieldgate.imports.xlsform.issues import Refused
 
 MOST_BYTES = 32 * 1024 * 1024
 

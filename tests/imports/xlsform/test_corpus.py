@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import pytest
 from pyxform.xls2xform import convert
 
-from fieldgate.imports.xlsform import Form, Refused, compiling, understand
+from fieldgate.imports.xlsform import Form, Refused, understand
+from fieldgate.imports.xlsform.compile import xform_compiler
 from tests.imports.xlsform.workbooks import Rows, xlsx
 
 HEADER = ["type", "name", "label"]
@@ -272,14 +273,14 @@ def test_each_feature(feature: str) -> None:
 def test_the_compiler_gives_what_its_own_command_gives(feature: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """We leave out the last step of `convert`, which writes files."""
     given: list[dict[str, Any]] = []
-    build = compiling._workbook
+    build = xform_compiler._workbook
 
     def seen(*arguments: Any) -> dict[str, Any]:
         workbook = build(*arguments)
         given.append(deepcopy(workbook))
         return workbook
 
-    monkeypatch.setattr(compiling, "_workbook", seen)
+    monkeypatch.setattr(xform_compiler, "_workbook", seen)
     form = understand(xlsx(FORMS[feature][0]), "corpus.xlsx")
     assert isinstance(form, Form)
     assert form.xform == convert(given[0], form_name="data").xform

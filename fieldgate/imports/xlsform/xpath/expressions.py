@@ -1,0 +1,116 @@
+"""XPath in the cells of a form: which questions it refers to, which functions it calls, and whether it can be read.
+
+Forms are written in XPath 1.0 with references like `${age}` and many functions that XPath does not have. An
+expression is rewritten so that each reference is a variable and each function is one that the parser knows; then a
+parser made for XPath decides.
+"""
+
+import re
+
+import msgspec
+from elementpath import XPath1Parser, XPathToken
+
+from fieldgate.imports.xlsform.xpath.functions import KNOWN, NODE_TESTS_AND_OPERATORS
+
+_PART = re.compile(
+    r""""[^"]*" | '[^']*'
+      | (?P<reference>\$\{[^}]*\}?)
+      | (?P<space>\s++)
+      | (?P<word>[^\W\d][\w.-]*+(?::(?!:)[\w.-]++)?)(?P<called>\s*+\()?""",
+    re.VERBOSE,
+)
+_REFERENCE = re.compile(r"\$\{([^}]*)(\}?)")
+_NAME = re.compile(r"(?:last-saved\#)?([^\W\d][\w.-]*)")
+_STRAIGHT = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"'})
+# The prefixes that a form may use without saying so.
+_NAMESPACES = {
+    "jr": "http://openrosa.org/javarosa",
+    "orx": "http://openrosa.org/xforms",
+    "odk": "http://www.opendatakit.org/xforms",
+}
+_OTHER_NAMESPACE = "urn:declared-by-the-form"
+_CALL = "function-call"
+_COMPARISONS = ("=", "!=", "<", ">", "<=", ">=")
+
+
+class _Parser(XPath1Parser):
+    """Reads the expression and does not evaluate it: what it would give depends on answers that do not exist yet."""
+
+    PATH_STEP_SYMBOLS = XPath1Parser.PATH_STEP_SYMBOLS | {_CALL, "("}
+
+    def parse(self, source: str) -> XPathToken:
+        return super(XPath1Parser, self).parse(source)
+
+
+def _compared(self: XPathToken, left: XPathToken) -> XPathToken:
+    """`1 = 1 = 1` means little, but XPath 1.0 allows it; the parser follows later versions, which do not."""
+    self[:] = left, self.parser.expression(rbp=self.lbp)
+    return self
+
+
+for symbol in _COMPARISONS:
+    token = _Parser.symbol_table[symbol]
+    _Parser.symbol_table[symbol] = type(token.__name__, (token,), {"led": _compared, "__module__": token.__module__})
+_Parser.function(_CALL, nargs=(0, None))
+_Parser.tokenizer = _Parser.create_tokenizer(_Parser.symbol_table)
+
+
+class Expression(msgspec.Struct, frozen=True):
+    """`broken` says whether no tool will be able to read it."""
+
+    broken: bool
+    unknown_functions: tuple[str, ...]
+
+
+class References(msgspec.Struct, frozen=True):
+    """The names inside `${…}`, and whatever was written there that cannot be a name."""
+
+    names: tuple[str, ...]
+    malformed: tuple[str, ...]
+
+
+def references(text: str) -> References:
+    """All references of a cell; labels have them as well as expressions."""
+    names: list[str] = []
+    malformed: list[str] = []
+    for match in _REFERENCE.finditer(text):
+        name = _NAME.fullmatch(match[1]) if match[2] else None
+        if name is None:
+            malformed.append(match[0])
+        else:
+            names.append(name[1])
+    return References(tuple(names), tuple(malformed))
+
+
+def examine(text: str, prefixes: frozenset[str] = frozenset()) -> Expression:
+    """Whether the expression can be read, and what it calls that is not usually there.
+
+    `prefixes` are those that the form declares beside the usual ones.
+    """
+    functions: list[str] = []
+
+    def rewritten(part: re.Match[str]) -> str:
+        if part["reference"] is not None:
+            return "$q "
+        if part["space"] is not None:
+            return " "
+        if part["called"] is None or part["word"] in NODE_TESTS_AND_OPERATORS:
+            return part[0]
+        functions.append(part["word"])
+        return f"{_CALL}("
+
+    source = _PART.sub(rewritten, text.translate(_STRAIGHT))
+    unknown = tuple(dict.fromkeys(name for name in functions if name not in KNOWN))
+    return Expression(not _readable(source, prefixes), unknown)
+
+
+def _readable(source: str, prefixes: frozenset[str]) -> bool:
+    try:
+        _Parser(dict.fromkeys(prefixes, _OTHER_NAMESPACE) | _NAMESPACES).parse(source)
+    except MemoryError:
+        raise
+    except Exception:
+        # Besides its own errors the parser lets out those of Python: a number of thousands of digits is a
+        # ValueError, a thousand brackets a RecursionError. Whatever it is, the text could not be read.
+        return False
+    return True

@@ -1,0 +1,99 @@
+"""What a process with limits may do instead of its work. It loads this module: that must not take long."""
+
+import os
+import signal
+import struct
+import sys
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from fieldgate.imports.sandbox import runner
+from fieldgate.imports.xlsform import Form, understand
+
+
+def bomb(size: int) -> bytes:
+    """Memory without end, as a parser can be made to take it."""
+    return b"x" * size
+
+
+def spin(_: bytes) -> None:
+    while True:
+        pass
+
+
+def crash(_: bytes) -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def is_told_to_stop(data: bytes) -> Any:
+    """As all processes of a service are, when a terminal or a supervisor stops it."""
+    for asked_to_stop in (signal.SIGINT, signal.SIGTERM):
+        os.kill(os.getpid(), asked_to_stop)
+    return understand(data, "form")
+
+
+def err(_: bytes) -> None:
+    raise KeyError("an error of ours")
+
+
+def exits(_: bytes) -> None:
+    sys.exit(3)
+
+
+def writes(path: str) -> None:
+    Path(path).write_bytes(b"left behind")
+
+
+def dies_in_its_answer(_: bytes) -> None:
+    """Begins an answer of a thousand bytes, and is no more."""
+    os.write(_pipe().fileno(), struct.pack("!i", 1000) + b"x" * 10)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def answers_what_cannot_be_sent(_: bytes) -> Any:
+    return lambda: None
+
+
+def answers_at_length(_: bytes) -> Form:
+    return Form({}, {}, None, None, None, "x" * (runner.LONGEST_ANSWER + 1), 0, [])
+
+
+def says(answer: bytes) -> None:
+    """An answer of somebody who got hold of the process."""
+    _pipe().send_bytes(answer)
+    signal.pause()
+
+
+def says_half_and_stays(_: bytes) -> None:
+    os.write(_pipe().fileno(), struct.pack("!i", 1000) + b"x" * 10)
+    signal.pause()
+
+
+def says_endlessly(_: bytes) -> None:
+    os.write(_pipe().fileno(), struct.pack("!i", 2**31 - 1))
+    signal.pause()
+
+
+def closes_and_stays(_: bytes) -> None:
+    _pipe().close()
+    signal.pause()
+
+
+def understood_without_writing(book: bytes) -> Any:
+    def refuse(event: str, arguments: tuple[Any, ...]) -> None:
+        assert event != "open" or not arguments[2] & (os.O_WRONLY | os.O_RDWR), arguments
+
+    sys.dont_write_bytecode = True
+    sys.addaudithook(refuse)
+    return understand(book, "household")
+
+
+def _pipe() -> Connection:
+    """That of the process, some frames above."""
+    frame = sys._getframe(1)
+    while "pipe" not in frame.f_locals:
+        assert frame.f_back is not None
+        frame = frame.f_back
+    found: Connection = frame.f_locals["pipe"]
+    return found

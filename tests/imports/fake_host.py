@@ -1,0 +1,88 @@
+"""Another host, on this machine: a real server that answers each path as a test tells it."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from typing import Any
+
+from fieldgate.imports.fetch.public_addresses import Address
+from fieldgate.imports.fetch.url_fetcher import Fetcher
+
+Answer = bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+HERE = {"forms.example.org": ("127.0.0.1",)}
+
+
+def ok(data: bytes, *headers: str) -> bytes:
+    """A whole answer with a file in it."""
+    return "\r\n".join(("HTTP/1.1 200 OK", f"Content-Length: {len(data)}", *headers, "", "")).encode() + data
+
+
+def status(code: int, *headers: str) -> bytes:
+    return "\r\n".join((f"HTTP/1.1 {code} Whatever", "Content-Length: 0", *headers, "", "")).encode()
+
+
+def redirect(location: str, code: int = 302) -> bytes:
+    return status(code, f"Location: {location}")
+
+
+def is_loopback(address: Address) -> bool:
+    return address.is_loopback
+
+
+class Elsewhere:
+    """What the server was told, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Answer] = {}
+        self.asked: list[str] = []
+        self.headers: dict[str, str] = {}
+        self.looked_up: list[str] = []
+        self.port = 0
+
+    def url(self, path: str = "/household.xlsx", host: str = "forms.example.org", scheme: str = "http") -> str:
+        return f"{scheme}://{host}:{self.port}{path}"
+
+    def fetcher(self, names: Mapping[str, Sequence[str]] | None = None, **more: Any) -> Fetcher:
+        """A fetcher that finds names in a table and may connect to this machine, unless told otherwise."""
+
+        async def look_up(name: str, port: int) -> Sequence[Address]:
+            self.looked_up.append(name)
+            try:
+                return [ip_address(text) for text in (HERE if names is None else names)[name]]
+            except KeyError:
+                raise socket.gaierror(socket.EAI_NONAME, "unknown") from None
+
+        options = {"hosts": (f".example.org:{self.port}",), "resolve": look_up, "may_connect": is_loopback, **more}
+        return Fetcher(options.pop("hosts"), **options)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        path = head[0].split()[1]
+        self.asked.append(path)
+        self.headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
+        answer = self.answers[path]
+        try:
+            if isinstance(answer, bytes):
+                writer.write(answer)
+                await writer.drain()
+            else:
+                await answer(writer)
+        except ConnectionError:  # who asked has heard enough
+            pass
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def serving(tls: ssl.SSLContext | None = None) -> AsyncIterator[Elsewhere]:
+    elsewhere = Elsewhere()
+    server = await asyncio.start_server(elsewhere._serve, "127.0.0.1", 0, ssl=tls)
+    elsewhere.port = server.sockets[0].getsockname()[1]
+    try:
+        yield elsewhere
+    finally:
+        server.close()

@@ -1,0 +1,162 @@
+"""What is wanted of an import, from what was sent."""
+
+import base64
+from typing import Any
+
+import pytest
+
+from fieldgate.errors import Invalid, TooLarge
+from fieldgate.http.request.body_parsing import UploadedFile
+from fieldgate.imports.schemas import ImportRequest
+from fieldgate.imports.upload import bare_name, destination_uid, looks_like_workbook, wanted
+from tests.imports.workbooks import xlsx
+
+UID = "aKm3pVw8ZtQ2xYcRnB5dFh"
+BOOK = xlsx()
+MIB = 1024 * 1024
+
+
+def asked(**fields: Any) -> ImportRequest:
+    return ImportRequest(**{"file": UploadedFile("household.xlsx", BOOK), **fields})
+
+
+def refused(request: ImportRequest) -> list[str]:
+    with pytest.raises(Invalid) as raised:
+        wanted(request, MIB)
+    return list(raised.value.fields)
+
+
+def test_the_files_own_name_is_used_unless_another_is_given() -> None:
+    assert (wanted(asked(), MIB).filename, wanted(asked(), MIB).name) == ("household.xlsx", "household")
+    assert wanted(asked(name="Visit 2.0"), MIB).name == "Visit 2.0"
+
+
+def test_names_hold_nothing_that_cannot_be_seen() -> None:
+    sent = ImportRequest(file=UploadedFile("a\x01b\x1b[31m.xlsx", BOOK), name=" Visit\r\n\x85\ud800\uffff")
+    assert (wanted(sent, MIB).filename, wanted(sent, MIB).name) == ("a b [31m.xlsx", "Visit")
+    assert wanted(asked(name="\x01"), MIB).name == "household"
+
+
+@pytest.mark.parametrize(
+    ("name", "bare"),
+    [
+        ("a.xlsx", "a"),
+        ("a.XLS", "a"),
+        ("Household 2.0 survey", "Household 2.0 survey"),
+        ("a.b.ods", "a.b"),
+        ("a.pdf", "a.pdf"),
+    ],
+)
+def test_only_the_extension_of_a_workbook_is_dropped(name: str, bare: str) -> None:
+    assert bare_name(name) == bare
+
+
+@pytest.mark.parametrize("text", ["{}", "data:application/x;base64,{}", "base64:{}", "  {}\n"])
+def test_base64_as_clients_write_it(text: str) -> None:
+    encoded = text.format(base64.b64encode(BOOK).decode())
+    assert wanted(ImportRequest(base64Encoded=encoded), MIB).data == BOOK
+
+
+def test_a_fetched_file_is_checked_like_any_other() -> None:
+    request = ImportRequest(url="https://forms.example.org/household.xlsx")
+    found = wanted(request, MIB, UploadedFile("household.xlsx", BOOK))
+    assert (found.data, found.filename, found.name) == (BOOK, "household.xlsx", "household")
+    assert len(wanted(request, MIB, UploadedFile("x" * 300 + ".xlsx", BOOK)).filename) == 255
+    with pytest.raises(Invalid) as raised:
+        wanted(request, MIB, UploadedFile("household.xlsx", b"<!doctype html>\0"))
+    assert list(raised.value.fields) == ["url"]
+
+
+@pytest.mark.parametrize(
+    ("library", "expected"),
+    [("true", True), ("True", True), ("1", True), ("yes", True), (True, True), ("false", False), (False, False),
+     ("", False), ("0", False), ("maybe", False), (1.0, True), ({}, False)],
+)  # fmt: skip
+def test_a_library_only_where_it_is_said(library: Any, expected: bool) -> None:
+    assert wanted(asked(library=library), MIB).is_library is expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [UID, f"/api/v2/assets/{UID}/", f"https://kf.example/api/v2/assets/{UID}/?format=json", f"/assets/{UID}.json",
+     f"http://other.example/assets/{UID}"],
+)  # fmt: skip
+def test_destinations_as_clients_write_them(text: str) -> None:
+    assert destination_uid("destination", text) == UID
+    assert wanted(asked(assetUid=text), MIB).destination_uid == UID
+
+
+@pytest.mark.parametrize("text", ["x", "aShort", f"/api/v2/users/{UID}/", "http://[", "a" + "0" * 21, f"{UID}/x", "/"])
+def test_what_is_no_destination(text: str) -> None:
+    assert refused(asked(destination=text)) == ["destination"]
+
+
+def test_mistakes_that_can_be_seen_at_once() -> None:
+    assert refused(ImportRequest()) == ["file"]
+    assert refused(asked(base64Encoded="AAAA")) == ["file", "base64Encoded"]
+    assert refused(ImportRequest(base64Encoded="???")) == ["base64Encoded"]
+    assert refused(ImportRequest(base64Encoded=base64.b64encode(b"\x00\x01").decode())) == ["base64Encoded"]
+    assert refused(asked(url="https://example.org/x.xlsx")) == ["file", "url"]
+    assert refused(asked(desired_type="florb")) == ["desired_type"]
+    assert refused(asked(name="x" * 256)) == ["name"]
+    assert refused(ImportRequest(file=UploadedFile("x.pdf", b"%PDF-1.4\n%\x00"))) == ["file"]
+    with pytest.raises(TooLarge):
+        wanted(asked(), len(BOOK) - 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (BOOK, True),
+        (b"\xd0\xcf\x11\xe0rest", True),
+        (b"type,name,label\ntext,a,A\n", True),
+        ("type;name\ntext;é\n".encode("utf-16"), True),
+        ("type;name;label\ntext;a;École\n".encode("cp1252"), True),
+        (b"type;name;label\n" + "text;a;École\n".encode("cp1252") * 9000, True),
+        (b"text,\x01\xe9\n", False),
+        (b"type,name\n" + "é".encode() * 40_000, True),
+        (b"", False),
+        (b"   \n", False),
+        (b"just words", False),
+        (b"\x89PNG\r\n", False),
+        (b"a,b\n\x00", False),
+        (b"%PDF-1.4\n1, 2\n", False),
+        (b"GIF89a,\n", False),
+        (b"Rar!\x1a\x07,\n", False),
+        (b"\x1f\x8b\x08,\n", False),
+        (b"7z\xbc\xaf,\n", False),
+        (b"<!doctype html>\n<p>Forms, and more</p>\n", False),
+        (b"\xef\xbb\xbf \n<html>,\n", False),
+        ("<html>,\n".encode("utf-16"), False),
+        (b'{"survey": [1,\n2]}\n', False),
+        (b'[{"type": "text",\n"name": "a"}]\n', False),
+        (b"import os\n\nprint(1, 2)\n", False),
+        (b"Dear all\n\nforms, and more\n", False),
+        (b"type,name,label", False),
+        (b"type,name,label\r\n", True),
+        (b"\n\ntype\tname\n", True),
+        (b"\xef\xbb\xbftype;name\n", True),
+        (b"survey\n,type,name\n,text,a\n", True),
+        (b'"survey"\n"","type","name"\n', True),
+        (b"survey,,\n,type,name\n", True),
+        ("type,n\u00e4me\n".encode() + b"text,\xc3\xa9\n" * 20_000, True),
+    ],
+)
+def test_a_workbook_by_its_first_bytes(data: bytes, expected: bool) -> None:
+    assert looks_like_workbook(data) is expected
+
+
+def test_what_is_the_same_import() -> None:
+    assert wanted(asked(), MIB).digest == wanted(asked(totalFiles="1"), MIB).digest
+    for other in (asked(name="x"), asked(library="true"), asked(desired_type="block"), asked(destination=UID)):
+        assert wanted(other, MIB).digest != wanted(asked(), MIB).digest
+
+
+def test_what_is_the_same_import_of_an_address() -> None:
+    def digest(data: bytes = BOOK, /, **fields: Any) -> bytes:
+        request = ImportRequest(**{"url": "https://forms.example.org/a.xlsx", **fields})
+        return wanted(request, MIB, UploadedFile("a.xlsx", data)).digest
+
+    assert digest() == digest(BOOK + b"changed since")
+    for fields in ({"url": "https://forms.example.org/b.xlsx"}, {"name": "x"}, {"library": "true"}):
+        assert digest(**fields) != digest()

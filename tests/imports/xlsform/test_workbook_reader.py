@@ -1,0 +1,175 @@
+"""Bytes of every kind: what is a workbook, what is read from it, and what is refused."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import date, datetime, time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldgate.imports.upload import looks_like_workbook
+from fieldgate.imports.xlsform import Form, Refused, understand, workbook_reader
+from fieldgate.imports.xlsform.workbook_reader import Grid, read
+from tests.imports.xlsform.workbooks import Rows, ods, ole2, sectioned, separated, xls, xlsm, xlsx
+
+SHEETS: Mapping[str, Rows] = {
+    "survey": [["type", "name", "label"], ["select_one colour", "paint", "Peinture préférée"]],
+    "choices": [["list_name", "name", "label"], ["colour", "red", "Red"]],
+    "settings": [["form_title"], ["Paint"]],
+}
+
+
+@pytest.mark.parametrize("write", [xlsx, xlsm, xls, ods, sectioned])
+def test_every_format_says_the_same(write: Callable[[Mapping[str, Rows]], bytes]) -> None:
+    data = write(SHEETS)
+    form = understand(data, "paint")
+    assert looks_like_workbook(data)
+    assert isinstance(form, Form)
+    assert form.title == "Paint"
+    assert form.summary["labels"] == ["Peinture préférée"]
+    assert [choice["name"] for choice in form.content["choices"]] == ["red"]
+    in_xlsx = understand(xlsx(SHEETS), "paint")
+    assert isinstance(in_xlsx, Form)
+    assert _without_ids(form.content) == _without_ids(in_xlsx.content)
+    assert (form.summary, form.xform) == (in_xlsx.summary, in_xlsx.xform)
+
+
+def _without_ids(value: Any) -> Any:
+    """Content but for the ids of its rows, which are new each time."""
+    if isinstance(value, list):
+        return [_without_ids(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _without_ids(each) for key, each in value.items() if key != "$kuid"}
+    return value
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_plain_csv_is_a_survey(separator: str, encoding: str) -> None:
+    data = separated([["type", "name", "label"], ["text", "name", "Où?"]], separator).encode(encoding)
+    form = understand(data, "plain")
+    assert looks_like_workbook(data)
+    assert isinstance(form, Form)
+    assert form.summary["labels"] == ["Où?"]
+
+
+def test_cells_are_written_as_the_tools_of_xlsform_write_them() -> None:
+    values = [12, 3.0, 2.5, True, False, datetime(2024, 5, 6, 7, 8), date(2024, 5, 6), time(7, 8), " a\u00a0b ", None]
+    texts = read(xlsx({"any": [values]}))[0].rows[0][1]
+    assert texts == [
+        "12",
+        "3",
+        "2.5",
+        "TRUE",
+        "FALSE",
+        "2024-05-06 07:08:00",
+        "2024-05-06 00:00:00",
+        "07:08:00",
+        "a b",
+    ]
+
+
+def test_characters_that_xml_cannot_hold_are_dropped() -> None:
+    assert read(b"type,na\x01me\n")[0].rows[0][1] == ["type", "name"]
+
+
+def test_rows_keep_the_numbers_that_the_spreadsheet_shows() -> None:
+    rows = read(xlsx({"survey": [[], ["type"], [], ["text"]]}))[0].rows
+    assert [number for number, texts in rows if any(texts)] == [2, 4]
+    assert [grid.rows[0][0] for grid in read(sectioned(SHEETS))] == [2, 5, 8]
+    assert [grid.rows[0][0] for grid in read(b"\n\n" + sectioned(SHEETS))] == [4, 7, 10]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"one word", b"\x89PNG\r\n\x1a\n", b"a,b\n\0", b"\xe9,\x01\n"],
+)
+def test_other_files_are_no_workbooks(data: bytes) -> None:
+    assert not looks_like_workbook(data)
+
+
+# The last two make the reader panic, which is no Exception in Python.
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"PK\x03\x04 and no more",
+        xlsx(SHEETS)[:900],
+        b"\xd0\xcf\x11\xe0 and no more",
+        xls(SHEETS)[:1100],
+        xls(SHEETS)[:1500],
+    ],
+)
+def test_a_damaged_file_is_refused(data: bytes) -> None:
+    with pytest.raises(Refused) as refusal:
+        understand(data, "damaged")
+    assert refusal.value.error_type == "unreadable_workbook"
+    assert "could not be read" in str(refusal.value.error)
+
+
+def test_a_password_is_named_as_the_reason() -> None:
+    with pytest.raises(Refused) as refusal:
+        understand(ole2("EncryptedPackage", b""), "secret")
+    assert refusal.value.error_type == "unreadable_workbook"
+    assert "password" in str(refusal.value.error)
+
+
+def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workbook_reader, "MOST_ROWS", 5)
+    monkeypatch.setattr(workbook_reader, "MOST_COLUMNS", 4)
+    monkeypatch.setattr(workbook_reader, "LONGEST_CELL", 10)
+    monkeypatch.setattr(workbook_reader, "MOST_SHEETS", 2)
+    just_right: Rows = [["type", "name", "label", "hint"], *([["text"]] * 4)]
+    assert len(read(xlsx({"a": just_right, "b": just_right}))) == 2
+    for sheets in (
+        {"a": [["type"]] * 6},
+        {"a": [["type"] * 5]},
+        {"a": [["type"], ["x" * 11]]},
+        {"a": just_right, "b": just_right, "c": just_right},
+    ):
+        with pytest.raises(Refused) as refusal:
+            read(xlsx(sheets))
+        assert refusal.value.error_type == "too_large"
+    with pytest.raises(Refused, match="too_large"):
+        read(separated([["type"]] * 6).encode())
+    with pytest.raises(Refused, match="too_large"):
+        read(sectioned({"survey": just_right, "choices": just_right, "settings": just_right}))
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_do_anything_but_read_or_refuse(data: bytes) -> None:
+    for start in (b"", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"type,name,label\n"):
+        with suppress(Refused):
+            understand(start + data, "any")
+
+
+def test_a_grid_is_what_was_read() -> None:
+    assert read(b"a;b\n1;2\n") == [Grid("survey", [(1, ["a", "b"]), (2, ["1", "2"])])]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "fieldgate.imports.xlsform.workbook_reader._spreadsheet",
+        "fieldgate.imports.xlsform.compile.xform_compiler.workbook_to_json",
+        "fieldgate.imports.xlsform.xpath.expressions._Parser.parse",
+    ],
+)
+def test_a_lack_of_memory_is_not_taken_for_a_mistake_of_the_author(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(*arguments: object, **named: object) -> None:
+        raise MemoryError
+
+    data = xlsx({"survey": [["type", "name", "calculation"], ["calculate", "a", "1 + 1"]]})
+    monkeypatch.setattr(place, exhausted)
+    with pytest.raises(MemoryError):
+        understand(data, "form")
+
+
+def test_what_excel_calls_csv_is_read_with_a_warning() -> None:
+    text = "type;name;label\ntext;a;Où habitez-vous – à l’école ?\n"
+    form = understand(text.encode("cp1252"), "form")
+    assert isinstance(form, Form)
+    assert form.content["survey"][0]["label"] == ["Où habitez-vous – à l’école ?"]
+    assert [warning.code for warning in form.warnings] == ["guessed_encoding"]
+    assert not understand(text.encode(), "form").warnings

@@ -1,0 +1,82 @@
+"""Expressions as authors write them: those that tools can read, and those that they cannot."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldgate.imports.xlsform.xpath.expressions import Expression, References, examine, references
+
+READABLE = Expression(broken=False, unknown_functions=())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "${age} + 3",
+        "concat(${first}, ' ', ${last})",
+        "if(${age} >= 18, 'adult', 'child')",
+        "selected(${fruit}, 'apple') and not(selected(., \"pear\"))",
+        "selected(${fruit},'apple') or(${age}=3)",
+        "current()/../name",
+        "instance('towns')/*/item[name = ${town}]/label",
+        "jr:choice-name(${town}, '${town}')",
+        "${child}[position() = 1]/name",
+        "indexed-repeat(${name}, ${child}, position(..) - 1)",
+        "once(uuid())",
+        "round(${weight}, 2)",
+        "region = ${region} and (true() or false())",
+        "regex(., '^[0-9]{3}$')",
+        "“tin” = ${roof}",
+        "${last-saved#name}",
+        "${a} div ${b} mod 2 * -1",
+        "../../house/self::node()",
+        "/data/meta/orx:instanceID",
+        "today() - date('2020-01-01') >\n 3",
+        "1 = 1 = 1",
+        "1 < 2 <= 3 != 4",
+        "count=${a} and mod = 3 and text() = 'x'",
+    ],
+)
+def test_readable(text: str) -> None:
+    assert examine(text) == READABLE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "${a} +* 3",
+        "concat(${a}",
+        "${a} ${b}",
+        "${a} == 3",
+        "${a} and",
+        "= 3",
+        "selected(${a} 'x')",
+        "'x",
+        "{1}a",
+        "if(${a},,3)",
+        "${a} && 2",
+        "${a})",
+        "${a} <> 3",
+        "${a}b",
+        "(" * 60_000,
+        "9" * 60_000,
+    ],
+)
+def test_broken(text: str) -> None:
+    assert examine(text).broken
+
+
+def test_unknown_functions_are_named_once() -> None:
+    assert examine("sqroot(4) + sqroot(9) + jr:choise(1)").unknown_functions == ("sqroot", "jr:choise")
+
+
+def test_references() -> None:
+    assert references("${a} and ${last-saved#b-c.d}") == References(("a", "b-c.d"), ())
+    assert references("${a b}, ${} and ${c") == References((), ("${a b}", "${}", "${c"))
+    assert references("no reference: $5, {x}") == References((), ())
+
+
+@given(st.text(max_size=80) | st.text("${}()[]'\"+-*/=<>,.:|@ab1 ", max_size=80))
+def test_any_text_is_examined_without_an_error(text: str) -> None:
+    examine(text)
+    references(text)
