@@ -64,7 +64,7 @@ torture: $(DEV_READY)  ## hostile files, 10,000 mutations, and kill -9 at every 
 messages: $(DEV_READY)  ## collect the messages of the code into fieldgate/i18n/locale
 	@$(BIN)/python scripts/collect-messages
 
-who: $(DEV_READY)  ## write docs/who-may-do-what.md anew, from what the service does
+who: $(DEV_READY)  ## write docs/permission-matrix.md anew, from what the service does
 	@$(BIN)/python -W ignore -m tests.access.matrix
 
 lock: $(DEV_READY)  ## choose versions anew and write requirements/*.txt with hashes

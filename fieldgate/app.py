@@ -43,11 +43,11 @@ from fieldgate.reference.store import ReferenceStore
 from fieldgate.runtime.malloc import give_back_large_pieces
 from fieldgate.runtime.parent_watch import end_with_server
 from fieldgate.settings import Settings
-from fieldgate.web import assets as web_assets
 from fieldgate.web import routes as web_routes
-from fieldgate.web.assets import Assets
-from fieldgate.web.pages import Pages
-from fieldgate.web.resources import ResourcePages
+from fieldgate.web import static_files as web_assets
+from fieldgate.web.browsable import ResourcePages
+from fieldgate.web.page_templates import Pages
+from fieldgate.web.static_files import Assets
 
 
 def operations() -> tuple[Operation, ...]:

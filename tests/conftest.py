@@ -26,7 +26,7 @@ from fieldgate.http.operations import Operation
 from fieldgate.imports.fetch.url_fetcher import Fetcher
 from fieldgate.settings import Settings
 from tests.databases import on_postgres, prepare
-from tests.described import Described
+from tests.openapi_checker import Described
 
 hypothesis_settings.register_profile("fieldgate", deadline=None, max_examples=100)
 hypothesis_settings.load_profile("fieldgate")

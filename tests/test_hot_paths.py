@@ -74,7 +74,7 @@ def test_what_was_saved_is_kept(expected: Expected, found: dict[str, Counts]) ->
 )
 def test_what_makes_them_worse_is_noticed(way: str, path: str, kind: str, made: Made, found: dict[str, Counts]) -> None:
     before = Expected(this_python(), found)
-    said = complaints(before, counted(made, "tests.tampering", way), this_python())
+    said = complaints(before, counted(made, "tests.injected_regressions", way), this_python())
     assert [each for each in said if each.startswith(f"{path}:") and f" {kind}," in each]
 
 

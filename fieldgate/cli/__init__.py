@@ -7,7 +7,7 @@ from sqlalchemy.exc import DBAPIError
 
 from fieldgate import __version__
 from fieldgate.cli.events import events
-from fieldgate.cli.schema import migrate
+from fieldgate.cli.migrate import migrate
 from fieldgate.cli.serve import serve
 from fieldgate.cli.tokens import token
 from fieldgate.cli.users import user

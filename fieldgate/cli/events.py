@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fieldgate.cli.events_in import load, sync
-from fieldgate.cli.opening import data_option, open_database, prepare, settings_for
+from fieldgate.cli.common import data_option, open_database, prepare, settings_for
+from fieldgate.cli.events_load_sync import load, sync
 from fieldgate.db import Changes, Database
 
 if TYPE_CHECKING:

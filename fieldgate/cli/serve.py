@@ -23,8 +23,8 @@ from granian.constants import Interfaces, Loops
 
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
+from fieldgate.cli.common import data_option, open_database, prepare, settings_for
 from fieldgate.cli.events import make_demo_events
-from fieldgate.cli.opening import data_option, open_database, prepare, settings_for
 from fieldgate.db import Changes, Database, now
 from fieldgate.http.request.hosts import is_inside
 from fieldgate.metrics.requests import logging_config

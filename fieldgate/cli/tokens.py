@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from fieldgate.accounts.store import AccountStore, IssuedBy
-from fieldgate.cli.opening import data_option, with_accounts
-from fieldgate.cli.printing import print_table
+from fieldgate.cli.common import data_option, with_accounts
+from fieldgate.cli.output import print_table
 from fieldgate.db import now
 from fieldgate.settings import seconds
 

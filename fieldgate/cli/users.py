@@ -12,8 +12,8 @@ import click
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken, username_key
 from fieldgate.accounts.tables import PUBLIC_NAME
-from fieldgate.cli.opening import data_option, with_accounts
-from fieldgate.cli.printing import print_table
+from fieldgate.cli.common import data_option, with_accounts
+from fieldgate.cli.output import print_table
 
 LONGEST_NAME = 150
 SHORTEST_PASSWORD, LONGEST_PASSWORD = 8, 1000

@@ -25,8 +25,8 @@ from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, Asked
 from fieldgate.http.response.responses import NEVER_STORE, REVALIDATE, REVALIDATE_PRIVATELY, Answer, content_language
 from fieldgate.i18n.messages import Language, Message
 from fieldgate.settings import DAY, Settings
-from fieldgate.web.assets import Assets
-from fieldgate.web.pages import Pages
+from fieldgate.web.page_templates import Pages
+from fieldgate.web.static_files import Assets
 
 TAG = "Pages"
 HTML: Header = (b"content-type", Format.PAGE.content_type)

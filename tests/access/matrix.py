@@ -1,6 +1,6 @@
 """Who may do what: every operation of the service, called by every kind of caller with a valid request.
 
-    make who    writes docs/who-may-do-what.md anew
+    make who    writes docs/permission-matrix.md anew
 
 `CALLS` holds a valid request for each operation. What can be called on assets of different kinds has a call for each.
 """

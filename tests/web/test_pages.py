@@ -16,8 +16,8 @@ from fieldgate.accounts.store import IssuedBy
 from fieldgate.http.operations import detail
 from fieldgate.http.request.authentication import SESSION_COOKIE, Means
 from fieldgate.i18n.messages import Message
-from fieldgate.web.assets import Assets
-from fieldgate.web.coloring import beginning, colored
+from fieldgate.web.json_html import beginning, colored
+from fieldgate.web.static_files import Assets
 from tests.conftest import BASE, PASSWORD, Service, Start
 from tests.http.response.test_pagination import numbers
 

@@ -11,7 +11,7 @@ from fieldgate.http.request.body_parsing import WholeList
 from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Message
 from tests.conftest import Start
-from tests.described import Described
+from tests.openapi_checker import Described
 
 TEXT: dict[str, Any] = {"title": Message("x"), "about": Message("x"), "tag": "x"}
 

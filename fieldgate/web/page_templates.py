@@ -9,7 +9,7 @@ from fieldgate import __version__
 from fieldgate.http.request.authentication import Caller
 from fieldgate.http.request.request_parsing import Asked
 from fieldgate.i18n.messages import Language, Message
-from fieldgate.web.assets import Assets
+from fieldgate.web.static_files import Assets
 
 
 class Pages:

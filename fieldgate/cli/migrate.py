@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from fieldgate.cli.opening import data_option, open_database, settings_for
+from fieldgate.cli.common import data_option, open_database, settings_for
 from fieldgate.db.schema import NEEDED, current, upgrade
 
 

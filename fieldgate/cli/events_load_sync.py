@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import click
 
-from fieldgate.cli.opening import data_option, open_database, prepare, settings_for
+from fieldgate.cli.common import data_option, open_database, prepare, settings_for
 from fieldgate.db import Changes, Database
 from fieldgate.events.model import Code
 

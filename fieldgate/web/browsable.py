@@ -6,8 +6,8 @@ import msgspec
 
 from fieldgate.http.response.links import query_string
 from fieldgate.http.response.response_builder import View
-from fieldgate.web.coloring import beginning, colored
-from fieldgate.web.pages import Pages
+from fieldgate.web.json_html import beginning, colored
+from fieldgate.web.page_templates import Pages
 
 LONGEST = 1024 * 1024  # bytes of JSON on a page; no browser likes more, and nobody reads it
 # What a reader learns from; the rest protects the page.

@@ -1,4 +1,4 @@
-"""`python -m tests.tampering WHAT …`: count the hot paths of a Fieldgate that was made worse on purpose.
+"""`python -m tests.injected_regressions WHAT …`: count the hot paths of a Fieldgate that was made worse on purpose.
 
 What the guard of the hot paths shall notice, done to the service as it runs: a query too many, a loop that runs twice,
 an answer that is copied once more.
