@@ -11,7 +11,7 @@ from fieldgate.events.demo.generator import demo_events
 from fieldgate.events.document_templates import Reader, detail_document, document
 from fieldgate.events.model import PUBLIC, Event
 from fieldgate.events.visibility import EVERYBODY
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Directory
 from fieldgate.reference.store import ReferenceStore
 

@@ -35,7 +35,8 @@ from fieldgate.http.response.response_cache import Kept
 from fieldgate.imports import routes as import_routes
 from fieldgate.imports.fetch.url_fetcher import Fetcher
 from fieldgate.imports.store import ImportStore
-from fieldgate.metrics.requests import Observer, logging_config
+from fieldgate.metrics.access_log import logging_config
+from fieldgate.metrics.requests import Observer
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.permissions.catalogue import Catalogue
 from fieldgate.reference import routes as reference_routes

@@ -6,7 +6,8 @@ messages, not text: they are said in the caller's language when the answer is wr
 
 from collections.abc import Mapping, Sequence
 
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
 
 Header = tuple[bytes, bytes]
 
@@ -23,7 +24,7 @@ class Problem(Exception):
         self.headers = tuple(headers)
 
     def body(self, language: Language) -> dict[str, object]:
-        return {"detail": language.say(self.message)}
+        return {"detail": translate(self.message, language)}
 
 
 class Invalid(Problem):
@@ -37,7 +38,7 @@ class Invalid(Problem):
         self.fields = fields
 
     def body(self, language: Language) -> dict[str, object]:
-        return {name: [language.say(message) for message in messages] for name, messages in self.fields.items()}
+        return {name: [translate(message, language) for message in messages] for name, messages in self.fields.items()}
 
 
 class BadRequest(Problem):

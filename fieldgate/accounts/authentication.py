@@ -13,8 +13,8 @@ from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import USE_RESOLUTION, AccountStore, Found
 from fieldgate.db import now
 from fieldgate.errors import Unauthorized
-from fieldgate.http.request.authentication import Means, User
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Means, User
 
 WRONG_PASSWORD = Message("This username and password do not fit.")
 REMEMBERED = 1000  # right passwords of Basic callers

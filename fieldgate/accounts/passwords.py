@@ -1,7 +1,6 @@
 """Passwords and tokens as secrets: how they are made, kept and compared."""
 
 import asyncio
-import hashlib
 import secrets
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,22 +11,8 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from fieldgate.errors import Unavailable
 
-ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"  # nothing that looks like something else
-TOKEN_START = "fgt_"  # noqa: S105  (lets scanners for leaked secrets recognise ours)
-TOKEN_LENGTH = 40  # of 57 characters: 233 bits
-PREFIX_LENGTH = 10  # shown to people, to tell tokens apart
-
 CHECKS_AT_ONCE = 2  # a check takes 64 MB
 CHECKS_WAITING = 32
-
-
-def new_token() -> str:
-    return TOKEN_START + "".join(secrets.choice(ALPHABET) for _ in range(TOKEN_LENGTH))
-
-
-def token_hash(token: str) -> bytes:
-    """What is stored of a token. It is long and random, so one round of SHA-256 keeps it safe."""
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
 class Passwords:

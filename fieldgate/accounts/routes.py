@@ -3,16 +3,16 @@
 from datetime import datetime, timedelta
 
 from fieldgate.accounts.authentication import Accounts
-from fieldgate.accounts.passwords import new_token
 from fieldgate.accounts.schemas import Login, LoginRecord, TokenRecord
 from fieldgate.accounts.store import AccountStore, IssuedBy
+from fieldgate.accounts.tokens import new_token
 from fieldgate.db import now
 from fieldgate.errors import BadRequest, Forbidden, NotFound, Unauthorized
 from fieldgate.http.injection import Client, Exchange
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Created, creation, deletion, detail
-from fieldgate.http.request.authentication import Means, User
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Means, User
 from fieldgate.settings import Settings
 
 TAG = "Credentials"

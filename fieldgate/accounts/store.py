@@ -11,11 +11,11 @@ from sqlalchemy import Delete, Row, and_, bindparam, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.accounts.passwords import PREFIX_LENGTH, new_token, token_hash
 from fieldgate.accounts.tables import THE_PUBLIC, tokens, users
+from fieldgate.accounts.tokens import PREFIX_LENGTH, new_token, token_hash
 from fieldgate.db import Changes, Database, Instant, Lookup, now
-from fieldgate.http.request.authentication import Means, User
-from fieldgate.http.response.pagination import Page
+from fieldgate.identity import Means, User
+from fieldgate.pagination import Page
 
 TOPIC = "accounts"
 MOST_TOKENS = 50  # a user's tokens obtained over HTTP; beyond, the least recently used goes

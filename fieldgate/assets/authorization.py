@@ -19,8 +19,8 @@ from fieldgate.assets.sharing.model.assignments import Assignment, Place
 from fieldgate.assets.tables import assets, assignments
 from fieldgate.db import Database, Lookup
 from fieldgate.errors import Forbidden, NotFound
-from fieldgate.http.request.authentication import Caller
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import Codenames, Standing
 

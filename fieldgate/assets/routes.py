@@ -33,11 +33,12 @@ from fieldgate.concurrency import aside
 from fieldgate.errors import Invalid, NotFound
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import change, deletion, detail, listing, ready
-from fieldgate.http.request.authentication import Caller, User
 from fieldgate.http.response.links import Link, encode
-from fieldgate.http.response.pagination import Page, Slice
 from fieldgate.http.response.responses import DATA_POLICY, REVALIDATE_PRIVATELY, Answer
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller, User
+from fieldgate.pagination import Page, Slice
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import path_of as permission_path
 

@@ -13,8 +13,8 @@ from fieldgate.assets.authorization import Asset, as_seen, no_asset, user_of
 from fieldgate.assets.names import name_key
 from fieldgate.assets.tables import assets, assignments, files, versions
 from fieldgate.db import Changes, Database, new_uid, now
-from fieldgate.http.request.authentication import Caller, User
-from fieldgate.http.response.pagination import Page
+from fieldgate.identity import Caller, User
+from fieldgate.pagination import Page
 
 TOPIC = "assets"
 

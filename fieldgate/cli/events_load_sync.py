@@ -62,7 +62,7 @@ def load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path |
 
 async def _load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path | None) -> "Written":
     from fieldgate.events.ingest import file_loader
-    from fieldgate.i18n.messages import Language
+    from fieldgate.i18n.languages import Language
 
     async with _stores(data) as (_, store, reference):
         await _refuse_demo(store, replace_demo)

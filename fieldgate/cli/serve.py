@@ -27,7 +27,7 @@ from fieldgate.cli.common import data_option, open_database, prepare, settings_f
 from fieldgate.cli.events import make_demo_events
 from fieldgate.db import Changes, Database, now
 from fieldgate.http.request.hosts import is_inside
-from fieldgate.metrics.requests import logging_config
+from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.shared_counters import SHARED_IN
 from fieldgate.runtime.malloc import share_one_heap
 from fieldgate.runtime.parent_watch import GRACE, SERVED_BY

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fieldgate.cli.common import data_option, open_database, prepare, settings_for
-from fieldgate.metrics.requests import logging_config
+from fieldgate.metrics.access_log import logging_config
 from fieldgate.runtime.parent_watch import end_with_server
 from fieldgate.settings import Settings
 

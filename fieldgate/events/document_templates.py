@@ -19,8 +19,9 @@ import msgspec
 
 from fieldgate.events.model import PUBLIC, Event, FieldReport, Person, Texts
 from fieldgate.events.visibility import Sight
+from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import in_languages
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.messages import Message, translate
 from fieldgate.reference.reference_data import Directory
 
 LANGUAGES = tuple(Language)
@@ -295,7 +296,7 @@ class Reader:
             return self._directory.minis(self._language, map(int, rest.split(",")))
         if kind == "d":
             return self._directory.type_record(self._language, int(rest))
-        return _encode(self._language.say(LABELS[kind][int(rest)]))
+        return _encode(translate(LABELS[kind][int(rest)], self._language))
 
 
 def _replaced(document: bytes, begin: bytes, end: bytes, replace: Callable[[bytes], bytes]) -> bytes:

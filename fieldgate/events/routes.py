@@ -22,13 +22,15 @@ from fieldgate.events.visibility import seen_as, sight_of
 from fieldgate.http.injection import Versions
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Created, deletion, detail, listing, ready, replacement
-from fieldgate.http.request.authentication import Caller, User
 from fieldgate.http.request.body_parsing import WholeObject
+from fieldgate.http.request.page_parsing import read_integer
 from fieldgate.http.request.request_parsing import Asked
 from fieldgate.http.response.links import Link
-from fieldgate.http.response.pagination import Page, Slice, read_integer
 from fieldgate.http.response.responses import NEVER_STORE, Answer
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller, User
+from fieldgate.pagination import Page, Slice
 from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore
 

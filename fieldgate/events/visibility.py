@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from fieldgate.events.model import MOVEMENT, PUBLIC, SECRETARIAT, SOCIETIES
-from fieldgate.http.request.authentication import Caller
+from fieldgate.identity import Caller
 from fieldgate.reference.reference_data import Directory
 
 

@@ -15,22 +15,24 @@ import msgspec
 from fieldgate.db import IDENTITY, Changes, is_out_of_reach
 from fieldgate.errors import BadRequest, Header, MethodNotAllowed, NotFound, Problem, Unauthorized, Unavailable
 from fieldgate.http.injection import Client, Exchange, Versions, takes
+from fieldgate.http.negotiation.accept_language import preferred
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Operation
 from fieldgate.http.request import body_parsing, dry_run, query_string
-from fieldgate.http.request.authentication import ANONYMOUS, Authenticator, Caller, identify, refuse_forgery
+from fieldgate.http.request.authentication import Authenticator, identify, refuse_forgery
 from fieldgate.http.request.cookies import read_cookie
 from fieldgate.http.request.hosts import Origin, Origins
 from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, Asked, Head, read_head
 from fieldgate.http.request.validation import names, read_fields
 from fieldgate.http.response import responses
 from fieldgate.http.response.cors import Cors
-from fieldgate.http.response.pagination import Slice
 from fieldgate.http.response.response_builder import Drawer, Renderer
 from fieldgate.http.response.response_cache import Kept
 from fieldgate.http.response.responses import Answer
-from fieldgate.i18n.messages import Message, preferred
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import ANONYMOUS, Caller
 from fieldgate.metrics.requests import Observer
+from fieldgate.pagination import Slice
 from fieldgate.settings import Settings
 
 log = logging.getLogger("fieldgate.error")

@@ -6,12 +6,12 @@ from typing import Any, NewType
 import msgspec
 
 from fieldgate.http.operations import Operation
-from fieldgate.http.request.authentication import Caller, User
 from fieldgate.http.request.body_parsing import WholeList, WholeObject
 from fieldgate.http.request.hosts import Origin
 from fieldgate.http.request.request_parsing import Asked
-from fieldgate.http.response.pagination import Page
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
+from fieldgate.identity import Caller, User
+from fieldgate.pagination import Page
 
 
 class Client(msgspec.Struct, frozen=True):

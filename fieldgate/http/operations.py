@@ -16,12 +16,12 @@ from typing import Any, get_type_hints
 import msgspec
 
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.request.authentication import Caller, User
 from fieldgate.http.request.body_parsing import JSON, READABLE, SMALL, Values, WholeList, WholeObject
+from fieldgate.http.request.page_parsing import PAGING
 from fieldgate.http.request.validation import names
 from fieldgate.http.response.links import Link
-from fieldgate.http.response.pagination import PAGING
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller, User
 from fieldgate.settings import Settings
 
 Handler = Callable[..., Awaitable[Any]]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
 
 Texts = dict[str, str]  # by the code of the language; what is missing or empty has no translation
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
 from fieldgate.imports.clipping import clipped
 
 if TYPE_CHECKING:  # the libraries that read forms are heavy, and who only shows messages needs none of them
@@ -69,4 +70,4 @@ def messages_in(language: Language, stored: dict[str, Any]) -> dict[str, Any]:
 
 def _said(language: Language, sentence: dict[str, Any]) -> str:
     text, values = sentence["text"], sentence["values"]
-    return language.say(Message(text, **values))
+    return translate(Message(text, **values), language)

@@ -11,8 +11,8 @@ from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import TOPIC as ASSETS
 from fieldgate.assets.store import AssetStore, NewAsset, summary_of_all
 from fieldgate.db import Database
-from fieldgate.http.request.authentication import User
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import User
 from fieldgate.imports.messages import INTO_COLLECTION, stored_problems, stored_sentence
 from fieldgate.imports.store import COMPLETE, ERROR, ImportStore, Job
 from fieldgate.imports.xlsform import Form, Library, Problem, Refused

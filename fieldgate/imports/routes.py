@@ -10,15 +10,16 @@ from fieldgate.db import Instant
 from fieldgate.errors import Invalid, NotFound
 from fieldgate.http.injection import Exchange
 from fieldgate.http.operations import Created, creation, detail, listing
-from fieldgate.http.request.authentication import Caller, User
 from fieldgate.http.response.links import Link
-from fieldgate.http.response.pagination import Page, Slice
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller, User
 from fieldgate.imports.fetch.url_fetcher import Fetcher
 from fieldgate.imports.messages import INTO_COLLECTION, messages_in
 from fieldgate.imports.schemas import ImportAccepted, ImportFilters, ImportRecord, ImportRequest
 from fieldgate.imports.store import PROCESSING, TOPIC, ImportStore, Listed
 from fieldgate.imports.upload import LONGEST_KEY, Wanted, destination_field, planned, url_digest, wanted
+from fieldgate.pagination import Page, Slice
 from fieldgate.settings import Settings
 
 TAG = "Imports"

@@ -14,9 +14,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.tables import users
 from fieldgate.assets.tables import assets, files, versions
 from fieldgate.db import Changes, Database, Lookup, new_uid, now
-from fieldgate.http.response.pagination import Page
 from fieldgate.imports.tables import WAITS, imports
 from fieldgate.imports.upload import KeyUsedOtherwise, Wanted
+from fieldgate.pagination import Page
 
 TOPIC = "imports"
 PROCESSING: Literal["processing"] = "processing"

@@ -6,7 +6,6 @@ Log lines are JSON, one a line. They hold the path but never the query, headers 
 import logging
 import os
 import re
-import sys
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,13 +14,13 @@ from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-import msgspec
 from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from fieldgate.metrics.access_log import write_line
 from fieldgate.metrics.shared_counters import SHARED_IN, Full, Ledger, Name, Told
 from fieldgate.settings import Settings
 
@@ -162,43 +161,3 @@ class _Collected(Collector):
 
 
 _KNOWN_METHODS = {"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"}
-
-
-class JsonLines(logging.Formatter):
-    """Log records of the standard library as JSON lines."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {
-            "time": datetime.now(UTC),
-            "level": record.levelname.lower(),
-            "event": record.getMessage(),
-            "logger": record.name,
-        }
-        for name in ("request_id", "path"):
-            if hasattr(record, name):
-                line[name] = getattr(record, name)
-        if record.exc_info:
-            line["trace"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(line).decode()
-
-
-# Libraries that write a line for all they do; httpcore's hold the headers of what it fetches.
-QUIET = ("_granian", "aiosqlite", "httpcore")
-
-
-def logging_config(level: str) -> dict[str, Any]:
-    """The standard library's logging, all of it as JSON lines on standard error."""
-    return {
-        "version": 1,
-        "disable_existing_loggers": False,
-        "formatters": {"json": {"()": JsonLines}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "stream": "ext://sys.stderr"}},
-        "root": {"level": level.upper(), "handlers": ["stderr"]},
-        "loggers": {name: {"level": "WARNING"} for name in QUIET},
-    }
-
-
-def write_line(line: Mapping[str, Any]) -> None:
-    """One line, written whole: the lines of several processes do not mix."""
-    sys.stderr.buffer.write(msgspec.json.encode(line) + b"\n")
-    sys.stderr.buffer.flush()

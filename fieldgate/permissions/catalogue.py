@@ -10,7 +10,8 @@ from functools import cache
 import msgspec
 
 from fieldgate.http.response.links import Link, encode
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions.schemas import PermissionRecord
 
 
@@ -121,7 +122,7 @@ def _record(permission: Permission, language: Language) -> PermissionRecord:
         codename=permission.codename,
         implied=_links(sorted(implied(permission.codename))),
         contradictory=_links(permission.contradicts),
-        name=language.say(permission.name),
+        name=translate(permission.name, language),
     )
 
 

@@ -4,8 +4,9 @@ import msgspec
 
 from fieldgate.errors import Invalid, NotFound
 from fieldgate.http.operations import detail, listing
-from fieldgate.http.response.pagination import Page, Slice
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.pagination import Page, Slice
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, Catalogue
 from fieldgate.permissions.rules import Codenames

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from fieldgate.http.response.links import Link, encode
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import translate
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import path_of
 from fieldgate.permissions.explain import Explanation
@@ -33,7 +34,7 @@ def effect_fields(effect: Effect, language: Language) -> dict[str, Any]:
         "effect": effect.what.value,
         "reason": effect.why.value,
         "because": Link(path_of(effect.because)) if effect.because else None,
-        "message": language.say(effect.told()),
+        "message": translate(effect.told(), language),
     }
 
 
@@ -70,7 +71,7 @@ def explanation_record(explanation: Explanation, *, user: Link, asset: Link, lan
         rules=[
             MatchedRecord(
                 rule=each.rule.value,
-                message=language.say(each.told()),
+                message=translate(each.told(), language),
                 decided=each.decided,
                 because=links(each.because),
             )
@@ -81,7 +82,7 @@ def explanation_record(explanation: Explanation, *, user: Link, asset: Link, lan
             NeedRecord(
                 permission=Link(path_of(each.permission)),
                 removes=links(each.removes),
-                message=language.say(each.told()),
+                message=translate(each.told(), language),
             )
             for each in explanation.needs
         ],

@@ -11,8 +11,9 @@ from operator import attrgetter
 import msgspec
 
 from fieldgate.http.response.links import encode
+from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import Texts, in_language
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.messages import Message, translate
 from fieldgate.reference.schemas import DisasterTypeRecord, MiniCountry
 
 RECORD_TYPES = {
@@ -180,7 +181,7 @@ def _mini(country: Country, language: Language) -> MiniCountry:
         iso3=country.iso3,
         id=country.id,
         record_type=country.record_type,
-        record_type_display="" if display is None else language.say(display),
+        record_type_display="" if display is None else translate(display, language),
         region=country.region,
         independent=country.independent,
         is_deprecated=country.is_deprecated,

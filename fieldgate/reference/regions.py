@@ -5,7 +5,8 @@ from functools import cache
 import msgspec
 
 from fieldgate.http.response.links import encode
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
 from fieldgate.reference.reference_data import folded
 from fieldgate.reference.schemas import RegionRecord
 
@@ -34,10 +35,12 @@ def regions_named(word: str) -> frozenset[int]:
     """The regions whose name holds the word, in any language and whatever the case."""
     wanted = folded(word)
     return frozenset(
-        region.id for region in REGIONS if any(wanted in folded(language.say(region.name)) for language in Language)
+        region.id
+        for region in REGIONS
+        if any(wanted in folded(translate(region.name, language)) for language in Language)
     )
 
 
 def _record(region: Region, language: Language) -> RegionRecord:
-    name = language.say(region.name)
+    name = translate(region.name, language)
     return RegionRecord(name=region.id, id=region.id, region_name=name, label=name)

@@ -7,8 +7,10 @@ import msgspec
 
 from fieldgate.errors import NotFound
 from fieldgate.http.operations import detail, listing
-from fieldgate.http.response.pagination import Page, Slice, read_integer
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.http.request.page_parsing import read_integer
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.pagination import Page, Slice
 from fieldgate.reference.filters import (
     CountryFilters,
     DisasterTypeFilters,

@@ -6,6 +6,7 @@ import msgspec
 
 from fieldgate.http.response.links import query_string
 from fieldgate.http.response.response_builder import View
+from fieldgate.i18n.messages import translate
 from fieldgate.web.json_html import beginning, colored
 from fieldgate.web.page_templates import Pages
 
@@ -38,8 +39,8 @@ class ResourcePages:
             asked,
             view.caller,
             record=record,
-            title=asked.language.say(view.operation.title),
-            about=asked.language.say(view.operation.about),
+            title=translate(view.operation.title, asked.language),
+            about=translate(view.operation.about, asked.language),
             method=view.operation.method,
             path=asked.path,
             query=query_string(asked.parameters.items()),

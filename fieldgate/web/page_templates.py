@@ -6,9 +6,10 @@ from urllib.parse import quote, urlsplit
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from fieldgate import __version__
-from fieldgate.http.request.authentication import Caller
 from fieldgate.http.request.request_parsing import Asked
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
+from fieldgate.identity import Caller
 from fieldgate.web.static_files import Assets
 
 
@@ -31,7 +32,7 @@ class Pages:
         prefix = urlsplit(asked.origin.base).path
 
         def say(text: str, **parts: object) -> str:
-            return language.say(Message(text, **parts))
+            return translate(Message(text, **parts), language)
 
         def at(path: str) -> str:
             return prefix + path

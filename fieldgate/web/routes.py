@@ -18,12 +18,14 @@ from fieldgate.http.injection import Client, Exchange
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.openapi.document import Description
 from fieldgate.http.operations import ready
-from fieldgate.http.request.authentication import FORGED, SESSION_COOKIE, Caller, Means
+from fieldgate.http.request.authentication import FORGED, SESSION_COOKIE
 from fieldgate.http.request.cookies import set_cookie
 from fieldgate.http.request.hosts import Origin
 from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, Asked
 from fieldgate.http.response.responses import NEVER_STORE, REVALIDATE, REVALIDATE_PRIVATELY, Answer, content_language
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
+from fieldgate.identity import Caller, Means
 from fieldgate.settings import DAY, Settings
 from fieldgate.web.page_templates import Pages
 from fieldgate.web.static_files import Assets
@@ -101,7 +103,7 @@ async def login(
     try:
         account = await accounts.account(body.username, body.password, client.address)
     except Problem as problem:
-        message = asked.language.say(problem.message)
+        message = translate(problem.message, asked.language)
         page = _login_page(pages, asked, exchange.caller, body.next, message, problem.status)
         page.headers += [header for header in problem.headers if header[0] == b"retry-after"]
         return page

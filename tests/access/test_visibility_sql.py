@@ -16,8 +16,8 @@ from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import Narrowed, NewAsset
 from fieldgate.assets.tables import assignments
 from fieldgate.db import Database, new_uid, now
-from fieldgate.http.request.authentication import User
-from fieldgate.http.response.pagination import Page
+from fieldgate.identity import User
+from fieldgate.pagination import Page
 from fieldgate.permissions import rules
 from tests.access.permission_world import THE_PUBLIC_ITSELF, Person, Thing, World, generated
 from tests.conftest import Start

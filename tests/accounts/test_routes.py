@@ -9,7 +9,8 @@ import pytest
 
 from fieldgate.accounts.login_throttle import PER_USER
 from fieldgate.accounts.store import IssuedBy, NewUser
-from fieldgate.http.request.authentication import SESSION_COOKIE, Means, csrf_token
+from fieldgate.http.request.authentication import SESSION_COOKIE
+from fieldgate.identity import Means, csrf_token
 from tests.conftest import PASSWORD, QUICK_HASHER, Service, Start
 
 LIST = "/api/v2/permissions/"

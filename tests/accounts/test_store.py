@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
-from fieldgate.accounts.passwords import PREFIX_LENGTH, TOKEN_START, token_hash
 from fieldgate.accounts.store import MOST_TOKENS, AccountStore, IssuedBy, NewUser, UnknownUser, UsernameTaken
 from fieldgate.accounts.tables import tokens
+from fieldgate.accounts.tokens import PREFIX_LENGTH, TOKEN_START, token_hash
 from fieldgate.db import Changes, Database, now
-from fieldgate.http.request.authentication import Means
+from fieldgate.identity import Means
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from fieldgate.assets.authorization import Access
 from fieldgate.assets.store import AssetStore
-from fieldgate.http.request.authentication import User
+from fieldgate.identity import User
 from fieldgate.imports.worker import Worker
 from fieldgate.settings import Settings
 from tests.conftest import Start

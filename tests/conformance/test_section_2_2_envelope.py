@@ -1,7 +1,7 @@
 """Section 2.2: the paginated list envelope."""
 
 from tests.conftest import Service, Start
-from tests.http.response.test_pagination import numbers
+from tests.http.test_pagination import numbers
 
 
 async def test_2_2_every_list_is_an_object_with_four_keys(service: Service) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conftest import BASE, Service, Start
-from tests.http.response.test_pagination import numbers
+from tests.http.test_pagination import numbers
 
 PATHS = ["/api/v2/permissions/", "/api/v2/permissions/manage_asset/"]
 

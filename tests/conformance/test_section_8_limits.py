@@ -4,7 +4,7 @@ from math import ceil
 from urllib.parse import parse_qs, urlsplit
 
 from tests.conftest import Start
-from tests.http.response.test_pagination import numbers
+from tests.http.test_pagination import numbers
 
 
 def first_and_last(body: dict[str, list[dict[str, int]]]) -> tuple[int, int]:

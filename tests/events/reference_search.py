@@ -7,8 +7,8 @@ from typing import Any
 from fieldgate.events.model import Event
 from fieldgate.events.search.filters import EventFilters, ordering_terms, search_words
 from fieldgate.events.visibility import Sight
+from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import in_language
-from fieldgate.i18n.messages import Language
 from fieldgate.reference.reference_data import Directory, folded, sorting_key
 
 

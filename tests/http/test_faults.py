@@ -15,7 +15,7 @@ from fieldgate.app import build
 from fieldgate.http.health import Health
 from fieldgate.http.operations import Operation, detail
 from fieldgate.i18n.messages import Message
-from fieldgate.metrics.requests import JsonLines
+from fieldgate.metrics.access_log import JsonLines
 from fieldgate.settings import Settings
 from tests.conftest import BASE, PASSWORD, Service, Start
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import in_language, in_languages
-from fieldgate.i18n.messages import Language
 
 CODES = ("en", "fr", "es", "ar")
 

@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fieldgate
-from fieldgate.i18n.messages import LOCALE, Language, Message, catalogue, preferred
+from fieldgate.http.negotiation.accept_language import preferred
+from fieldgate.i18n.catalogs import LOCALE, catalogue
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
 
 TRANSLATED = [Language.FRENCH, Language.ARABIC, Language.SPANISH]
 
@@ -50,14 +53,14 @@ def test_no_header_is_an_error(header: bytes) -> None:
 def test_messages_take_values_and_messages() -> None:
     message = Message("Enter a whole number from {low} to {high}.", low=1, high="{low}")
     assert str(message) == "Enter a whole number from 1 to {low}."
-    assert Language.FRENCH.say(Message("{method} is not possible here; these methods are: {allowed}.",
-                                       method="X", allowed=Message("Password"))) == (
+    assert translate(Message("{method} is not possible here; these methods are: {allowed}.",
+                                       method="X", allowed=Message("Password")), Language.FRENCH) == (
         "X n'est pas possible ici ; ces méthodes le sont : Mot de passe."
     )  # fmt: skip
 
 
 def test_what_has_no_translation_is_said_in_english() -> None:
-    assert Language.ARABIC.say(Message("Not in any catalogue {n}", n=1)) == "Not in any catalogue 1"
+    assert translate(Message("Not in any catalogue {n}", n=1), Language.ARABIC) == "Not in any catalogue 1"
 
 
 def _messages_in_the_code() -> set[str]:

@@ -5,8 +5,8 @@ from datetime import timedelta
 from itertools import product
 
 from fieldgate.db import Database
-from fieldgate.http.response.pagination import Page
 from fieldgate.imports.store import COMPLETE, PROCESSING, ImportStore
+from fieldgate.pagination import Page
 from fieldgate.settings import Settings
 from tests.conftest import running
 from tests.imports.test_routes import BOOK, FILE, PATH

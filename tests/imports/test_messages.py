@@ -2,7 +2,8 @@
 
 import json
 
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.messages import LONGEST_VALUE, MOST_BYTES, MOST_PROBLEMS, messages_in, stored_problems
 from fieldgate.imports.xlsform import Problem
 

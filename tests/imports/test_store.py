@@ -11,13 +11,13 @@ from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import files
 from fieldgate.db import Changes, Database, now
-from fieldgate.http.request.authentication import User
 from fieldgate.http.request.body_parsing import UploadedFile
-from fieldgate.http.response.pagination import Page
+from fieldgate.identity import User
 from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import COMPLETE, ImportStore, Job, LostLease
 from fieldgate.imports.tables import imports
 from fieldgate.imports.upload import KeyUsedOtherwise, wanted
+from fieldgate.pagination import Page
 from tests.imports.workbooks import xlsx
 
 LEASE = timedelta(seconds=30)

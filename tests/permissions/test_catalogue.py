@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
 from fieldgate.permissions.catalogue import BY_CODENAME, PERMISSIONS, implied
 from tests.conftest import BASE, Service
 

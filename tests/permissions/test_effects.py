@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
 from tests.conftest import BASE, Service
 from tests.permissions.permission_strategies import ASSIGNABLE, closed, contradict
 

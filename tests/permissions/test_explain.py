@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from fieldgate.http.operations import detail
 from fieldgate.http.response.links import Link, encode, resolve
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions import rules
 from fieldgate.permissions.explain import GRANTING, Explanation, Matched, Need, Rule, explain
 from fieldgate.permissions.rules import PARTIAL, WHICHEVER, Refused, Standing
@@ -50,7 +51,7 @@ def _check(told: Explanation) -> None:
     assert not (told.allowed and told.needs)
     for language in Language:
         for sentence in (*(each.told() for each in told.matched), *(each.told() for each in told.needs)):
-            assert language.say(sentence)
+            assert translate(sentence, language)
     record = explanation_record(told, user=Link("/u/"), asset=Link("/a/"), language=Language.ENGLISH)
     assert msgspec.json.decode(encode(record).replace(b"\x01", b"").replace(b"\x02", b""))["allowed"] is told.allowed
 

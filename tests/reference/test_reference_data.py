@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, Directory, DisasterType, sorting_key
 
 COUNTRIES = (

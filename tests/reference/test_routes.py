@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, sorting_key
 from fieldgate.reference.store import ReferenceStore
 from tests.conftest import BASE, Service, Start

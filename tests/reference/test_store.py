@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from fieldgate.db import Changes, Database
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, DisasterType
 from fieldgate.reference.store import TOPIC, ReferenceStore
 

@@ -14,12 +14,13 @@ from msgspec import Meta, json
 
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.http.operations import detail
-from fieldgate.http.request.authentication import SESSION_COOKIE, Means
+from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Means
 from fieldgate.web.json_html import beginning, colored
 from fieldgate.web.static_files import Assets
 from tests.conftest import BASE, PASSWORD, Service, Start
-from tests.http.response.test_pagination import numbers
+from tests.http.test_pagination import numbers
 
 LIST = "/api/v2/permissions/"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}

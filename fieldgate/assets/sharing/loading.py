@@ -8,8 +8,8 @@ from fieldgate.assets.sharing.model.grants import Shared, Shown
 from fieldgate.assets.sharing.model.planning import Mistakes, Wish
 from fieldgate.assets.sharing.store import Session, SharingStore
 from fieldgate.errors import NotFound
-from fieldgate.http.request.authentication import Caller, User
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller, User
 
 TAG = "Sharing"
 PATH = "/api/v2/assets/{uid}/permission-assignments/"

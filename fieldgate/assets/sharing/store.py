@@ -24,8 +24,8 @@ from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets, assignment_history, assignments
 from fieldgate.concurrency import aside
 from fieldgate.db import Changes, Database, Instant, insert_rows, new_uid, now, one_of
-from fieldgate.http.request.authentication import User
-from fieldgate.http.response.pagination import Page
+from fieldgate.identity import User
+from fieldgate.pagination import Page
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import PARTIAL, Filters, What
 

@@ -27,7 +27,7 @@ from fieldgate.events.model import (
     Texts,
     Visibility,
 )
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, Directory
 
 END = datetime(2026, 11, 1, tzinfo=UTC)  # fixed: made again next year, they are the same

@@ -23,8 +23,9 @@ from fieldgate.events.store import HISTORY_KEPT, EventStore, Missed
 from fieldgate.events.visibility import Sight
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.response.csv_safe import csv_lines
-from fieldgate.http.response.pagination import Page
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.pagination import Page
 
 AT_ONCE = 500  # events
 IDS_AT_ONCE = 20_000

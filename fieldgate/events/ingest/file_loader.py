@@ -20,7 +20,7 @@ from fieldgate.events.ingest.parsing import read_event
 from fieldgate.events.model import Id
 from fieldgate.events.store import EventStore
 from fieldgate.http.response.csv_safe import as_written
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
 
 STANDARD_INPUT = "-"

@@ -19,10 +19,11 @@ from msgspec import Meta
 
 from fieldgate.events.document_templates import AFFECTED
 from fieldgate.events.model import Event, EventLink, FieldReport, Id, Texts
+from fieldgate.http.request.page_parsing import read_integer
 from fieldgate.http.request.validation import NO_NULLS, expectation, read_moment
-from fieldgate.http.response.pagination import read_integer
+from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import FALLBACK, in_language
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.messages import Message
 from fieldgate.reference.reference_data import Directory
 
 LONGEST_NAME = 256

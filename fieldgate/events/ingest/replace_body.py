@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from fieldgate.events.ingest.parsing import read_event, wire_name
 from fieldgate.events.model import Code, Event, Texts
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Directory
 
 LARGEST = 4 * 1024 * 1024  # bytes of JSON

@@ -21,8 +21,8 @@ from fieldgate.events.search.index import CannotApply, Index
 from fieldgate.events.search.record_cache import Shown
 from fieldgate.events.store import TOPIC, EventStore, Missed, Standing
 from fieldgate.events.visibility import Sight
-from fieldgate.http.response.pagination import Page
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
+from fieldgate.pagination import Page
 from fieldgate.reference.reference_data import Directory, folded
 from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore

@@ -11,8 +11,8 @@ from pyroaring import BitMap
 
 from fieldgate.events.search.index import Index
 from fieldgate.events.search.int_arrays import NOWHERE, Numbers, numbers, packed
+from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import Texts, in_language
-from fieldgate.i18n.messages import Language
 from fieldgate.reference.reference_data import Directory, sorting_key
 
 Ranks = npt.NDArray[np.int32]  # a number by position

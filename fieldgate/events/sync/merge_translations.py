@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import FALLBACK, own_texts
-from fieldgate.i18n.messages import Language
 
 Record = Mapping[str, Any]
 

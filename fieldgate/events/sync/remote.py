@@ -15,7 +15,7 @@ import httpx
 import msgspec
 
 from fieldgate import __version__
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
 
 ROOT = "/api/v2/"
 ATTEMPTS = 8

@@ -25,7 +25,7 @@ from fieldgate.events.sync import sync_state
 from fieldgate.events.sync.merge_translations import merge_languages
 from fieldgate.events.sync.remote import Far, FarPage, Missing
 from fieldgate.events.sync.sync_state import Progress
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
 from fieldgate.reference.parsing import Unreadable, read_country, read_type
 from fieldgate.reference.reference_data import Directory
 from fieldgate.reference.store import ReferenceStore

@@ -15,8 +15,8 @@ from fieldgate.http.operations import Operation, Shape
 from fieldgate.http.request.body_parsing import JSON, UploadedFile
 from fieldgate.http.request.validation import choices
 from fieldgate.http.response.links import Link, encode, resolve
-from fieldgate.http.response.pagination import DEFAULT_LIMIT, MAXIMUM_LIMIT
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
+from fieldgate.pagination import DEFAULT_LIMIT, MAXIMUM_LIMIT
 
 SCHEMA_PATH = "#/components/schemas/"
 

@@ -5,17 +5,14 @@ This room reads the headers; whether a token or password is right, the accounts 
 
 import base64
 import binascii
-import hashlib
 import hmac
 from collections.abc import Mapping
-from enum import Enum
 from typing import Protocol
-
-import msgspec
 
 from fieldgate.errors import Forbidden, Unauthorized
 from fieldgate.http.request.cookies import read_cookie
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import ANONYMOUS, Caller, Means, User
 
 SESSION_COOKIE = b"fieldgate_session"
 CSRF_HEADER = b"x-csrftoken"
@@ -26,45 +23,6 @@ BAD_TOKEN = Message("This token is not valid. Check it, or get a new one.")
 BAD_BASIC = Message("The Basic credentials cannot be read: they must be base64 of username:password.")
 UNKNOWN_SCHEME = Message("This way of logging in is not known here. Use Token, Bearer or Basic.")
 FORGED = Message("This request lacks the page's CSRF token. Reload the page and try again.")
-
-
-class Means(Enum):
-    """What the caller proved itself with."""
-
-    NOTHING = "nothing"
-    TOKEN = "token"  # noqa: S105  (the name of a means, not a secret)
-    PASSWORD = "password"  # noqa: S105
-    SESSION = "session"
-
-
-class Caller(msgspec.Struct, frozen=True):
-    """Who is asking. `id` is None for the public."""
-
-    id: int | None = None
-    username: str = ""
-    is_superuser: bool = False
-    is_ifrc: bool = False
-    countries: tuple[str, ...] = ()
-    means: Means = Means.NOTHING
-    secret: str = ""
-
-    @property
-    def is_anonymous(self) -> bool:
-        return self.id is None
-
-    @property
-    def csrf_token(self) -> str:
-        """What a page must send back with a write: bound to the session, and useless for logging in."""
-        return csrf_token(self.secret) if self.means is Means.SESSION else ""
-
-
-class User(Caller, frozen=True):
-    """A caller who is certainly logged in. A handler that takes a `User` is closed to the public."""
-
-    id: int
-
-
-ANONYMOUS = Caller()
 
 
 class Authenticator(Protocol):
@@ -129,10 +87,6 @@ def _basic(encoded: str) -> tuple[str, str]:
     if not colon or "\0" in text:
         raise Unauthorized(BAD_BASIC)
     return username, password
-
-
-def csrf_token(session: str) -> str:
-    return hashlib.blake2b(session.encode(), digest_size=16, person=b"fieldgate-csrf").hexdigest()
 
 
 def refuse_forgery(caller: Caller, headers: Mapping[bytes, bytes]) -> None:

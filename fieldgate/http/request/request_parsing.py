@@ -11,15 +11,17 @@ import msgspec
 
 from fieldgate.errors import NotFound
 from fieldgate.http.negotiation import formats
+from fieldgate.http.negotiation.accept_language import preferred
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Operation, Shape
 from fieldgate.http.request import dry_run, query_string
 from fieldgate.http.request.hosts import Origin
+from fieldgate.http.request.page_parsing import read_page
 from fieldgate.http.request.validation import read_fields
 from fieldgate.http.response import compression
 from fieldgate.http.response.links import quoted_path
-from fieldgate.http.response.pagination import Page, read_page
-from fieldgate.i18n.messages import Language, preferred
+from fieldgate.i18n.languages import Language
+from fieldgate.pagination import Page
 
 JSON_SUFFIX = ".json"
 LANGUAGE_COOKIE = b"fieldgate_language"

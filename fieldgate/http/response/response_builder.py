@@ -12,13 +12,15 @@ from fieldgate.http.injection import Exchange
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Created, Instead, Operation
 from fieldgate.http.request import query_string
-from fieldgate.http.request.authentication import Caller
 from fieldgate.http.request.request_parsing import Asked
 from fieldgate.http.response import links, responses
 from fieldgate.http.response.cors import Cors
-from fieldgate.http.response.pagination import MAXIMUM_LIMIT, Slice, encoded, envelope, neighbours
+from fieldgate.http.response.envelope import encoded, envelope, neighbours
 from fieldgate.http.response.responses import Answer
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import translate
+from fieldgate.identity import Caller
+from fieldgate.pagination import MAXIMUM_LIMIT, Slice
 
 LARGE = 256 * 1024  # bytes; a page of more takes so long to draw that nobody else shall wait for it
 LONGEST_LINKS = 4096  # characters; clients and proxies refuse long headers, and the body has the addresses too
@@ -130,8 +132,8 @@ class Renderer:
         """The answer to OPTIONS, which is also the answer to a browser's preflight."""
         first = self._operations[0]
         body = {
-            "name": language.say(first.title),
-            "description": language.say(first.about),
+            "name": translate(first.title, language),
+            "description": translate(first.about, language),
             "renders": [first.media_type] if first.media_type else [offered.media_type for offered in first.formats],
             "parses": list(dict.fromkeys(kind for operation in self._operations for kind in operation.readable)),
         }

@@ -14,7 +14,7 @@ import msgspec
 from fieldgate import __version__
 from fieldgate.errors import Header
 from fieldgate.http.response import compression
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from fieldgate.assets.authorization import Access, Asset
-from fieldgate.http.request.authentication import Caller
+from fieldgate.identity import Caller
 from fieldgate.permissions.rules import contradiction, with_implied
 from tests.assets.sharing.sharing_team import MANY, Team, last
 from tests.assets.sharing.test_dry_run import PERMISSIONS, wish

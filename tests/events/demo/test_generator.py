@@ -15,7 +15,7 @@ from fieldgate.events.document_templates import Reader, detail_document, documen
 from fieldgate.events.model import Event, pack, unpack
 from fieldgate.events.schemas import EventDetail, EventRecord
 from fieldgate.events.visibility import EVERYBODY, EVERYTHING
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Directory
 from fieldgate.reference.store import ReferenceStore
 

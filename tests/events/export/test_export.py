@@ -32,7 +32,8 @@ from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Operation, ready
 from fieldgate.http.response import responses
 from fieldgate.http.response.responses import Answer
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
 from fieldgate.reference.store import ReferenceStore
 from tests.conftest import Service, Start
 from tests.events.event_service import INDIA, PATH, PUBLIC, event, house

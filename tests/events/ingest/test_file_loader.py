@@ -17,7 +17,7 @@ from fieldgate.events.ingest.file_loader import load, records
 from fieldgate.events.model import Appeal, Event
 from fieldgate.events.store import EventStore
 from fieldgate.events.visibility import EVERYTHING
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
 from tests.events.event_service import EVENTS, event
 from tests.processes import FIELDGATE, run

@@ -13,7 +13,8 @@ from fieldgate.events.ingest.parsing import Unreadable, read_event
 from fieldgate.events.model import District, Event, EventLink, FeaturedDocument, FieldReport, KeyFigure
 from fieldgate.events.sync.merge_translations import merge_languages
 from fieldgate.events.visibility import EVERYTHING
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import translate
 from tests.events.samples import events, texts
 from tests.events.test_document_templates import DIRECTORY
 
@@ -246,7 +247,7 @@ def test_every_mistake_has_its_place_and_its_message(sent: dict[str, Any], path:
         read_event({**MINIMAL, **sent}, DIRECTORY)
     assert [(where, str(said)) for where, said in found.value.problems] == [(path, message)]
     said = found.value.problems[0][1]
-    assert all(language.say(said) != message for language in Language if language is not Language.ENGLISH)
+    assert all(translate(said, language) != message for language in Language if language is not Language.ENGLISH)
 
 
 def test_all_mistakes_are_told_at_once() -> None:

@@ -17,8 +17,8 @@ from fieldgate.events.search.event_search import KEPT_RECORDS, Events, View, _Ke
 from fieldgate.events.search.filters import ORDERINGS, EventFilters
 from fieldgate.events.store import EventStore, Missed
 from fieldgate.events.visibility import EVERYBODY, EVERYTHING, Sight
-from fieldgate.http.response.pagination import Page
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
+from fieldgate.pagination import Page
 from fieldgate.reference.store import ReferenceStore
 from tests.events.reference_search import matching
 from tests.events.samples import COUNTRIES, TYPES, moments, some_events

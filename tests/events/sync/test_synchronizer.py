@@ -25,7 +25,7 @@ from fieldgate.events.sync import sync_state
 from fieldgate.events.sync import synchronizer as sync_module
 from fieldgate.events.sync.remote import Far, Trouble
 from fieldgate.events.sync.synchronizer import Report, Sync
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import Settings
 from tests.conftest import BASE, Service, running

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from fieldgate.http.endpoint import LONGEST_HEAD, REMEMBERED_HEADS
 from fieldgate.http.health import Health
 from fieldgate.http.injection import Client, Exchange, takes
+from fieldgate.http.negotiation.accept_language import preferred
 from fieldgate.http.operations import Created, creation, detail
 from fieldgate.http.response.compression import coding
 from fieldgate.http.response.links import Link
 from fieldgate.http.response.response_cache import Kept
 from fieldgate.http.response.responses import Answer
-from fieldgate.i18n.messages import Language, Message, preferred
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
 from tests.conftest import BASE, Service, Start
 
 LIST = "/api/v2/permissions/"

@@ -11,11 +11,12 @@ import pytest
 import trustme
 
 from fieldgate.errors import Invalid, TooLarge, Unavailable
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import translate
 from fieldgate.imports.fetch.public_addresses import Address, is_public
 from fieldgate.imports.fetch.safe_download import MOST_REDIRECTS
 from fieldgate.imports.fetch.url_fetcher import MOST_AT_ONCE, Fetcher
-from fieldgate.metrics.requests import logging_config
+from fieldgate.metrics.access_log import logging_config
 from tests.imports.fake_host import Elsewhere, ok, redirect, serving, status
 
 BOOK = b"PK\x03\x04 a workbook"
@@ -45,7 +46,7 @@ async def refusal(fetcher: Fetcher, url: str, limit: int = MIB) -> str:
     with pytest.raises(Invalid) as raised:
         await fetcher.fetch(url, limit)
     assert list(raised.value.fields) == ["url"]
-    return Language.ENGLISH.say(raised.value.fields["url"][0])
+    return translate(raised.value.fields["url"][0], Language.ENGLISH)
 
 
 @pytest.mark.parametrize("text", NOT_PUBLIC)

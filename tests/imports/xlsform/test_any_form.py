@@ -3,7 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import translate
 from fieldgate.imports.xlsform import Form, Library, Refused, understand
 from tests.imports.xlsform.workbooks import sectioned
 
@@ -52,4 +53,4 @@ def test_understood_or_refused(sheets: dict[str, list[list[str]]], survey: list[
         else:
             assert isinstance(found, Form | Library)
             said = [warning.message for warning in found.warnings]
-        assert all(language.say(message) for message in said for language in Language)
+        assert all(translate(message, language) for message in said for language in Language)

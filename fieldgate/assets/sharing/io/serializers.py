@@ -15,7 +15,7 @@ from fieldgate.assets.sharing.model.planning import Change, refuse_too_large
 from fieldgate.assets.sharing.model.references import ROOT
 from fieldgate.assets.sharing.schemas import AssignmentRecord, ChangeRecord, EffectOnUser, HistoryRecord, ResultRecord
 from fieldgate.http.response.links import Link, encode
-from fieldgate.i18n.messages import Language
+from fieldgate.i18n.languages import Language
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import path_of as permission_path
 from fieldgate.permissions.rules import PARTIAL, Effect, What, Why

@@ -11,7 +11,7 @@ from fieldgate.assets.authorization import Asset, allowed_to, seen_by
 from fieldgate.assets.sharing.model.assignments import Assignment, Place
 from fieldgate.concurrency import WITH_FILTERS
 from fieldgate.db.uid import spelled
-from fieldgate.http.request.authentication import Caller
+from fieldgate.identity import Caller
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import Filters
 

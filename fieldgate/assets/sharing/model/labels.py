@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from functools import cache
 
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions.rules import PARTIAL
 
 Label = str | dict[str, str]
@@ -56,7 +57,7 @@ _PARTIAL: Mapping[str, Message] = {
 def label(permission: str, asset_type: str, language: Language) -> Label:
     """A sentence; for what is given for some submissions only, one for each thing that can be done with them."""
     if permission == PARTIAL:
-        return {key: language.say(message) for key, message in _PARTIAL.items()}
+        return {key: translate(message, language) for key, message in _PARTIAL.items()}
     if permission in _ON_SUBMISSIONS:
-        return language.say(_ON_SUBMISSIONS[permission])
-    return language.say(_ON_ASSETS[permission][asset_type])
+        return translate(_ON_SUBMISSIONS[permission], language)
+    return translate(_ON_ASSETS[permission][asset_type], language)

@@ -8,8 +8,8 @@ import msgspec
 from fieldgate.assets.sharing.model.grants import Person, Shared
 from fieldgate.concurrency import WITH_FILTERS
 from fieldgate.errors import Invalid
-from fieldgate.http.request.authentication import Caller
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import Effect, Filter, Filters, Outcome, Refused, Standing, What
 

@@ -32,11 +32,12 @@ from fieldgate.http.operations import (
     detail,
     listing,
 )
-from fieldgate.http.request.authentication import Caller, User
 from fieldgate.http.request.body_parsing import Values
 from fieldgate.http.request.validation import read_fields
-from fieldgate.http.response.pagination import Page, Slice
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller, User
+from fieldgate.pagination import Page, Slice
 
 
 @detail(

@@ -28,10 +28,11 @@ from fieldgate.assets.sharing.store import Session, SharingStore
 from fieldgate.concurrency import aside
 from fieldgate.errors import BadRequest, Conflict, Forbidden
 from fieldgate.http.operations import Shape, operation
-from fieldgate.http.request.authentication import User
 from fieldgate.http.request.body_parsing import WholeObject
 from fieldgate.http.request.validation import read_fields
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import User
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import PARTIAL, Filters
 

@@ -38,11 +38,12 @@ from fieldgate.http.operations import (
     operation,
     ready,
 )
-from fieldgate.http.request.authentication import Caller, User
 from fieldgate.http.request.body_parsing import Values, WholeList, file_too_large
 from fieldgate.http.request.validation import read_fields
 from fieldgate.http.response.responses import DATA_POLICY, NEVER_STORE, Answer
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller, User
 from fieldgate.settings import Settings
 
 SHORT_LINE = 20  # bytes of a table

@@ -15,9 +15,10 @@ from fieldgate.assets.sharing.loading import TAG
 from fieldgate.assets.sharing.model.references import Kind, Misnamed, read_name
 from fieldgate.errors import Forbidden, Invalid
 from fieldgate.http.operations import detail
-from fieldgate.http.request.authentication import Caller
 from fieldgate.http.response.links import Link
-from fieldgate.i18n.messages import Language, Message
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller
 from fieldgate.permissions.catalogue import BY_CODENAME
 from fieldgate.permissions.explain import explain
 from fieldgate.permissions.rules import Standing

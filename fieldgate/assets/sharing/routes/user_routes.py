@@ -13,10 +13,10 @@ from fieldgate.accounts.store import AccountStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.errors import Forbidden, NotFound
 from fieldgate.http.operations import detail, listing
-from fieldgate.http.request.authentication import User
 from fieldgate.http.response.links import Link
-from fieldgate.http.response.pagination import Page, Slice
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import User
+from fieldgate.pagination import Page, Slice
 
 TAG = "Users"
 

@@ -10,17 +10,10 @@ from hypothesis import strategies as st
 
 from fieldgate.errors import Invalid
 from fieldgate.http.operations import Operation, listing
-from fieldgate.http.response.pagination import (
-    DEFAULT_LIMIT,
-    FAR_PAST_THE_END,
-    MAXIMUM_LIMIT,
-    Page,
-    Slice,
-    envelope,
-    neighbours,
-    read_page,
-)
+from fieldgate.http.request.page_parsing import FAR_PAST_THE_END, read_page
+from fieldgate.http.response.envelope import envelope, neighbours
 from fieldgate.i18n.messages import Message
+from fieldgate.pagination import DEFAULT_LIMIT, MAXIMUM_LIMIT, Page, Slice
 from tests.conftest import BASE, Service, Start
 
 ADDRESS = "http://127.0.0.1:8000/api/v2/numbers/"

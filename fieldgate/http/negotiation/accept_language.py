@@ -1,0 +1,25 @@
+"""Choose a language from the Accept-Language header."""
+
+from functools import lru_cache
+
+from fieldgate.http.negotiation.quality_values import LONGEST, ranked
+from fieldgate.i18n.languages import Language
+
+
+def preferred(header: bytes) -> Language:
+    """The best language of an Accept-Language header: never an error, English where nothing fits."""
+    return _preferred(header[:LONGEST])
+
+
+@lru_cache(maxsize=1024)
+def _preferred(header: bytes) -> Language:
+    for tag, _ in ranked(header):
+        primary = tag.split("-", 1)[0].lower()
+        if primary == "*":
+            return Language.ENGLISH
+        if primary in _BY_CODE:
+            return _BY_CODE[primary]
+    return Language.ENGLISH
+
+
+_BY_CODE = {language.value: language for language in Language}

@@ -1,0 +1,49 @@
+"""JSON log lines on standard error."""
+
+import logging
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+
+class JsonLines(logging.Formatter):
+    """Log records of the standard library as JSON lines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": datetime.now(UTC),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            "logger": record.name,
+        }
+        for name in ("request_id", "path"):
+            if hasattr(record, name):
+                line[name] = getattr(record, name)
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line).decode()
+
+
+# Libraries that write a line for all they do; httpcore's hold the headers of what it fetches.
+QUIET = ("_granian", "aiosqlite", "httpcore")
+
+
+def logging_config(level: str) -> dict[str, Any]:
+    """The standard library's logging, all of it as JSON lines on standard error."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"json": {"()": JsonLines}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "stream": "ext://sys.stderr"}},
+        "root": {"level": level.upper(), "handlers": ["stderr"]},
+        "loggers": {name: {"level": "WARNING"} for name in QUIET},
+    }
+
+
+def write_line(line: Mapping[str, Any]) -> None:
+    """One line, written whole: the lines of several processes do not mix."""
+    sys.stderr.buffer.write(msgspec.json.encode(line) + b"\n")
+    sys.stderr.buffer.flush()
