@@ -26,17 +26,17 @@ from fieldgate.events.search.event_search import Events
 from fieldgate.events.store import EventStore
 from fieldgate.http import health
 from fieldgate.http.application import Application
-from fieldgate.http.endpoint import Site
-from fieldgate.http.openapi.document import Description
+from fieldgate.http.endpoint import AppContext
+from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
-from fieldgate.http.request.hosts import Origins
+from fieldgate.http.request.hosts import HostPolicy
 from fieldgate.http.response.cors import Cors
-from fieldgate.http.response.response_cache import Kept
+from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.imports import routes as import_routes
 from fieldgate.imports.fetch.url_fetcher import Fetcher
 from fieldgate.imports.store import ImportStore
 from fieldgate.metrics.access_log import logging_config
-from fieldgate.metrics.requests import Observer
+from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.permissions.catalogue import Catalogue
 from fieldgate.reference import routes as reference_routes
@@ -67,7 +67,7 @@ def operations() -> tuple[Operation, ...]:
         *account_routes.OPERATIONS,
     )
     pages = (*web_routes.OPERATIONS, *web_assets.OPERATIONS)
-    return (*resources, health.index_of(resources), health.healthz, health.readyz, health.metrics, *pages)
+    return (*resources, health.index_operation(resources), health.healthz, health.readyz, health.metrics, *pages)
 
 
 def build(
@@ -82,7 +82,7 @@ def build(
     changes = Changes(database)
     store = AccountStore(database, changes)
     accounts = Accounts(store, passwords or Passwords(), Guessing(database))
-    observer = Observer(settings)
+    observer = RequestMetrics(settings)
     assets = Assets()
     pages = Pages(assets)
     reference = ReferenceStore(database, changes)
@@ -92,7 +92,7 @@ def build(
         reference,
         changes,
         kept_records=settings.kept_records,
-        tell_lag=observer.lag_of("events"),
+        tell_lag=observer.lag_setter("events"),
     )
     answered = (*operations(), *more)
     provided = (
@@ -100,17 +100,17 @@ def build(
         ImportStore(database, changes), AssetStore(database, changes), Access(database),
         SharingStore(database, changes), fetcher or Fetcher(settings.import_hosts),
         reference, event_store, events, Exports(events, event_store),
-        Catalogue(), Description(answered), health.Readiness(database),
+        Catalogue(), OpenAPIDocument(answered), health.Readiness(database),
     )  # fmt: skip
-    site = Site(
+    site = AppContext(
         settings=settings,
-        origins=Origins(settings),
+        host_policy=HostPolicy(settings),
         cors=Cors(settings),
-        accounts=accounts,
-        changes=changes,
-        kept=Kept(settings.kept_answers),
-        observer=observer,
-        draw=ResourcePages(pages),
+        authenticator=accounts,
+        data_versions=changes,
+        response_cache=ResponseCache(settings.kept_answers),
+        request_metrics=observer,
+        page_renderer=ResourcePages(pages),
         services={type(each): each for each in provided},
     )
 

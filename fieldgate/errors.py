@@ -27,7 +27,7 @@ class Problem(Exception):
         return {"detail": translate(self.message, language)}
 
 
-class Invalid(Problem):
+class ValidationError(Problem):
     """Fields or parameters that cannot be taken, each with what is wrong with it."""
 
     status = 400
@@ -81,7 +81,7 @@ class Conflict(Problem):
     status = 409
 
 
-class TooLarge(Problem):
+class PayloadTooLarge(Problem):
     status = 413
 
 
@@ -92,13 +92,13 @@ class UnsupportedMediaType(Problem):
 class TooManyRequests(Problem):
     status = 429
 
-    def __init__(self, detail: Message, seconds: int) -> None:
-        super().__init__(detail, [(b"retry-after", str(seconds).encode())])
+    def __init__(self, detail: Message, retry_after_seconds: int) -> None:
+        super().__init__(detail, [(b"retry-after", str(retry_after_seconds).encode())])
 
 
-class Unavailable(Problem):
+class ServiceUnavailable(Problem):
     status = 503
     detail = Message("The service is busy. Please try again in a few seconds.")
 
-    def __init__(self, detail: Message | None = None, seconds: int = 5) -> None:
-        super().__init__(detail, [(b"retry-after", str(seconds).encode())])
+    def __init__(self, detail: Message | None = None, retry_after_seconds: int = 5) -> None:
+        super().__init__(detail, [(b"retry-after", str(retry_after_seconds).encode())])

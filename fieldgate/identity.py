@@ -6,10 +6,10 @@ from enum import Enum
 import msgspec
 
 
-class Means(Enum):
+class AuthMethod(Enum):
     """What the caller proved itself with."""
 
-    NOTHING = "nothing"
+    NONE = "nothing"
     TOKEN = "token"  # noqa: S105  (the name of a means, not a secret)
     PASSWORD = "password"  # noqa: S105
     SESSION = "session"
@@ -23,7 +23,7 @@ class Caller(msgspec.Struct, frozen=True):
     is_superuser: bool = False
     is_ifrc: bool = False
     countries: tuple[str, ...] = ()
-    means: Means = Means.NOTHING
+    auth_method: AuthMethod = AuthMethod.NONE
     secret: str = ""
 
     @property
@@ -33,7 +33,7 @@ class Caller(msgspec.Struct, frozen=True):
     @property
     def csrf_token(self) -> str:
         """What a page must send back with a write: bound to the session, and useless for logging in."""
-        return csrf_token(self.secret) if self.means is Means.SESSION else ""
+        return csrf_token(self.secret) if self.auth_method is AuthMethod.SESSION else ""
 
 
 class User(Caller, frozen=True):

@@ -8,21 +8,21 @@ import msgspec
 DEFAULT_LIMIT = 50
 
 
-MAXIMUM_LIMIT = 1000
+MAX_LIMIT = 1000
 
 
 Record = TypeVar("Record")
 
 
-class Page(msgspec.Struct, frozen=True):
+class PageRequest(msgspec.Struct, frozen=True):
     """Which records of a list are asked for. `clipped` tells that more than the maximum was."""
 
     limit: int = DEFAULT_LIMIT
     offset: int = 0
-    clipped: bool = False
+    is_clipped: bool = False
 
 
-class Slice(msgspec.Struct, Generic[Record], frozen=True):
+class ListResult(msgspec.Struct, Generic[Record], frozen=True):
     """The answer of a list: how many records match in all, and those of the page asked for.
 
     A record is a struct, or the bytes `links.encode` made of one, bare or as `msgspec.Raw`.

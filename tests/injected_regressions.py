@@ -36,13 +36,13 @@ def a_loop_twice() -> None:
 
 
 def a_copy_more() -> None:
-    transmit = responses.transmit
+    transmit = responses.send_response
 
-    async def copied(receive: Any, send: Any, answer: responses.Answer, *rest: Any) -> int:
+    async def copied(receive: Any, send: Any, answer: responses.Response, *rest: Any) -> int:
         again = bytes(bytearray(answer.body))
         return await transmit(receive, send, msgspec.structs.replace(answer, body=again), *rest)
 
-    responses.transmit = copied  # type: ignore[assignment]
+    responses.send_response = copied  # type: ignore[assignment]
 
 
 WAYS = {"query": one_query_more, "loop": a_loop_twice, "copy": a_copy_more}

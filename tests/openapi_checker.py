@@ -12,7 +12,7 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
 from fieldgate.app import operations
-from fieldgate.http.openapi.document import Description
+from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
 
 ALWAYS = ("Vary", "Content-Language", "X-Request-ID", "X-Content-Type-Options", "Content-Security-Policy")
@@ -113,7 +113,7 @@ def _own() -> Described:
 
 
 def _document(more: Sequence[Operation]) -> dict[str, Any]:
-    described = Description([*operations(), *more])
+    described = OpenAPIDocument([*operations(), *more])
     document: dict[str, Any] = msgspec.json.decode(described.as_json("http://127.0.0.1:8000"))
     return document
 

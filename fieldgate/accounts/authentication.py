@@ -14,7 +14,7 @@ from fieldgate.accounts.store import USE_RESOLUTION, AccountStore, Found
 from fieldgate.db import now
 from fieldgate.errors import Unauthorized
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import Means, User
+from fieldgate.identity import AuthMethod, User
 
 WRONG_PASSWORD = Message("This username and password do not fit.")
 REMEMBERED = 1000  # right passwords of Basic callers
@@ -34,10 +34,10 @@ class Accounts:
         self._right: dict[bytes, None] = {}
 
     async def by_token(self, token: str) -> User | None:
-        return self._seen(await self._store.holder(token, Means.TOKEN))
+        return self._seen(await self._store.holder(token, AuthMethod.TOKEN))
 
     async def by_session(self, token: str) -> User | None:
-        return self._seen(await self._store.holder(token, Means.SESSION))
+        return self._seen(await self._store.holder(token, AuthMethod.SESSION))
 
     async def by_password(self, username: str, password: str, client: str) -> User:
         row = await self.account(username, password, client)
@@ -47,7 +47,7 @@ class Accounts:
             is_superuser=row.is_superuser,
             is_ifrc=row.is_ifrc,
             countries=tuple(row.countries),
-            means=Means.PASSWORD,
+            auth_method=AuthMethod.PASSWORD,
         )
 
     async def account(self, username: str, password: str, client: str) -> Row[Any]:

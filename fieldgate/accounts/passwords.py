@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from fieldgate.errors import Unavailable
+from fieldgate.errors import ServiceUnavailable
 
 CHECKS_AT_ONCE = 2  # a check takes 64 MB
 CHECKS_WAITING = 32
@@ -32,7 +32,7 @@ class Passwords:
     def turn(self) -> Iterator[None]:
         """A place in the queue for a check, or `Unavailable`."""
         if self._waiting >= CHECKS_WAITING:
-            raise Unavailable
+            raise ServiceUnavailable
         self._waiting += 1
         try:
             yield

@@ -8,11 +8,11 @@ from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.accounts.tokens import new_token
 from fieldgate.db import now
 from fieldgate.errors import BadRequest, Forbidden, NotFound, Unauthorized
-from fieldgate.http.injection import Client, Exchange
+from fieldgate.http.injection import ClientAddress, HandlerContext
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import Created, creation, deletion, detail
+from fieldgate.http.operations import Created, delete, get, post
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import Means, User
+from fieldgate.identity import AuthMethod, User
 from fieldgate.settings import Settings
 
 TAG = "Credentials"
@@ -22,70 +22,70 @@ _EXAMPLE = {"token": "fgt_K7mPq2XvN8sRtLw4ZbYcHdJfGg3hUe6kVn9pA5xC"}
 _NEEDS_PASSWORD = Message("Ask for a token with your username and password (Basic credentials).")
 
 
-@detail(
+@get(
     PATH,
-    of=TokenRecord,
+    response=TokenRecord,
     title=Message("Get a token"),
-    about=Message(
+    description=Message(
         "A fresh token for the caller, who sends username and password as Basic credentials. "
         "Earlier tokens stay valid; beyond 50 the least recently used is revoked."
     ),
     tag=TAG,
     formats=(Format.JSON,),
-    volatile=True,
+    no_store=True,
     example=_EXAMPLE,
-    refusals=(403, 429),
+    error_statuses=(403, 429),
 )
-async def token_reading(exchange: Exchange, user: User, store: AccountStore, settings: Settings) -> TokenRecord:
+async def token_reading(exchange: HandlerContext, user: User, store: AccountStore, settings: Settings) -> TokenRecord:
     # A page of another site can make a browser GET this with the user's cookie: that must not mint tokens.
-    if user.means is not Means.PASSWORD:
+    if user.auth_method is not AuthMethod.PASSWORD:
         raise Forbidden(_NEEDS_PASSWORD)
     if exchange.method == "HEAD":  # shows what GET would look like, and makes nothing
         return TokenRecord(new_token())
     return TokenRecord(await store.issue_token(user.id, IssuedBy.HTTP, _expiry(settings)))
 
 
-@creation(
+@post(
     PATH,
-    of=TokenRecord,
+    response=TokenRecord,
     title=Message("Make a token"),
-    about=Message("A fresh token for the caller, as with GET; a page of ours may ask with its session too."),
+    description=Message("A fresh token for the caller, as with GET; a page of ours may ask with its session too."),
     tag=TAG,
     formats=(Format.JSON,),
-    volatile=True,
+    no_store=True,
     example=_EXAMPLE,
-    refusals=(403, 429),
+    error_statuses=(403, 429),
 )
 async def token_creation(user: User, store: AccountStore, settings: Settings) -> Created:
     # A token may not beget another: else one that leaked, or is about to expire, would live for ever.
-    if user.means is Means.TOKEN:
+    if user.auth_method is AuthMethod.TOKEN:
         raise Forbidden(_NEEDS_PASSWORD)
     return Created(TokenRecord(await store.issue_token(user.id, IssuedBy.HTTP, _expiry(settings))))
 
 
-@deletion(
+@delete(
     PATH,
     title=Message("Revoke tokens"),
-    about=Message("Revokes all tokens the caller has obtained over HTTP, the one in use included."),
+    description=Message("Revokes all tokens the caller has obtained over HTTP, the one in use included."),
     tag=TAG,
     formats=(Format.JSON,),
-    refusals=(403, 404, 429),
+    error_statuses=(403, 404, 429),
 )
 async def token_deletion(user: User, store: AccountStore) -> None:
     if not await store.revoke_obtained(user.id):
         raise NotFound(Message("There is no token to revoke."))
 
 
-@creation(
+@post(
     "/get_auth_token",
-    of=LoginRecord,
+    response=LoginRecord,
     status=200,
     title=Message("Log in"),
-    about=Message("A fresh token for a username and password, sent as JSON or as a form."),
+    description=Message("A fresh token for a username and password, sent as JSON or as a form."),
     tag=TAG,
     formats=(Format.JSON,),
-    volatile=True,
-    checks_forgery=False,
+    no_store=True,
+    csrf_protected=False,
     example={
         **_EXAMPLE,
         "username": "amina",
@@ -94,10 +94,10 @@ async def token_deletion(user: User, store: AccountStore) -> None:
         "expires": "2027-11-15T08:30:00Z",
         "id": 7,
     },
-    refusals=(413, 415, 429),
+    error_statuses=(413, 415, 429),
 )
 async def get_auth_token(
-    body: Login, client: Client, accounts: Accounts, store: AccountStore, settings: Settings
+    body: Login, client: ClientAddress, accounts: Accounts, store: AccountStore, settings: Settings
 ) -> LoginRecord:
     try:
         account = await accounts.account(body.username, body.password, client.address)

@@ -14,8 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.tables import THE_PUBLIC, tokens, users
 from fieldgate.accounts.tokens import PREFIX_LENGTH, new_token, token_hash
 from fieldgate.db import Changes, Database, Instant, Lookup, now
-from fieldgate.identity import Means, User
-from fieldgate.pagination import Page
+from fieldgate.identity import AuthMethod, User
+from fieldgate.pagination import PageRequest
 
 TOPIC = "accounts"
 MOST_TOKENS = 50  # a user's tokens obtained over HTTP; beyond, the least recently used goes
@@ -125,7 +125,7 @@ class AccountStore:
             meant = select(users).where(users.c.username_key == username_key(username))
             return (await connection.execute(meant)).one_or_none()
 
-    async def open_accounts(self, search: str, page: Page) -> tuple[int, Sequence[Row[Any]]]:
+    async def open_accounts(self, search: str, page: PageRequest) -> tuple[int, Sequence[Row[Any]]]:
         """Enabled users by name, and how many there are."""
         query = select(users).where(users.c.disabled_at.is_(None), users.c.id != THE_PUBLIC)
         if search:
@@ -234,13 +234,13 @@ class AccountStore:
             await self._changes.bump(connection, TOPIC)
             return count
 
-    async def holder(self, token: str, means: Means) -> Found | None:
+    async def holder(self, token: str, means: AuthMethod) -> Found | None:
         """Who holds this token now; sessions and API tokens are not taken for each other."""
         row = await self._find_token.first(hash=token_hash(token), moment=Instant.pack(now()))
         if row is None:
             return None
         number, username, is_superuser, is_ifrc, countries, token_id, last_used, issued_by = row
-        if (issued_by == IssuedBy.SESSION.value) != (means is Means.SESSION):
+        if (issued_by == IssuedBy.SESSION.value) != (means is AuthMethod.SESSION):
             return None
         user = User(
             id=number,
@@ -248,7 +248,7 @@ class AccountStore:
             is_superuser=bool(is_superuser),
             is_ifrc=bool(is_ifrc),
             countries=tuple(msgspec.json.decode(countries)),
-            means=means,
+            auth_method=means,
             secret=token,
         )
         return Found(user, token_id, None if last_used is None else Instant.unpack(last_used))

@@ -30,15 +30,15 @@ from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import AssetStore, Narrowed
 from fieldgate.assets.visibility_sql import DISCOVERABLE
 from fieldgate.concurrency import aside
-from fieldgate.errors import Invalid, NotFound
+from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import change, deletion, detail, listing, ready
+from fieldgate.http.operations import delete, get, get_list, patch, raw
 from fieldgate.http.response.links import Link, encode
-from fieldgate.http.response.responses import DATA_POLICY, REVALIDATE_PRIVATELY, Answer
+from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
-from fieldgate.pagination import Page, Slice
+from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import path_of as permission_path
 
@@ -96,27 +96,32 @@ def path_of(uid: str) -> str:
     return f"{PATH}{uid}/"
 
 
-@listing(
+@get_list(
     PATH,
-    of=AssetRecord,
+    response=AssetRecord,
     title=Message("Assets"),
-    about=Message("The forms, templates, blocks, questions and collections that the caller owns or was given."),
+    description=Message("The forms, templates, blocks, questions and collections that the caller owns or was given."),
     tag=TAG,
     example=_EXAMPLE,
 )
 async def asset_list(
-    page: Page, caller: Caller, language: Language, filters: AssetFilters, store: AssetStore, sharing: SharingStore
-) -> Slice[bytes]:
+    page: PageRequest,
+    caller: Caller,
+    language: Language,
+    filters: AssetFilters,
+    store: AssetStore,
+    sharing: SharingStore,
+) -> ListResult[bytes]:
     if caller.id is None and filters.status != DISCOVERABLE:
-        return Slice(0, [])
+        return ListResult(0, [])
     words = filters.q.split()
     if len(words) > MOST_WORDS:
-        raise Invalid({"q": [Message("Enter at most {count} words.", count=MOST_WORDS)]})
+        raise ValidationError({"q": [Message("Enter at most {count} words.", count=MOST_WORDS)]})
     narrowed = Narrowed(words, filters.asset_type or "", filters.status, filters.ordering)
     count, rows = await store.listed(caller, narrowed, page)
     shared = await seen_in_assets([row.uid for row in rows], caller, sharing)
     size = sum(_work(each) for each in shared.values())
-    return Slice(count, await aside(size, _records, rows, shared, caller, language))
+    return ListResult(count, await aside(size, _records, rows, shared, caller, language))
 
 
 def _records(rows: Iterable[Row[Any]], shared: Mapping[str, Shared], caller: Caller, language: Language) -> list[bytes]:
@@ -127,14 +132,14 @@ def _records(rows: Iterable[Row[Any]], shared: Mapping[str, Shared], caller: Cal
     ]
 
 
-@detail(
+@get(
     PATH + "{uid}/",
-    of=AssetDetail,
+    response=AssetDetail,
     title=Message("Asset"),
-    about=Message("One asset, with the content of its newest version."),
+    description=Message("One asset, with the content of its newest version."),
     tag=TAG,
     example=_DETAIL,
-    refusals=(404,),
+    error_statuses=(404,),
 )
 async def asset_detail(
     uid: str, caller: Caller, language: Language, access: Access, store: AssetStore, sharing: SharingStore
@@ -143,14 +148,14 @@ async def asset_detail(
     return await _detail(asset, caller, language, store, await seen_of(asset, caller, sharing))
 
 
-@change(
+@patch(
     PATH + "{uid}/",
-    of=AssetDetail,
+    response=AssetDetail,
     title=Message("Change an asset"),
-    about=Message("Gives an asset another name or other settings; what is not sent stays."),
+    description=Message("Gives an asset another name or other settings; what is not sent stays."),
     tag=TAG,
     example=_DETAIL,
-    refusals=(403, 404, 413, 415),
+    error_statuses=(403, 404, 413, 415),
 )
 async def asset_change(
     uid: str,
@@ -165,34 +170,34 @@ async def asset_change(
     asset.need("change_asset")
     name = None if body.name is None else one_line(body.name)
     if name == "":
-        raise Invalid({"name": [Message("A name cannot be blank.")]})
+        raise ValidationError({"name": [Message("A name cannot be blank.")]})
     sent = {"name": name, "settings": body.settings}
     if changed := {field: value for field, value in sent.items() if value is not None}:
         await store.change(user, uid, **changed)
     return await _detail(asset, user, language, store, await seen_of(asset, user, sharing))
 
 
-@deletion(
+@delete(
     PATH + "{uid}/",
     title=Message("Delete an asset"),
-    about=Message("Deletes an asset with all its versions; a collection with what is in it."),
+    description=Message("Deletes an asset with all its versions; a collection with what is in it."),
     tag=TAG,
-    refusals=(403, 404),
+    error_statuses=(403, 404),
 )
 async def asset_deletion(uid: str, user: User, store: AssetStore) -> None:
     await store.delete(user, uid)
 
 
-@ready(
+@raw(
     PATH + "{uid}/xform/",
     title=Message("XForm"),
-    about=Message("The newest version of a survey as an XForm, as collecting apps read it."),
+    description=Message("The newest version of a survey as an XForm, as collecting apps read it."),
     tag=TAG,
     formats=(Format.JSON,),
     media_type="application/xml",
-    refusals=(404,),
+    error_statuses=(404,),
 )
-async def asset_xform(uid: str, caller: Caller, access: Access, store: AssetStore) -> Answer:
+async def asset_xform(uid: str, caller: Caller, access: Access, store: AssetStore) -> Response:
     asset = await access.to(uid, caller)
     found = await store.xform(asset.id)
     if found is None:
@@ -203,46 +208,48 @@ async def asset_xform(uid: str, caller: Caller, access: Access, store: AssetStor
     return _download(xform.encode(), b"application/xml; charset=utf-8", f"{name}.xml")
 
 
-@listing(
+@get_list(
     PATH + "{uid}/versions/",
-    of=VersionRecord,
+    response=VersionRecord,
     title=Message("Versions"),
-    about=Message("Every version of an asset, the newest first."),
+    description=Message("Every version of an asset, the newest first."),
     tag=TAG,
     example=_VERSION,
-    refusals=(404,),
+    error_statuses=(404,),
 )
-async def version_list(uid: str, page: Page, caller: Caller, access: Access, store: AssetStore) -> Slice[VersionRecord]:
+async def version_list(
+    uid: str, page: PageRequest, caller: Caller, access: Access, store: AssetStore
+) -> ListResult[VersionRecord]:
     asset = await access.to(uid, caller)
     count, found = await store.versions_of(asset.id, page)
-    return Slice(count, [VersionRecord(**_shown_version(uid, version)) for version in found])
+    return ListResult(count, [VersionRecord(**_shown_version(uid, version)) for version in found])
 
 
-@detail(
+@get(
     PATH + "{uid}/versions/{version}/",
-    of=VersionDetail,
+    response=VersionDetail,
     title=Message("Version"),
-    about=Message("One version of an asset, with its content."),
+    description=Message("One version of an asset, with its content."),
     tag=TAG,
     example={**_VERSION, "content": {"survey": [], "choices": [], "settings": {}}},
-    refusals=(404,),
+    error_statuses=(404,),
 )
 async def version_detail(uid: str, version: str, caller: Caller, access: Access, store: AssetStore) -> VersionDetail:
     found = await _version(await access.to(uid, caller), version, store)
     return VersionDetail(**_shown_version(uid, found), content=found.content)
 
 
-@ready(
+@raw(
     PATH + "{uid}/versions/{version}/file/",
     title=Message("Original file"),
-    about=Message("The file a version came from, byte for byte as it was sent."),
+    description=Message("The file a version came from, byte for byte as it was sent."),
     tag=TAG,
     formats=(Format.JSON,),
     media_type="application/octet-stream",
     schema={"type": "string", "format": "binary"},
-    refusals=(404,),
+    error_statuses=(404,),
 )
-async def version_file(uid: str, version: str, caller: Caller, access: Access, store: AssetStore) -> Answer:
+async def version_file(uid: str, version: str, caller: Caller, access: Access, store: AssetStore) -> Response:
     found = await _version(await access.to(uid, caller), version, store)
     file = None if found.file_id is None else await store.file(found.file_id)
     if file is None:
@@ -257,16 +264,16 @@ async def _version(asset: Asset, version: str, store: AssetStore) -> Row[Any]:
     return found
 
 
-def _download(data: bytes, media_type: bytes, name: str) -> Answer:
+def _download(data: bytes, media_type: bytes, name: str) -> Response:
     """Never shown in place: what somebody uploaded must not run as a page of ours."""
     disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
     headers = [
         (b"content-type", media_type),
         (b"content-disposition", disposition.encode()),
-        DATA_POLICY,
-        REVALIDATE_PRIVATELY,
+        API_CSP,
+        PRIVATE_NO_CACHE,
     ]
-    return Answer(200, headers, data)
+    return Response(200, headers, data)
 
 
 async def _detail(asset: Asset, caller: Caller, language: Language, store: AssetStore, shared: Shared) -> Raw:

@@ -14,7 +14,7 @@ from fieldgate.assets.names import name_key
 from fieldgate.assets.tables import assets, assignments, files, versions
 from fieldgate.db import Changes, Database, new_uid, now
 from fieldgate.identity import Caller, User
-from fieldgate.pagination import Page
+from fieldgate.pagination import PageRequest
 
 TOPIC = "assets"
 
@@ -130,7 +130,7 @@ class AssetStore:
 
     # Asked for by a caller. What he may see of an asset is decided before (`sharing/access.py`).
 
-    async def listed(self, caller: Caller, narrowed: Narrowed, page: Page) -> tuple[int, Sequence[Row[Any]]]:
+    async def listed(self, caller: Caller, narrowed: Narrowed, page: PageRequest) -> tuple[int, Sequence[Row[Any]]]:
         """What is in a caller's list, without contents."""
         query = select(assets.c.id).where(visibility_sql.is_listed(user_of(caller), narrowed.status))
         if narrowed.status == visibility_sql.SHARED:
@@ -164,7 +164,7 @@ class AssetStore:
             row = (await connection.execute(query.where(assets.c.id == number))).one_or_none()
             return None if row is None else (row.name, row.xform)
 
-    async def versions_of(self, asset_id: int, page: Page) -> tuple[int, Sequence[Row[Any]]]:
+    async def versions_of(self, asset_id: int, page: PageRequest) -> tuple[int, Sequence[Row[Any]]]:
         """The newest first, without their contents."""
         columns = (versions.c.uid, versions.c.number, versions.c.summary, versions.c.created_at, files.c.name)
         query = select(*columns).outerjoin_from(versions, files).where(versions.c.asset_id == asset_id)

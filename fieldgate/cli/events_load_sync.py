@@ -82,10 +82,10 @@ def _counted(found: Iterable["Loose"], show: Show) -> Iterator["Loose"]:
 
 
 def _moment(_: click.Context, __: click.Parameter, value: str | None) -> datetime | None:
-    from fieldgate.http.request.validation import read_moment
+    from fieldgate.http.request.validation import parse_timestamp
 
     try:
-        return None if value is None else read_moment(value)
+        return None if value is None else parse_timestamp(value)
     except ValueError:
         raise click.BadParameter(
             f"a moment such as 2026-11-15 or 2026-11-15T08:30:00Z is needed, not {value!r}."

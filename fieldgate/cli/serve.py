@@ -26,9 +26,9 @@ from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.cli.common import data_option, open_database, prepare, settings_for
 from fieldgate.cli.events import make_demo_events
 from fieldgate.db import Changes, Database, now
-from fieldgate.http.request.hosts import is_inside
+from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.metrics.access_log import logging_config
-from fieldgate.metrics.shared_counters import SHARED_IN
+from fieldgate.metrics.shared_counters import METRICS_DIR_VARIABLE
 from fieldgate.runtime.malloc import share_one_heap
 from fieldgate.runtime.parent_watch import GRACE, SERVED_BY
 from fieldgate.settings import LOOPBACK, PREFIX, Settings
@@ -55,7 +55,7 @@ PATIENCE = 60  # seconds until a service that does not come up is worth a word
 @data_option
 def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data: Path | None) -> None:
     """Serve until stopped. Requests under way are finished first."""
-    if demo and host != "localhost" and not is_inside(host, LOOPBACK):
+    if demo and host != "localhost" and not is_in_networks(host, LOOPBACK):
         raise click.ClickException("--demo makes an account anybody can use, so it binds to 127.0.0.1 only.")
     share_one_heap()
     address = _free_address(host, port)
@@ -63,7 +63,7 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
     asyncio.run(_make_ready(settings, demo))
     _tell_workers(settings)
     measurements = tempfile.mkdtemp(prefix="fieldgate-metrics-")
-    os.environ[SHARED_IN] = measurements
+    os.environ[METRICS_DIR_VARIABLE] = measurements
     server = Server(
         "fieldgate.app:create",
         factory=True,

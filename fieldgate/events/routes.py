@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.db import now
-from fieldgate.errors import Forbidden, Invalid, NotFound
+from fieldgate.errors import Forbidden, NotFound, ValidationError
 from fieldgate.events.document_templates import detail_document
 from fieldgate.events.export import export, serializers
 from fieldgate.events.export.export import Exports
@@ -19,25 +19,25 @@ from fieldgate.events.search.event_search import Events, Found
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import TOPIC, EventStore, SlugTaken
 from fieldgate.events.visibility import seen_as, sight_of
-from fieldgate.http.injection import Versions
+from fieldgate.http.injection import SeenVersions
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import Created, deletion, detail, listing, ready, replacement
-from fieldgate.http.request.body_parsing import WholeObject
-from fieldgate.http.request.page_parsing import read_integer
-from fieldgate.http.request.request_parsing import Asked
+from fieldgate.http.operations import Created, delete, get, get_list, put, raw
+from fieldgate.http.request.body_parsing import JSONObject
+from fieldgate.http.request.page_parsing import parse_integer
+from fieldgate.http.request.request_parsing import ParsedRequest
 from fieldgate.http.response.links import Link
-from fieldgate.http.response.responses import NEVER_STORE, Answer
+from fieldgate.http.response.responses import NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
-from fieldgate.pagination import Page, Slice
+from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore
 
 TAG = "Events"
 PATH = "/api/v2/event/"
 DEPENDS_ON = (TOPIC, REFERENCE)
-FORMATS = (Format.JSON, Format.PAGE, Format.CSV, Format.NDJSON)
+FORMATS = (Format.JSON, Format.HTML, Format.CSV, Format.NDJSON)
 
 
 class DeletedFilters(msgspec.Struct):
@@ -109,153 +109,155 @@ _MINI = {
 }
 
 
-@listing(
+@get_list(
     PATH,
-    of=EventRecord,
-    also=FlatEvent,
+    response=EventRecord,
+    alternate_response=FlatEvent,
     title=Message("Events"),
-    about=Message("Emergencies, the newest first. Those that were merged into another are found by their id alone."),
+    description=Message(
+        "Emergencies, the newest first. Those that were merged into another are found by their id alone."
+    ),
     tag=TAG,
     formats=FORMATS,
-    writers=serializers.WRITERS,
-    changes_with=DEPENDS_ON,
-    seen_as=seen_as,
+    serializers=serializers.WRITERS,
+    depends_on=DEPENDS_ON,
+    audience_key=seen_as,
     example=_EXAMPLE,
 )
 async def event_list(
-    page: Page,
-    asked: Asked,
+    page: PageRequest,
+    asked: ParsedRequest,
     caller: Caller,
     language: Language,
     filters: ListFilters,
     events: Events,
-    versions: Versions,
-) -> Slice[EventRecord]:
+    versions: SeenVersions,
+) -> ListResult[EventRecord]:
     found = await _found(page, caller, language, filters, events, versions)
     is_flat = filters.tableau and asked.format is not Format.CSV  # which joins them itself
     records = [serializers.flat(record) for record in found.records] if is_flat else found.records
-    return Slice(found.count, records, found.versions)
+    return ListResult(found.count, records, found.versions)
 
 
-@listing(
+@get_list(
     PATH + "mini/",
-    of=MiniEvent,
+    response=MiniEvent,
     title=Message("Events in short"),
-    about=Message("The same events as in the full list, with what menus need."),
+    description=Message("The same events as in the full list, with what menus need."),
     tag=TAG,
-    changes_with=DEPENDS_ON,
-    seen_as=seen_as,
+    depends_on=DEPENDS_ON,
+    audience_key=seen_as,
     example=_MINI,
 )
 async def event_mini_list(
-    page: Page, caller: Caller, language: Language, filters: EventFilters, events: Events, versions: Versions
-) -> Slice[MiniEvent]:
+    page: PageRequest, caller: Caller, language: Language, filters: EventFilters, events: Events, versions: SeenVersions
+) -> ListResult[MiniEvent]:
     found = await _found(page, caller, language, filters, events, versions)
-    return Slice(found.count, [serializers.mini(record) for record in found.records], found.versions)
+    return ListResult(found.count, [serializers.mini(record) for record in found.records], found.versions)
 
 
-@listing(
+@get_list(
     PATH + "deleted/",
-    of=DeletedEvent,
+    response=DeletedEvent,
     title=Message("Deleted events"),
-    about=Message("Events that are gone, the first first, for those who keep a copy."),
+    description=Message("Events that are gone, the first first, for those who keep a copy."),
     tag=TAG,
-    changes_with=DEPENDS_ON,
-    seen_as=seen_as,
+    depends_on=DEPENDS_ON,
+    audience_key=seen_as,
     example={"id": 7001, "deleted_at": "2026-11-15T08:30:00Z"},
 )
 async def event_deleted_list(
-    page: Page, caller: Caller, filters: DeletedFilters, store: EventStore, reference: ReferenceStore
-) -> Slice[DeletedEvent]:
+    page: PageRequest, caller: Caller, filters: DeletedFilters, store: EventStore, reference: ReferenceStore
+) -> ListResult[DeletedEvent]:
     sight = sight_of(caller, await reference.directory())
     count, rows = await store.gone(filters.since, sight, page.limit, page.offset)
-    return Slice(count, [DeletedEvent(id=number, deleted_at=moment) for number, moment in rows])
+    return ListResult(count, [DeletedEvent(id=number, deleted_at=moment) for number, moment in rows])
 
 
-@ready(
+@raw(
     PATH + "export/",
     title=Message("Events as a file"),
-    about=Message("All events that match, as CSV, lines of JSON or a workbook, however many they are."),
+    description=Message("All events that match, as CSV, lines of JSON or a workbook, however many they are."),
     tag=TAG,
     formats=tuple(export.WRITERS),
-    volatile=True,
+    no_store=True,
 )
 async def event_export(
-    asked: Asked, caller: Caller, filters: EventFilters, reference: ReferenceStore, exports: Exports
-) -> Answer:
+    asked: ParsedRequest, caller: Caller, filters: EventFilters, reference: ReferenceStore, exports: Exports
+) -> Response:
     sight = sight_of(caller, await reference.directory())
     headers = [
         (b"content-type", asked.format.content_type),
-        (b"content-disposition", f'attachment; filename="events.{asked.format.word}"'.encode()),
-        NEVER_STORE,
+        (b"content-disposition", f'attachment; filename="events.{asked.format.query_value}"'.encode()),
+        NO_STORE,
     ]
-    return Answer(200, headers, stream=exports.file(filters, sight, asked.language, asked.format))
+    return Response(200, headers, stream=exports.file(filters, sight, asked.language, asked.format))
 
 
-@detail(
+@get(
     PATH + "{id}/",
-    of=EventDetail,
+    response=EventDetail,
     title=Message("Event"),
-    about=Message("One event, by its id or its name in addresses, with all that is known of it."),
+    description=Message("One event, by its id or its name in addresses, with all that is known of it."),
     tag=TAG,
-    changes_with=DEPENDS_ON,
-    seen_as=seen_as,
+    depends_on=DEPENDS_ON,
+    audience_key=seen_as,
     example=_ALONE,
-    refusals=(404,),
+    error_statuses=(404,),
 )
 async def event_detail(id: str, caller: Caller, language: Language, store: EventStore, events: Events) -> msgspec.Raw:
     view = await events.view()
     sight = sight_of(caller, view.directory)
-    number = read_integer(id)
+    number = parse_integer(id)
     event = await store.by_slug(id) if number is None else await store.one(number)
     if event is None or not sight.sees(event.visibility, event.countries):
         raise NotFound(Message("There is no event {id}.", id=id[:50]))
     return msgspec.Raw(await events.said(detail_document(event), language, sight))
 
 
-@replacement(
+@put(
     PATH + "{id}/",
-    of=EventDetail,
+    response=EventDetail,
     title=Message("Write an event"),
-    about=Message(
+    description=Message(
         "Makes the event of this id, or replaces it whole. "
         "A text is a string in your language, or an object by language."
     ),
     tag=TAG,
-    takes=EventBody,
-    most_bytes=LARGEST,
+    body_schema=EventBody,
+    max_body=LARGEST,
     example=_ALONE,
-    refusals=(403, 404, 413, 415),
+    error_statuses=(403, 404, 413, 415),
 )
 async def event_replacement(
-    id: str, user: User, language: Language, body: WholeObject, store: EventStore, events: Events
+    id: str, user: User, language: Language, body: JSONObject, store: EventStore, events: Events
 ) -> msgspec.Raw | Created:
     number = _number_to_write(id, user)
     if body.get("id") is not None and str(body["id"]) != str(number):
-        raise Invalid({"id": [Message("The id in the body must be that of the address: {id}.", id=number)]})
+        raise ValidationError({"id": [Message("The id in the body must be that of the address: {id}.", id=number)]})
     view = await events.view()
     try:
         async with store.writing() as writing:
             before = (await writing.held([number])).get(number)
             event = replaced({**body, "id": number}, view.directory, language, before, now())
             if event.parent_event == number:
-                raise Invalid({"parent_event": [Message("An event cannot be part of itself.")]})
+                raise ValidationError({"parent_event": [Message("An event cannot be part of itself.")]})
             await writing.put([event])
     except Unreadable as error:
-        raise Invalid(error.by_field()) from None
+        raise ValidationError(error.by_field()) from None
     except SlugTaken as taken:
         said = Message("Another event has this name in addresses already: {slug}.", slug=str(taken))
-        raise Invalid({"slug": [said]}) from None
+        raise ValidationError({"slug": [said]}) from None
     record = msgspec.Raw(view.read(detail_document(event), language, sight_of(user, view.directory)))
     return record if before else Created(record, Link(f"{PATH}{number}/"))
 
 
-@deletion(
+@delete(
     PATH + "{id}/",
     title=Message("Delete an event"),
-    about=Message("Deletes the event of this id; that it is gone can be learned of."),
+    description=Message("Deletes the event of this id; that it is gone can be learned of."),
     tag=TAG,
-    refusals=(403, 404),
+    error_statuses=(403, 404),
 )
 async def event_deletion(id: str, user: User, store: EventStore) -> None:
     if not await store.delete([_number_to_write(id, user)]):
@@ -266,14 +268,14 @@ def _number_to_write(id: str, user: User) -> int:
     """The id in an address, for who may write there."""
     if not user.is_superuser:
         raise Forbidden(Message("Only superusers can write events."))
-    number = read_integer(id)
+    number = parse_integer(id)
     if number is None or not 0 <= number <= LARGEST_ID:
         raise NotFound(Message("There is no event {id}.", id=id[:50]))
     return number
 
 
 async def _found(
-    page: Page, caller: Caller, language: Language, filters: EventFilters, events: Events, versions: Versions
+    page: PageRequest, caller: Caller, language: Language, filters: EventFilters, events: Events, versions: SeenVersions
 ) -> Found:
     view = await events.view(versions)
     return await events.find(filters, sight_of(caller, view.directory), language, page, view)

@@ -7,19 +7,19 @@ import msgspec
 
 from fieldgate import __version__
 from fieldgate.db import Database, is_out_of_reach, schema
-from fieldgate.errors import Forbidden, Unavailable
-from fieldgate.http.injection import Client, Exchange
+from fieldgate.errors import Forbidden, ServiceUnavailable
+from fieldgate.http.injection import ClientAddress, HandlerContext
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import Operation, Shape, detail, ready
-from fieldgate.http.request.hosts import is_inside
+from fieldgate.http.operations import Operation, ResponseKind, get, raw
+from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.http.response.links import Link
-from fieldgate.http.response.responses import NEVER_STORE, Answer
+from fieldgate.http.response.responses import NO_STORE, Response
 from fieldgate.i18n.messages import Message
-from fieldgate.metrics.requests import Observer
+from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.settings import Settings
 
 TAG = "Service"
-INDEX = "/api/v2/"
+INDEX_PATH = "/api/v2/"
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -42,76 +42,82 @@ class Readiness:
             raise
 
 
-@ready(
+@raw(
     "/healthz",
     title=Message("Alive"),
-    about=Message("Says that the process is alive. For a supervisor; answered whatever the Host header says."),
+    description=Message("Says that the process is alive. For a supervisor; answered whatever the Host header says."),
     tag=TAG,
-    of=Health,
+    response=Health,
     example={"status": "alive", "version": __version__},
     formats=(Format.JSON,),
     checks_host=False,
-    volatile=True,
+    no_store=True,
 )
-async def healthz() -> Answer:
-    return _json(Health("alive"))
+async def healthz() -> Response:
+    return _json_response(Health("alive"))
 
 
-@ready(
+@raw(
     "/readyz",
     title=Message("Ready"),
-    about=Message(
+    description=Message(
         "Says that requests can be answered: the database is reachable and at the right schema. "
         "For a load balancer; answered whatever the Host header says."
     ),
     tag=TAG,
-    of=Health,
+    response=Health,
     example={"status": "ready", "version": __version__},
     formats=(Format.JSON,),
     checks_host=False,
-    volatile=True,
+    no_store=True,
 )
-async def readyz(readiness: Readiness) -> Answer:
+async def readyz(readiness: Readiness) -> Response:
     if not await readiness.is_ready():
-        raise Unavailable(Message("The database cannot be used yet."))
-    return _json(Health("ready"))
+        raise ServiceUnavailable(Message("The database cannot be used yet."))
+    return _json_response(Health("ready"))
 
 
-@ready(
+@raw(
     "/metrics",
     title=Message("Measurements"),
-    about=Message("Counts and times of requests in Prometheus' text format, for the addresses the operator allows."),
+    description=Message(
+        "Counts and times of requests in Prometheus' text format, for the addresses the operator allows."
+    ),
     tag=TAG,
     formats=(Format.JSON,),
     media_type="text/plain",
-    volatile=True,
-    refusals=(403,),
+    no_store=True,
+    error_statuses=(403,),
 )
-async def metrics(exchange: Exchange, client: Client, settings: Settings, observer: Observer) -> Answer:
+async def metrics(
+    context: HandlerContext, client: ClientAddress, settings: Settings, request_metrics: RequestMetrics
+) -> Response:
     # A proxy on this machine that nobody told us to trust must not make the world look like this machine.
-    is_relayed = b"x-forwarded-for" in exchange.headers or b"forwarded" in exchange.headers
-    by_stranger = is_relayed and not is_inside(client.peer, settings.trusted_proxies)
-    if by_stranger or not is_inside(client.address, settings.metrics_from):
+    is_relayed = b"x-forwarded-for" in context.headers or b"forwarded" in context.headers
+    by_stranger = is_relayed and not is_in_networks(client.peer, settings.trusted_proxies)
+    if by_stranger or not is_in_networks(client.address, settings.metrics_from):
         raise Forbidden(Message("Measurements are not for this address; see FIELDGATE_METRICS_FROM."))
     content_type = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
-    return Answer(200, [content_type, NEVER_STORE], observer.exposition())
+    return Response(200, [content_type, NO_STORE], request_metrics.to_prometheus())
 
 
-def index_of(operations: Iterable[Operation]) -> Operation:
+def index_operation(operations: Iterable[Operation]) -> Operation:
     """The operation that lists the endpoints below `/api/v2/`: a name and an address for each."""
     endpoints = {
-        _label(operation.path): Link(operation.path)
+        _index_name(operation.path): Link(operation.path)
         for operation in sorted(operations, key=lambda each: each.path)
-        if operation.shape is Shape.LIST and operation.path.startswith(INDEX) and "{" not in operation.path
+        if operation.response_kind is ResponseKind.LIST
+        and operation.path.startswith(INDEX_PATH)
+        and "{" not in operation.path
     }
 
-    @detail(
-        INDEX,
-        of=dict[str, Link],
+    @get(
+        INDEX_PATH,
+        response=dict[str, Link],
         title=Message("Endpoints"),
-        about=Message("The lists of this service, each with its address."),
+        description=Message("The lists of this service, each with its address."),
         tag=TAG,
-        changes_with=(),
+        depends_on=(),
         example={"permissions": "http://127.0.0.1:8000/api/v2/permissions/"},
     )
     async def endpoint_index() -> dict[str, Link]:
@@ -120,9 +126,9 @@ def index_of(operations: Iterable[Operation]) -> Operation:
     return endpoint_index
 
 
-def _label(path: str) -> str:
-    return re.sub(r"[^a-z0-9_]+", "-", path.removeprefix(INDEX).strip("/"))
+def _index_name(path: str) -> str:
+    return re.sub(r"[^a-z0-9_]+", "-", path.removeprefix(INDEX_PATH).strip("/"))
 
 
-def _json(record: Health) -> Answer:
-    return Answer(200, [(b"content-type", b"application/json"), NEVER_STORE], msgspec.json.encode(record))
+def _json_response(record: Health) -> Response:
+    return Response(200, [(b"content-type", b"application/json"), NO_STORE], msgspec.json.encode(record))

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 Target = TypeVar("Target")
 
 
-class Routes(Generic[Target]):
+class Router(Generic[Target]):
     """Paths and what they lead to; with and without the last slash is the same."""
 
     def __init__(self, targets: Mapping[str, Target]) -> None:
@@ -26,7 +26,7 @@ class Routes(Generic[Target]):
         for patterns in self._patterns.values():
             patterns.sort(key=lambda pattern: [segment.startswith("{") for segment in pattern[0]])
 
-    def find(self, path: str) -> tuple[Target, dict[str, str]] | None:
+    def match(self, path: str) -> tuple[Target, dict[str, str]] | None:
         """The target of a path and the values of its braces, or None."""
         exact = self._exact.get(path)
         if exact is not None:
@@ -35,13 +35,13 @@ class Routes(Generic[Target]):
             return None
         segments = path[1:].removesuffix("/").split("/")
         for pattern, target in self._patterns.get(len(segments), ()):
-            values = _match(pattern, segments)
+            values = _match_segments(pattern, segments)
             if values is not None:
                 return target, values
         return None
 
 
-def _match(pattern: list[str], segments: list[str]) -> dict[str, str] | None:
+def _match_segments(pattern: list[str], segments: list[str]) -> dict[str, str] | None:
     values: dict[str, str] = {}
     for expected, segment in zip(pattern, segments, strict=True):
         if expected.startswith("{"):

@@ -7,13 +7,13 @@ from babel.messages.pofile import read_po
 
 from fieldgate.i18n.languages import Language
 
-LOCALE = Path(__file__).parent / "locale"
+LOCALE_DIR = Path(__file__).parent / "locale"
 
 
 @cache
-def catalogue(language: Language) -> dict[str, str]:
+def load_catalog(language: Language) -> dict[str, str]:
     """The translations of one language by their English text, read from its gettext catalogue."""
-    path = LOCALE / language.value / "LC_MESSAGES" / "fieldgate.po"
+    path = LOCALE_DIR / language.value / "LC_MESSAGES" / "fieldgate.po"
     if language is Language.ENGLISH:
         return {}
     with path.open("rb") as file:

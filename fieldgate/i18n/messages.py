@@ -3,7 +3,7 @@
 translate(Message("Enter a whole number from {low} to {high}.", low=1, high=1000), Language.FRENCH)
 """
 
-from fieldgate.i18n.catalogs import catalogue
+from fieldgate.i18n.catalogs import load_catalog
 from fieldgate.i18n.languages import Language
 
 
@@ -22,7 +22,7 @@ class Message:
 
 def translate(message: Message, language: Language) -> str:
     """The message in a language; in English where it has no translation."""
-    text = catalogue(language).get(message.text) or message.text
+    text = load_catalog(language).get(message.text) or message.text
     if not message.values:
         return text
     values = {

@@ -7,9 +7,9 @@ import msgspec
 
 from fieldgate.assets.authorization import Access
 from fieldgate.db import Instant
-from fieldgate.errors import Invalid, NotFound
-from fieldgate.http.injection import Exchange
-from fieldgate.http.operations import Created, creation, detail, listing
+from fieldgate.errors import NotFound, ValidationError
+from fieldgate.http.injection import HandlerContext
+from fieldgate.http.operations import Created, get, get_list, post
 from fieldgate.http.response.links import Link
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
@@ -19,7 +19,7 @@ from fieldgate.imports.messages import INTO_COLLECTION, messages_in
 from fieldgate.imports.schemas import ImportAccepted, ImportFilters, ImportRecord, ImportRequest
 from fieldgate.imports.store import PROCESSING, TOPIC, ImportStore, Listed
 from fieldgate.imports.upload import LONGEST_KEY, Wanted, destination_field, planned, url_digest, wanted
-from fieldgate.pagination import Page, Slice
+from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.settings import Settings
 
 TAG = "Imports"
@@ -58,41 +58,41 @@ def _seen_as(caller: Caller) -> str:
     return "" if caller.id is None else str(caller.id)
 
 
-@listing(
+@get_list(
     PATH,
-    of=ImportRecord,
+    response=ImportRecord,
     title=Message("Imports"),
-    about=Message("The files the caller has imported, and what came of each. For the public the list is empty."),
+    description=Message("The files the caller has imported, and what came of each. For the public the list is empty."),
     tag=TAG,
-    changes_with=(TOPIC,),
-    seen_as=_seen_as,
-    seen_at_once=True,
+    depends_on=(TOPIC,),
+    audience_key=_seen_as,
+    strict_freshness=True,
     example=_EXAMPLE,
 )
 async def import_list(
-    page: Page, caller: Caller, language: Language, filters: ImportFilters, store: ImportStore
-) -> Slice[ImportRecord]:
+    page: PageRequest, caller: Caller, language: Language, filters: ImportFilters, store: ImportStore
+) -> ListResult[ImportRecord]:
     if caller.id is None:
-        return Slice(0, [])
+        return ListResult(0, [])
     count, rows = await store.made_by(caller.id, filters.status, filters.ordering, page)
-    return Slice(count, [_shown(row, language) for row in rows])
+    return ListResult(count, [_shown(row, language) for row in rows])
 
 
-@creation(
+@post(
     PATH,
-    of=ImportAccepted,
+    response=ImportAccepted,
     title=Message("Import a file"),
-    about=Message(
+    description=Message(
         "Takes in an XLSForm workbook. The answer comes when it is stored durably; ask its address for what became "
         "of it. A repeated Idempotency-Key gives the first answer again."
     ),
     tag=TAG,
     file_limit=_file_limit,
     example={"uid": _UID, "url": _URL, "status": "processing"},
-    refusals=(403, 404, 413, 415, 422),
+    error_statuses=(403, 404, 413, 415, 422),
 )
 async def import_creation(
-    exchange: Exchange,
+    exchange: HandlerContext,
     user: User,
     body: ImportRequest,
     store: ImportStore,
@@ -114,17 +114,17 @@ async def import_creation(
     return _accepted(await store.take(user.id, asked, key))
 
 
-@detail(
+@get(
     PATH + "{uid}/",
-    of=ImportRecord,
+    response=ImportRecord,
     title=Message("Import"),
-    about=Message("One import, and what came of it."),
+    description=Message("One import, and what came of it."),
     tag=TAG,
-    changes_with=(TOPIC,),
-    seen_as=_seen_as,
-    seen_at_once=True,
+    depends_on=(TOPIC,),
+    audience_key=_seen_as,
+    strict_freshness=True,
     example=_EXAMPLE,
-    refusals=(404,),
+    error_statuses=(404,),
 )
 async def import_detail(uid: str, caller: Caller, language: Language, store: ImportStore) -> ImportRecord:
     row = None if caller.id is None else await store.one(caller.id, uid)
@@ -133,10 +133,12 @@ async def import_detail(uid: str, caller: Caller, language: Language, store: Imp
     return _shown(row, language)
 
 
-def _retry_key(exchange: Exchange) -> str | None:
+def _retry_key(exchange: HandlerContext) -> str | None:
     key = exchange.headers.get(b"idempotency-key", b"").decode("latin-1").strip() or None
     if key is not None and len(key) > LONGEST_KEY:
-        raise Invalid({"Idempotency-Key": [Message("Enter text of at most {length} characters.", length=LONGEST_KEY)]})
+        raise ValidationError(
+            {"Idempotency-Key": [Message("Enter text of at most {length} characters.", length=LONGEST_KEY)]}
+        )
     return key
 
 
@@ -156,7 +158,7 @@ async def _check_destination(user: User, field: str, uid: str, access: Access) -
     asset = await access.to(uid, user)
     asset.need("change_asset")
     if asset.asset_type == "collection":
-        raise Invalid({field: [INTO_COLLECTION]})
+        raise ValidationError({field: [INTO_COLLECTION]})
 
 
 def _shown(row: Listed, language: Language) -> ImportRecord:

@@ -16,7 +16,7 @@ from fieldgate.assets.tables import assets, files, versions
 from fieldgate.db import Changes, Database, Lookup, new_uid, now
 from fieldgate.imports.tables import WAITS, imports
 from fieldgate.imports.upload import KeyUsedOtherwise, Wanted
-from fieldgate.pagination import Page
+from fieldgate.pagination import PageRequest
 
 TOPIC = "imports"
 PROCESSING: Literal["processing"] = "processing"
@@ -118,7 +118,7 @@ class ImportStore:
         return str(uid)
 
     async def made_by(
-        self, user_id: int, status: str | None, ordering: str, page: Page
+        self, user_id: int, status: str | None, ordering: str, page: PageRequest
     ) -> tuple[int, Sequence[Listed]]:
         """How many imports a user has, and a page of them."""
         find = self._lists[status is not None, ordering.startswith("-")]

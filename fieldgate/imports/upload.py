@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from fieldgate.assets.names import one_line
-from fieldgate.errors import Invalid, Problem
+from fieldgate.errors import Problem, ValidationError
 from fieldgate.http.request.body_parsing import UploadedFile, file_too_large
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.schemas import ImportRequest
@@ -57,14 +57,14 @@ def planned(request: ImportRequest) -> Plan:
     """Read everything of a request but the file, or say which field is wrong and why."""
     given = [name for name in ("file", "base64Encoded", "url") if getattr(request, name)]
     if not given:
-        raise Invalid({"file": [Message("Send a workbook, as file or as base64Encoded.")]})
+        raise ValidationError({"file": [Message("Send a workbook, as file or as base64Encoded.")]})
     if len(given) > 1:
-        raise Invalid({name: [Message("Send only one of file, base64Encoded and url.")] for name in given})
+        raise ValidationError({name: [Message("Send only one of file, base64Encoded and url.")] for name in given})
     name = one_line(request.name)
     if len(name) > LONGEST_NAME:
-        raise Invalid({"name": [Message("Enter text of at most {length} characters.", length=LONGEST_NAME)]})
+        raise ValidationError({"name": [Message("Enter text of at most {length} characters.", length=LONGEST_NAME)]})
     if request.desired_type and request.desired_type not in TYPES:
-        raise Invalid({"desired_type": [Message("Choose one of: {choices}.", choices=", ".join(TYPES))]})
+        raise ValidationError({"desired_type": [Message("Choose one of: {choices}.", choices=", ".join(TYPES))]})
     destination = destination_uid(destination_field(request), request.destination.strip() or request.assetUid.strip())
     is_library = request.library == 1 or str(request.library).strip().lower() in {"true", "1", "yes"}
     return Plan(name, is_library, request.desired_type, destination)
@@ -112,7 +112,7 @@ def destination_uid(field: str, text: str) -> str | None:
     segments = [segment for segment in path.split("/") if segment]
     uid = segments[-1].removesuffix(".json") if segments else ""
     if not _UID.fullmatch(uid) or (len(segments) > 1 and segments[-2] != "assets"):
-        raise Invalid({field: [Message("Enter the address or the uid of an asset.")]})
+        raise ValidationError({field: [Message("Enter the address or the uid of an asset.")]})
     return uid
 
 
@@ -126,7 +126,7 @@ def _source(request: ImportRequest, limit: int, fetched: UploadedFile | None) ->
     if len(data) > limit:
         raise file_too_large(limit)
     if not looks_like_workbook(data):
-        raise Invalid({field: [Message("This is no workbook. Send an xlsx, xls, xlsm, ods or csv file.")]})
+        raise ValidationError({field: [Message("This is no workbook. Send an xlsx, xls, xlsm, ods or csv file.")]})
     return data, filename
 
 
@@ -162,4 +162,4 @@ def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
     except (binascii.Error, ValueError):
-        raise Invalid({"base64Encoded": [Message("This is not base64. Encode the file again.")]}) from None
+        raise ValidationError({"base64Encoded": [Message("This is not base64. Encode the file again.")]}) from None

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 
-class JsonLines(logging.Formatter):
+class JSONFormatter(logging.Formatter):
     """Log records of the standard library as JSON lines."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -28,7 +28,7 @@ class JsonLines(logging.Formatter):
 
 
 # Libraries that write a line for all they do; httpcore's hold the headers of what it fetches.
-QUIET = ("_granian", "aiosqlite", "httpcore")
+QUIET_LOGGERS = ("_granian", "aiosqlite", "httpcore")
 
 
 def logging_config(level: str) -> dict[str, Any]:
@@ -36,14 +36,14 @@ def logging_config(level: str) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"json": {"()": JsonLines}},
+        "formatters": {"json": {"()": JSONFormatter}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "stream": "ext://sys.stderr"}},
         "root": {"level": level.upper(), "handlers": ["stderr"]},
-        "loggers": {name: {"level": "WARNING"} for name in QUIET},
+        "loggers": {name: {"level": "WARNING"} for name in QUIET_LOGGERS},
     }
 
 
-def write_line(line: Mapping[str, Any]) -> None:
+def write_log_line(line: Mapping[str, Any]) -> None:
     """One line, written whole: the lines of several processes do not mix."""
     sys.stderr.buffer.write(msgspec.json.encode(line) + b"\n")
     sys.stderr.buffer.flush()

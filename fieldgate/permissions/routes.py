@@ -2,11 +2,11 @@
 
 import msgspec
 
-from fieldgate.errors import Invalid, NotFound
-from fieldgate.http.operations import detail, listing
+from fieldgate.errors import NotFound, ValidationError
+from fieldgate.http.operations import get, get_list
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from fieldgate.pagination import Page, Slice
+from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, Catalogue
 from fieldgate.permissions.rules import Codenames
@@ -53,29 +53,29 @@ _EFFECTS_EXAMPLE = {
 }
 
 
-@listing(
+@get_list(
     "/api/v2/permissions/",
-    of=PermissionRecord,
+    response=PermissionRecord,
     title=Message("Permissions"),
-    about=Message("All permissions that can be assigned on an asset, with what each implies and contradicts."),
+    description=Message("All permissions that can be assigned on an asset, with what each implies and contradicts."),
     tag=TAG,
-    changes_with=(),
+    depends_on=(),
     example=_EXAMPLE,
 )
-async def permission_list(page: Page, language: Language, catalogue: Catalogue) -> Slice[PermissionRecord]:
+async def permission_list(page: PageRequest, language: Language, catalogue: Catalogue) -> ListResult[PermissionRecord]:
     records = catalogue.all(language)
-    return Slice(len(records), records[page.offset : page.offset + page.limit])
+    return ListResult(len(records), records[page.offset : page.offset + page.limit])
 
 
-@detail(
+@get(
     "/api/v2/permissions/{codename}/",
-    of=PermissionRecord,
+    response=PermissionRecord,
     title=Message("Permission"),
-    about=Message("One permission, with what it implies and contradicts."),
+    description=Message("One permission, with what it implies and contradicts."),
     tag=TAG,
-    changes_with=(),
+    depends_on=(),
     example=_EXAMPLE,
-    refusals=(404,),
+    error_statuses=(404,),
 )
 async def permission_detail(codename: str, language: Language, catalogue: Catalogue) -> msgspec.Raw:
     record = catalogue.one(codename, language)
@@ -84,28 +84,28 @@ async def permission_detail(codename: str, language: Language, catalogue: Catalo
     return record
 
 
-@detail(
+@get(
     "/api/v2/permissions/{codename}/effects/",
-    of=EffectsRecord,
+    response=EffectsRecord,
     title=Message("Effects of a permission"),
-    about=Message("What assigning a permission would grant and remove, and why, without any asset."),
+    description=Message("What assigning a permission would grant and remove, and why, without any asset."),
     tag=TAG,
-    changes_with=(),
+    depends_on=(),
     example=_EFFECTS_EXAMPLE,
-    refusals=(404,),
+    error_statuses=(404,),
 )
 async def permission_effects(codename: str, filters: EffectsFilters, language: Language) -> msgspec.Raw:
     if codename not in BY_CODENAME:
         raise NotFound(_no_permission(codename))
     if len(filters.held) > MOST_HELD:
-        raise Invalid({"held": [Message("Name at most {most} permissions.", most=MOST_HELD)]})
+        raise ValidationError({"held": [Message("Name at most {most} permissions.", most=MOST_HELD)]})
     wrong: dict[str, list[Message]] = {}
     if codename not in rules.assignable(filters.asset_type):
         wrong["asset_type"] = [rules.not_for_type(codename)]
     if troubles := _troubles(frozenset(filters.held), filters.asset_type):
         wrong["held"] = troubles
     if wrong:
-        raise Invalid(wrong)
+        raise ValidationError(wrong)
     held = rules.with_implied(filters.held, filters.asset_type)
     return effects_record(codename, held, filters.asset_type, language)
 

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from fieldgate.errors import NotFound
-from fieldgate.http.operations import detail, listing
-from fieldgate.http.request.page_parsing import read_integer
+from fieldgate.http.operations import get, get_list
+from fieldgate.http.request.page_parsing import parse_integer
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from fieldgate.pagination import Page, Slice
+from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.reference.filters import (
     CountryFilters,
     DisasterTypeFilters,
@@ -51,109 +51,111 @@ _REGION: dict[str, Any] = {
 _TYPE = {"id": 12, "summary": "", "name": "Flood", "translation_module_original_language": "en"}
 
 
-@listing(
+@get_list(
     "/api/v2/country/",
-    of=MiniCountry,
+    response=MiniCountry,
     title=Message("Countries"),
-    about=Message("Countries and territories, and the regions events are entered for, with their codes and regions."),
+    description=Message(
+        "Countries and territories, and the regions events are entered for, with their codes and regions."
+    ),
     tag=TAG,
-    changes_with=(TOPIC,),
+    depends_on=(TOPIC,),
     example=_COUNTRY,
 )
 async def country_list(
-    page: Page, language: Language, filters: CountryFilters, store: ReferenceStore
-) -> Slice[MiniCountry]:
+    page: PageRequest, language: Language, filters: CountryFilters, store: ReferenceStore
+) -> ListResult[MiniCountry]:
     directory = await store.directory()
     found = matching_countries(directory, filters, language)
-    return Slice(len(found), [msgspec.Raw(directory.mini(language, number)) for number in _on(page, found)])
+    return ListResult(len(found), [msgspec.Raw(directory.mini(language, number)) for number in _on(page, found)])
 
 
-@detail(
+@get(
     "/api/v2/country/{id}/",
-    of=MiniCountry,
+    response=MiniCountry,
     title=Message("Country"),
-    about=Message("One country, also if it is no longer in use."),
+    description=Message("One country, also if it is no longer in use."),
     tag=TAG,
-    changes_with=(TOPIC,),
+    depends_on=(TOPIC,),
     example=_COUNTRY,
-    refusals=(404,),
+    error_statuses=(404,),
 )
 async def country_detail(id: str, language: Language, store: ReferenceStore) -> msgspec.Raw:
     directory = await store.directory()
-    number = read_integer(id)
+    number = parse_integer(id)
     if number is None or directory.country(number) is None:
         raise NotFound(Message("There is no country {id}.", id=id[:50]))
     return msgspec.Raw(directory.mini(language, number))
 
 
-@listing(
+@get_list(
     "/api/v2/region/",
-    of=RegionRecord,
+    response=RegionRecord,
     title=Message("Regions"),
-    about=Message("The five regions of the world; region 0 is Africa."),
+    description=Message("The five regions of the world; region 0 is Africa."),
     tag=TAG,
-    changes_with=(),
+    depends_on=(),
     example=_REGION,
 )
-async def region_list(page: Page, language: Language, filters: RegionFilters) -> Slice[RegionRecord]:
+async def region_list(page: PageRequest, language: Language, filters: RegionFilters) -> ListResult[RegionRecord]:
     found = matching_regions(filters)
-    return Slice(len(found), [region_records(language)[number] for number in _on(page, found)])
+    return ListResult(len(found), [region_records(language)[number] for number in _on(page, found)])
 
 
-@detail(
+@get(
     "/api/v2/region/{id}/",
-    of=RegionRecord,
+    response=RegionRecord,
     title=Message("Region"),
-    about=Message("One region."),
+    description=Message("One region."),
     tag=TAG,
-    changes_with=(),
+    depends_on=(),
     example=_REGION,
-    refusals=(404,),
+    error_statuses=(404,),
 )
 async def region_detail(id: str, language: Language) -> msgspec.Raw:
-    number = read_integer(id)
+    number = parse_integer(id)
     record = None if number is None else region_records(language).get(number)
     if record is None:
         raise NotFound(Message("There is no region {id}.", id=id[:50]))
     return record
 
 
-@listing(
+@get_list(
     "/api/v2/disaster_type/",
-    of=DisasterTypeRecord,
+    response=DisasterTypeRecord,
     title=Message("Disaster types"),
-    about=Message("The kinds of disaster an event can be."),
+    description=Message("The kinds of disaster an event can be."),
     tag=TAG,
-    changes_with=(TOPIC,),
+    depends_on=(TOPIC,),
     example=_TYPE,
 )
 async def disaster_type_list(
-    page: Page, language: Language, filters: DisasterTypeFilters, store: ReferenceStore
-) -> Slice[DisasterTypeRecord]:
+    page: PageRequest, language: Language, filters: DisasterTypeFilters, store: ReferenceStore
+) -> ListResult[DisasterTypeRecord]:
     directory = await store.directory()
     found = matching_types(directory, filters, language)
-    return Slice(len(found), [msgspec.Raw(directory.type_record(language, number)) for number in _on(page, found)])
+    return ListResult(len(found), [msgspec.Raw(directory.type_record(language, number)) for number in _on(page, found)])
 
 
-@detail(
+@get(
     "/api/v2/disaster_type/{id}/",
-    of=DisasterTypeRecord,
+    response=DisasterTypeRecord,
     title=Message("Disaster type"),
-    about=Message("One kind of disaster."),
+    description=Message("One kind of disaster."),
     tag=TAG,
-    changes_with=(TOPIC,),
+    depends_on=(TOPIC,),
     example=_TYPE,
-    refusals=(404,),
+    error_statuses=(404,),
 )
 async def disaster_type_detail(id: str, language: Language, store: ReferenceStore) -> msgspec.Raw:
     directory = await store.directory()
-    number = read_integer(id)
+    number = parse_integer(id)
     if number is None or directory.type_(number) is None:
         raise NotFound(Message("There is no disaster type {id}.", id=id[:50]))
     return msgspec.Raw(directory.type_record(language, number))
 
 
-def _on(page: Page, numbers: Sequence[int]) -> Sequence[int]:
+def _on(page: PageRequest, numbers: Sequence[int]) -> Sequence[int]:
     return numbers[page.offset : page.offset + page.limit]
 
 

@@ -4,8 +4,8 @@ from http import HTTPStatus
 
 import msgspec
 
-from fieldgate.http.response.links import query_string
-from fieldgate.http.response.response_builder import View
+from fieldgate.http.response.links import encode_query
+from fieldgate.http.response.response_builder import PageContext
 from fieldgate.i18n.messages import translate
 from fieldgate.web.json_html import beginning, colored
 from fieldgate.web.page_templates import Pages
@@ -27,9 +27,9 @@ class ResourcePages:
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
 
-    def __call__(self, view: View) -> bytes:
-        asked = view.asked
-        plain = {name: value for name, value in asked.parameters.items() if name != "format"}
+    def __call__(self, view: PageContext) -> bytes:
+        asked = view.request
+        plain = {name: value for name, value in asked.query_params.items() if name != "format"}
         shown = [("Content-Type", "application/json")]
         shown += [(name.decode().title(), value.decode("latin-1")) for name, value in view.headers if name in SHOWN]
         record = msgspec.json.decode(view.body)
@@ -40,15 +40,15 @@ class ResourcePages:
             view.caller,
             record=record,
             title=translate(view.operation.title, asked.language),
-            about=translate(view.operation.about, asked.language),
+            about=translate(view.operation.description, asked.language),
             method=view.operation.method,
             path=asked.path,
-            query=query_string(asked.parameters.items()),
+            query=encode_query(asked.query_params.items()),
             status=f"{view.status} {HTTPStatus(view.status).phrase}",
             headers=shown,
             body=colored(beginning(record, LONGEST) if is_cut else record),
             is_cut=is_cut,
             next_page=view.next_page,
             previous_page=view.previous_page,
-            json_address="?" + query_string([*plain.items(), ("format", "json")]),
+            json_address="?" + encode_query([*plain.items(), ("format", "json")]),
         )

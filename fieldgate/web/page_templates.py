@@ -6,7 +6,7 @@ from urllib.parse import quote, urlsplit
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from fieldgate import __version__
-from fieldgate.http.request.request_parsing import Asked
+from fieldgate.http.request.request_parsing import ParsedRequest
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import Caller
@@ -26,10 +26,10 @@ class Pages:
             lstrip_blocks=True,
         )
 
-    def draw(self, template: str, asked: Asked, caller: Caller, **values: Any) -> bytes:
+    def draw(self, template: str, asked: ParsedRequest, caller: Caller, **values: Any) -> bytes:
         """The page as bytes. `_` says a message in the reader's language; `at` gives the address of a path."""
         language = asked.language
-        prefix = urlsplit(asked.origin.base).path
+        prefix = urlsplit(asked.base_url.url).path
 
         def say(text: str, **parts: object) -> str:
             return translate(Message(text, **parts), language)
@@ -41,7 +41,9 @@ class Pages:
             return prefix + self._assets.path(name)
 
         here = asked.path + (
-            "?" + "&".join(f"{quote(k)}={quote(v)}" for k, v in asked.parameters.items()) if asked.parameters else ""
+            "?" + "&".join(f"{quote(k)}={quote(v)}" for k, v in asked.query_params.items())
+            if asked.query_params
+            else ""
         )
         page = self._templates.get_template(template).render(
             _=say,

@@ -14,24 +14,24 @@ from fieldgate.accounts.schemas import Login
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
 from fieldgate.errors import Forbidden, Header, NotFound, Problem
-from fieldgate.http.injection import Client, Exchange
+from fieldgate.http.injection import ClientAddress, HandlerContext
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.openapi.document import Description
-from fieldgate.http.operations import ready
-from fieldgate.http.request.authentication import FORGED, SESSION_COOKIE
+from fieldgate.http.openapi.document import OpenAPIDocument
+from fieldgate.http.operations import raw
+from fieldgate.http.request.authentication import CSRF_FAILED, SESSION_COOKIE
 from fieldgate.http.request.cookies import set_cookie
-from fieldgate.http.request.hosts import Origin
-from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, Asked
-from fieldgate.http.response.responses import NEVER_STORE, REVALIDATE, REVALIDATE_PRIVATELY, Answer, content_language
+from fieldgate.http.request.hosts import BaseURL
+from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, ParsedRequest
+from fieldgate.http.response.responses import NO_CACHE, NO_STORE, PRIVATE_NO_CACHE, Response, content_language
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.identity import Caller, Means
+from fieldgate.identity import AuthMethod, Caller
 from fieldgate.settings import DAY, Settings
 from fieldgate.web.page_templates import Pages
 from fieldgate.web.static_files import Assets
 
 TAG = "Pages"
-HTML: Header = (b"content-type", Format.PAGE.content_type)
+HTML: Header = (b"content-type", Format.HTML.content_type)
 ENGLISH: Header = content_language(Language.ENGLISH)  # what the description of the interface is written in
 DOCUMENTATION_POLICY: Header = (
     b"content-security-policy",
@@ -54,52 +54,52 @@ class LogoutForm(msgspec.Struct, frozen=True):
     next: str = "/"
 
 
-@ready(
+@raw(
     "/",
     title=Message("Start page"),
-    about=Message("What this service offers."),
+    description=Message("What this service offers."),
     tag=TAG,
-    formats=(Format.PAGE,),
-    described=False,
+    formats=(Format.HTML,),
+    in_schema=False,
 )
-async def start(asked: Asked, caller: Caller, pages: Pages) -> Answer:
-    return Answer(200, [HTML, REVALIDATE_PRIVATELY], pages.draw("start.html", asked, caller))
+async def start(asked: ParsedRequest, caller: Caller, pages: Pages) -> Response:
+    return Response(200, [HTML, PRIVATE_NO_CACHE], pages.draw("start.html", asked, caller))
 
 
-@ready(
+@raw(
     "/login/",
     title=Message("Log in"),
-    about=Message("The form to log in with."),
+    description=Message("The form to log in with."),
     tag=TAG,
-    formats=(Format.PAGE,),
-    described=False,
+    formats=(Format.HTML,),
+    in_schema=False,
 )
-async def login_form(asked: Asked, caller: Caller, filters: Onward, pages: Pages) -> Answer:
+async def login_form(asked: ParsedRequest, caller: Caller, filters: Onward, pages: Pages) -> Response:
     return _login_page(pages, asked, caller, filters.next, "", 200)
 
 
-@ready(
+@raw(
     "/login/",
     method="POST",
     title=Message("Log in"),
-    about=Message("Begins a session in this browser."),
+    description=Message("Begins a session in this browser."),
     tag=TAG,
-    formats=(Format.PAGE,),
-    described=False,
-    checks_forgery=False,
+    formats=(Format.HTML,),
+    in_schema=False,
+    csrf_protected=False,
 )
 async def login(
     body: LoginForm,
-    exchange: Exchange,
-    client: Client,
+    exchange: HandlerContext,
+    client: ClientAddress,
     accounts: Accounts,
     store: AccountStore,
     settings: Settings,
     pages: Pages,
-) -> Answer:
-    asked = exchange.asked
-    if not comes_from_us(exchange.headers, asked.origin):
-        raise Forbidden(FORGED)
+) -> Response:
+    asked = exchange.request
+    if not comes_from_us(exchange.headers, asked.base_url):
+        raise Forbidden(CSRF_FAILED)
     try:
         account = await accounts.account(body.username, body.password, client.address)
     except Problem as problem:
@@ -109,116 +109,116 @@ async def login(
         return page
     lifetime = timedelta(seconds=settings.session_lifetime)
     token = await store.issue_token(account.id, IssuedBy.SESSION, now() + lifetime)
-    cookie = set_cookie(SESSION_COOKIE, token, asked.origin, settings.session_lifetime, is_secret=True)
-    return _redirect(asked.origin, body.next, cookie)
+    cookie = set_cookie(SESSION_COOKIE, token, asked.base_url, settings.session_lifetime, http_only=True)
+    return _redirect(asked.base_url, body.next, cookie)
 
 
-@ready(
+@raw(
     "/logout/",
     method="POST",
     title=Message("Log out"),
-    about=Message("Ends the session of this browser."),
+    description=Message("Ends the session of this browser."),
     tag=TAG,
-    formats=(Format.PAGE,),
-    described=False,
-    checks_forgery=False,
+    formats=(Format.HTML,),
+    in_schema=False,
+    csrf_protected=False,
 )
-async def logout(body: LogoutForm, asked: Asked, caller: Caller, store: AccountStore) -> Answer:
-    if caller.means is Means.SESSION:
+async def logout(body: LogoutForm, asked: ParsedRequest, caller: Caller, store: AccountStore) -> Response:
+    if caller.auth_method is AuthMethod.SESSION:
         if not hmac.compare_digest(body.csrf_token.encode(), caller.csrf_token.encode()):
-            raise Forbidden(FORGED)
+            raise Forbidden(CSRF_FAILED)
         await store.revoke_secret(caller.secret)
-    return _redirect(asked.origin, body.next, set_cookie(SESSION_COOKIE, "", asked.origin, 0, is_secret=True))
+    return _redirect(asked.base_url, body.next, set_cookie(SESSION_COOKIE, "", asked.base_url, 0, http_only=True))
 
 
-@ready(
+@raw(
     "/language/{code}/",
     title=Message("Language"),
-    about=Message("Chooses the language of pages in this browser."),
+    description=Message("Chooses the language of pages in this browser."),
     tag=TAG,
-    formats=(Format.PAGE,),
-    described=False,
+    formats=(Format.HTML,),
+    in_schema=False,
 )
-async def language_switch(code: str, asked: Asked, filters: Onward) -> Answer:
+async def language_switch(code: str, asked: ParsedRequest, filters: Onward) -> Response:
     if code not in {language.value for language in Language}:
         raise NotFound
-    cookie = set_cookie(LANGUAGE_COOKIE, code, asked.origin, 365 * DAY, is_secret=False)
-    return _redirect(asked.origin, filters.next, cookie)
+    cookie = set_cookie(LANGUAGE_COOKIE, code, asked.base_url, 365 * DAY, http_only=False)
+    return _redirect(asked.base_url, filters.next, cookie)
 
 
-@ready(
+@raw(
     "/api-docs/openapi.json",
     title=Message("OpenAPI description"),
-    about=Message("The description of this interface for machines (OpenAPI 3.1), as JSON."),
+    description=Message("The description of this interface for machines (OpenAPI 3.1), as JSON."),
     tag="Service",
     formats=(Format.JSON,),
-    changes_with=(),
+    depends_on=(),
     example={"openapi": "3.1.0"},
-    of=dict[str, Any],
+    response=dict[str, Any],
 )
-async def openapi_json(asked: Asked, description: Description) -> Answer:
-    body = description.as_json(asked.origin.base)
-    return Answer(200, [(b"content-type", b"application/json"), ENGLISH, REVALIDATE], body)
+async def openapi_json(asked: ParsedRequest, description: OpenAPIDocument) -> Response:
+    body = description.as_json(asked.base_url.url)
+    return Response(200, [(b"content-type", b"application/json"), ENGLISH, NO_CACHE], body)
 
 
-@ready(
+@raw(
     "/api-docs/openapi.yaml",
     title=Message("OpenAPI description"),
-    about=Message("The description of this interface for machines (OpenAPI 3.1), as YAML."),
+    description=Message("The description of this interface for machines (OpenAPI 3.1), as YAML."),
     tag="Service",
     formats=(Format.JSON,),
     media_type="application/yaml",
     schema={"type": "object"},
-    changes_with=(),
+    depends_on=(),
 )
-async def openapi_yaml(asked: Asked, description: Description) -> Answer:
-    body = description.as_yaml(asked.origin.base)
-    return Answer(200, [(b"content-type", b"application/yaml"), ENGLISH, REVALIDATE], body)
+async def openapi_yaml(asked: ParsedRequest, description: OpenAPIDocument) -> Response:
+    body = description.as_yaml(asked.base_url.url)
+    return Response(200, [(b"content-type", b"application/yaml"), ENGLISH, NO_CACHE], body)
 
 
-@ready(
+@raw(
     "/api-docs/swagger-ui/",
     title=Message("Documentation of the interface"),
-    about=Message("The description of this interface for people, to read and to try (Swagger UI)."),
+    description=Message("The description of this interface for people, to read and to try (Swagger UI)."),
     tag="Service",
-    formats=(Format.PAGE,),
+    formats=(Format.HTML,),
 )
-async def swagger_ui(asked: Asked, caller: Caller, pages: Pages) -> Answer:
+async def swagger_ui(asked: ParsedRequest, caller: Caller, pages: Pages) -> Response:
     page = pages.draw("swagger.html", asked, caller)
-    return Answer(200, [HTML, DOCUMENTATION_POLICY, REVALIDATE_PRIVATELY], page)
+    return Response(200, [HTML, DOCUMENTATION_POLICY, PRIVATE_NO_CACHE], page)
 
 
-@ready(
+@raw(
     "/favicon.ico",
     title=Message("Icon"),
-    about=Message("The icon browsers show beside the address."),
+    description=Message("The icon browsers show beside the address."),
     tag=TAG,
     formats=(Format.JSON,),
-    described=False,
+    in_schema=False,
 )
-async def favicon(asked: Asked, assets: Assets) -> Answer:
-    return _redirect(asked.origin, assets.path("icon.svg"))
+async def favicon(asked: ParsedRequest, assets: Assets) -> Response:
+    return _redirect(asked.base_url, assets.path("icon.svg"))
 
 
-def comes_from_us(headers: Mapping[bytes, bytes], origin: Origin) -> bool:
+def comes_from_us(headers: Mapping[bytes, bytes], origin: BaseURL) -> bool:
     """Whether a form was sent from a page of ours, by what the browser says of where it came from."""
     if headers.get(b"sec-fetch-site", b"same-origin") not in (b"same-origin", b"none"):
         return False
-    host, ours = headers.get(b"host", b"").decode("latin-1"), urlsplit(origin.base)
+    host, ours = headers.get(b"host", b"").decode("latin-1"), urlsplit(origin.url)
     known = {"", f"http://{host}", f"https://{host}", f"{ours.scheme}://{ours.netloc}"}
     return headers.get(b"origin", b"").decode("latin-1") in known
 
 
-def _login_page(pages: Pages, asked: Asked, caller: Caller, onward: str, error: str, status: int) -> Answer:
+def _login_page(pages: Pages, asked: ParsedRequest, caller: Caller, onward: str, error: str, status: int) -> Response:
     page = pages.draw("login.html", asked, caller, onward=onward, error=error)
-    return Answer(status, [HTML, NEVER_STORE], page)
+    return Response(status, [HTML, NO_STORE], page)
 
 
-def _redirect(origin: Origin, path: str, *headers: Header) -> Answer:
+def _redirect(origin: BaseURL, path: str, *headers: Header) -> Response:
     """On to a path of this service, and never to anywhere else."""
     is_ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
-    target = urlsplit(origin.base).path + quote(path if is_ours else "/", safe="/?&=%:@!$'()*+,;~-._")
-    return Answer(303, [(b"location", target.encode()), NEVER_STORE, *headers])
+    target = urlsplit(origin.url).path + quote(path if is_ours else "/", safe="/?&=%:@!$'()*+,;~-._")
+    return Response(303, [(b"location", target.encode()), NO_STORE, *headers])
 
 
 OPERATIONS = (

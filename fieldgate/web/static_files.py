@@ -10,8 +10,8 @@ import swagger_ui
 from fieldgate import __version__
 from fieldgate.errors import NotFound
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import ready
-from fieldgate.http.response.responses import Answer
+from fieldgate.http.operations import raw
+from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message
 
 FOREVER = b"public, max-age=31536000, immutable"
@@ -46,21 +46,21 @@ class Assets:
         return f"{kind}{text}".encode(), self._files[name].read_bytes()
 
 
-@ready(
+@raw(
     "/static/{release}/{name}",
     title=Message("File of a page"),
-    about=Message("A style, script or picture that pages use."),
+    description=Message("A style, script or picture that pages use."),
     tag="Pages",
     formats=(Format.JSON,),
-    changes_with=(),
-    described=False,
+    depends_on=(),
+    in_schema=False,
 )
-async def asset(release: str, name: str, assets: Assets) -> Answer:
+async def asset(release: str, name: str, assets: Assets) -> Response:
     found = assets.read(release, name)
     if found is None:
         raise NotFound
     content_type, body = found
-    return Answer(200, [(b"content-type", content_type), (b"cache-control", FOREVER)], body)
+    return Response(200, [(b"content-type", content_type), (b"cache-control", FOREVER)], body)
 
 
 OPERATIONS = (asset,)

@@ -17,7 +17,7 @@ from fieldgate.assets.store import Narrowed, NewAsset
 from fieldgate.assets.tables import assignments
 from fieldgate.db import Database, new_uid, now
 from fieldgate.identity import User
-from fieldgate.pagination import Page
+from fieldgate.pagination import PageRequest
 from fieldgate.permissions import rules
 from tests.access.permission_world import THE_PUBLIC_ITSELF, Person, Thing, World, generated
 from tests.conftest import Start
@@ -213,7 +213,7 @@ async def test_what_one_may_not_see_costs_nothing(start: Start, database_url: st
                 await analyze(world)
             for status, expected in SEEN_WITH_STATUS.items():
                 watched = Watched(world.service.database)
-                count, rows = await world.store.listed(User(id=reader.id), Narrowed(status=status), Page())
+                count, rows = await world.store.listed(User(id=reader.id), Narrowed(status=status), PageRequest())
                 assert (count, len(rows)) == expected, status
                 assert len(watched.sent) == 3, "however long the page"
                 costs[status].append(await cost(database, watched.sent))

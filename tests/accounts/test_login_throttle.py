@@ -14,7 +14,7 @@ from fieldgate.accounts.passwords import CHECKS_AT_ONCE, CHECKS_WAITING, Passwor
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.accounts.tables import login_attempts
 from fieldgate.db import Changes, Database, now
-from fieldgate.errors import TooManyRequests, Unauthorized, Unavailable
+from fieldgate.errors import ServiceUnavailable, TooManyRequests, Unauthorized
 from tests.conftest import PASSWORD, QUICK_HASHER
 
 pytestmark = pytest.mark.usefixtures("long_waits")
@@ -150,7 +150,7 @@ async def test_a_flood_of_checks_is_turned_away_not_piled_up() -> None:
             return await passwords.matches(PASSWORD, stored)
 
     results = await asyncio.gather(*(check() for _ in range(CHECKS_WAITING + 20)), return_exceptions=True)
-    refused = [result for result in results if isinstance(result, Unavailable)]
+    refused = [result for result in results if isinstance(result, ServiceUnavailable)]
     assert len(refused) == 20
     assert results.count(True) == CHECKS_WAITING
     assert len(passwords._threads._threads) <= CHECKS_AT_ONCE
@@ -215,7 +215,7 @@ async def test_a_flood_is_not_charged_to_those_who_were_turned_away(
     monkeypatch.setattr("fieldgate.accounts.passwords.CHECKS_WAITING", 0)
     accounts = await accounts_over(database, Passwords(QUICK_HASHER))
     for _ in range(PER_USER.free + 5):
-        with pytest.raises(Unavailable):
+        with pytest.raises(ServiceUnavailable):
             await accounts.by_password("amina", PASSWORD, "192.0.2.1")
     async with database.reading() as connection:
         assert (await connection.execute(select(login_attempts))).all() == []

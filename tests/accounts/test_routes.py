@@ -10,7 +10,7 @@ import pytest
 from fieldgate.accounts.login_throttle import PER_USER
 from fieldgate.accounts.store import IssuedBy, NewUser
 from fieldgate.http.request.authentication import SESSION_COOKIE
-from fieldgate.identity import Means, csrf_token
+from fieldgate.identity import AuthMethod, csrf_token
 from tests.conftest import PASSWORD, QUICK_HASHER, Service, Start
 
 LIST = "/api/v2/permissions/"
@@ -152,7 +152,7 @@ async def test_last_use_is_noted_beside_the_request(start: Start) -> None:
         token = await service.token()
         for _ in range(3):
             assert await works(service, token)
-        while (found := await service.store.holder(token, Means.TOKEN)) is None or found.last_used is None:
+        while (found := await service.store.holder(token, AuthMethod.TOKEN)) is None or found.last_used is None:
             await asyncio.sleep(0)
         assert datetime.now(UTC) - found.last_used < timedelta(minutes=1)
 

@@ -9,7 +9,7 @@ from fieldgate.accounts.store import MOST_TOKENS, AccountStore, IssuedBy, NewUse
 from fieldgate.accounts.tables import tokens
 from fieldgate.accounts.tokens import PREFIX_LENGTH, TOKEN_START, token_hash
 from fieldgate.db import Changes, Database, now
-from fieldgate.identity import Means
+from fieldgate.identity import AuthMethod
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ async def test_a_token_leads_to_its_holder_and_only_its_hash_is_stored(store: Ac
     number = await make(store, is_superuser=True, countries=("KEN",))
     token = await store.issue_token(number, IssuedBy.COMMAND, None)
     assert token.startswith(TOKEN_START)
-    found = await store.holder(token, Means.TOKEN)
+    found = await store.holder(token, AuthMethod.TOKEN)
     assert found is not None
     assert (found.user.id, found.user.username, found.user.is_superuser, found.user.countries) == (
         number, "amina", True, ("KEN",),
@@ -60,21 +60,21 @@ async def test_tokens_that_do_not_work(store: AccountStore) -> None:
     number = await make(store)
     expired = await store.issue_token(number, IssuedBy.COMMAND, now() - timedelta(seconds=1))
     revoked = await store.issue_token(number, IssuedBy.COMMAND, now() + timedelta(days=1))
-    assert await store.holder(revoked, Means.TOKEN) is not None
+    assert await store.holder(revoked, AuthMethod.TOKEN) is not None
     await store.revoke_secret(revoked)
     session = await store.issue_token(number, IssuedBy.SESSION, None)
     for token in (expired, revoked, session, "", "nonsense", "\x00", "é" * 100, "\ud800"):
-        assert await store.holder(token, Means.TOKEN) is None
-    assert await store.holder(session, Means.SESSION) is not None
+        assert await store.holder(token, AuthMethod.TOKEN) is None
+    assert await store.holder(session, AuthMethod.SESSION) is not None
     fresh = await store.issue_token(number, IssuedBy.COMMAND, None)
-    assert await store.holder(fresh, Means.SESSION) is None
+    assert await store.holder(fresh, AuthMethod.SESSION) is None
 
 
 async def test_a_disabled_user_holds_nothing(store: AccountStore) -> None:
     number = await make(store)
     token = await store.issue_token(number, IssuedBy.COMMAND, None)
     await store.disable_user("AMINA")
-    assert await store.holder(token, Means.TOKEN) is None
+    assert await store.holder(token, AuthMethod.TOKEN) is None
     assert await store.user("amina") is None
     with pytest.raises(UnknownUser):
         await store.disable_user("nobody")
@@ -85,15 +85,15 @@ async def test_beyond_fifty_the_least_recently_used_goes(store: AccountStore) ->
     command = await store.issue_token(number, IssuedBy.COMMAND, None)
     others = await store.issue_token(other, IssuedBy.HTTP, None)
     issued = [await store.issue_token(number, IssuedBy.HTTP, None) for _ in range(MOST_TOKENS)]
-    oldest = await store.holder(issued[0], Means.TOKEN)
+    oldest = await store.holder(issued[0], AuthMethod.TOKEN)
     assert oldest is not None
     await store.note_use(oldest.token_id)
     issued.append(await store.issue_token(number, IssuedBy.HTTP, None))
-    alive = [token for token in issued if await store.holder(token, Means.TOKEN)]
+    alive = [token for token in issued if await store.holder(token, AuthMethod.TOKEN)]
     assert len(alive) == MOST_TOKENS
     assert issued[1] not in alive, "the first one was used since, so the second goes"
-    assert await store.holder(command, Means.TOKEN) is not None
-    assert await store.holder(others, Means.TOKEN) is not None
+    assert await store.holder(command, AuthMethod.TOKEN) is not None
+    assert await store.holder(others, AuthMethod.TOKEN) is not None
 
 
 async def test_revoking_what_was_obtained_leaves_the_rest(store: AccountStore) -> None:
@@ -102,8 +102,8 @@ async def test_revoking_what_was_obtained_leaves_the_rest(store: AccountStore) -
     obtained = [await store.issue_token(number, IssuedBy.HTTP, None) for _ in range(3)]
     assert await store.revoke_obtained(number) == 3
     assert await store.revoke_obtained(number) == 0
-    assert [await store.holder(token, Means.TOKEN) for token in obtained] == [None] * 3
-    assert await store.holder(command, Means.TOKEN) is not None
+    assert [await store.holder(token, AuthMethod.TOKEN) for token in obtained] == [None] * 3
+    assert await store.holder(command, AuthMethod.TOKEN) is not None
 
 
 async def test_lists(store: AccountStore) -> None:
@@ -148,10 +148,10 @@ async def test_a_new_password_ends_sessions_and_an_account_can_be_opened_again(s
     session = await store.issue_token(number, IssuedBy.SESSION, None)
     token = await store.issue_token(number, IssuedBy.COMMAND, None)
     await store.set_password("amina", "y")
-    assert await store.holder(session, Means.SESSION) is None
-    assert await store.holder(token, Means.TOKEN) is not None
+    assert await store.holder(session, AuthMethod.SESSION) is None
+    assert await store.holder(token, AuthMethod.TOKEN) is not None
     await store.disable_user("amina")
     await store.enable_user("amina")
-    assert await store.holder(token, Means.TOKEN) is not None
+    assert await store.holder(token, AuthMethod.TOKEN) is not None
     assert await store.revoke_all(number) == 1
-    assert await store.holder(token, Means.TOKEN) is None
+    assert await store.holder(token, AuthMethod.TOKEN) is None

@@ -13,15 +13,15 @@ import pytest
 
 from fieldgate.app import build
 from fieldgate.http.health import Health
-from fieldgate.http.operations import Operation, detail
+from fieldgate.http.operations import Operation, get
 from fieldgate.i18n.messages import Message
-from fieldgate.metrics.access_log import JsonLines
+from fieldgate.metrics.access_log import JSONFormatter
 from fieldgate.settings import Settings
 from tests.conftest import BASE, PASSWORD, Service, Start
 
 
 def broken() -> Operation:
-    @detail("/api/v2/broken/", of=Health, title=Message("Ready"), about=Message("Ready"), tag="x",
+    @get("/api/v2/broken/", response=Health, title=Message("Ready"), description=Message("Ready"), tag="x",
             example={"status": "x", "version": "x"})  # fmt: skip
     async def broken_detail() -> Health:
         raise RuntimeError("the secret inside")
@@ -164,7 +164,7 @@ def test_records_of_the_log_are_json_lines() -> None:
         trace = sys.exc_info()
     record = logging.LogRecord("fieldgate.error", logging.ERROR, "x.py", 1, "failed\n%s", ('"',), trace)
     record.request_id = "abc"
-    line = JsonLines().format(record)
+    line = JSONFormatter().format(record)
     assert "\n" not in line
     told = json.loads(line)
     assert (told["level"], told["event"], told["logger"], told["request_id"]) == (

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.errors import Invalid
-from fieldgate.http.operations import Operation, listing
-from fieldgate.http.request.page_parsing import FAR_PAST_THE_END, read_page
-from fieldgate.http.response.envelope import envelope, neighbours
+from fieldgate.errors import ValidationError
+from fieldgate.http.operations import Operation, get_list
+from fieldgate.http.request.page_parsing import MAX_OFFSET, parse_page
+from fieldgate.http.response.envelope import encode_envelope, page_links
 from fieldgate.i18n.messages import Message
-from fieldgate.pagination import DEFAULT_LIMIT, MAXIMUM_LIMIT, Page, Slice
+from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT, ListResult, PageRequest
 from tests.conftest import BASE, Service, Start
 
 ADDRESS = "http://127.0.0.1:8000/api/v2/numbers/"
@@ -30,18 +30,18 @@ class NumberFilters(msgspec.Struct):
 def numbers(count: int) -> Operation:
     """A list of so many numbers, as any resource would declare it."""
 
-    @listing(
+    @get_list(
         "/api/v2/numbers/",
-        of=Number,
+        response=Number,
         title=Message("Permissions"),
-        about=Message("Permissions"),
+        description=Message("Permissions"),
         tag="Numbers",
         example={"number": 1},
-        changes_with=(),
+        depends_on=(),
     )
-    async def number_list(page: Page, filters: NumberFilters) -> Slice[Number]:
+    async def number_list(page: PageRequest, filters: NumberFilters) -> ListResult[Number]:
         matching = [Number(n) for n in range(1, count + 1) if not filters.parity or n % 2 == (filters.parity == "odd")]
-        return Slice(len(matching), matching[page.offset : page.offset + page.limit])
+        return ListResult(len(matching), matching[page.offset : page.offset + page.limit])
 
     return number_list
 
@@ -56,26 +56,26 @@ def test_links_reach_every_record_once(count: int, limit: int, offset: int, othe
     """Walking `next` from the start, and `previous` from anywhere, meets each record exactly once."""
     records = list(range(count))
     seen: list[int] = []
-    page = Page(limit, 0)
+    page = PageRequest(limit, 0)
     while True:
         seen += records[page.offset : page.offset + page.limit]
-        link, _ = neighbours(ADDRESS, others, page, count)
+        link, _ = page_links(ADDRESS, others, page, count)
         if link is None:
             break
         asked = dict(parse_qsl(urlsplit(link).query, keep_blank_values=True))
-        page = read_page(asked)
+        page = parse_page(asked)
         assert page.limit == limit
         assert {name: value for name, value in asked.items() if name not in ("limit", "offset")} == others
     assert seen == records
 
-    page = Page(limit, offset)
-    back, steps = neighbours(ADDRESS, others, page, count)[1], 0
+    page = PageRequest(limit, offset)
+    back, steps = page_links(ADDRESS, others, page, count)[1], 0
     while back is not None:
         before = page
-        page = read_page(dict(parse_qsl(urlsplit(back).query, keep_blank_values=True)))
+        page = parse_page(dict(parse_qsl(urlsplit(back).query, keep_blank_values=True)))
         assert page.offset < before.offset
         assert records[page.offset : page.offset + page.limit], "one step back shows records"
-        back, steps = neighbours(ADDRESS, others, page, count)[1], steps + 1
+        back, steps = page_links(ADDRESS, others, page, count)[1], steps + 1
     assert page.offset == 0 or count == 0
     assert steps <= ceil(max(offset, count) / limit) + 1
 
@@ -86,50 +86,50 @@ def test_links_reach_every_record_once(count: int, limit: int, offset: int, othe
 )
 def test_any_input_is_a_page_or_a_named_mistake(limit: str | None, offset: str | None) -> None:
     given_values = {name: value for name, value in (("limit", limit), ("offset", offset)) if value is not None}
-    page, named = Page(), set[str]()
+    page, named = PageRequest(), set[str]()
     try:
-        page = read_page(given_values)
-    except Invalid as problem:
+        page = parse_page(given_values)
+    except ValidationError as problem:
         named = set(problem.fields)
     assert named <= set(given_values)
-    assert 1 <= page.limit <= MAXIMUM_LIMIT
-    assert 0 <= page.offset <= FAR_PAST_THE_END
+    assert 1 <= page.limit <= MAX_LIMIT
+    assert 0 <= page.offset <= MAX_OFFSET
 
 
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
-        ({}, Page(DEFAULT_LIMIT, 0)),
-        ({"limit": "", "offset": " "}, Page(DEFAULT_LIMIT, 0)),
-        ({"limit": "7"}, Page(7, 0)),
-        ({"limit": " +7 "}, Page(7, 0)),
-        ({"limit": "٣"}, Page(3, 0)),
-        ({"limit": "1000"}, Page(1000, 0)),
-        ({"limit": "1001"}, Page(1000, 0, clipped=True)),
-        ({"limit": "100000000000"}, Page(1000, 0, clipped=True)),
-        ({"limit": "9" * 5000}, Page(1000, 0, clipped=True)),
-        ({"start": "20"}, Page(DEFAULT_LIMIT, 20)),
-        ({"start": "20", "offset": "30"}, Page(DEFAULT_LIMIT, 30)),
-        ({"start": "20", "offset": ""}, Page(DEFAULT_LIMIT, 20)),
-        ({"offset": "9" * 5000}, Page(DEFAULT_LIMIT, FAR_PAST_THE_END)),
+        ({}, PageRequest(DEFAULT_LIMIT, 0)),
+        ({"limit": "", "offset": " "}, PageRequest(DEFAULT_LIMIT, 0)),
+        ({"limit": "7"}, PageRequest(7, 0)),
+        ({"limit": " +7 "}, PageRequest(7, 0)),
+        ({"limit": "٣"}, PageRequest(3, 0)),
+        ({"limit": "1000"}, PageRequest(1000, 0)),
+        ({"limit": "1001"}, PageRequest(1000, 0, is_clipped=True)),
+        ({"limit": "100000000000"}, PageRequest(1000, 0, is_clipped=True)),
+        ({"limit": "9" * 5000}, PageRequest(1000, 0, is_clipped=True)),
+        ({"start": "20"}, PageRequest(DEFAULT_LIMIT, 20)),
+        ({"start": "20", "offset": "30"}, PageRequest(DEFAULT_LIMIT, 30)),
+        ({"start": "20", "offset": ""}, PageRequest(DEFAULT_LIMIT, 20)),
+        ({"offset": "9" * 5000}, PageRequest(DEFAULT_LIMIT, MAX_OFFSET)),
     ],
 )
-def test_reading_a_page(asked: dict[str, str], expected: Page) -> None:
-    assert read_page(asked) == expected
+def test_reading_a_page(asked: dict[str, str], expected: PageRequest) -> None:
+    assert parse_page(asked) == expected
 
 
 @pytest.mark.parametrize("name", ["limit", "offset", "start"])
 @pytest.mark.parametrize("text", ["-1", "abc", "1.5", "1e3", "0x10", "1_000", "--1", "-" + "9" * 5000, "½", "1 2"])
 def test_what_is_no_page_is_named(name: str, text: str) -> None:
-    with pytest.raises(Invalid) as refused:
-        read_page({name: text})
+    with pytest.raises(ValidationError) as refused:
+        parse_page({name: text})
     assert list(refused.value.fields) == [name]
 
 
 def test_limit_zero_is_refused_and_offset_zero_is_not() -> None:
-    with pytest.raises(Invalid):
-        read_page({"limit": "0"})
-    assert read_page({"offset": "0"}).offset == 0
+    with pytest.raises(ValidationError):
+        parse_page({"limit": "0"})
+    assert parse_page({"offset": "0"}).offset == 0
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_limit_zero_is_refused_and_offset_zero_is_not() -> None:
     ],
 )
 def test_neighbours(offset: int, limit: int, count: int, next_offset: int | None, previous_offset: int | None) -> None:
-    found = neighbours(ADDRESS, {}, Page(limit, offset), count)
+    found = page_links(ADDRESS, {}, PageRequest(limit, offset), count)
     expected = [
         None if target is None else f"{ADDRESS}?limit={limit}&offset={target}"
         for target in (next_offset, previous_offset)
@@ -159,7 +159,7 @@ def test_neighbours(offset: int, limit: int, count: int, next_offset: int | None
 
 
 def test_the_envelope_has_four_keys_in_order() -> None:
-    body = msgspec.json.decode(envelope(Slice(2, [Number(1), msgspec.Raw(b'{"number":2}')]), "n", None))
+    body = msgspec.json.decode(encode_envelope(ListResult(2, [Number(1), msgspec.Raw(b'{"number":2}')]), "n", None))
     assert list(body.items()) == [
         ("count", 2),
         ("next", "n"),
@@ -184,7 +184,7 @@ async def test_every_way_to_stop_ends(start: Start) -> None:
     async with start(numbers(100)) as service:
         for limit in (1, 7, 20, 50, 99, 100, 101, 5000):
             assert await _walk(service, f"/api/v2/numbers/?limit={limit}") == everything
-            used = min(limit, MAXIMUM_LIMIT)
+            used = min(limit, MAX_LIMIT)
             by_empty: list[int] = []
             while batch := (await service.get(f"/api/v2/numbers/?limit={limit}&offset={len(by_empty)}")).json()[
                 "results"

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.router import Routes
+from fieldgate.http.router import Router
 
-ROUTES = Routes({"/": "root", "/a/": "a", "/a/{id}/": "one", "/a/{id}/b/{name}": "two", "/a/mini/": "mini", "/x": "x"})
+ROUTES = Router({"/": "root", "/a/": "a", "/a/{id}/": "one", "/a/{id}/b/{name}": "two", "/a/mini/": "mini", "/x": "x"})
 
 
 @pytest.mark.parametrize(
@@ -32,22 +32,22 @@ ROUTES = Routes({"/": "root", "/a/": "a", "/a/{id}/": "one", "/a/{id}/b/{name}":
     ],
 )
 def test_finding(path: str, expected: object) -> None:
-    assert ROUTES.find(path) == expected
+    assert ROUTES.match(path) == expected
 
 
 def test_a_word_goes_before_braces_whatever_the_order() -> None:
-    routes = Routes(
+    routes = Router(
         {"/a/{id}/{part}/": "part", "/a/{id}/bulk/": "bulk", "/a/{id}/bulk.json": "bulk", "/a/x/{part}/": "x"}
     )
-    assert routes.find("/a/7/bulk/") == ("bulk", {"id": "7"})
-    assert routes.find("/a/7/bulk.json") == ("bulk", {"id": "7"})
-    assert routes.find("/a/7/other") == ("part", {"id": "7", "part": "other"})
-    assert routes.find("/a/x/bulk/") == ("x", {"part": "bulk"})
+    assert routes.match("/a/7/bulk/") == ("bulk", {"id": "7"})
+    assert routes.match("/a/7/bulk.json") == ("bulk", {"id": "7"})
+    assert routes.match("/a/7/other") == ("part", {"id": "7", "part": "other"})
+    assert routes.match("/a/x/bulk/") == ("x", {"part": "bulk"})
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="/"), min_size=1), max_size=5), st.sampled_from(["", "/"]))
 def test_segments_come_back_as_they_were_sent(segments: list[str], end: str) -> None:
-    found = ROUTES.find("/" + "/".join(segments) + end)
+    found = ROUTES.match("/" + "/".join(segments) + end)
     match segments:
         case ["a", "mini"]:
             assert found == ("mini", {})

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fieldgate
-from fieldgate.http.negotiation.accept_language import preferred
-from fieldgate.i18n.catalogs import LOCALE, catalogue
+from fieldgate.http.negotiation.accept_language import negotiate
+from fieldgate.i18n.catalogs import LOCALE_DIR, load_catalog
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 
@@ -42,12 +42,12 @@ TRANSLATED = [Language.FRENCH, Language.ARABIC, Language.SPANISH]
     ],
 )
 def test_choosing(header: str, expected: str) -> None:
-    assert preferred(header.encode()).value == expected
+    assert negotiate(header.encode()).value == expected
 
 
 @given(st.binary(max_size=60))
 def test_no_header_is_an_error(header: bytes) -> None:
-    assert preferred(header) in Language
+    assert negotiate(header) in Language
 
 
 def test_messages_take_values_and_messages() -> None:
@@ -72,12 +72,12 @@ def _messages_in_the_code() -> set[str]:
 
 @pytest.mark.parametrize("language", TRANSLATED)
 def test_every_message_is_translated_and_none_is_left_over(language: Language) -> None:
-    assert set(catalogue(language)) == _messages_in_the_code()
+    assert set(load_catalog(language)) == _messages_in_the_code()
 
 
 @pytest.mark.parametrize("language", TRANSLATED)
 def test_translations_keep_the_placeholders(language: Language) -> None:
-    with (LOCALE / language.value / "LC_MESSAGES" / "fieldgate.po").open("rb") as file:
+    with (LOCALE_DIR / language.value / "LC_MESSAGES" / "fieldgate.po").open("rb") as file:
         for entry in read_po(file):
             placeholders = re.findall(r"{\w+}", str(entry.id))
             assert sorted(placeholders) == sorted(re.findall(r"{\w+}", str(entry.string))), entry.id

@@ -153,7 +153,7 @@ async def test_large_bodies_are_taken_apart_beside_the_event_loop(
 
         return called
 
-    monkeypatch.setattr(body_parsing, "read_values", watched("parse", body_parsing.read_values))
+    monkeypatch.setattr(body_parsing, "parse_fields_sync", watched("parse", body_parsing.parse_fields_sync))
     monkeypatch.setattr(routes, "wanted", watched("digest", wanted))
     headers = await signed_in(service)
     large = b"PK\x03\x04" + bytes(2 * 1024 * 1024)

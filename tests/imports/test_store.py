@@ -17,7 +17,7 @@ from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import COMPLETE, ImportStore, Job, LostLease
 from fieldgate.imports.tables import imports
 from fieldgate.imports.upload import KeyUsedOtherwise, wanted
-from fieldgate.pagination import Page
+from fieldgate.pagination import PageRequest
 from tests.imports.workbooks import xlsx
 
 LEASE = timedelta(seconds=30)
@@ -193,11 +193,11 @@ async def test_lists(database: Database, store: ImportStore) -> None:
     job = await store.claim(LEASE)
     assert job is not None
     await end(database, store, job)
-    count, rows = await store.made_by(number, None, "date_created", Page(2, 0))
+    count, rows = await store.made_by(number, None, "date_created", PageRequest(2, 0))
     assert (count, [row.uid for row in rows]) == (3, taken[:2])
-    count, rows = await store.made_by(number, None, "-date_created", Page(2, 0))
+    count, rows = await store.made_by(number, None, "-date_created", PageRequest(2, 0))
     assert [row.uid for row in rows] == taken[:0:-1]
-    count, rows = await store.made_by(number, "processing", "date_created", Page())
+    count, rows = await store.made_by(number, "processing", "date_created", PageRequest())
     assert (count, [row.uid for row in rows]) == (2, taken[1:])
     assert await store.one(other, taken[0]) is None
 
@@ -211,7 +211,7 @@ async def test_old_imports_are_forgotten_with_their_files(database: Database, st
     await end(database, store, job)
     assert await store.forget(now() - timedelta(days=1)) == 0
     assert await store.forget(now() + timedelta(days=1)) == 1
-    assert [row.uid for row in (await store.made_by(number, None, "date_created", Page()))[1]] == [kept]
+    assert [row.uid for row in (await store.made_by(number, None, "date_created", PageRequest()))[1]] == [kept]
     async with database.reading() as connection:
         assert (await connection.execute(select(func.count()).select_from(files))).scalar_one() == 1
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fieldgate.errors import Invalid, TooLarge
+from fieldgate.errors import PayloadTooLarge, ValidationError
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.upload import bare_name, destination_uid, looks_like_workbook, wanted
@@ -21,7 +21,7 @@ def asked(**fields: Any) -> ImportRequest:
 
 
 def refused(request: ImportRequest) -> list[str]:
-    with pytest.raises(Invalid) as raised:
+    with pytest.raises(ValidationError) as raised:
         wanted(request, MIB)
     return list(raised.value.fields)
 
@@ -62,7 +62,7 @@ def test_a_fetched_file_is_checked_like_any_other() -> None:
     found = wanted(request, MIB, UploadedFile("household.xlsx", BOOK))
     assert (found.data, found.filename, found.name) == (BOOK, "household.xlsx", "household")
     assert len(wanted(request, MIB, UploadedFile("x" * 300 + ".xlsx", BOOK)).filename) == 255
-    with pytest.raises(Invalid) as raised:
+    with pytest.raises(ValidationError) as raised:
         wanted(request, MIB, UploadedFile("household.xlsx", b"<!doctype html>\0"))
     assert list(raised.value.fields) == ["url"]
 
@@ -100,7 +100,7 @@ def test_mistakes_that_can_be_seen_at_once() -> None:
     assert refused(asked(desired_type="florb")) == ["desired_type"]
     assert refused(asked(name="x" * 256)) == ["name"]
     assert refused(ImportRequest(file=UploadedFile("x.pdf", b"%PDF-1.4\n%\x00"))) == ["file"]
-    with pytest.raises(TooLarge):
+    with pytest.raises(PayloadTooLarge):
         wanted(asked(), len(BOOK) - 1)
 
 

@@ -15,15 +15,21 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from fieldgate.metrics.requests import BUCKETS, Observer
-from fieldgate.metrics.shared_counters import MOST_SLOTS, NAMES, SHARED_IN, SLOTS, Ledger
+from fieldgate.metrics.requests import BUCKETS_SECONDS, RequestMetrics
+from fieldgate.metrics.shared_counters import (
+    MAX_SLOTS,
+    METRICS_DIR_VARIABLE,
+    NAMES_SUFFIX,
+    SLOTS_SUFFIX,
+    SharedCounters,
+)
 from fieldgate.settings import Settings
 
 requests = st.tuples(
     st.sampled_from(["GET", "POST"]),
     st.sampled_from(["/a/", '/b/{"id"}/']),
     st.sampled_from([200, 404]),
-    st.one_of(st.sampled_from(BUCKETS), st.floats(0, 20)),
+    st.one_of(st.sampled_from(BUCKETS_SECONDS), st.floats(0, 20)),
 )
 
 
@@ -41,7 +47,7 @@ def own_exposition(observed: list[tuple[str, str, int, float]]) -> bytes:
     """The same requests, counted and told by the library itself."""
     registry = CollectorRegistry()
     answered = Counter("fieldgate_requests", "Requests.", ["method", "path", "status"], registry=registry)
-    times = Histogram("fieldgate_request_seconds", "Times.", ["path"], buckets=BUCKETS, registry=registry)
+    times = Histogram("fieldgate_request_seconds", "Times.", ["path"], buckets=BUCKETS_SECONDS, registry=registry)
     for method, path, status, seconds in observed:
         answered.labels(method, path, str(status)).inc()
         times.labels(path).observe(seconds)
@@ -50,16 +56,16 @@ def own_exposition(observed: list[tuple[str, str, int, float]]) -> bytes:
 
 @given(st.lists(requests))
 def test_requests_are_told_as_by_the_library(observed: list[tuple[str, str, int, float]]) -> None:
-    observer = Observer(Settings())
+    observer = RequestMetrics(Settings())
     for method, path, status, seconds in observed:
-        observer.measure(method, path, status, seconds)
-    assert told(observer.exposition()) == told(own_exposition(observed))
+        observer.count_request(method, path, status, seconds)
+    assert told(observer.to_prometheus()) == told(own_exposition(observed))
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the processes of a server share."""
-    monkeypatch.setenv(SHARED_IN, str(tmp_path))
+    monkeypatch.setenv(METRICS_DIR_VARIABLE, str(tmp_path))
     return tmp_path
 
 
@@ -79,47 +85,47 @@ observer.lag_of("events")(9.0)
 @pytest.mark.usefixtures("folder")
 def test_what_another_process_counted_stays_when_it_ends_and_its_lag_does_not() -> None:
     subprocess.run([sys.executable, "-c", _ANOTHER], check=True)
-    observer = Observer(Settings())
-    observer.measure("GET", "/a/", 200, 0.003)
-    tell_lag = observer.lag_of("events")
+    observer = RequestMetrics(Settings())
+    observer.count_request("GET", "/a/", 200, 0.003)
+    tell_lag = observer.lag_setter("events")
     tell_lag(2.5)
     counted = told(own_exposition([("GET", "/a/", 200, 0.003)] * 2))
-    assert told(observer.exposition()) == counted | lag(2.5)
+    assert told(observer.to_prometheus()) == counted | lag(2.5)
     tell_lag(0.0)
-    assert told(observer.exposition()) == counted | lag(0.0)
+    assert told(observer.to_prometheus()) == counted | lag(0.0)
 
 
 @pytest.mark.usefixtures("folder")
 def test_the_lag_of_another_process_is_told_until_it_is_killed() -> None:
     waiting = _ANOTHER + "print(flush=True)\ninput()"
-    observer = Observer(Settings())
+    observer = RequestMetrics(Settings())
     counted = told(own_exposition([("GET", "/a/", 200, 0.003)]))
     with subprocess.Popen([sys.executable, "-c", waiting], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as another:
         assert another.stdout
         another.stdout.readline()
-        assert told(observer.exposition()) == counted | lag(9.0)
+        assert told(observer.to_prometheus()) == counted | lag(9.0)
         another.kill()
-    assert told(observer.exposition()) == counted
+    assert told(observer.to_prometheus()) == counted
 
 
 def test_the_id_of_a_process_that_has_ended_may_be_given_again(folder: Path) -> None:
     subprocess.run([sys.executable, "-c", _ANOTHER], check=True)
     for file in list(folder.iterdir()):
         file.rename(file.with_stem(f"{os.getpid()}{file.stem.lstrip('0123456789')}"))
-    observer = Observer(Settings())
-    observer.measure("GET", "/a/", 200, 0.003)
-    assert told(observer.exposition()) == told(own_exposition([("GET", "/a/", 200, 0.003)] * 2)), "and no lag"
+    observer = RequestMetrics(Settings())
+    observer.count_request("GET", "/a/", 200, 0.003)
+    assert told(observer.to_prometheus()) == told(own_exposition([("GET", "/a/", 200, 0.003)] * 2)), "and no lag"
 
 
 @pytest.mark.usefixtures("folder")
 def test_the_longest_lag_is_told() -> None:
-    one, other = Observer(Settings()), Observer(Settings())
-    tell_one, tell_other = one.lag_of("events"), other.lag_of("events")
+    one, other = RequestMetrics(Settings()), RequestMetrics(Settings())
+    tell_one, tell_other = one.lag_setter("events"), other.lag_setter("events")
     # Either may be read first; so the longer one is, once.
     for of_one, of_other in ((1.0, 5.0), (5.0, 1.0)):
         tell_one(of_one)
         tell_other(of_other)
-        assert told(one.exposition()) == lag(5.0)
+        assert told(one.to_prometheus()) == lag(5.0)
 
 
 @contextmanager
@@ -136,28 +142,28 @@ def no_file_longer_than(size: int) -> Iterator[None]:
 def test_what_cannot_be_written_is_not_counted_and_harms_nothing(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    observer = Observer(Settings())
-    observer.measure("GET", "/a/", 200, 0.003)
-    names = next(folder.glob(f"*{NAMES}"))
-    for _ in range(MOST_SLOTS // len(BUCKETS)):  # if each of them took slots, none were left
+    observer = RequestMetrics(Settings())
+    observer.count_request("GET", "/a/", 200, 0.003)
+    names = next(folder.glob(f"*{NAMES_SUFFIX}"))
+    for _ in range(MAX_SLOTS // len(BUCKETS_SECONDS)):  # if each of them took slots, none were left
         with no_file_longer_than(names.stat().st_size + 10):
-            observer.measure("GET", "/b/", 200, 0.003)
-    assert told(observer.exposition()) == told(own_exposition([("GET", "/a/", 200, 0.003)]))
+            observer.count_request("GET", "/b/", 200, 0.003)
+    assert told(observer.to_prometheus()) == told(own_exposition([("GET", "/a/", 200, 0.003)]))
     assert [record.getMessage() for record in caplog.records] == ["some requests are not counted"]
     counted = [("GET", path, 200, 0.003) for path in ("/a/", "/c/", "/b/")]
     for each in counted[1:]:
-        observer.measure(*each)
-    assert told(observer.exposition()) == told(own_exposition(counted))
+        observer.count_request(*each)
+    assert told(observer.to_prometheus()) == told(own_exposition(counted))
 
 
 def test_more_than_there_is_room_for_is_not_counted(caplog: pytest.LogCaptureFixture) -> None:
-    observer = Observer(Settings())
+    observer = RequestMetrics(Settings())
     with caplog.at_level(logging.ERROR):
-        for number in range(MOST_SLOTS // len(BUCKETS)):
-            observer.measure("GET", f"/{number}/", 200, 0.003)
-    observer.measure("GET", "/0/", 200, 0.003)
+        for number in range(MAX_SLOTS // len(BUCKETS_SECONDS)):
+            observer.count_request("GET", f"/{number}/", 200, 0.003)
+    observer.count_request("GET", "/0/", 200, 0.003)
     labels = {"method": "GET", "path": "/0/", "status": "200"}
-    assert told(observer.exposition())["fieldgate_requests_total", frozenset(labels.items())] == 2.0
+    assert told(observer.to_prometheus())["fieldgate_requests_total", frozenset(labels.items())] == 2.0
     assert [record.getMessage() for record in caplog.records] == ["some requests are not counted"]
 
 
@@ -180,12 +186,12 @@ sys.addaudithook(count_down)
 
 @pytest.mark.usefixtures("folder")
 def test_measurements_are_told_while_a_process_starts() -> None:
-    observer = Observer(Settings())
-    observer.measure("GET", "/a/", 200, 0.003)
+    observer = RequestMetrics(Settings())
+    observer.count_request("GET", "/a/", 200, 0.003)
     for opened in range(1, 10):
         command = [sys.executable, "-c", _STARTING + _ANOTHER, str(opened)]
         has_started = subprocess.run(command, check=False).returncode == 0
-        counted = told(observer.exposition())
+        counted = told(observer.to_prometheus())
         if has_started:
             break
     assert has_started
@@ -194,21 +200,21 @@ def test_measurements_are_told_while_a_process_starts() -> None:
 
 
 def test_names_that_are_not_yet_written_whole_are_left_out(folder: Path) -> None:
-    observer = Observer(Settings())
-    observer.measure("GET", "/é/", 200, 0.003)
-    counted = told(observer.exposition())
-    names, slots = next(folder.glob(f"*{NAMES}")), next(folder.glob(f"*{SLOTS}"))
+    observer = RequestMetrics(Settings())
+    observer.count_request("GET", "/é/", 200, 0.003)
+    counted = told(observer.to_prometheus())
+    names, slots = next(folder.glob(f"*{NAMES_SUFFIX}")), next(folder.glob(f"*{SLOTS_SUFFIX}"))
     names.with_stem("another").write_bytes(whole := names.read_bytes())
     slots.with_stem("another").write_bytes(bytes(slots.stat().st_size))
     for cut in range(len(whole)):
         names.with_stem("another").write_bytes(whole[:cut])
-        assert told(observer.exposition()) == counted
+        assert told(observer.to_prometheus()) == counted
 
 
 def test_a_line_that_nobody_can_read_is_skipped(folder: Path) -> None:
-    ledger = Ledger(folder)
-    ledger.slots[ledger.take(("a",))] = 1.0
-    with next(folder.glob(f"*{NAMES}")).open("ab") as file:
+    ledger = SharedCounters(folder)
+    ledger.slots[ledger.allocate(("a",))] = 1.0
+    with next(folder.glob(f"*{NAMES_SUFFIX}")).open("ab") as file:
         file.write(b'\n[1,[["b\xff"]]]\n{}\n[1,[["c"')
-    ledger.slots[ledger.take(("d",), ("e",)) + 1] = 2.0
-    assert [(each.name, each.number) for each in ledger.all()] == [(("a",), 1.0), (("d",), 0.0), (("e",), 2.0)]
+    ledger.slots[ledger.allocate(("d",), ("e",)) + 1] = 2.0
+    assert [(each.key, each.value) for each in ledger.samples()] == [(("a",), 1.0), (("d",), 0.0), (("e",), 2.0)]

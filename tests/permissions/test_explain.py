@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.operations import detail
-from fieldgate.http.response.links import Link, encode, resolve
+from fieldgate.http.operations import get
+from fieldgate.http.response.links import Link, encode, resolve_links
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions import rules
@@ -167,7 +167,7 @@ def _record(standing: Standing, codename: str, **more: Any) -> dict[str, Any]:
         told, user=Link("/api/v2/users/amina/"), asset=Link("/api/v2/assets/a1/"), language=Language.ENGLISH
     )
     assert isinstance(record, ExplanationRecord)
-    return msgspec.json.decode(resolve(encode(record), b"http://x", b""))  # type: ignore[no-any-return]
+    return msgspec.json.decode(resolve_links(encode(record), b"http://x", b""))  # type: ignore[no-any-return]
 
 
 def test_an_explanation_on_the_wire() -> None:
@@ -209,7 +209,13 @@ def test_the_record_knows_every_rule() -> None:
     assert len({str(Matched(rule, "view_asset").told()) for rule in Rule}) == len(Rule)
 
 
-@detail("/explained/{codename}/", of=ExplanationRecord, title=Message("Permission"), about=Message(""), tag="Test")
+@get(
+    "/explained/{codename}/",
+    response=ExplanationRecord,
+    title=Message("Permission"),
+    description=Message(""),
+    tag="Test",
+)
 async def assignment_explanation(codename: str, language: Language) -> ExplanationRecord:
     """Stands for the real one, which asks a database for the standing; the page is drawn by this name."""
     standing = Standing(is_owner=True) if codename == PARTIAL else PARTLY

@@ -13,10 +13,10 @@ from markupsafe import Markup
 from msgspec import Meta, json
 
 from fieldgate.accounts.store import IssuedBy
-from fieldgate.http.operations import detail
+from fieldgate.http.operations import get
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import Means
+from fieldgate.identity import AuthMethod
 from fieldgate.web.json_html import beginning, colored
 from fieldgate.web.static_files import Assets
 from tests.conftest import BASE, PASSWORD, Service, Start
@@ -66,7 +66,7 @@ class Long(msgspec.Struct):
 
 @pytest.mark.parametrize(("count", "is_cut"), [(5, False), (400, False), (3_000, True)])
 async def test_a_page_of_megabytes_shows_the_beginning(start: Start, count: int, is_cut: bool) -> None:
-    @detail("/long/", of=Long, title=Message("x"), about=Message("x"), tag="x", example={"texts": []})
+    @get("/long/", response=Long, title=Message("x"), description=Message("x"), tag="x", example={"texts": []})
     async def long() -> Long:
         return Long([f"{number:01000}" for number in range(count)])
 
@@ -171,7 +171,7 @@ async def test_log_in_and_out(service: Service) -> None:
     assert out.status_code == 303
     service.client.cookies.clear()
     assert username not in (await service.get(f"{LIST}?format=api", headers={"Cookie": cookie})).text
-    assert await service.store.holder(cookie.split("=")[1], Means.SESSION) is None
+    assert await service.store.holder(cookie.split("=")[1], AuthMethod.SESSION) is None
 
 
 async def test_a_session_cookie_is_secure_behind_https(start: Start) -> None:

@@ -25,7 +25,7 @@ from fieldgate.assets.tables import assets, assignment_history, assignments
 from fieldgate.concurrency import aside
 from fieldgate.db import Changes, Database, Instant, insert_rows, new_uid, now, one_of
 from fieldgate.identity import User
-from fieldgate.pagination import Page
+from fieldgate.pagination import PageRequest
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import PARTIAL, Filters, What
 
@@ -60,7 +60,7 @@ class SharingStore:
             those = select(assets.c.id).where(one_of(self._database, assets.c.id, numbers)).order_by(assets.c.id)
             await connection.execute(those.with_for_update())
 
-    async def history(self, asset_id: int, page: Page) -> tuple[int, Sequence[Row[Any]]]:
+    async def history(self, asset_id: int, page: PageRequest) -> tuple[int, Sequence[Row[Any]]]:
         """The newest first."""
         makers, holders = users.alias(), users.alias()
         of_asset = assignment_history.c.asset_id == asset_id

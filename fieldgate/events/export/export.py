@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from fieldgate.errors import Unavailable
+from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.document_templates import Reader
 from fieldgate.events.export import serializers
 from fieldgate.events.search import int_arrays
@@ -22,10 +22,10 @@ from fieldgate.events.search.int_arrays import Numbers
 from fieldgate.events.store import HISTORY_KEPT, EventStore, Missed
 from fieldgate.events.visibility import Sight
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.response.csv_safe import csv_lines
+from fieldgate.http.response.csv_safe import encode_csv
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from fieldgate.pagination import Page
+from fieldgate.pagination import PageRequest
 
 AT_ONCE = 500  # events
 IDS_AT_ONCE = 20_000
@@ -71,8 +71,9 @@ class Exports:
     async def file(self, filters: EventFilters, sight: Sight, language: Language, kind: Format) -> Parts:
         """All events that match, part by part."""
         if self._running >= self._most:
-            raise Unavailable(
-                Message("Many files are being made at the moment. Please try again in a minute."), seconds=60
+            raise ServiceUnavailable(
+                Message("Many files are being made at the moment. Please try again in a minute."),
+                retry_after_seconds=60,
             )
         self._running += 1
         try:
@@ -101,7 +102,7 @@ class Exports:
                 await self._events.settle()
                 state = await self._renewed(state, filters, sight, language)
             else:
-                raise Unavailable
+                raise ServiceUnavailable
             state.done += self._at_once
             if documents:
                 yield await asyncio.to_thread(_read, state.reader, documents, sight)
@@ -114,7 +115,7 @@ class Exports:
         for offset in itertools.count(0, IDS_AT_ONCE):
             if offset >= count:
                 break
-            count, some = await view.numbers(filters, sight, language, Page(IDS_AT_ONCE, offset))
+            count, some = await view.numbers(filters, sight, language, PageRequest(IDS_AT_ONCE, offset))
             ids.extend(some)
             await asyncio.sleep(0)
         return _State(ids, view.standing.version, Reader(view.directory, language), since)
@@ -141,7 +142,7 @@ async def as_ndjson(batches: Batches) -> Parts:
 
 
 async def as_csv(batches: Batches) -> Parts:
-    header = csv_lines([serializers.COLUMNS])
+    header = encode_csv([serializers.COLUMNS])
     async for some in batches:
         yield header + await asyncio.to_thread(_lines, some)
         header = b""
@@ -149,7 +150,7 @@ async def as_csv(batches: Batches) -> Parts:
 
 
 def _lines(records: Sequence[bytes]) -> bytes:
-    return csv_lines(serializers.rows(records))
+    return encode_csv(serializers.rows(records))
 
 
 async def as_xlsx(batches: Batches, most_rows: int = MOST_ROWS) -> Parts:

@@ -10,7 +10,7 @@ import msgspec
 
 from fieldgate.events.schemas import MiniEvent
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.response.csv_safe import Cell, csv_lines
+from fieldgate.http.response.csv_safe import CSVCell, encode_csv
 
 # In the order of the alphabet, as clients of the live system know them.
 COLUMNS = (
@@ -107,14 +107,14 @@ _mini = msgspec.json.Decoder(_Mini).decode
 _flat = msgspec.json.Decoder(_Flat).decode
 
 
-def rows(records: Iterable[bytes]) -> Iterable[list[Cell]]:
+def rows(records: Iterable[bytes]) -> Iterable[list[CSVCell]]:
     """Records as rows of a table with `COLUMNS`; several values in one cell are joined by commas."""
     for record in records:
         yield _row(_flat(record))
 
 
 def as_csv(records: Sequence[bytes]) -> bytes:
-    return csv_lines([list(COLUMNS), *rows(records)])
+    return encode_csv([list(COLUMNS), *rows(records)])
 
 
 def as_ndjson(records: Sequence[bytes]) -> bytes:
@@ -146,7 +146,7 @@ def flat(record: bytes) -> bytes:
     return msgspec.json.encode({**msgspec.structs.asdict(known), **joined})
 
 
-def _row(flat: _Flat) -> list[Cell]:
+def _row(flat: _Flat) -> list[CSVCell]:
     kind = flat.dtype
     return [
         _joined(appeal.id for appeal in flat.appeals),

@@ -19,7 +19,7 @@ from fieldgate.events.ingest.bulk_write import AT_ONCE, Failure, Tell, Waiting, 
 from fieldgate.events.ingest.parsing import read_event
 from fieldgate.events.model import Id
 from fieldgate.events.store import EventStore
-from fieldgate.http.response.csv_safe import as_written
+from fieldgate.http.response.csv_safe import unescape_formula
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
 
@@ -172,7 +172,9 @@ def _rows(first: bytes, file: IO[bytes]) -> Iterator[tuple[dict[str, Any] | None
 
 def _from_row(row: dict[str, str]) -> dict[str, Any]:
     """A row as a record: joined cells apart, empty ones null."""
-    record: dict[str, Any] = {name: as_written(cell) or None for name, cell in row.items() if name not in NOT_TAKEN}
+    record: dict[str, Any] = {
+        name: unescape_formula(cell) or None for name, cell in row.items() if name not in NOT_TAKEN
+    }
     if "dtype.id" in row:
         record["dtype"] = record["dtype.id"]
     if "countries.id" in row:

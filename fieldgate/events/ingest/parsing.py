@@ -19,8 +19,8 @@ from msgspec import Meta
 
 from fieldgate.events.document_templates import AFFECTED
 from fieldgate.events.model import Event, EventLink, FieldReport, Id, Texts
-from fieldgate.http.request.page_parsing import read_integer
-from fieldgate.http.request.validation import NO_NULLS, expectation, read_moment
+from fieldgate.http.request.page_parsing import parse_integer
+from fieldgate.http.request.validation import NULL_CHARACTERS, expected_message, parse_timestamp
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import FALLBACK, in_language
 from fieldgate.i18n.messages import Message
@@ -90,7 +90,7 @@ def _with_dates(record: Mapping[str, Any], before: Event | None) -> Mapping[str,
 def _moment(value: Any) -> datetime:
     """A moment another field tells; where it cannot be read, that field's own problem says so."""
     try:
-        return value if isinstance(value, datetime) else read_moment(value)
+        return value if isinstance(value, datetime) else parse_timestamp(value)
     except (ValueError, AttributeError):  # the latter for what is no text
         return datetime.min
 
@@ -182,7 +182,7 @@ def _refused(value: Any, expected: Message) -> ValueError:
 def _plain(kind: Any, bare: Any) -> Read:
     """Numbers, choices, true and false. Numbers may be written as text, as the live system writes decimals."""
     is_number = bare in (int, float) or (get_origin(bare) is Literal and isinstance(get_args(bare)[0], int))
-    expected = expectation(kind)
+    expected = expected_message(kind)
     convert = bare if get_origin(bare) is Literal else kind
 
     def read(_: _Reading, value: Any, __: str, ___: Any, ____: str) -> Any:
@@ -200,11 +200,11 @@ def _plain(kind: Any, bare: Any) -> Read:
 
 
 def _text_of(kind: Any) -> Read:
-    expected = expectation(kind)
+    expected = expected_message(kind)
 
     def read(_: _Reading, value: Any, __: str, ___: Any, ____: str) -> str:
         if isinstance(value, str) and "\0" in value:
-            raise ValueError(NO_NULLS)
+            raise ValueError(NULL_CHARACTERS)
         try:
             return str(msgspec.convert(value, kind))
         except msgspec.ValidationError:
@@ -217,9 +217,9 @@ def _read_datetime(_: _Reading, value: Any, __: str, ___: Any, ____: str) -> dat
     if isinstance(value, datetime):
         return value
     try:
-        return read_moment(value)
+        return parse_timestamp(value)
     except (ValueError, AttributeError):  # the latter for what is no text
-        raise _refused(value, expectation(datetime)) from None
+        raise _refused(value, expected_message(datetime)) from None
 
 
 def _items_of(kind: Any) -> Read:
@@ -311,7 +311,7 @@ def _read_slug(_: _Reading, value: Any, __: str, ___: Any, ____: str) -> str | N
     if not isinstance(value, str) or not _SLUG.fullmatch(value):
         expected = Message("Enter at most 50 small letters, digits, - and _, not beginning with a digit.")
         raise _refused(value, expected)
-    if value in _ADDRESSES or read_integer(value) is not None:
+    if value in _ADDRESSES or parse_integer(value) is not None:
         names = ", ".join(_ADDRESSES)
         raise _refused(value, Message("Choose another name than a number or one of: {names}.", names=names))
     return value

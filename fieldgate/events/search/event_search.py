@@ -14,7 +14,7 @@ import msgspec
 from pyroaring import BitMap
 
 from fieldgate.db import Changes
-from fieldgate.errors import Unavailable
+from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.document_templates import Reader
 from fieldgate.events.search.filters import EventFilters, in_regions, narrow, ordering_terms, search_words
 from fieldgate.events.search.index import CannotApply, Index
@@ -22,7 +22,7 @@ from fieldgate.events.search.record_cache import Shown
 from fieldgate.events.store import TOPIC, EventStore, Missed, Standing
 from fieldgate.events.visibility import Sight
 from fieldgate.i18n.languages import Language
-from fieldgate.pagination import Page
+from fieldgate.pagination import PageRequest
 from fieldgate.reference.reference_data import Directory, folded
 from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore
@@ -119,13 +119,13 @@ class View:
         self.shown.put(to, read)
         return [record or read[number] for number, record in zip(numbers, found, strict=True)]
 
-    async def find(self, filters: EventFilters, sight: Sight, language: Language, page: Page) -> Found:
+    async def find(self, filters: EventFilters, sight: Sight, language: Language, page: PageRequest) -> Found:
         """A page of the events that match."""
         count, numbers = await self.numbers(filters, sight, language, page)
         return Found(count, await self.records(numbers, language, sight), self.versions)
 
     async def numbers(
-        self, filters: EventFilters, sight: Sight, language: Language, page: Page
+        self, filters: EventFilters, sight: Sight, language: Language, page: PageRequest
     ) -> tuple[int, list[int]]:
         """How many events match, and the ids of a page of them."""
         terms = ordering_terms(filters.ordering)
@@ -202,7 +202,7 @@ class Events:
         self._behind_since: float | None = None
 
     async def find(
-        self, filters: EventFilters, sight: Sight, language: Language, page: Page, view: View | None = None
+        self, filters: EventFilters, sight: Sight, language: Language, page: PageRequest, view: View | None = None
     ) -> Found:
         """A page of the events that match, and how many do; in the view the caller has, if that can be read."""
         for _ in range(ATTEMPTS):
@@ -211,7 +211,7 @@ class Events:
                 return await view.find(filters, sight, language, page)
             view = None
             await self.settle()
-        raise Unavailable
+        raise ServiceUnavailable
 
     async def view(self, known: Sequence[int] = ()) -> View:
         """The events as of now, or, while a large index is made anew, as of a moment ago.

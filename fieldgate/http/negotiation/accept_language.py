@@ -2,18 +2,18 @@
 
 from functools import lru_cache
 
-from fieldgate.http.negotiation.quality_values import LONGEST, ranked
+from fieldgate.http.negotiation.quality_values import MAX_HEADER_BYTES, parse_accepted_values
 from fieldgate.i18n.languages import Language
 
 
-def preferred(header: bytes) -> Language:
+def negotiate(header: bytes) -> Language:
     """The best language of an Accept-Language header: never an error, English where nothing fits."""
-    return _preferred(header[:LONGEST])
+    return _negotiate_cached(header[:MAX_HEADER_BYTES])
 
 
 @lru_cache(maxsize=1024)
-def _preferred(header: bytes) -> Language:
-    for tag, _ in ranked(header):
+def _negotiate_cached(header: bytes) -> Language:
+    for tag, _ in parse_accepted_values(header):
         primary = tag.split("-", 1)[0].lower()
         if primary == "*":
             return Language.ENGLISH

@@ -5,7 +5,7 @@ from enum import Enum
 from functools import lru_cache
 
 from fieldgate.errors import NotAcceptable, NotFound
-from fieldgate.http.negotiation.quality_values import LONGEST, weighed
+from fieldgate.http.negotiation.quality_values import MAX_HEADER_BYTES, parse_quality_values
 from fieldgate.i18n.messages import Message
 
 
@@ -13,35 +13,37 @@ class Format(Enum):
     """A representation: the word of `format=`, and its media type."""
 
     JSON = ("json", "application/json", "application/json")
-    PAGE = ("api", "text/html", "text/html; charset=utf-8")
+    HTML = ("api", "text/html", "text/html; charset=utf-8")
     CSV = ("csv", "text/csv", "text/csv; charset=utf-8")
     NDJSON = ("ndjson", "application/x-ndjson", "application/x-ndjson")
     XLSX = ("xlsx", *["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"] * 2)
 
     __hash__ = object.__hash__
 
-    def __init__(self, word: str, media_type: str, content_type: str) -> None:
-        self.word = word
+    def __init__(self, query_value: str, media_type: str, content_type: str) -> None:
+        self.query_value = query_value
         self.media_type = media_type
         self.content_type = content_type.encode()
 
 
-def choose(offered: Sequence[Format], word: str, accept: bytes) -> Format:
+def choose_format(offered: Sequence[Format], query_value: str, accept: bytes) -> Format:
     """The representation to answer with. `format=` wins over Accept; the first offered is the default."""
-    if word:
+    if query_value:
         for candidate in offered:
-            if candidate.word == word:
+            if candidate.query_value == query_value:
                 return candidate
-        words = ", ".join(candidate.word for candidate in offered)
-        raise NotFound(Message("There is no format {format} here; try one of: {known}.", format=word[:40], known=words))
-    return _by_accept(tuple(offered), accept[:LONGEST])
+        words = ", ".join(candidate.query_value for candidate in offered)
+        raise NotFound(
+            Message("There is no format {format} here; try one of: {known}.", format=query_value[:40], known=words)
+        )
+    return _choose_by_accept(tuple(offered), accept[:MAX_HEADER_BYTES])
 
 
 @lru_cache(maxsize=1024)
-def _by_accept(offered: tuple[Format, ...], accept: bytes) -> Format:
+def _choose_by_accept(offered: tuple[Format, ...], accept: bytes) -> Format:
     if not accept.strip():
         return offered[0]
-    ranges = weighed(accept)
+    ranges = parse_quality_values(accept)
     best: tuple[float, int, int, int] | None = None
     chosen = offered[0]
     for order, candidate in enumerate(offered):

@@ -11,20 +11,20 @@ import yaml
 
 from fieldgate import __version__
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import Operation, Shape
-from fieldgate.http.request.body_parsing import JSON, UploadedFile
-from fieldgate.http.request.validation import choices
-from fieldgate.http.response.links import Link, encode, resolve
+from fieldgate.http.operations import Operation, ResponseKind
+from fieldgate.http.request.body_parsing import JSON_MEDIA_TYPE, UploadedFile
+from fieldgate.http.request.validation import possible_types
+from fieldgate.http.response.links import Link, encode, resolve_links
 from fieldgate.i18n.languages import Language
-from fieldgate.pagination import DEFAULT_LIMIT, MAXIMUM_LIMIT
+from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT
 
 SCHEMA_PATH = "#/components/schemas/"
 
-ABOUT = "\n".join(
+API_DESCRIPTION = "\n".join(
     (
         "One interface to humanitarian field data, with the same conventions everywhere.",
         "",
-        f"* Lists are paged with `limit` (default {DEFAULT_LIMIT}, at most {MAXIMUM_LIMIT}) and `offset`; "
+        f"* Lists are paged with `limit` (default {DEFAULT_LIMIT}, at most {MAX_LIMIT}) and `offset`; "
         "follow `next` until it is null.",
         "* Answers are JSON; `format=api`, or a browser, gets a page for people.",
         "* `Accept-Language` chooses English, French, Arabic or Spanish, for error messages too.",
@@ -35,37 +35,37 @@ ABOUT = "\n".join(
     )
 )
 
-_TEXT = {"type": "string"}
-_WITHOUT_NULLS = r"^[^\u0000]*$"
+_STRING_SCHEMA = {"type": "string"}
+_NO_NULLS_PATTERN = r"^[^\u0000]*$"
 
-HEADERS: dict[str, dict[str, Any]] = {
-    "Allow": {"description": "Methods this address takes.", "schema": _TEXT},
-    "Vary": {"description": "Request headers the answer depends on.", "schema": _TEXT},
+RESPONSE_HEADERS: dict[str, dict[str, Any]] = {
+    "Allow": {"description": "Methods this address takes.", "schema": _STRING_SCHEMA},
+    "Vary": {"description": "Request headers the answer depends on.", "schema": _STRING_SCHEMA},
     "Content-Language": {
         "description": "Language of the answer.",
         "schema": {"type": "string", "enum": [language.value for language in Language]},
     },
-    "X-Request-ID": {"description": "Id of this request in the service's log.", "schema": _TEXT},
-    "ETag": {"description": "Validator for `If-None-Match`.", "schema": _TEXT},
-    "Link": {"description": 'Addresses of the pages `rel="next"` and `rel="prev"`.', "schema": _TEXT},
-    "Location": {"description": "Address of what was made.", "schema": _TEXT},
+    "X-Request-ID": {"description": "Id of this request in the service's log.", "schema": _STRING_SCHEMA},
+    "ETag": {"description": "Validator for `If-None-Match`.", "schema": _STRING_SCHEMA},
+    "Link": {"description": 'Addresses of the pages `rel="next"` and `rel="prev"`.', "schema": _STRING_SCHEMA},
+    "Location": {"description": "Address of what was made.", "schema": _STRING_SCHEMA},
     "Retry-After": {"description": "Seconds to wait before the next attempt.", "schema": {"type": "integer"}},
-    "WWW-Authenticate": {"description": "Ways to log in.", "schema": _TEXT},
+    "WWW-Authenticate": {"description": "Ways to log in.", "schema": _STRING_SCHEMA},
     "Fieldgate-Ignored": {
         "description": "Parameters and fields that were sent and are not known here.",
-        "schema": _TEXT,
+        "schema": _STRING_SCHEMA,
     },
     "Fieldgate-Limit": {
         "description": "The limit used in place of a larger one that was asked for.",
         "schema": {"type": "integer"},
     },
 }
-_ALWAYS = ("Allow", "Vary", "Content-Language", "X-Request-ID")
+_COMMON_HEADERS = ("Allow", "Vary", "Content-Language", "X-Request-ID")
 # Where a response names one of these it always carries it; the others only when there is something to tell.
-for _name in (*_ALWAYS, "ETag", "Retry-After", "WWW-Authenticate"):
-    HEADERS[_name]["required"] = True
+for _name in (*_COMMON_HEADERS, "ETag", "Retry-After", "WWW-Authenticate"):
+    RESPONSE_HEADERS[_name]["required"] = True
 
-REFUSALS: dict[int, tuple[str, str, tuple[str, ...]]] = {
+ERROR_RESPONSES: dict[int, tuple[str, str, tuple[str, ...]]] = {
     400: ("The request cannot be taken: a parameter, the body or the host is wrong.", "Refusal", ()),
     401: ("The credentials are wrong, expired or missing.", "Detail", ("WWW-Authenticate",)),
     403: ("The caller may not do this.", "Detail", ()),
@@ -80,7 +80,7 @@ REFUSALS: dict[int, tuple[str, str, tuple[str, ...]]] = {
     500: ("A fault on our side.", "Detail", ()),
     503: ("The service is busy or not ready.", "Detail", ("Retry-After",)),
 }
-_EXAMPLES: dict[int, Any] = {
+_ERROR_EXAMPLES: dict[int, Any] = {
     400: {"limit": ["Enter a whole number from 1 to 1000."]},
     401: {"detail": "This token is not valid. Check it, or get a new one."},
     403: {"detail": "You may not do this."},
@@ -96,11 +96,11 @@ _EXAMPLES: dict[int, Any] = {
     503: {"detail": "The service is busy. Please try again in a few seconds."},
 }
 
-_REFUSAL_SCHEMAS: dict[str, Any] = {
+_ERROR_SCHEMAS: dict[str, Any] = {
     "Detail": {
         "type": "object",
         "description": "Why the request was refused, in the caller's language.",
-        "properties": {"detail": _TEXT},
+        "properties": {"detail": _STRING_SCHEMA},
         "required": ["detail"],
         "additionalProperties": False,
     },
@@ -108,12 +108,12 @@ _REFUSAL_SCHEMAS: dict[str, Any] = {
         "type": "object",
         "description": "For each field or parameter, what is wrong with it.",
         "minProperties": 1,
-        "additionalProperties": {"type": "array", "items": _TEXT, "minItems": 1},
+        "additionalProperties": {"type": "array", "items": _STRING_SCHEMA, "minItems": 1},
     },
     "Refusal": {"anyOf": [{"$ref": SCHEMA_PATH + "Detail"}, {"$ref": SCHEMA_PATH + "FieldErrors"}]},
 }
 
-_SECURITY = {
+_SECURITY_SCHEMES = {
     "Token": {
         "type": "apiKey",
         "in": "header",
@@ -129,7 +129,7 @@ _REQUEST_HEADERS: list[dict[str, Any]] = [
         "name": "Accept-Language",
         "in": "header",
         "description": "Language of the answer: en, fr, ar or es. Anything else is English.",
-        "schema": _TEXT,
+        "schema": _STRING_SCHEMA,
         "example": "fr",
     },
     {
@@ -140,17 +140,17 @@ _REQUEST_HEADERS: list[dict[str, Any]] = [
         "example": "handling=strict",
     },
 ]
-_CONDITION: dict[str, Any] = {
+_IF_NONE_MATCH: dict[str, Any] = {
     "name": "If-None-Match",
     "in": "header",
     "description": "Validator of the answer you hold; 304 if it is still the same.",
-    "schema": _TEXT,
+    "schema": _STRING_SCHEMA,
 }
-_PAGING: list[dict[str, Any]] = [
+_PAGING_PARAMETERS: list[dict[str, Any]] = [
     {
         "name": "limit",
         "in": "query",
-        "description": f"Records per page. More than {MAXIMUM_LIMIT} is taken as {MAXIMUM_LIMIT}.",
+        "description": f"Records per page. More than {MAX_LIMIT} is taken as {MAX_LIMIT}.",
         "schema": {"type": "integer", "minimum": 1, "default": DEFAULT_LIMIT},
     },
     {
@@ -162,53 +162,57 @@ _PAGING: list[dict[str, Any]] = [
 ]
 
 
-class Description:
+class OpenAPIDocument:
     """The description of a set of operations. Its one link, to the service itself, is filled in when answered."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
-        described = [operation for operation in operations if operation.described]
-        self._prepared = encode(_document(described))
+        described = [operation for operation in operations if operation.in_schema]
+        self._prepared = encode(_build_document(described))
 
-    def as_json(self, base: str) -> bytes:
-        return resolve(self._prepared, base.encode(), b"")
+    def as_json(self, base_url: str) -> bytes:
+        return resolve_links(self._prepared, base_url.encode(), b"")
 
-    def as_yaml(self, base: str) -> bytes:
-        document = msgspec.json.decode(self.as_json(base))
+    def as_yaml(self, base_url: str) -> bytes:
+        document = msgspec.json.decode(self.as_json(base_url))
         text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
         return text.encode()
 
 
-def _document(operations: Sequence[Operation]) -> dict[str, Any]:
-    named = [kind for operation in operations for kind in (operation.of, operation.also, operation.body)]
+def _build_document(operations: Sequence[Operation]) -> dict[str, Any]:
+    named = [
+        kind
+        for operation in operations
+        for kind in (operation.response, operation.alternate_response, operation.body_type)
+    ]
     kinds = [kind for kind in named if kind is not None]
     schemas, components = msgspec.json.schema_components(
-        kinds, schema_hook=_schema_of, ref_template=SCHEMA_PATH + "{name}"
+        kinds, schema_hook=_schema_hook, ref_template=SCHEMA_PATH + "{name}"
     )
     by_kind = dict(zip(kinds, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _describe(operation, by_kind)
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation_object(operation, by_kind)
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Fieldgate",
             "version": __version__,
-            "description": ABOUT,
+            "description": API_DESCRIPTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": Link(""), "description": "This service."}],
         "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in operations)],
         "paths": paths,
         "components": {
-            "schemas": {**components, **_REFUSAL_SCHEMAS},
-            "headers": HEADERS,
-            "responses": {str(status): _refusal(status) for status in REFUSALS},
-            "securitySchemes": _SECURITY,
+            "schemas": {**components, **_ERROR_SCHEMAS},
+            "headers": RESPONSE_HEADERS,
+            "responses": {str(status): _error_response(status) for status in ERROR_RESPONSES},
+            "securitySchemes": _SECURITY_SCHEMES,
         },
     }
 
 
-def _schema_of(kind: type) -> dict[str, Any]:
+def _schema_hook(kind: type) -> dict[str, Any]:
     """The types of ours that records and bodies hold."""
     if kind is Link:
         return {"type": "string", "format": "uri"}
@@ -217,20 +221,23 @@ def _schema_of(kind: type) -> dict[str, Any]:
     raise NotImplementedError(kind)
 
 
-def _describe(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
-    responses: dict[str, Any] = {str(operation.status): _success(operation, schemas)}
-    if operation.also is not None and operation.status != HTTPStatus.OK:
-        content = {"schema": schemas[operation.also], "example": operation.also_example}
+def _operation_object(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
+    responses: dict[str, Any] = {str(operation.status): _success_response(operation, schemas)}
+    if operation.alternate_response is not None and operation.status != HTTPStatus.OK:
+        content = {"schema": schemas[operation.alternate_response], "example": operation.alternate_example}
         responses["200"] = {
             "description": "What was asked for in place of the usual answer.",
-            "headers": _headers("Fieldgate-Ignored"),
+            "headers": _header_refs("Fieldgate-Ignored"),
             "content": {Format.JSON.media_type: content} | _other_formats(operation),
         }
-    if operation.method == "GET" and not operation.volatile:
-        responses["304"] = {"description": "You hold this answer already.", "headers": _headers("ETag")}
+    if operation.method == "GET" and not operation.no_store:
+        responses["304"] = {"description": "You hold this answer already.", "headers": _header_refs("ETag")}
     if operation.method == "PUT":
-        responses["201"] = {**_success(operation, schemas), "headers": _headers("Location", "Fieldgate-Ignored")}
-    statuses = {401, 503, *operation.refusals}
+        responses["201"] = {
+            **_success_response(operation, schemas),
+            "headers": _header_refs("Location", "Fieldgate-Ignored"),
+        }
+    statuses = {401, 503, *operation.error_statuses}
     if operation.checks_host:
         statuses.add(400)
     if operation.is_negotiated:
@@ -239,58 +246,62 @@ def _describe(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": operation.name,
         "summary": str(operation.title),
-        "description": str(operation.about),
+        "description": str(operation.description),
         "tags": [operation.tag],
         "parameters": _parameters(operation),
         "responses": responses,
-        "security": ([] if operation.needs_user else [{}]) + [{name: []} for name in _SECURITY],
+        "security": ([] if operation.requires_login else [{}]) + [{name: []} for name in _SECURITY_SCHEMES],
     }
-    if operation.body is not None:
+    if operation.body_type is not None:
         described["requestBody"] = {
             "required": True,
-            "content": {media_type: _taken(operation, media_type, schemas) for media_type in operation.readable},
+            "content": {
+                media_type: _body_content(operation, media_type, schemas) for media_type in operation.body_media_types
+            },
         }
     return described
 
 
-def _taken(operation: Operation, media_type: str, schemas: dict[Any, Any]) -> dict[str, Any]:
+def _body_content(operation: Operation, media_type: str, schemas: dict[Any, Any]) -> dict[str, Any]:
     """A body of this type. Lists and objects in a form are JSON in a text."""
-    taken: dict[str, Any] = {"schema": schemas[operation.body]}
-    if media_type != JSON:
-        fields = msgspec.structs.fields(operation.body)
-        nested = [field.encode_name for field in fields if get_origin(choices(field.type)[0]) in (list, dict)]
-        taken |= {"encoding": {name: {"contentType": JSON} for name in nested}} if nested else {}
+    taken: dict[str, Any] = {"schema": schemas[operation.body_type]}
+    if media_type != JSON_MEDIA_TYPE:
+        fields = msgspec.structs.fields(operation.body_type)
+        nested = [field.encode_name for field in fields if get_origin(possible_types(field.type)[0]) in (list, dict)]
+        taken |= {"encoding": {name: {"contentType": JSON_MEDIA_TYPE} for name in nested}} if nested else {}
     return taken
 
 
-def _success(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
-    names: tuple[str, ...] = ("ETag",) if operation.method == "GET" and not operation.volatile else ()
-    if operation.shape is Shape.NOTHING:
-        return {"description": "Done.", "headers": _headers()}
+def _success_response(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
+    names: tuple[str, ...] = ("ETag",) if operation.method == "GET" and not operation.no_store else ()
+    if operation.response_kind is ResponseKind.EMPTY:
+        return {"description": "Done.", "headers": _header_refs()}
     content: dict[str, Any] = {}
-    if operation.shape is Shape.READY and operation.of is None:
+    if operation.response_kind is ResponseKind.RAW and operation.response is None:
         media_types = (
             [operation.media_type] if operation.media_type else [each.media_type for each in operation.formats]
         )
-        content = {media_type: {"schema": operation.schema or _TEXT} for media_type in media_types}
-        return {"description": "Done.", "headers": _headers(), "content": content}
-    schema, example = schemas[operation.of], operation.example
-    if operation.also is not None and operation.status == HTTPStatus.OK:
-        schema = {"anyOf": [schema, schemas[operation.also]]}
-    if operation.shape is Shape.LIST:
+        content = {media_type: {"schema": operation.schema or _STRING_SCHEMA} for media_type in media_types}
+        return {"description": "Done.", "headers": _header_refs(), "content": content}
+    schema, example = schemas[operation.response], operation.example
+    if operation.alternate_response is not None and operation.status == HTTPStatus.OK:
+        schema = {"anyOf": [schema, schemas[operation.alternate_response]]}
+    if operation.response_kind is ResponseKind.LIST:
         names = (*names, "Link", "Fieldgate-Limit")
-        schema = _envelope(schema)
+        schema = _list_schema(schema)
         example = {"count": 1, "next": None, "previous": None, "results": [example]}
     content[Format.JSON.media_type] = {"schema": schema, "example": example}
     content |= _other_formats(operation)
-    return {"description": "Done.", "headers": _headers(*names, "Fieldgate-Ignored"), "content": content}
+    return {"description": "Done.", "headers": _header_refs(*names, "Fieldgate-Ignored"), "content": content}
 
 
 def _other_formats(operation: Operation) -> dict[str, Any]:
-    return {offered.media_type: {"schema": _TEXT} for offered in operation.formats if offered is not Format.JSON}
+    return {
+        offered.media_type: {"schema": _STRING_SCHEMA} for offered in operation.formats if offered is not Format.JSON
+    }
 
 
-def _envelope(record: dict[str, Any]) -> dict[str, Any]:
+def _list_schema(record: dict[str, Any]) -> dict[str, Any]:
     neighbour = {"type": ["string", "null"], "format": "uri"}
     return {
         "type": "object",
@@ -310,36 +321,36 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
         {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": "^[^/.]+$"}}
         for name in re.findall(r"{(\w+)}", operation.path)
     ]
-    for field in msgspec.structs.fields(operation.filters) if operation.filters else ():
+    for field in msgspec.structs.fields(operation.query_type) if operation.query_type else ():
         schema = _without_null(msgspec.json.schema(field.type))
         about = schema.pop("description", "")
         described: dict[str, Any] = {"name": field.encode_name, "in": "query", "description": about, "schema": schema}
         if field.required:
             described["required"] = True
-        if datetime in choices(field.type):
+        if datetime in possible_types(field.type):
             schema |= {"anyOf": [{"format": "date-time"}, {"format": "date"}]}
         for text in (schema, schema.get("items", {})):
             if text.get("type") == "string" and not {"enum", "format", "pattern", "anyOf"} & set(text):
-                text["pattern"] = _WITHOUT_NULLS
+                text["pattern"] = _NO_NULLS_PATTERN
         if schema.get("type") == "array":  # separated by commas
             described |= {"style": "form", "explode": False}
         found.append(described)
-    if operation.shape is Shape.LIST:
-        found += _PAGING
+    if operation.response_kind is ResponseKind.LIST:
+        found += _PAGING_PARAMETERS
     if operation.is_negotiated:
-        words = [offered.word for offered in operation.formats]
+        words = [offered.query_value for offered in operation.formats]
         about = "Representation; `api` is the page for people. Every link in the answer keeps it."
         found.append(
             {
                 "name": "format",
                 "in": "query",
-                "description": about if Format.PAGE in operation.formats else "Kind of file.",
+                "description": about if Format.HTML in operation.formats else "Kind of file.",
                 "schema": {"type": "string", "enum": words},
             }
         )
     found += _REQUEST_HEADERS
     if operation.method == "GET":
-        found.append(_CONDITION)
+        found.append(_IF_NONE_MATCH)
     return found
 
 
@@ -349,14 +360,14 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     return {**choices[0], **{key: value for key, value in schema.items() if key != "anyOf"}} if choices else schema
 
 
-def _headers(*names: str) -> dict[str, Any]:
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in (*_ALWAYS, *names)}
+def _header_refs(*names: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in (*_COMMON_HEADERS, *names)}
 
 
-def _refusal(status: int) -> dict[str, Any]:
-    about, schema, headers = REFUSALS[status]
+def _error_response(status: int) -> dict[str, Any]:
+    about, schema, headers = ERROR_RESPONSES[status]
     return {
         "description": about,
-        "headers": _headers(*headers),
-        "content": {"application/json": {"schema": {"$ref": SCHEMA_PATH + schema}, "example": _EXAMPLES[status]}},
+        "headers": _header_refs(*headers),
+        "content": {"application/json": {"schema": {"$ref": SCHEMA_PATH + schema}, "example": _ERROR_EXAMPLES[status]}},
     }

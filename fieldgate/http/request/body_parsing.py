@@ -13,28 +13,30 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
-from fieldgate.errors import BadRequest, Invalid, TooLarge, UnsupportedMediaType
+from fieldgate.errors import BadRequest, PayloadTooLarge, UnsupportedMediaType, ValidationError
 from fieldgate.i18n.messages import Message
 
 Receive = Callable[[], Awaitable[Any]]
 
-SMALL = 64 * 1024  # bytes; enough for any body that is not a file
-LARGE = 1024 * 1024  # bytes; what takes milliseconds to take apart
-MOST_FIELDS = 100
-DEEPEST = (
+DEFAULT_MAX_BODY_BYTES = 64 * 1024  # bytes; enough for any body that is not a file
+PARSE_IN_THREAD_THRESHOLD_BYTES = 1024 * 1024  # bytes; what takes milliseconds to take apart
+MAX_FIELDS = 100
+MAX_JSON_DEPTH = (
     50  # levels of objects and lists in each other; nobody means more, and whoever walks through them must get back
 )
-JSON = "application/json"
-READABLE = (JSON, "application/x-www-form-urlencoded", "multipart/form-data")
+JSON_MEDIA_TYPE = "application/json"
+BODY_MEDIA_TYPES = (JSON_MEDIA_TYPE, "application/x-www-form-urlencoded", "multipart/form-data")
 
 # A body that a handler takes as the JSON object or array it is, rather than as a few fields.
-WholeObject = dict[str, Any]
-WholeList = list[Any]
+JSONObject = dict[str, Any]
+JSONArray = list[Any]
 # The values of a body, however it was written, that a handler reads into fields once it knows that the caller may.
-Values = NewType("Values", dict[str, Any])
+RawFields = NewType("RawFields", dict[str, Any])
 
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
-_EXTENDED_NAME = re.compile(r";\s*filename\*\s*=\s*([\w.:+-]+)'[^';]*'([^\s;]+)", re.ASCII | re.IGNORECASE)  # RFC 5987
+_EXTENDED_FILENAME = re.compile(
+    r";\s*filename\*\s*=\s*([\w.:+-]+)'[^';]*'([^\s;]+)", re.ASCII | re.IGNORECASE
+)  # RFC 5987
 _ENCODED_WORDS = re.compile(r"\s*=\?.+\?=\s*")  # RFC 2047, as mail programs write what is not ASCII
 
 
@@ -49,11 +51,11 @@ class UploadedFile:
 
 
 async def read_body(
-    receive: Receive, headers: Mapping[bytes, bytes], file_limit: int | None, most: int = SMALL
+    receive: Receive, headers: Mapping[bytes, bytes], file_limit: int | None, max_bytes: int = DEFAULT_MAX_BODY_BYTES
 ) -> bytes:
     """The whole body, refused as soon as it is known to hold more than a few fields, and a file where one is taken."""
     # A file in base64 takes a third more than the file, in a form some more for `+` and `/`.
-    limit = most if file_limit is None else file_limit * 3 // 2 + SMALL
+    limit = max_bytes if file_limit is None else file_limit * 3 // 2 + DEFAULT_MAX_BODY_BYTES
     declared = headers.get(b"content-length", b"0")
     if declared.isdigit() and int(declared) > limit:
         raise _too_large(limit) if file_limit is None else file_too_large(file_limit)
@@ -72,70 +74,70 @@ async def read_body(
             return b"".join(chunks)
 
 
-async def values_of(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
+async def parse_fields(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
     """The values of a body by name. A large one is taken apart beside the event loop: nobody else waits for it."""
-    if len(body) > LARGE:
-        return await asyncio.to_thread(read_values, headers, body)
-    return read_values(headers, body)
+    if len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES:
+        return await asyncio.to_thread(parse_fields_sync, headers, body)
+    return parse_fields_sync(headers, body)
 
 
-async def object_of(headers: Mapping[bytes, bytes], body: bytes) -> WholeObject:
+async def parse_object(headers: Mapping[bytes, bytes], body: bytes) -> JSONObject:
     """The same for a body that is one JSON object."""
-    if len(body) > LARGE:
-        return await asyncio.to_thread(read_object, headers, body)
-    return read_object(headers, body)
+    if len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES:
+        return await asyncio.to_thread(parse_object_sync, headers, body)
+    return parse_object_sync(headers, body)
 
 
-async def list_of(headers: Mapping[bytes, bytes], body: bytes) -> WholeList:
+async def parse_array(headers: Mapping[bytes, bytes], body: bytes) -> JSONArray:
     """The same for a body that is one JSON array."""
-    if len(body) > LARGE:
-        return await asyncio.to_thread(read_list, headers, body)
-    return read_list(headers, body)
+    if len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES:
+        return await asyncio.to_thread(parse_array_sync, headers, body)
+    return parse_array_sync(headers, body)
 
 
-def read_values(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
+def parse_fields_sync(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
     """The values of a body by name, whichever of the three ways it was written."""
     media_type, options = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))
     if media_type == "application/x-www-form-urlencoded":
-        return _urlencoded(body)
+        return _parse_urlencoded(body)
     if media_type == "multipart/form-data":
-        return _multipart(body, options.get("boundary", ""))
-    if media_type == JSON or (not media_type and not body.strip()):
-        return _json(body)
-    raise _unreadable(READABLE)
+        return _parse_multipart(body, options.get("boundary", ""))
+    if media_type == JSON_MEDIA_TYPE or (not media_type and not body.strip()):
+        return _parse_json_object(body)
+    raise _unsupported_media_type(BODY_MEDIA_TYPES)
 
 
-def read_object(headers: Mapping[bytes, bytes], body: bytes) -> WholeObject:
+def parse_object_sync(headers: Mapping[bytes, bytes], body: bytes) -> JSONObject:
     """The JSON object a body is."""
-    _refuse_other_than_json(headers, body)
-    return _json(body)
+    _require_json(headers, body)
+    return _parse_json_object(body)
 
 
-def read_list(headers: Mapping[bytes, bytes], body: bytes) -> WholeList:
+def parse_array_sync(headers: Mapping[bytes, bytes], body: bytes) -> JSONArray:
     """The JSON array a body is. No body is not an empty one: an empty list can mean a lot."""
-    _refuse_other_than_json(headers, body)
-    values = decoded(body) if body.strip() else None
+    _require_json(headers, body)
+    values = decode_json(body) if body.strip() else None
     if not isinstance(values, list):
         raise BadRequest(Message("The body must be a JSON array, a list of objects."))
     return values
 
 
-def _refuse_other_than_json(headers: Mapping[bytes, bytes], body: bytes) -> None:
+def _require_json(headers: Mapping[bytes, bytes], body: bytes) -> None:
     media_type, _ = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))
-    if media_type != JSON and (media_type or body.strip()):
-        raise _unreadable((JSON,))
+    if media_type != JSON_MEDIA_TYPE and (media_type or body.strip()):
+        raise _unsupported_media_type((JSON_MEDIA_TYPE,))
 
 
-def _json(body: bytes) -> dict[str, Any]:
+def _parse_json_object(body: bytes) -> dict[str, Any]:
     if not body.strip():
         return {}
-    values = decoded(body)
+    values = decode_json(body)
     if not isinstance(values, dict):
         raise BadRequest(Message("The body must be a JSON object, with names and values."))
     return values
 
 
-def decoded(text: bytes | str) -> Any:
+def decode_json(text: bytes | str) -> Any:
     """What somebody sent as JSON, of a depth that can be walked through."""
     try:
         value = msgspec.json.decode(text)
@@ -143,15 +145,15 @@ def decoded(text: bytes | str) -> Any:
         raise BadRequest(Message("The body is not valid JSON.")) from None
     except RecursionError:
         raise _too_deep() from None
-    if _is_deep(value):
+    if _is_too_deep(value):
         raise _too_deep()
     return value
 
 
-def _is_deep(value: Any) -> bool:
+def _is_too_deep(value: Any) -> bool:
     """Whether there are more levels than we take: looked at level by level, as it may be any number of them."""
     level = [value]
-    for _ in range(DEEPEST + 1):
+    for _ in range(MAX_JSON_DEPTH + 1):
         holders = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
         if not holders:
             return False
@@ -159,22 +161,22 @@ def _is_deep(value: Any) -> bool:
     return True
 
 
-def _urlencoded(body: bytes) -> dict[str, Any]:
-    if body.count(b"&") >= MOST_FIELDS:
-        raise BadRequest(Message("There are too many fields; at most {most} are taken.", most=MOST_FIELDS))
+def _parse_urlencoded(body: bytes) -> dict[str, Any]:
+    if body.count(b"&") >= MAX_FIELDS:
+        raise BadRequest(Message("There are too many fields; at most {most} are taken.", most=MAX_FIELDS))
     try:
         return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict"))
     except ValueError:
         raise BadRequest(Message("The form cannot be read: it must be percent-encoded UTF-8.")) from None
 
 
-def _multipart(body: bytes, boundary: str) -> dict[str, Any]:
+def _parse_multipart(body: bytes, boundary: str) -> dict[str, Any]:
     """Fields as text, files as `UploadedFile`; of a repeated name the last one counts, unless a file would be lost."""
     values: dict[str, str | UploadedFile] = {}
     head: MultipartSegment  # the first part is one, and each ends with a None
     chunks: list[bytes] = []
     try:
-        with PushMultipartParser(boundary, max_segment_count=MOST_FIELDS) as parser:
+        with PushMultipartParser(boundary, max_segment_count=MAX_FIELDS) as parser:
             for part in (*parser.parse(body), *parser.parse(b"")):
                 if isinstance(part, MultipartSegment):
                     head, chunks = part, []
@@ -184,7 +186,7 @@ def _multipart(body: bytes, boundary: str) -> dict[str, Any]:
                     data = b"".join(chunks)
                     filename = _filename(head)
                     if isinstance(values.get(head.name), UploadedFile):
-                        raise Invalid({head.name: [Message("Send one file at a time.")]})
+                        raise ValidationError({head.name: [Message("Send one file at a time.")]})
                     values[head.name] = data.decode() if filename is None else UploadedFile(base_name(filename), data)
         return values
     except (MultipartError, UnicodeDecodeError, ValueError):
@@ -193,7 +195,7 @@ def _multipart(body: bytes, boundary: str) -> dict[str, Any]:
 
 def _filename(head: MultipartSegment) -> str | None:
     """The name of a file however it was written; None for a field. `filename*` (RFC 5987) wins over `filename`."""
-    extended = _EXTENDED_NAME.search(_QUOTED.sub('""', head.header("Content-Disposition")))
+    extended = _EXTENDED_FILENAME.search(_QUOTED.sub('""', head.header("Content-Disposition")))
     if extended is not None:
         with suppress(LookupError):
             return unquote(extended[2], encoding=extended[1])
@@ -205,9 +207,9 @@ def _filename(head: MultipartSegment) -> str | None:
     return name
 
 
-def _unreadable(known: Sequence[str]) -> UnsupportedMediaType:
+def _unsupported_media_type(supported: Sequence[str]) -> UnsupportedMediaType:
     return UnsupportedMediaType(
-        Message("The body has a type that cannot be read here; send one of: {known}.", known=", ".join(known))
+        Message("The body has a type that cannot be read here; send one of: {known}.", known=", ".join(supported))
     )
 
 
@@ -217,12 +219,12 @@ def base_name(name: str) -> str:
 
 
 def _too_deep() -> BadRequest:
-    return BadRequest(Message("The body is nested too deeply; at most {most} levels are taken.", most=DEEPEST))
+    return BadRequest(Message("The body is nested too deeply; at most {most} levels are taken.", most=MAX_JSON_DEPTH))
 
 
-def file_too_large(limit: int) -> TooLarge:
-    return TooLarge(Message("The file is too large; at most {limit} bytes are taken.", limit=limit))
+def file_too_large(limit: int) -> PayloadTooLarge:
+    return PayloadTooLarge(Message("The file is too large; at most {limit} bytes are taken.", limit=limit))
 
 
-def _too_large(limit: int) -> TooLarge:
-    return TooLarge(Message("The body is too large; at most {limit} bytes are taken here.", limit=limit))
+def _too_large(limit: int) -> PayloadTooLarge:
+    return PayloadTooLarge(Message("The body is too large; at most {limit} bytes are taken here.", limit=limit))

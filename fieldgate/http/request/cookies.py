@@ -4,9 +4,9 @@ from http.cookies import SimpleCookie
 from urllib.parse import urlsplit
 
 from fieldgate.errors import Header
-from fieldgate.http.request.hosts import Origin
+from fieldgate.http.request.hosts import BaseURL
 
-LONGEST = 4096  # characters of a cookie of ours; nobody means more
+MAX_COOKIE_CHARS = 4096  # characters of a cookie of ours; nobody means more
 
 
 def read_cookie(header: bytes, name: bytes) -> bytes:
@@ -14,17 +14,17 @@ def read_cookie(header: bytes, name: bytes) -> bytes:
     if name in header:
         for pair in header.split(b";"):
             key, _, value = pair.strip().partition(b"=")
-            if key == name and len(value) <= LONGEST:
+            if key == name and len(value) <= MAX_COOKIE_CHARS:
                 return value
     return b""
 
 
-def set_cookie(name: bytes, value: str, origin: Origin, lifetime: int, *, is_secret: bool) -> Header:
+def set_cookie(name: bytes, value: str, base_url: BaseURL, max_age: int, *, http_only: bool) -> Header:
     """The header that sets a cookie for the whole service; a lifetime of 0 removes it."""
     cookie: SimpleCookie = SimpleCookie()
     key = name.decode()
     cookie[key] = value
-    cookie[key].update({"path": urlsplit(origin.base).path + "/", "max-age": str(lifetime), "samesite": "Lax"})
-    cookie[key]["httponly"] = is_secret
-    cookie[key]["secure"] = origin.is_secure
+    cookie[key].update({"path": urlsplit(base_url.url).path + "/", "max-age": str(max_age), "samesite": "Lax"})
+    cookie[key]["httponly"] = http_only
+    cookie[key]["secure"] = base_url.is_secure
     return (b"set-cookie", cookie[key].OutputString().encode())

@@ -20,64 +20,64 @@ from fieldgate.errors import BadRequest
 from fieldgate.i18n.messages import Message
 from fieldgate.settings import Network, Settings
 
-FORWARDED = (
+FORWARDED_HEADERS = (
     b"x-forwarded-proto",
     b"x-forwarded-host",
     b"x-forwarded-port",
     b"x-forwarded-prefix",
 )
 
-NAME_PATIENCE = 1.0  # seconds
-LONGEST = 300  # characters of a host or prefix; a name of the network has at most 253
+FQDN_TIMEOUT_SECONDS = 1.0  # seconds
+MAX_HOST_CHARS = 300  # characters of a host or prefix; a name of the network has at most 253
 
 _HOST = re.compile(r"(?P<name>[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?\.?|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
 _PREFIX = re.compile(r"(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._~-]+)*/?")
 _PORT = re.compile(r"(?:6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|\d{1,4})", re.ASCII)
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
-_EVERYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104  (compared with, not bound to)
+_WILDCARD_ADDRESSES = {"0.0.0.0", "::", ""}  # noqa: S104  (compared with, not bound to)
 
 
-class Origin(msgspec.Struct, frozen=True):
+class BaseURL(msgspec.Struct, frozen=True):
     """The address of the service for one caller, such as `https://field.example.org/gate`."""
 
-    base: str
+    url: str
     is_secure: bool
 
 
-class Origins:
+class HostPolicy:
     """Decides about hosts and proxies, from the settings."""
 
     def __init__(self, settings: Settings) -> None:
-        self._fixed = settings.base_url
-        self._trusted = settings.trusted_proxies
-        self._allowed = settings.allowed_hosts or default_hosts(settings)
-        self._of_host = lru_cache(maxsize=1024)(self._of_host_uncached)
-        self.trusts = lru_cache(maxsize=4096)(self._trusts_uncached)
+        self._fixed_url = settings.base_url
+        self._trusted_proxies = settings.trusted_proxies
+        self._allowed_hosts = settings.allowed_hosts or default_hosts(settings)
+        self._base_url = lru_cache(maxsize=1024)(self._base_url_uncached)
+        self.is_trusted_proxy = lru_cache(maxsize=4096)(self._is_trusted_proxy_uncached)
 
-    def of(self, scheme: str, peer: str, headers: Mapping[bytes, bytes]) -> Origin:
+    def base_url_for(self, scheme: str, peer: str, headers: Mapping[bytes, bytes]) -> BaseURL:
         """The origin of a request; refuses a host that is not ours."""
-        host = headers.get(b"host", b"")[:LONGEST]
-        if self._trusted and self.trusts(peer):
-            proto, named, port, prefix = (_nearest(headers.get(name, b"")) for name in FORWARDED)
-            return self._of_host(scheme, host, (proto, named, port, prefix))
-        return self._of_host(scheme, host, ("", "", "", ""))
+        host = headers.get(b"host", b"")[:MAX_HOST_CHARS]
+        if self._trusted_proxies and self.is_trusted_proxy(peer):
+            proto, named, port, prefix = (_last_member(headers.get(name, b"")) for name in FORWARDED_HEADERS)
+            return self._base_url(scheme, host, (proto, named, port, prefix))
+        return self._base_url(scheme, host, ("", "", "", ""))
 
-    def client(self, peer: str, headers: Mapping[bytes, bytes]) -> str:
+    def client_address(self, peer: str, headers: Mapping[bytes, bytes]) -> str:
         """The address of the caller's machine: the last one in X-Forwarded-For that is no proxy of ours."""
-        if not (self._trusted and self.trusts(peer)):
+        if not (self._trusted_proxies and self.is_trusted_proxy(peer)):
             return peer
         hops = headers.get(b"x-forwarded-for", b"").decode("latin-1").split(",")
         for hop in reversed([hop.strip() for hop in hops if hop.strip()]):
-            address = _address_of(hop)
-            if not self.trusts(address):
+            address = _parse_hop(hop)
+            if not self.is_trusted_proxy(address):
                 return address
             peer = address
         return peer
 
-    def _trusts_uncached(self, address: str) -> bool:
-        return is_inside(address, self._trusted)
+    def _is_trusted_proxy_uncached(self, address: str) -> bool:
+        return is_in_networks(address, self._trusted_proxies)
 
-    def _of_host_uncached(self, scheme: str, host: bytes, forwarded: tuple[str, str, str, str]) -> Origin:
+    def _base_url_uncached(self, scheme: str, host: bytes, forwarded: tuple[str, str, str, str]) -> BaseURL:
         said_scheme, said_host, said_port, prefix = forwarded
         scheme = said_scheme.lower() or scheme
         match = _HOST.fullmatch((said_host or host.decode("latin-1")).lower())
@@ -90,31 +90,31 @@ class Origins:
             or not self._is_allowed(match["name"])
         ):
             raise BadRequest(Message("This service does not answer for the host of the request."))
-        if self._fixed:
-            return Origin(self._fixed, self._fixed.startswith("https:"))
+        if self._fixed_url:
+            return BaseURL(self._fixed_url, self._fixed_url.startswith("https:"))
         shown = match["name"] if not port or port == _DEFAULT_PORTS[scheme] else f"{match['name']}:{port}"
-        return Origin(f"{scheme}://{shown}{prefix.rstrip('/')}", scheme == "https")
+        return BaseURL(f"{scheme}://{shown}{prefix.rstrip('/')}", scheme == "https")
 
     def _is_allowed(self, name: str) -> bool:
         name = name.rstrip(".")
         return any(
             entry in ("*", name) or (entry.startswith(".") and (name.endswith(entry) or name == entry[1:]))
-            for entry in self._allowed
+            for entry in self._allowed_hosts
         )
 
 
 def default_hosts(settings: Settings) -> tuple[str, ...]:
     """The hosts we answer for when the operator named none."""
-    names = {"localhost", ".localhost", "127.0.0.1", "[::1]", _bracketed(settings.host)}
+    names = {"localhost", ".localhost", "127.0.0.1", "[::1]", _bracket_ipv6(settings.host)}
     if settings.base_url:
-        names.add(_bracketed(urlsplit(settings.base_url).hostname or ""))
-    if settings.host in _EVERYWHERE:
-        names.update(_own_names())
-        names.update(_bracketed(address) for address in _own_addresses())
-    return tuple(sorted(names - _EVERYWHERE - {"[::]"}))
+        names.add(_bracket_ipv6(urlsplit(settings.base_url).hostname or ""))
+    if settings.host in _WILDCARD_ADDRESSES:
+        names.update(_local_hostnames())
+        names.update(_bracket_ipv6(address) for address in _local_addresses())
+    return tuple(sorted(names - _WILDCARD_ADDRESSES - {"[::]"}))
 
 
-def is_inside(address: str, networks: Iterable[Network]) -> bool:
+def is_in_networks(address: str, networks: Iterable[Network]) -> bool:
     """Whether an address lies in one of the networks; IPv4 inside IPv6 counts as IPv4."""
     try:
         parsed = ipaddress.ip_address(address)
@@ -124,36 +124,36 @@ def is_inside(address: str, networks: Iterable[Network]) -> bool:
     return any(parsed.version == network.version and parsed in network for network in networks)
 
 
-def _own_names() -> set[str]:
+def _local_hostnames() -> set[str]:
     """What this machine calls itself. Its full name is asked of the network, which may be away: not for long."""
     host = socket.gethostname().lower()
     names = {host, f"{host}.local"}
     asking = threading.Thread(target=lambda: names.add(socket.getfqdn().lower()), daemon=True)
     asking.start()
-    asking.join(NAME_PATIENCE)
+    asking.join(FQDN_TIMEOUT_SECONDS)
     return set(names)
 
 
-def _own_addresses() -> Iterable[str]:
+def _local_addresses() -> Iterable[str]:
     for adapter in ifaddr.get_adapters():
         for ip in adapter.ips:
             yield ip.ip if isinstance(ip.ip, str) else ip.ip[0]
 
 
-def _bracketed(host: str) -> str:
+def _bracket_ipv6(host: str) -> str:
     return f"[{host}]" if ":" in host and not host.startswith("[") else host.lower()
 
 
-def _nearest(header: bytes) -> str:
+def _last_member(header: bytes) -> str:
     """The last member: the one the proxy next to us wrote. Earlier ones anybody can have sent."""
-    return header.decode("latin-1").rsplit(",", 1)[-1].strip()[:LONGEST]
+    return header.decode("latin-1").rsplit(",", 1)[-1].strip()[:MAX_HOST_CHARS]
 
 
-def _address_of(hop: str) -> str:
+def _parse_hop(hop: str) -> str:
     """The address in a member of X-Forwarded-For, with or without a port; "" if there is none to be read."""
     bare = re.fullmatch(r"\[(.+)\](?::\d+)?|([^:]+):\d+", hop)
     address = (bare[1] or bare[2]) if bare else hop
     try:
-        return str(ipaddress.ip_address(address[:LONGEST]))
+        return str(ipaddress.ip_address(address[:MAX_HOST_CHARS]))
     except ValueError:
         return ""

@@ -5,20 +5,20 @@ from difflib import get_close_matches
 from itertools import islice
 from urllib.parse import parse_qsl, quote
 
-from fieldgate.errors import BadRequest, Invalid
-from fieldgate.http.request.validation import NO_NULLS
+from fieldgate.errors import BadRequest, ValidationError
+from fieldgate.http.request.validation import NULL_CHARACTERS
 from fieldgate.i18n.messages import Message
 
-MOST = 200  # parameters; nobody means more
-MOST_TOLD = 100  # names in a refusal; whoever has more reads the first
-LONGEST_TOLD = 200  # characters of a name
-SHOWN = 20  # names in the header; it must stay a header
+MAX_PARAMETERS = 200  # parameters; nobody means more
+MAX_REPORTED_NAMES = 100  # names in a refusal; whoever has more reads the first
+MAX_REPORTED_NAME_CHARS = 200  # characters of a name
+MAX_HEADER_NAMES = 20  # names in the header; it must stay a header
 
 
-def read_query(query: bytes) -> dict[str, str]:
+def parse_query(query: bytes) -> dict[str, str]:
     """The parameters of a query, each once."""
-    if query.count(b"&") >= MOST:
-        raise BadRequest(Message("There are too many parameters; at most {most} are taken.", most=MOST))
+    if query.count(b"&") >= MAX_PARAMETERS:
+        raise BadRequest(Message("There are too many parameters; at most {most} are taken.", most=MAX_PARAMETERS))
     try:
         text = query.decode("ascii")
         if "%" in text or "+" in text:
@@ -31,11 +31,11 @@ def read_query(query: bytes) -> dict[str, str]:
         ) from None
     wrong = [name for name, value in pairs if "\0" in name or "\0" in value]
     if wrong:
-        raise Invalid({name.replace("\0", ""): [NO_NULLS] for name in wrong})
+        raise ValidationError({name.replace("\0", ""): [NULL_CHARACTERS] for name in wrong})
     return dict(pairs)
 
 
-def unknown(given: Iterable[str], known: Iterable[str]) -> list[str]:
+def unknown_names(given: Iterable[str], known: Iterable[str]) -> list[str]:
     return [name for name in given if name not in known]
 
 
@@ -48,30 +48,30 @@ def wants_strict(prefer: bytes) -> bool:
     return False
 
 
-def refuse(names: Iterable[str], known: Iterable[str]) -> Invalid:
+def unknown_parameters_error(names: Iterable[str], known: Iterable[str]) -> ValidationError:
     """The refusal of unknown parameters, with the nearest known name for each."""
     near = Message("There is no such parameter. Did you mean {name}?")
     far = Message("There is no such parameter. Known ones: {names}.")
-    return _refusal(names, known, near.text, far.text)
+    return _unknown_names_error(names, known, near.text, far.text)
 
 
-def refuse_fields(names: Iterable[str], known: Iterable[str]) -> Invalid:
+def unknown_fields_error(names: Iterable[str], known: Iterable[str]) -> ValidationError:
     """The same for the fields of a body."""
     near = Message("There is no such field. Did you mean {name}?")
     far = Message("There is no such field. Known ones: {names}.")
-    return _refusal(names, known, near.text, far.text)
+    return _unknown_names_error(names, known, near.text, far.text)
 
 
-def _refusal(names: Iterable[str], known: Iterable[str], near: str, far: str) -> Invalid:
+def _unknown_names_error(names: Iterable[str], known: Iterable[str], near: str, far: str) -> ValidationError:
     candidates = sorted(known)
     wrong: dict[str, list[Message]] = {}
-    for name in islice(names, MOST_TOLD):
-        nearest = get_close_matches(name[:LONGEST_TOLD], candidates, n=1)
+    for name in islice(names, MAX_REPORTED_NAMES):
+        nearest = get_close_matches(name[:MAX_REPORTED_NAME_CHARS], candidates, n=1)
         message = Message(near, name=nearest[0]) if nearest else Message(far, names=", ".join(candidates))
-        wrong[name[:LONGEST_TOLD]] = [message]
-    return Invalid(wrong)
+        wrong[name[:MAX_REPORTED_NAME_CHARS]] = [message]
+    return ValidationError(wrong)
 
 
-def as_header(names: Iterable[str]) -> bytes:
+def to_header_value(names: Iterable[str]) -> bytes:
     """Names for a response header: percent-encoded, since anything can stand in a query."""
-    return ", ".join(quote(name[:60], safe="") for name in islice(names, SHOWN)).encode()
+    return ", ".join(quote(name[:60], safe="") for name in islice(names, MAX_HEADER_NAMES)).encode()

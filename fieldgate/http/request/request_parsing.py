@@ -11,116 +11,116 @@ import msgspec
 
 from fieldgate.errors import NotFound
 from fieldgate.http.negotiation import formats
-from fieldgate.http.negotiation.accept_language import preferred
+from fieldgate.http.negotiation.accept_language import negotiate
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import Operation, Shape
+from fieldgate.http.operations import Operation, ResponseKind
 from fieldgate.http.request import dry_run, query_string
-from fieldgate.http.request.hosts import Origin
-from fieldgate.http.request.page_parsing import read_page
-from fieldgate.http.request.validation import read_fields
+from fieldgate.http.request.hosts import BaseURL
+from fieldgate.http.request.page_parsing import parse_page
+from fieldgate.http.request.validation import parse_struct
 from fieldgate.http.response import compression
-from fieldgate.http.response.links import quoted_path
+from fieldgate.http.response.links import quote_path
 from fieldgate.i18n.languages import Language
-from fieldgate.pagination import Page
+from fieldgate.pagination import PageRequest
 
 JSON_SUFFIX = ".json"
 LANGUAGE_COOKIE = b"fieldgate_language"
 
-_packed = msgspec.msgpack.Encoder().encode
+_pack = msgspec.msgpack.Encoder().encode
 
 
-class Head(msgspec.Struct, frozen=True):
+class RequestHead(msgspec.Struct, frozen=True):
     """The parts of a request's head that decide what is asked, as they were sent."""
 
     path: bytes
-    query: bytes
-    origin: Origin
+    query_string: bytes
+    base_url: BaseURL
     accept: bytes
     accept_language: bytes
     accept_encoding: bytes
     prefer: bytes
-    page_language: bytes
+    language_cookie: bytes
 
     @property
     def size(self) -> int:
-        sent = (self.path, self.query, self.accept, self.accept_language, self.accept_encoding, self.prefer)
-        return sum(map(len, sent)) + len(self.page_language)
+        sent = (self.path, self.query_string, self.accept, self.accept_language, self.accept_encoding, self.prefer)
+        return sum(map(len, sent)) + len(self.language_cookie)
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ParsedRequest(msgspec.Struct, frozen=True):
     """What is asked for, in our own terms."""
 
     language: Language
     format: Format
-    coding: str
-    origin: Origin
+    encoding: str
+    base_url: BaseURL
     path: str
     path_values: dict[str, str]
-    parameters: dict[str, str]
-    ignored: tuple[str, ...]
+    query_params: dict[str, str]
+    unknown_parameters: tuple[str, ...]
     is_strict: bool
-    page: Page
-    filters: msgspec.Struct | None
-    identity: bytes  # the same for what has the same answer
+    page: PageRequest
+    query: msgspec.Struct | None
+    cache_key: bytes  # the same for what has the same answer
 
     @property
-    def address(self) -> str:
+    def url(self) -> str:
         """The absolute address of the resource as it was asked for, without a query."""
-        return self.origin.base + self.path
+        return self.base_url.url + self.path
 
     @property
     def format_query(self) -> bytes:
         """What keeps the format in links, where one was named."""
-        word = self.parameters.get("format", "")
+        word = self.query_params.get("format", "")
         return f"?format={word}".encode() if word else b""
 
 
-def read_head(operation: Operation, head: Head, path_values: Mapping[str, str]) -> Asked:
+def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[str, str]) -> ParsedRequest:
     """Read a head for an operation, or refuse it."""
-    given = query_string.read_query(head.query)
+    given = query_string.parse_query(head.query_string)
     word = given.get("format", "")
-    values, has_suffix = _without_suffix(path_values)
+    values, has_suffix = _strip_json_suffix(path_values)
     has_suffix = has_suffix or head.path.rstrip(b"/").endswith(JSON_SUFFIX.encode())
-    chosen = _format(operation, word, has_suffix, head.accept)
+    chosen = _choose_format(operation, word, has_suffix, head.accept)
     dry_run.check_query(operation, given)
-    known = operation.known
-    ignored = query_string.unknown(given, known)
+    known = operation.query_names
+    ignored = query_string.unknown_names(given, known)
     is_strict = query_string.wants_strict(head.prefer)
     if ignored and is_strict:
-        raise query_string.refuse(ignored, known)
-    if operation.shape is Shape.READY and operation.filters is None:
+        raise query_string.unknown_parameters_error(ignored, known)
+    if operation.response_kind is ResponseKind.RAW and operation.query_type is None:
         # No link in it can carry them on: whatever else was sent, it is one answer, to be made once.
         given, ignored = {name: value for name, value in given.items() if name in known}, []
-    language = preferred(head.accept_language)
-    if chosen is Format.PAGE and head.page_language:
-        language = preferred(head.page_language)
-    path = quoted_path(head.path.decode("latin-1"), safe="%")  # what is quoted stays as it was sent
-    coding = compression.coding(head.accept_encoding)
-    return Asked(
+    language = negotiate(head.accept_language)
+    if chosen is Format.HTML and head.language_cookie:
+        language = negotiate(head.language_cookie)
+    path = quote_path(head.path.decode("latin-1"), safe="%")  # what is quoted stays as it was sent
+    coding = compression.negotiate_encoding(head.accept_encoding)
+    return ParsedRequest(
         language=language,
         format=chosen,
-        coding=coding,
-        origin=head.origin,
+        encoding=coding,
+        base_url=head.base_url,
         path=path,
         path_values=values,
-        parameters=given,
-        ignored=tuple(ignored),
+        query_params=given,
+        unknown_parameters=tuple(ignored),
         is_strict=is_strict,
-        page=read_page(given) if operation.shape is Shape.LIST else Page(),
-        filters=read_fields(operation.filters, given, blank_is_absent=True) if operation.filters else None,
-        identity=_packed((head.origin.base, path, given, language.value, chosen.word, coding, is_strict)),
+        page=parse_page(given) if operation.response_kind is ResponseKind.LIST else PageRequest(),
+        query=parse_struct(operation.query_type, given, blank_is_absent=True) if operation.query_type else None,
+        cache_key=_pack((head.base_url.url, path, given, language.value, chosen.query_value, coding, is_strict)),
     )
 
 
-def _format(operation: Operation, word: str, has_suffix: bool, accept: bytes) -> Format:
+def _choose_format(operation: Operation, query_value: str, has_suffix: bool, accept: bytes) -> Format:
     if not operation.is_negotiated:  # it has one representation, and is not negotiated with
         return operation.formats[0]
-    if has_suffix and not word:
+    if has_suffix and not query_value:
         return Format.JSON
-    return formats.choose(operation.formats, word, accept)
+    return formats.choose_format(operation.formats, query_value, accept)
 
 
-def _without_suffix(path_values: Mapping[str, str]) -> tuple[dict[str, str], bool]:
+def _strip_json_suffix(path_values: Mapping[str, str]) -> tuple[dict[str, str], bool]:
     """The values of a path's braces; a `.json` at the end of the last one asks for a format."""
     values = dict(path_values)
     if not values:

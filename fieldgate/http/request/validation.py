@@ -20,23 +20,23 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
-from fieldgate.errors import BadRequest, Invalid
-from fieldgate.http.request.body_parsing import UploadedFile, decoded
+from fieldgate.errors import BadRequest, ValidationError
+from fieldgate.http.request.body_parsing import UploadedFile, decode_json
 from fieldgate.i18n.messages import Message
 
-NO_NULLS = Message("Null characters are not allowed.")
+NULL_CHARACTERS = Message("Null characters are not allowed.")
 
 Fields = TypeVar("Fields", bound=msgspec.Struct)
 
 # Without zeros in front, which no other spelling of the same list may have.
-_are_numbers = re.compile(r"(?:0|[1-9]\d{0,17})(?:,(?:0|[1-9]\d{0,17}))*", re.ASCII).fullmatch
+_is_integer_list = re.compile(r"(?:0|[1-9]\d{0,17})(?:,(?:0|[1-9]\d{0,17}))*", re.ASCII).fullmatch
 # In a query a bare `+` is a space, and clients send `…T00:00:00+00:00` as it is.
-_LOST_PLUS = re.compile(r"(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$", re.ASCII)
+_SPACE_FOR_PLUS = re.compile(r"(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$", re.ASCII)
 
 
-def read_fields(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absent: bool = False) -> Fields:
+def parse_struct(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absent: bool = False) -> Fields:
     """An instance of the struct, or `Invalid` with every field that is missing or cannot be taken."""
-    fields, required, blanks = _fields(kind)
+    fields, required, blanks = _struct_fields(kind)
     taken: dict[str, Any] = {}
     wrong: dict[str, list[Message]] = {}
     for name, value in values.items():
@@ -48,7 +48,7 @@ def read_fields(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absen
                 taken[field.name] = blanks[name]
             continue
         if isinstance(value, str) and "\0" in value:  # PostgreSQL cannot store it, and nobody means it
-            wrong[name] = [NO_NULLS]
+            wrong[name] = [NULL_CHARACTERS]
             continue
         if isinstance(value, UploadedFile) and UploadedFile in possible:
             taken[field.name] = value
@@ -57,74 +57,74 @@ def read_fields(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absen
             taken[field.name] = _convert(value, field.type, possible[0])
         except ValueError as error:
             said = error.args[0] if error.args else None
-            wrong[name] = [said if isinstance(said, Message) else expectation(field.type)]
+            wrong[name] = [said if isinstance(said, Message) else expected_message(field.type)]
     for field in required:
         if field.name not in taken and field.encode_name not in wrong:
             wrong[field.encode_name] = [Message("This field is required.")]
     if wrong:
-        raise Invalid(wrong)
+        raise ValidationError(wrong)
     return kind(**taken)
 
 
 def _convert(value: Any, kind: Any, choice: Any) -> Any:
     """The value as the type of its field, or `ValueError`, with a message where more can be said than the type says."""
     if isinstance(value, str) and get_origin(choice) is tuple:
-        return _listed(value, get_args(choice)[0])
+        return _parse_list(value, get_args(choice)[0])
     if isinstance(value, str) and choice is datetime:
-        return read_moment(value)
+        return parse_timestamp(value)
     if isinstance(value, str) and get_origin(choice) in (list, dict):
-        value = _nested(value)
-    taken = msgspec.convert(value, _given(kind), strict=False)
-    if check := _extra(kind, "check"):
+        value = _parse_nested_json(value)
+    taken = msgspec.convert(value, _without_none(kind), strict=False)
+    if check := _meta_extra(kind, "check"):
         check(taken)
     return taken
 
 
-def _extra(kind: Any, name: str) -> Any:
+def _meta_extra(kind: Any, name: str) -> Any:
     """What a type is marked with beyond its limits."""
     return next((each.extra[name] for each in getattr(kind, "__metadata__", ()) if name in (each.extra or ())), None)
 
 
-def _nested(text: str) -> Any:
+def _parse_nested_json(text: str) -> Any:
     """A list or an object in a form, which can only hold it as JSON."""
     try:
-        return decoded(text)
+        return decode_json(text)
     except BadRequest:
         raise ValueError(text) from None
 
 
-def _given(kind: Any) -> Any:
+def _without_none(kind: Any) -> Any:
     """The type of a value that was sent: who sends the word `null` does not mean that nothing was."""
     if get_origin(kind) is Annotated:
-        return Annotated[_given(get_args(kind)[0]), *get_args(kind)[1:]]
+        return Annotated[_without_none(get_args(kind)[0]), *get_args(kind)[1:]]
     if get_origin(kind) in (Union, UnionType):
         return Union[tuple(choice for choice in get_args(kind) if choice is not NoneType)]  # noqa: UP007
     return kind
 
 
-def _listed(text: str, kind: Any) -> tuple[Any, ...]:
+def _parse_list(text: str, kind: Any) -> tuple[Any, ...]:
     """A list separated by commas; blank members are dropped."""
-    if kind is int and _are_numbers(text):  # as programs write them
+    if kind is int and _is_integer_list(text):  # as programs write them
         return tuple(map(int, text.split(",")))
     members = [member for each in text.split(",") if (member := each.strip())]
     try:
         return tuple(msgspec.convert(members, list[kind], strict=False))
     except msgspec.ValidationError:  # which one, and why?
-        return tuple([_member(member, kind) for member in members])
+        return tuple([_parse_list_item(member, kind) for member in members])
 
 
-def _member(text: str, kind: Any) -> Any:
+def _parse_list_item(text: str, kind: Any) -> Any:
     try:
         return msgspec.convert(text, kind, strict=False)
     except msgspec.ValidationError:
         raise ValueError(
-            Message("“{value}” cannot be taken. {expected}", value=text[:40], expected=expectation(kind))
+            Message("“{value}” cannot be taken. {expected}", value=text[:40], expected=expected_message(kind))
         ) from None
 
 
-def read_moment(text: str) -> datetime:
+def parse_timestamp(text: str) -> datetime:
     """A moment in ISO 8601. Without a time it is midnight, without a zone UTC; a `+` that became a space is meant."""
-    moment = datetime.fromisoformat(_LOST_PLUS.sub(r"\1+\2", text.strip()))
+    moment = datetime.fromisoformat(_SPACE_FOR_PLUS.sub(r"\1+\2", text.strip()))
     try:
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except OverflowError:
@@ -135,22 +135,24 @@ Field = msgspec.structs.FieldInfo
 
 
 @cache
-def _fields(kind: type[msgspec.Struct]) -> tuple[dict[str, tuple[Field, list[Any]]], list[Field], dict[str, Any]]:
+def _struct_fields(
+    kind: type[msgspec.Struct],
+) -> tuple[dict[str, tuple[Field, list[Any]]], list[Field], dict[str, Any]]:
     """The fields of a struct by the names that are sent, with the types each can have; those that must be sent; and
     what a blank stands for."""
     fields = msgspec.structs.fields(kind)
-    by_name = {field.encode_name: (field, choices(field.type)) for field in fields}
-    blanks = {field.encode_name: blank for field in fields if (blank := _extra(field.type, "blank")) is not None}
+    by_name = {field.encode_name: (field, possible_types(field.type)) for field in fields}
+    blanks = {field.encode_name: blank for field in fields if (blank := _meta_extra(field.type, "blank")) is not None}
     return by_name, [field for field in fields if field.required], blanks
 
 
 @cache
-def names(kind: type[msgspec.Struct]) -> frozenset[str]:
+def field_names(kind: type[msgspec.Struct]) -> frozenset[str]:
     """The names a struct takes."""
     return frozenset(field.encode_name for field in msgspec.structs.fields(kind))
 
 
-def expectation(kind: Any) -> Message:
+def expected_message(kind: Any) -> Message:
     """What a field of this type takes, as a message."""
     length: int | None = None
     least: float | None = None
@@ -167,7 +169,7 @@ def expectation(kind: Any) -> Message:
     if kind is UploadedFile:
         return Message("Send a file.")
     if get_origin(kind) is tuple:
-        return expectation(get_args(kind)[0])
+        return expected_message(get_args(kind)[0])
     if get_origin(kind) is dict:
         return Message("Send an object.")
     if get_origin(kind) is list:
@@ -185,10 +187,10 @@ def expectation(kind: Any) -> Message:
     return Message("Enter text.")
 
 
-def choices(kind: Any) -> list[Any]:
+def possible_types(kind: Any) -> list[Any]:
     """The types a field can have, without what only annotates them, and without None."""
     if get_origin(kind) is Annotated:
-        return choices(get_args(kind)[0])
+        return possible_types(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):
-        return [bare for choice in get_args(kind) if choice is not NoneType for bare in choices(choice)]
+        return [bare for choice in get_args(kind) if choice is not NoneType for bare in possible_types(choice)]
     return [kind]

@@ -7,10 +7,10 @@ from functools import lru_cache
 import brotli
 import zstandard
 
-from fieldgate.http.negotiation.quality_values import LONGEST, weighed
+from fieldgate.http.negotiation.quality_values import MAX_HEADER_BYTES, parse_quality_values
 
-LONG = 64 * 1024  # bytes; above, compressing takes milliseconds
-SMALLEST = 1024  # bytes; below, compressing costs more than it saves
+COMPRESS_IN_THREAD_THRESHOLD_BYTES = 64 * 1024  # bytes; above, compressing takes milliseconds
+MIN_COMPRESS_BYTES = 1024  # bytes; below, compressing costs more than it saves
 
 _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     "br": lambda body: brotli.compress(body, quality=4),
@@ -19,14 +19,14 @@ _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def coding(accept_encoding: bytes) -> str:
+def negotiate_encoding(accept_encoding: bytes) -> str:
     """The content coding to use, or "" for none. Our order decides between codings the client likes equally."""
-    return _coding(accept_encoding[:LONGEST])
+    return _negotiate_cached(accept_encoding[:MAX_HEADER_BYTES])
 
 
 @lru_cache(maxsize=1024)
-def _coding(accept_encoding: bytes) -> str:
-    wanted = {name.lower(): quality for name, quality in weighed(accept_encoding)}
+def _negotiate_cached(accept_encoding: bytes) -> str:
+    wanted = {name.lower(): quality for name, quality in parse_quality_values(accept_encoding)}
     best, chosen = 0.0, ""
     for name in _COMPRESSORS:
         quality = wanted.get(name, wanted.get("*", 0.0))
@@ -35,5 +35,5 @@ def _coding(accept_encoding: bytes) -> str:
     return chosen
 
 
-def compress(body: bytes, name: str) -> bytes:
-    return _COMPRESSORS[name](body)
+def compress(body: bytes, encoding: str) -> bytes:
+    return _COMPRESSORS[encoding](body)

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from fieldgate.errors import Header
 from fieldgate.settings import Settings
 
-EXPOSED = (
+EXPOSED_HEADERS = (
     "Allow, Content-Language, ETag, Fieldgate-Ignored, Fieldgate-Limit, Link, Location, Preference-Applied, "
     "Retry-After, X-Request-ID"
 )
-REQUEST_HEADERS = (
+ALLOWED_HEADERS = (
     "Accept, Accept-Language, Authorization, Content-Type, If-None-Match, Prefer, X-CSRFToken, X-Request-ID, "
     "X-Requested-With"
 )
-PREFLIGHT_LIFETIME = 24 * 60 * 60  # seconds
+PREFLIGHT_MAX_AGE_SECONDS = 24 * 60 * 60  # seconds
 
 
 class Cors:
@@ -23,9 +23,9 @@ class Cors:
         self._origins = frozenset(settings.cors_origins)
         self._credentials = settings.cors_credentials
         is_open = "*" in self._origins
-        exposed = (b"access-control-expose-headers", EXPOSED.encode())
+        exposed = (b"access-control-expose-headers", EXPOSED_HEADERS.encode())
         # An open service says the same to everybody, so that answers can be kept whole.
-        self.always: list[Header] = [(b"access-control-allow-origin", b"*"), exposed] if is_open else [exposed]
+        self.base_headers: list[Header] = [(b"access-control-allow-origin", b"*"), exposed] if is_open else [exposed]
         self.vary: tuple[str, ...] = () if is_open else ("Origin",)
 
     def headers(self, origin: bytes) -> list[Header]:
@@ -41,6 +41,6 @@ class Cors:
             return []
         return [
             (b"access-control-allow-methods", allowed),
-            (b"access-control-allow-headers", REQUEST_HEADERS.encode()),
-            (b"access-control-max-age", str(PREFLIGHT_LIFETIME).encode()),
+            (b"access-control-allow-headers", ALLOWED_HEADERS.encode()),
+            (b"access-control-max-age", str(PREFLIGHT_MAX_AGE_SECONDS).encode()),
         ]

@@ -17,8 +17,8 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-BASE_MARK = b"\x01"
-FORMAT_MARK = b"\x02"
+BASE_URL_MARK = b"\x01"
+FORMAT_QUERY_MARK = b"\x02"
 
 # Most paths and queries are plain, and need no look at each character.
 _is_plain = re.compile(r"[A-Za-z0-9/_.-]*").fullmatch
@@ -36,7 +36,7 @@ class Link:
 
 def _encode_link(value: Any) -> msgspec.Raw:
     if isinstance(value, Link):
-        return msgspec.Raw(b'"' + BASE_MARK + quoted_path(value.path).encode() + FORMAT_MARK + b'"')
+        return msgspec.Raw(b'"' + BASE_URL_MARK + quote_path(value.path).encode() + FORMAT_QUERY_MARK + b'"')
     raise TypeError(f"{type(value).__name__} has no place in a record")
 
 
@@ -48,17 +48,17 @@ def encode(record: object) -> bytes:
     return _encoder.encode(record)
 
 
-def resolve(prepared: bytes, base: bytes, format_query: bytes) -> bytes:
+def resolve_links(prepared: bytes, base_url: bytes, format_query: bytes) -> bytes:
     """Prepared JSON with its links made absolute for one caller."""
-    return prepared.replace(BASE_MARK, base).replace(FORMAT_MARK, format_query)
+    return prepared.replace(BASE_URL_MARK, base_url).replace(FORMAT_QUERY_MARK, format_query)
 
 
-def quoted_path(path: str, safe: str = "") -> str:
+def quote_path(path: str, safe: str = "") -> str:
     """A path as it stands in an address."""
     return path if _is_plain(path) else quote(path, safe="/:@!$&'()*+,;=~-._" + safe)
 
 
-def query_string(parameters: Iterable[tuple[str, str]]) -> str:
+def encode_query(parameters: Iterable[tuple[str, str]]) -> str:
     """Parameters as a query, keys in alphabetical order as clients of both live systems record them."""
     pairs = sorted(parameters, key=itemgetter(0))
     is_plain = all(map(_is_plain_value, chain.from_iterable(pairs)))

@@ -8,33 +8,35 @@ from typing import Any, Protocol
 import msgspec
 
 from fieldgate.errors import Header, Problem
-from fieldgate.http.injection import Exchange
+from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import Created, Instead, Operation
+from fieldgate.http.operations import Created, Operation, PreviewResult
 from fieldgate.http.request import query_string
-from fieldgate.http.request.request_parsing import Asked
+from fieldgate.http.request.request_parsing import ParsedRequest
 from fieldgate.http.response import links, responses
 from fieldgate.http.response.cors import Cors
-from fieldgate.http.response.envelope import encoded, envelope, neighbours
-from fieldgate.http.response.responses import Answer
+from fieldgate.http.response.envelope import encode_envelope, encode_records, page_links
+from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.identity import Caller
-from fieldgate.pagination import MAXIMUM_LIMIT, Slice
+from fieldgate.pagination import MAX_LIMIT, ListResult
 
-LARGE = 256 * 1024  # bytes; a page of more takes so long to draw that nobody else shall wait for it
-LONGEST_LINKS = 4096  # characters; clients and proxies refuse long headers, and the body has the addresses too
+RENDER_IN_THREAD_THRESHOLD_BYTES = (
+    256 * 1024
+)  # bytes; a page of more takes so long to draw that nobody else shall wait for it
+MAX_LINK_HEADER_CHARS = 4096  # characters; clients and proxies refuse long headers, and the body has the addresses too
 
-JSON: Header = (b"content-type", Format.JSON.content_type)
+JSON_CONTENT_TYPE: Header = (b"content-type", Format.JSON.content_type)
 
-_STATUS: Mapping[type, int] = {Created: HTTPStatus.CREATED, Instead: HTTPStatus.OK}
+_STATUS_BY_RESULT: Mapping[type, int] = {Created: HTTPStatus.CREATED, PreviewResult: HTTPStatus.OK}
 
 
-class View(msgspec.Struct, frozen=True):
+class PageContext(msgspec.Struct, frozen=True):
     """What a page for people shows of an exchange."""
 
     operation: Operation
-    asked: Asked
+    request: ParsedRequest
     caller: Caller
     status: int
     headers: Sequence[Header]
@@ -43,154 +45,159 @@ class View(msgspec.Struct, frozen=True):
     previous_page: str | None
 
 
-class Drawer(Protocol):
+class PageRenderer(Protocol):
     """What this room needs from the web room: the page of an exchange."""
 
-    def __call__(self, view: View) -> bytes: ...
+    def __call__(self, context: PageContext) -> bytes: ...
 
 
-class Renderer:
+class ResponseBuilder:
     """Writes the answers of one endpoint."""
 
-    def __init__(self, operations: Sequence[Operation], cors: Cors, draw: Drawer) -> None:
+    def __init__(self, operations: Sequence[Operation], cors: Cors, page_renderer: PageRenderer) -> None:
         methods = {operation.method for operation in operations} | {"OPTIONS"}
         if "GET" in methods:
             methods.add("HEAD")
         allow = responses.allow(methods)
-        by_caller = responses.VARY_BY_CALLER if any(operation.asks_who for operation in operations) else ()
-        self.allowed = allow[1]
+        by_caller = responses.VARY_BY_CALLER if any(operation.depends_on_caller for operation in operations) else ()
+        self.allowed_methods = allow[1]
         self._operations = operations
         self._cors = cors
-        self._draw_page = draw
-        self._always = [
-            *responses.SECURITY,
+        self._page_renderer = page_renderer
+        self._base_headers = [
+            *responses.SECURITY_HEADERS,
             *([allow] if operations else []),  # where there is no endpoint, there is nothing to allow
             responses.vary(*by_caller, *cors.vary),
-            *cors.always,
+            *cors.base_headers,
         ]
 
-    async def render(self, operation: Operation, exchange: Exchange, result: Any, etag: bytes) -> Answer:
+    async def build(self, operation: Operation, context: HandlerContext, result: Any, etag: bytes) -> Response:
         """The result of a handler in the form that was asked for. `etag` is b"" where no version is known."""
-        asked = exchange.asked
-        if isinstance(result, Answer):
-            return self._complete(result, asked, etag)
-        headers = self._common(asked)
+        asked = context.request
+        if isinstance(result, Response):
+            return self._complete_raw(result, asked, etag)
+        headers = self._common_headers(asked)
         if result is None:
-            return Answer(operation.status, [*headers, responses.DATA_POLICY, responses.NEVER_STORE])
+            return Response(operation.status, [*headers, responses.API_CSP, responses.NO_STORE])
         next_page = previous_page = None
-        status = _STATUS.get(type(result), operation.status)
-        if isinstance(result, Slice):
-            next_page, previous_page = neighbours(asked.address, asked.parameters, asked.page, result.count)
-            prepared = envelope(result, next_page, previous_page)
+        status = _STATUS_BY_RESULT.get(type(result), operation.status)
+        if isinstance(result, ListResult):
+            next_page, previous_page = page_links(asked.url, asked.query_params, asked.page, result.count)
+            prepared = encode_envelope(result, next_page, previous_page)
             headers += _list_headers(asked, next_page, previous_page)
-            if asked.format in operation.writers:
-                return self._written(operation, asked, headers, result, etag)
+            if asked.format in operation.serializers:
+                return self._serialized_list(operation, asked, headers, result, etag)
         elif isinstance(result, Created):
             prepared = links.encode(result.record)
-            headers += _location(asked, result)
-        elif isinstance(result, Instead):
+            headers += _location_headers(asked, result)
+        elif isinstance(result, PreviewResult):
             prepared = links.encode(result.record)
         else:
             prepared = bytes(result) if isinstance(result, msgspec.Raw) else links.encode(result)
-        body = links.resolve(prepared, asked.origin.base.encode(), asked.format_query)
-        if asked.format is Format.PAGE:
-            view = View(
-                operation, asked, exchange.caller, status, headers, body, next_page, previous_page
+        body = links.resolve_links(prepared, asked.base_url.url.encode(), asked.format_query)
+        if asked.format is Format.HTML:
+            view = PageContext(
+                operation, asked, context.caller, status, headers, body, next_page, previous_page
             )  # fmt: skip
-            return await self._draw(view)
-        caching = responses.REVALIDATE_PRIVATELY if operation.asks_who else responses.REVALIDATE
-        if operation.volatile or operation.method != "GET":
-            caching, etag = responses.NEVER_STORE, b""
+            return await self._html_response(view)
+        caching = responses.PRIVATE_NO_CACHE if operation.depends_on_caller else responses.NO_CACHE
+        if operation.no_store or operation.method != "GET":
+            caching, etag = responses.NO_STORE, b""
         else:
-            etag = etag or responses.tag_of_body(body)
-        headers += [responses.DATA_POLICY, caching, JSON]
-        return Answer(status, headers, body, etag)
+            etag = etag or responses.make_body_etag(body)
+        headers += [responses.API_CSP, caching, JSON_CONTENT_TYPE]
+        return Response(status, headers, body, etag)
 
-    def _written(
-        self, operation: Operation, asked: Asked, headers: list[Header], answer: Slice[Any], etag: bytes
-    ) -> Answer:
+    def _serialized_list(
+        self, operation: Operation, request: ParsedRequest, headers: list[Header], result: ListResult[Any], etag: bytes
+    ) -> Response:
         """A list in a format of its own."""
-        resolved = [links.resolve(each, asked.origin.base.encode(), asked.format_query) for each in encoded(answer)]
-        body = operation.writers[asked.format](resolved)
-        caching = responses.REVALIDATE_PRIVATELY if operation.asks_who else responses.REVALIDATE
-        headers += [responses.DATA_POLICY, caching, (b"content-type", asked.format.content_type)]
-        return Answer(operation.status, headers, body, etag or responses.tag_of_body(body))
+        resolved = [
+            links.resolve_links(each, request.base_url.url.encode(), request.format_query)
+            for each in encode_records(result)
+        ]
+        body = operation.serializers[request.format](resolved)
+        caching = responses.PRIVATE_NO_CACHE if operation.depends_on_caller else responses.NO_CACHE
+        headers += [responses.API_CSP, caching, (b"content-type", request.format.content_type)]
+        return Response(operation.status, headers, body, etag or responses.make_body_etag(body))
 
-    def refuse(self, problem: Problem, language: Language) -> Answer:
+    def error_response(self, problem: Problem, language: Language) -> Response:
         """A problem, said in the caller's language."""
         headers = [
-            *self._always,
-            responses.DATA_POLICY,
+            *self._base_headers,
+            responses.API_CSP,
             responses.content_language(language),
-            responses.NEVER_STORE,
-            JSON,
+            responses.NO_STORE,
+            JSON_CONTENT_TYPE,
             *problem.headers,
         ]
-        return Answer(problem.status, headers, msgspec.json.encode(problem.body(language)))
+        return Response(problem.status, headers, msgspec.json.encode(problem.body(language)))
 
-    def describe(self, language: Language, headers: Mapping[bytes, bytes]) -> Answer:
+    def options_response(self, language: Language, headers: Mapping[bytes, bytes]) -> Response:
         """The answer to OPTIONS, which is also the answer to a browser's preflight."""
         first = self._operations[0]
         body = {
             "name": translate(first.title, language),
-            "description": translate(first.about, language),
+            "description": translate(first.description, language),
             "renders": [first.media_type] if first.media_type else [offered.media_type for offered in first.formats],
-            "parses": list(dict.fromkeys(kind for operation in self._operations for kind in operation.readable)),
+            "parses": list(
+                dict.fromkeys(kind for operation in self._operations for kind in operation.body_media_types)
+            ),
         }
         complete = [
-            *self._always,
-            responses.DATA_POLICY,
+            *self._base_headers,
+            responses.API_CSP,
             responses.content_language(language),
-            JSON,
-            *self._cors.preflight(self.allowed, headers),
+            JSON_CONTENT_TYPE,
+            *self._cors.preflight(self.allowed_methods, headers),
         ]
-        return Answer(HTTPStatus.OK, complete, msgspec.json.encode(body))
+        return Response(HTTPStatus.OK, complete, msgspec.json.encode(body))
 
-    def _common(self, asked: Asked) -> list[Header]:
-        headers = [*self._always, responses.content_language(asked.language)]
-        if asked.ignored:
-            headers.append((b"fieldgate-ignored", query_string.as_header(asked.ignored)))
-        if asked.is_strict:
+    def _common_headers(self, request: ParsedRequest) -> list[Header]:
+        headers = [*self._base_headers, responses.content_language(request.language)]
+        if request.unknown_parameters:
+            headers.append((b"fieldgate-ignored", query_string.to_header_value(request.unknown_parameters)))
+        if request.is_strict:
             headers.append((b"preference-applied", b"handling=strict"))
         return headers
 
-    def _complete(self, ready: Answer, asked: Asked, etag: bytes) -> Answer:
+    def _complete_raw(self, response: Response, request: ParsedRequest, etag: bytes) -> Response:
         """The common headers for an answer that a handler wrote itself; its own win."""
-        own = dict(ready.headers)
-        headers = [header for header in (*self._common(asked), responses.PAGE_POLICY) if header[0] not in own]
-        if ready.status != HTTPStatus.OK or ready.stream is not None or responses.NEVER_STORE in ready.headers:
+        own = dict(response.headers)
+        headers = [header for header in (*self._common_headers(request), responses.HTML_CSP) if header[0] not in own]
+        if response.status != HTTPStatus.OK or response.stream is not None or responses.NO_STORE in response.headers:
             etag = b""
         else:
-            etag = etag or responses.tag_of_body(ready.body)
-        return Answer(ready.status, [*headers, *ready.headers], ready.body, etag, ready.stream)
+            etag = etag or responses.make_body_etag(response.body)
+        return Response(response.status, [*headers, *response.headers], response.body, etag, response.stream)
 
-    async def _draw(self, view: View) -> Answer:
+    async def _html_response(self, context: PageContext) -> Response:
         """The page of an exchange. It shows who is logged in, so it is each caller's own."""
-        is_large = len(view.body) > LARGE
-        page = await asyncio.to_thread(self._draw_page, view) if is_large else self._draw_page(view)
-        headers = [header for header in view.headers if header[0] != b"vary"]
+        is_large = len(context.body) > RENDER_IN_THREAD_THRESHOLD_BYTES
+        page = await asyncio.to_thread(self._page_renderer, context) if is_large else self._page_renderer(context)
+        headers = [header for header in context.headers if header[0] != b"vary"]
         headers += [
             responses.vary(*responses.VARY_BY_CALLER, *self._cors.vary),
-            responses.PAGE_POLICY,
-            responses.REVALIDATE_PRIVATELY,
-            (b"content-type", Format.PAGE.content_type),
+            responses.HTML_CSP,
+            responses.PRIVATE_NO_CACHE,
+            (b"content-type", Format.HTML.content_type),
         ]
-        etag = responses.tag_of_body(page) if view.operation.method == "GET" else b""
-        return Answer(view.status, headers, page, etag)
+        etag = responses.make_body_etag(page) if context.operation.method == "GET" else b""
+        return Response(context.status, headers, page, etag)
 
 
-def _list_headers(asked: Asked, next_page: str | None, previous_page: str | None) -> list[Header]:
+def _list_headers(request: ParsedRequest, next_page: str | None, previous_page: str | None) -> list[Header]:
     headers: list[Header] = []
     targets = [f'<{next_page}>; rel="next"'] if next_page else []
     targets += [f'<{previous_page}>; rel="prev"'] if previous_page else []
-    if targets and sum(map(len, targets)) < LONGEST_LINKS:
+    if targets and sum(map(len, targets)) < MAX_LINK_HEADER_CHARS:
         headers.append((b"link", ", ".join(targets).encode()))
-    if asked.page.clipped:
-        headers.append((b"fieldgate-limit", str(MAXIMUM_LIMIT).encode()))
+    if request.page.is_clipped:
+        headers.append((b"fieldgate-limit", str(MAX_LIMIT).encode()))
     return headers
 
 
-def _location(asked: Asked, created: Created) -> list[Header]:
+def _location_headers(request: ParsedRequest, created: Created) -> list[Header]:
     if created.location is None:
         return []
-    return [(b"location", f"{asked.origin.base}{created.location.path}".encode())]
+    return [(b"location", f"{request.base_url.url}{created.location.path}".encode())]

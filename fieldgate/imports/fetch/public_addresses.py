@@ -5,7 +5,7 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
-from fieldgate.errors import Invalid
+from fieldgate.errors import ValidationError
 from fieldgate.i18n.messages import Message
 
 Address = IPv4Address | IPv6Address
@@ -39,6 +39,6 @@ async def resolved(name: str, port: int) -> Sequence[Address]:
     return list(dict.fromkeys(ip_address(place[0]) for *_, place in found))
 
 
-def refused(message: Message) -> Invalid:
+def refused(message: Message) -> ValidationError:
     """What is wrong with an address, or with what it leads to."""
-    return Invalid({"url": [message]})
+    return ValidationError({"url": [message]})

@@ -12,7 +12,7 @@ from email.message import Message as Head
 
 import httpx
 
-from fieldgate.errors import Invalid, TooLarge
+from fieldgate.errors import PayloadTooLarge, ValidationError
 from fieldgate.http.request.body_parsing import UploadedFile, base_name
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.fetch.public_addresses import Address, Resolve, refused
@@ -145,7 +145,7 @@ async def _content(response: httpx.Response, url: httpx.URL, limit: int) -> byte
         raise refused(
             Message("{host} sends the file packed, unlike asked. Send the file itself.", host=_shown(url)),
         )
-    too_large = TooLarge(Message("The file is too large; at most {limit} bytes are taken here.", limit=limit))
+    too_large = PayloadTooLarge(Message("The file is too large; at most {limit} bytes are taken here.", limit=limit))
     if int(response.headers.get("content-length", 0)) > limit:
         raise too_large
     data = bytearray()
@@ -182,7 +182,7 @@ def _shown(url: httpx.URL) -> str:
     return _name(url)[:_LONGEST_SHOWN]
 
 
-def _not_fetched(url: httpx.URL) -> Invalid:
+def _not_fetched(url: httpx.URL) -> ValidationError:
     return refused(
         Message(
             "The file could not be fetched from {host}. Check the address, or send the file itself.", host=_shown(url)

@@ -5,7 +5,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from fieldgate.errors import Unavailable
+from fieldgate.errors import ServiceUnavailable
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.fetch.public_addresses import Address, Resolve, is_public, refused, resolved
@@ -45,7 +45,7 @@ class Fetcher:
             raise refused(Message("Files are not fetched from elsewhere here. Send the file itself."))
         url = self._following.checked(text)
         if self._places.locked():
-            raise Unavailable
+            raise ServiceUnavailable
         try:
             async with self._places, asyncio.timeout(self._patience):
                 return await self._following.follow(url, limit)

@@ -18,7 +18,7 @@ import pytest
 from python_calamine import CalamineWorkbook
 
 from fieldgate.db import Changes, Database
-from fieldgate.errors import Unavailable
+from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.document_templates import Reader
 from fieldgate.events.export import export, serializers
 from fieldgate.events.export.export import Exports
@@ -29,9 +29,9 @@ from fieldgate.events.store import EventStore, Missed
 from fieldgate.events.tables import history
 from fieldgate.events.visibility import EVERYBODY
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import Operation, ready
+from fieldgate.http.operations import Operation, raw
 from fieldgate.http.response import responses
-from fieldgate.http.response.responses import Answer
+from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.reference.store import ReferenceStore
@@ -192,7 +192,7 @@ async def test_a_few_files_at_once(desk: Desk) -> None:
     files = [file(exports) for _ in range(3)]
     assert await anext(files[0])
     assert await anext(files[1])
-    with pytest.raises(Unavailable):
+    with pytest.raises(ServiceUnavailable):
         await anext(files[2])
     await files[0].aclose()
     third = file(exports)
@@ -300,7 +300,7 @@ async def test_a_client_that_takes_nothing_is_left(start: Start, monkeypatch: py
         if message["type"] == "http.response.body":
             await asyncio.Event().wait()
 
-    monkeypatch.setattr(responses, "PATIENCE", 0.01)
+    monkeypatch.setattr(responses, "STREAM_SEND_TIMEOUT_SECONDS", 0.01)
     async with start() as service:
         with pytest.raises(TimeoutError):
             await service.app(scope(EXPORT, b"format=xlsx"), receive, send)
@@ -312,9 +312,9 @@ def breaking() -> Operation:
         yield b"two"
         raise RuntimeError("the secret inside")
 
-    @ready("/breaking/", title=Message("Ready"), about=Message("Ready"), tag="x", media_type="text/plain")
-    async def breaking_off() -> Answer:
-        return Answer(200, [(b"content-type", b"text/plain")], stream=parts())
+    @raw("/breaking/", title=Message("Ready"), description=Message("Ready"), tag="x", media_type="text/plain")
+    async def breaking_off() -> Response:
+        return Response(200, [(b"content-type", b"text/plain")], stream=parts())
 
     return breaking_off
 

@@ -18,7 +18,7 @@ from fieldgate.events.search.filters import ORDERINGS, EventFilters
 from fieldgate.events.store import EventStore, Missed
 from fieldgate.events.visibility import EVERYBODY, EVERYTHING, Sight
 from fieldgate.i18n.languages import Language
-from fieldgate.pagination import Page
+from fieldgate.pagination import PageRequest
 from fieldgate.reference.store import ReferenceStore
 from tests.events.reference_search import matching
 from tests.events.samples import COUNTRIES, TYPES, moments, some_events
@@ -92,7 +92,7 @@ class House:
         filters, sight, language, limit, offset = question
         directory = await self.reference.directory()
         expected = matching(list(self.held.values()), filters, sight, language, directory)
-        answers = [await reader.find(filters, sight, language, Page(limit, offset)) for reader in self.readers]
+        answers = [await reader.find(filters, sight, language, PageRequest(limit, offset)) for reader in self.readers]
         assert len({tuple(found.records) for found in answers}) == 1
         for found in answers:
             documents = [msgspec.json.decode(record) for record in found.records]
@@ -144,7 +144,7 @@ async def test_orders_by_what_only_records_hold_are_of_one_state(database: Datab
     before = await reader.view()
     await house.put(state(4))
     with pytest.raises(Missed):
-        await before.find(EventFilters(ordering="num_affected"), EVERYBODY, Language.ENGLISH, Page(5))
+        await before.find(EventFilters(ordering="num_affected"), EVERYBODY, Language.ENGLISH, PageRequest(5))
     await house.check((EventFilters(ordering="-num_affected,name"), EVERYBODY, Language.ENGLISH, 5, 0))
 
 
@@ -196,7 +196,7 @@ def _in_order(events: Iterable[Event]) -> list[tuple[int, int | None]]:
 
 
 async def _shown(events: Events | View, **filters: Any) -> list[tuple[int, int | None]]:
-    found = await events.find(EventFilters(**filters), EVERYBODY, Language.ENGLISH, Page(100))
+    found = await events.find(EventFilters(**filters), EVERYBODY, Language.ENGLISH, PageRequest(100))
     records = [msgspec.json.decode(record) for record in found.records]
     assert found.count == len(records)
     return [(record["id"], record["num_affected"]) for record in records]

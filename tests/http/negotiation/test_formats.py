@@ -3,10 +3,10 @@
 import pytest
 
 from fieldgate.errors import NotAcceptable, NotFound
-from fieldgate.http.negotiation.formats import Format, choose
+from fieldgate.http.negotiation.formats import Format, choose_format
 from tests.conftest import Service
 
-BOTH = (Format.JSON, Format.PAGE)
+BOTH = (Format.JSON, Format.HTML)
 FIREFOX = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 CHROME = (
     "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,"
@@ -25,40 +25,40 @@ CHROME = (
         ("application/*", Format.JSON),
         ("application/json; indent=2", Format.JSON),
         ("application/json, text/plain, */*", Format.JSON),
-        (FIREFOX, Format.PAGE),
-        (CHROME, Format.PAGE),
-        ("text/html", Format.PAGE),
-        ("text/*", Format.PAGE),
-        ("text/html, application/json", Format.PAGE),
+        (FIREFOX, Format.HTML),
+        (CHROME, Format.HTML),
+        ("text/html", Format.HTML),
+        ("text/*", Format.HTML),
+        ("text/html, application/json", Format.HTML),
         ("application/json, text/html", Format.JSON),
         ("text/html;q=0.5, application/json;q=0.9", Format.JSON),
         ("text/html;q=0, */*", Format.JSON),
-        ("application/json;q=0, */*", Format.PAGE),
+        ("application/json;q=0, */*", Format.HTML),
         ("*/*;q=0.1, text/html;q=0.05", Format.JSON),
         ("garbage, application/json", Format.JSON),
         ("text/html;q=nonsense, application/json;q=0.1", Format.JSON),
     ],
 )
 def test_accept(accept: str, expected: Format) -> None:
-    assert choose(BOTH, "", accept.encode()) is expected
+    assert choose_format(BOTH, "", accept.encode()) is expected
 
 
 @pytest.mark.parametrize("accept", ["application/xml", "garbage", "text/csv", "application/json;q=0", "image/*", ";;,"])
 def test_nothing_fits(accept: str) -> None:
     with pytest.raises(NotAcceptable):
-        choose(BOTH, "", accept.encode())
+        choose_format(BOTH, "", accept.encode())
 
 
 def test_the_format_parameter_wins() -> None:
-    assert choose(BOTH, "api", b"application/json") is Format.PAGE
-    assert choose(BOTH, "json", FIREFOX.encode()) is Format.JSON
-    assert choose(BOTH, "json", b"image/png") is Format.JSON
+    assert choose_format(BOTH, "api", b"application/json") is Format.HTML
+    assert choose_format(BOTH, "json", FIREFOX.encode()) is Format.JSON
+    assert choose_format(BOTH, "json", b"image/png") is Format.JSON
 
 
 @pytest.mark.parametrize("word", ["xml", "JSON", "csv", "html", "../etc", "\x00"])
 def test_an_unknown_format(word: str) -> None:
     with pytest.raises(NotFound):
-        choose(BOTH, word, b"")
+        choose_format(BOTH, word, b"")
 
 
 @pytest.mark.parametrize("path", ["/api/v2/permissions", "/api/v2/permissions/view_asset"])

@@ -8,21 +8,21 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from fieldgate.app import operations
-from fieldgate.http.openapi.document import Description
-from fieldgate.http.operations import detail
+from fieldgate.http.openapi.document import OpenAPIDocument
+from fieldgate.http.operations import get
 from fieldgate.i18n.messages import Message
 from tests.conftest import BASE, Service
 
 
 def document() -> dict[str, Any]:
-    decoded: dict[str, Any] = msgspec.json.decode(Description(operations()).as_json(BASE))
+    decoded: dict[str, Any] = msgspec.json.decode(OpenAPIDocument(operations()).as_json(BASE))
     return decoded
 
 
 def test_every_operation_is_described() -> None:
     described = {(path, method.upper()) for path, item in document()["paths"].items() for method in item}
-    assert described == {(each.path, each.method) for each in operations() if each.described}
-    hidden = {each.path for each in operations() if not each.described}
+    assert described == {(each.path, each.method) for each in operations() if each.in_schema}
+    hidden = {each.path for each in operations() if not each.in_schema}
     assert hidden == {"/", "/login/", "/logout/", "/language/{code}/", "/favicon.ico", "/static/{release}/{name}"}
 
 
@@ -65,11 +65,11 @@ def test_a_record_of_unknown_make_cannot_be_described() -> None:
     class Odd:
         pass
 
-    @detail("/odd/", of=Odd, title=Message("x"), about=Message("x"), tag="x")
+    @get("/odd/", response=Odd, title=Message("x"), description=Message("x"), tag="x")
     async def odd() -> None: ...
 
     with pytest.raises(TypeError, match="is not supported"):
-        Description([odd])
+        OpenAPIDocument([odd])
 
 
 def test_operation_ids_are_unique_and_paths_end_as_clients_know_them() -> None:

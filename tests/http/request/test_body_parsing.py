@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from fieldgate.http.operations import Created, Instead, Operation, Shape, creation, deletion, operation
-from fieldgate.http.request.body_parsing import WholeList
+from fieldgate.http.operations import Created, Operation, PreviewResult, ResponseKind, delete, operation, post
+from fieldgate.http.request.body_parsing import JSONArray
 from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Message
 from tests.conftest import Start
@@ -29,20 +29,35 @@ class Dry(msgspec.Struct):
 
 
 @operation(
-    "POST", "/items/", Shape.RECORD, of=list[Item], takes=list[Item], example=[{"name": "a"}], refusals=(415,), **TEXT
+    "POST",
+    "/items/",
+    ResponseKind.RECORD,
+    response=list[Item],
+    body_schema=list[Item],
+    example=[{"name": "a"}],
+    error_statuses=(415,),
+    **TEXT,
 )
-async def take(body: WholeList) -> list[Item]:
+async def take(body: JSONArray) -> list[Item]:
     return [Item(each["name"]) for each in body]
 
 
-@deletion("/items/", also=Plan, also_example={"would": "x"}, refusals=(415,), **TEXT)
-async def drop(body: Item, filters: Dry) -> Instead | None:
-    return Instead(Plan(f"drop {body.name}")) if filters.dry_run else None
+@delete("/items/", alternate_response=Plan, alternate_example={"would": "x"}, error_statuses=(415,), **TEXT)
+async def drop(body: Item, filters: Dry) -> PreviewResult | None:
+    return PreviewResult(Plan(f"drop {body.name}")) if filters.dry_run else None
 
 
-@creation("/made/", of=Item, also=Plan, example={"name": "a"}, also_example={"would": "x"}, refusals=(415,), **TEXT)
-async def make(body: Item, filters: Dry) -> Created | Instead:
-    return Instead(Plan(f"make {body.name}")) if filters.dry_run else Created(Item(body.name), Link("/made/1/"))
+@post(
+    "/made/",
+    response=Item,
+    alternate_response=Plan,
+    example={"name": "a"},
+    alternate_example={"would": "x"},
+    error_statuses=(415,),
+    **TEXT,
+)
+async def make(body: Item, filters: Dry) -> Created | PreviewResult:
+    return PreviewResult(Plan(f"make {body.name}")) if filters.dry_run else Created(Item(body.name), Link("/made/1/"))
 
 
 MORE: tuple[Operation, ...] = (take, drop, make)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fieldgate.errors import BadRequest
-from fieldgate.http.request.hosts import Origins, default_hosts, is_inside
+from fieldgate.http.request.hosts import HostPolicy, default_hosts, is_in_networks
 from fieldgate.settings import Settings
 from tests.conftest import Start
 
@@ -16,7 +16,7 @@ PROXY = (ipaddress.ip_network("10.0.0.0/8"),)
 
 def base(settings: dict[str, Any], peer: str = "192.0.2.1", **headers: str) -> str:
     raw = {name.replace("_", "-").encode(): value.encode() for name, value in headers.items()}
-    return Origins(Settings(**settings)).of("http", peer, raw).base
+    return HostPolicy(Settings(**settings)).base_url_for("http", peer, raw).url
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_strangers_cannot_forward() -> None:
     ],
 )
 def test_the_callers_machine(peer: str, header: str, expected: str) -> None:
-    assert Origins(Settings(**TRUSTED)).client(peer, {b"x-forwarded-for": header.encode()}) == expected
+    assert HostPolicy(Settings(**TRUSTED)).client_address(peer, {b"x-forwarded-for": header.encode()}) == expected
 
 
 def test_default_hosts_when_bound_to_all() -> None:
@@ -138,9 +138,9 @@ def test_default_hosts_when_bound_to_all() -> None:
 
 
 def test_is_inside() -> None:
-    assert not is_inside("nonsense", PROXY)
-    assert not is_inside("::1", PROXY)
-    assert is_inside("::ffff:10.0.0.1", PROXY)
+    assert not is_in_networks("nonsense", PROXY)
+    assert not is_in_networks("::1", PROXY)
+    assert is_in_networks("::ffff:10.0.0.1", PROXY)
 
 
 async def test_links_behind_a_proxy_with_prefix_and_https(start: Start) -> None:

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.errors import Problem
-from fieldgate.http.request.query_string import read_query
-from fieldgate.http.response.links import BASE_MARK, FORMAT_MARK, Link, encode, query_string
+from fieldgate.http.request.query_string import parse_query
+from fieldgate.http.response.links import BASE_URL_MARK, FORMAT_QUERY_MARK, Link, encode, encode_query
 
 pieces = st.sampled_from(("a", "b", "1,2", "=", "&", ";", "%2C", "%C3%A9", "%FF", "%00", "%", "+", ".", "é"))
 queries = st.lists(pieces, max_size=12).map("".join)
@@ -23,7 +23,7 @@ def test_queries_are_read_as_by_the_standard_library(query: str) -> None:
     if expected is not None and "\0" in "".join([*expected, *expected.values()]):
         expected = None
     try:
-        found = read_query(query.encode())
+        found = parse_query(query.encode())
     except Problem:
         found = None
     # A null in a value that a later one replaces is refused all the same.
@@ -32,10 +32,10 @@ def test_queries_are_read_as_by_the_standard_library(query: str) -> None:
 
 @given(st.dictionaries(texts, texts))
 def test_queries_are_written_as_by_the_standard_library(parameters: dict[str, str]) -> None:
-    assert query_string(parameters.items()) == urlencode(sorted(parameters.items()))
+    assert encode_query(parameters.items()) == urlencode(sorted(parameters.items()))
 
 
 @given(st.text(st.sampled_from('ab/_.-~1 é%?#"\n,:')))
 def test_links_are_written_as_by_the_standard_library(path: str) -> None:
     expected = quote(path, safe="/:@!$&'()*+,;=~-._").encode()
-    assert encode(Link(path)) == b'"' + BASE_MARK + expected + FORMAT_MARK + b'"'
+    assert encode(Link(path)) == b'"' + BASE_URL_MARK + expected + FORMAT_QUERY_MARK + b'"'

@@ -8,15 +8,15 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.endpoint import LONGEST_HEAD, REMEMBERED_HEADS
+from fieldgate.http.endpoint import MAX_CACHED_HEAD_BYTES, MAX_CACHED_HEADS
 from fieldgate.http.health import Health
-from fieldgate.http.injection import Client, Exchange, takes
-from fieldgate.http.negotiation.accept_language import preferred
-from fieldgate.http.operations import Created, creation, detail
-from fieldgate.http.response.compression import coding
+from fieldgate.http.injection import ClientAddress, HandlerContext, resolve_parameters
+from fieldgate.http.negotiation.accept_language import negotiate
+from fieldgate.http.operations import Created, get, post
+from fieldgate.http.response.compression import negotiate_encoding
 from fieldgate.http.response.links import Link
-from fieldgate.http.response.response_cache import Kept
-from fieldgate.http.response.responses import Answer
+from fieldgate.http.response.response_cache import ResponseCache
+from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from tests.conftest import BASE, Service, Start
@@ -169,20 +169,20 @@ async def _body_on_the_wire(app: object, accepted: str) -> bytes:
     ],
 )
 def test_choosing_a_coding(header: str, expected: str) -> None:
-    assert coding(header.encode()) == expected
+    assert negotiate_encoding(header.encode()) == expected
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6000)), max_size=200))
 def test_kept_answers_stay_within_their_bound(puts: list[tuple[int, int]]) -> None:
-    kept = Kept(10_000)
+    kept = ResponseCache(10_000)
     for number, size in puts:
         key = (b"x" * number, "y", (number,))
-        answer = Answer(200, [], b"x" * size)
+        answer = Response(200, [], b"x" * size)
         kept.put(key, answer)
         found = kept.get(key)
         assert found is answer or (answer.size + number + 4 > 5000 and found is not answer)
-        assert kept.held <= 10_000
-        assert kept.held == sum(each.size + len(key[0]) + 4 for key, (each, _) in kept._answers.items())
+        assert kept.used_bytes <= 10_000
+        assert kept.used_bytes == sum(each.size + len(key[0]) + 4 for key, (each, _) in kept._responses.items())
 
 
 async def test_cors_for_listed_origins(start: Start) -> None:
@@ -211,11 +211,11 @@ async def test_cors_preflight(service: Service) -> None:
 async def test_heads_are_remembered_within_a_bound(service: Service) -> None:
     app = service.app
     endpoint, _ = app._routes.find(LIST)
-    for number in range(REMEMBERED_HEADS + 50):
+    for number in range(MAX_CACHED_HEADS + 50):
         await service.get(f"{LIST}?limit=1&n={number}")
-        assert len(endpoint._heads) <= REMEMBERED_HEADS
+        assert len(endpoint._heads) <= MAX_CACHED_HEADS
     before = len(endpoint._heads)
-    await service.get(f"{LIST}?long={'x' * LONGEST_HEAD}")
+    await service.get(f"{LIST}?long={'x' * MAX_CACHED_HEAD_BYTES}")
     assert len(endpoint._heads) == before, "a long one is not worth the memory"
 
 
@@ -232,8 +232,8 @@ async def test_long_questions_take_no_memory(start: Start) -> None:
                 await service.get(DETAIL, headers={name: value})
         assert kept.held - before < 40_000
         assert sum(head.size for head in endpoint._heads) < 40_000
-    assert preferred(b"x" * 10_000 + b",fr") is Language.ENGLISH
-    assert coding(b" " * 2000 + b"gzip") == ""
+    assert negotiate(b"x" * 10_000 + b",fr") is Language.ENGLISH
+    assert negotiate_encoding(b" " * 2000 + b"gzip") == ""
 
 
 async def test_a_file_or_page_is_one_answer_whatever_is_asked(start: Start) -> None:
@@ -249,29 +249,29 @@ async def test_a_file_or_page_is_one_answer_whatever_is_asked(start: Start) -> N
 
 def test_what_is_kept_is_for_everybody() -> None:
     """Declaring that an answer may be kept, though it depends on who asks, is an error at start-up."""
-    for kind in (Exchange, Client):
+    for kind in (HandlerContext, ClientAddress):
 
         async def personal(asking: object) -> None: ...
 
         personal.__annotations__["asking"] = kind
-        declared = detail("/x/", title=Message("x"), about=Message("x"), tag="x", changes_with=())(personal)
+        declared = get("/x/", title=Message("x"), description=Message("x"), tag="x", depends_on=())(personal)
         with pytest.raises(LookupError, match="an answer that is kept cannot depend on"):
-            takes(declared, {})
+            resolve_parameters(declared, {})
 
     async def write() -> None: ...
 
-    declared = creation("/x/", title=Message("x"), about=Message("x"), tag="x", changes_with=())(write)
+    declared = post("/x/", title=Message("x"), description=Message("x"), tag="x", depends_on=())(write)
     with pytest.raises(LookupError, match="cannot depend on POST"):
-        takes(declared, {})
+        resolve_parameters(declared, {})
 
     async def lost(nobody: int) -> None: ...
 
     with pytest.raises(LookupError, match="nobody provides nobody"):
-        takes(detail("/x/", title=Message("x"), about=Message("x"), tag="x")(lost), {})
+        resolve_parameters(get("/x/", title=Message("x"), description=Message("x"), tag="x")(lost), {})
 
 
 async def test_what_was_made_says_where_it_is(start: Start) -> None:
-    @creation("/api/v2/made/", of=Health, title=Message("Ready"), about=Message("Ready"), tag="x",
+    @post("/api/v2/made/", response=Health, title=Message("Ready"), description=Message("Ready"), tag="x",
               example={"status": "x", "version": "x"})  # fmt: skip
     async def made() -> Created:
         return Created(Health("made"), Link("/api/v2/made/7/"))

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 import pytest
 import trustme
 
-from fieldgate.errors import Invalid, TooLarge, Unavailable
+from fieldgate.errors import PayloadTooLarge, ServiceUnavailable, ValidationError
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.imports.fetch.public_addresses import Address, is_public
@@ -43,7 +43,7 @@ async def elsewhere() -> AsyncIterator[Elsewhere]:
 
 
 async def refusal(fetcher: Fetcher, url: str, limit: int = MIB) -> str:
-    with pytest.raises(Invalid) as raised:
+    with pytest.raises(ValidationError) as raised:
         await fetcher.fetch(url, limit)
     assert list(raised.value.fields) == ["url"]
     return translate(raised.value.fields["url"][0], Language.ENGLISH)
@@ -287,7 +287,7 @@ async def test_too_large_by_its_own_word_or_while_it_arrives(elsewhere: Elsewher
 
     elsewhere.answers |= {"/endless": endless, "/declared": b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"}
     for path in ("/endless", "/declared", "/household.xlsx"):
-        with pytest.raises(TooLarge):
+        with pytest.raises(PayloadTooLarge):
             await elsewhere.fetcher().fetch(elsewhere.url(path), len(BOOK) - 1)
     await asyncio.wait_for(broken_off.wait(), 10)
 
@@ -347,7 +347,7 @@ async def test_only_so_many_at_once(elsewhere: Elsewhere) -> None:
     under_way = [asyncio.create_task(fetcher.fetch(elsewhere.url("/held"), MIB)) for _ in range(MOST_AT_ONCE)]
     for _ in under_way:
         await asyncio.wait_for(waiting.acquire(), 10)
-    with pytest.raises(Unavailable):
+    with pytest.raises(ServiceUnavailable):
         await fetcher.fetch(elsewhere.url(), MIB)
     released.set()
     assert {fetched.data for fetched in await asyncio.gather(*under_way)} == {BOOK}

@@ -22,9 +22,9 @@ from fieldgate.assets.sharing.io.request_parsing import (
 )
 from fieldgate.assets.sharing.model.grants import Shown
 from fieldgate.assets.sharing.model.planning import Mistakes
-from fieldgate.errors import BadRequest, Invalid
-from fieldgate.http.request.body_parsing import decoded
-from fieldgate.http.response.csv_safe import as_written, csv_lines
+from fieldgate.errors import BadRequest, ValidationError
+from fieldgate.http.request.body_parsing import decode_json
+from fieldgate.http.response.csv_safe import encode_csv, unescape_formula
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions.rules import PARTIAL
 
@@ -43,7 +43,7 @@ def write_table(every: Iterable[Shown]) -> bytes:
     for shown in every:
         filters = "" if shown.filters is None else _unsplit(msgspec.json.encode(shown.filters).decode())
         lines.setdefault((shown.user.username, shown.permission), filters)
-    return csv_lines([COLUMNS]) + b"".join(_line(*key, filters) for key, filters in lines.items())
+    return encode_csv([COLUMNS]) + b"".join(_line(*key, filters) for key, filters in lines.items())
 
 
 # Some spreadsheets split at semicolons or tabs, whatever is between commas: what comes after one could be a formula.
@@ -56,7 +56,7 @@ def _unsplit(filters: str) -> str:
 
 def _line(user: str, permission: str, filters: str) -> bytes:
     """A line of the table; what is in quotes at its beginning is split nowhere."""
-    line = csv_lines([(user, permission, filters)])
+    line = encode_csv([(user, permission, filters)])
     if line.startswith(b'"') or not any(separator in user for separator in SEPARATORS):
         return line
     written, _, rest = line.partition(b",")  # without quotes there is no comma in it
@@ -69,12 +69,12 @@ def read_table(data: bytes, field: str, mistakes: Mistakes, *, with_filters: boo
     header = [cell.strip().lower() for cell in next(lines, (0, []))[1]]
     if "user" not in header or "permission" not in header:
         said = Message("The first line must name the columns: {columns}.", columns=", ".join(COLUMNS))
-        raise Invalid({field: [said]})
+        raise ValidationError({field: [said]})
     found = []
     for place, (number, cells) in enumerate(lines):
         if place >= MOST_ITEMS:
-            raise Invalid({field: [too_many(MOST_ITEMS)]})
-        by_column = dict(zip(header, map(as_written, cells), strict=False))
+            raise ValidationError({field: [too_many(MOST_ITEMS)]})
+        by_column = dict(zip(header, map(unescape_formula, cells), strict=False))
         if not any(cell.strip() for cell in cells):
             continue
         if named := _named(by_column, f"line {number}.", mistakes, with_filters):
@@ -87,7 +87,7 @@ def _lines(data: bytes, field: str) -> Iterator[tuple[int, Sequence[str]]]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Invalid({field: [Message("The table must be UTF-8 text.")]}) from None
+        raise ValidationError({field: [Message("The table must be UTF-8 text.")]}) from None
     first = text.partition("\n")[0]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(SEPARATORS, key=first.count))
     before = 0
@@ -96,7 +96,7 @@ def _lines(data: bytes, field: str) -> Iterator[tuple[int, Sequence[str]]]:
             cells = next(reader, None)
         except csv.Error:
             said = Message("Line {number} cannot be read as CSV.", number=before + 1)
-            raise Invalid({field: [said]}) from None
+            raise ValidationError({field: [said]}) from None
         if cells is None:
             return
         yield before + 1, cells
@@ -119,7 +119,7 @@ def _named(cells: dict[str, str], where: str, mistakes: Mistakes, with_filters: 
 def _partials(cell: str, column: str, mistakes: Mistakes) -> list[dict[str, object]] | None:
     """The cell of filters, an object by permission, as a body has them."""
     try:
-        by_permission = decoded(cell) if cell.strip() else {}
+        by_permission = decode_json(cell) if cell.strip() else {}
     except BadRequest:
         by_permission = None
     if not isinstance(by_permission, dict):

@@ -14,8 +14,8 @@ from fieldgate.assets.sharing.model.planning import Mistakes, Wish
 from fieldgate.assets.sharing.model.references import Kind, Misnamed, read_name, shown
 from fieldgate.assets.sharing.schemas import AssignmentBody
 from fieldgate.concurrency import WITH_FILTERS
-from fieldgate.errors import BadRequest, Invalid
-from fieldgate.http.request.validation import NO_NULLS, read_fields
+from fieldgate.errors import BadRequest, ValidationError
+from fieldgate.http.request.validation import NULL_CHARACTERS, parse_struct
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions.catalogue import BY_CODENAME
 from fieldgate.permissions.rules import (
@@ -57,8 +57,8 @@ def read_list(items: Sequence[Any], mistakes: Mistakes) -> list[Named]:
             mistakes.note(str(place), Message("Send an object."))
             continue
         try:
-            fields = read_fields(AssignmentBody, item)
-        except Invalid as invalid:
+            fields = parse_struct(AssignmentBody, item)
+        except ValidationError as invalid:
             mistakes.note_all(invalid, where)
             named = _rest(item, invalid, mistakes, where)
         else:
@@ -68,7 +68,7 @@ def read_list(items: Sequence[Any], mistakes: Mistakes) -> list[Named]:
     return found
 
 
-def _rest(item: Mapping[str, Any], invalid: Invalid, mistakes: Mistakes, where: str) -> Named | None:
+def _rest(item: Mapping[str, Any], invalid: ValidationError, mistakes: Mistakes, where: str) -> Named | None:
     """What can be read of an assignment with fields that cannot: there may be more wrong with it."""
     if "permission" not in invalid.fields:
         read_permission(item["permission"], where + "permission", mistakes)
@@ -162,7 +162,7 @@ def _are_filters(filters: object, field: str, mistakes: Mistakes) -> TypeGuard[l
         mistakes.note(field, too_large_filters())
         return False
     if rb"\u0000" in written and _holds_null(filters):  # which may be a backslash and what comes after it
-        mistakes.note(field, NO_NULLS)
+        mistakes.note(field, NULL_CHARACTERS)
         return False
     return True
 

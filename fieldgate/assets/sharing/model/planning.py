@@ -7,7 +7,7 @@ import msgspec
 
 from fieldgate.assets.sharing.model.grants import Person, Shared
 from fieldgate.concurrency import WITH_FILTERS
-from fieldgate.errors import Invalid
+from fieldgate.errors import ValidationError
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 from fieldgate.permissions import rules
@@ -70,7 +70,7 @@ def refuse_too_large(changes: Iterable[Change]) -> None:
             "These filters are too large for so many at once: in all, {most} MiB can be written.",
             most=MOST_BYTES // 1024**2,
         )
-        raise Invalid({"partial_permissions": [said]})
+        raise ValidationError({"partial_permissions": [said]})
 
 
 class Mistakes:
@@ -86,7 +86,7 @@ class Mistakes:
             self._said.add(said)
             self._fields.setdefault(field, []).append(message)
 
-    def note_all(self, invalid: Invalid, where: str = "") -> None:
+    def note_all(self, invalid: ValidationError, where: str = "") -> None:
         for field, messages in invalid.fields.items():
             for message in messages:
                 self.note(where + field, message)
@@ -97,7 +97,7 @@ class Mistakes:
     def refuse(self) -> None:
         """Raise `Invalid` if there is any."""
         if self._fields:
-            raise Invalid(self._fields)
+            raise ValidationError(self._fields)
 
 
 def assigned(shared: Shared, wishes: Iterable[Wish], mistakes: Mistakes) -> list[Change]:

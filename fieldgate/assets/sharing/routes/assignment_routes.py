@@ -26,31 +26,31 @@ from fieldgate.concurrency import aside
 from fieldgate.errors import Conflict
 from fieldgate.http.operations import (
     Created,
-    Instead,
-    creation,
-    deletion,
-    detail,
-    listing,
+    PreviewResult,
+    delete,
+    get,
+    get_list,
+    post,
 )
-from fieldgate.http.request.body_parsing import Values
-from fieldgate.http.request.validation import read_fields
+from fieldgate.http.request.body_parsing import RawFields
+from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
-from fieldgate.pagination import Page, Slice
+from fieldgate.pagination import ListResult, PageRequest
 
 
-@detail(
+@get(
     PATH,
-    of=list[AssignmentRecord],
+    response=list[AssignmentRecord],
     title=Message("Permission assignments"),
-    about=Message(
+    description=Message(
         "Who may do what with an asset, by username and permission, as one array. Who manages it sees all; "
         "others see their own, the owner's and what everybody may."
     ),
     tag=TAG,
     example=[EXAMPLE],
-    refusals=(404,),
+    error_statuses=(404,),
 )
 async def assignment_list(uid: str, caller: Caller, language: Language, access: Access, store: SharingStore) -> Raw:
     shared = await seen(uid, caller, access, store)
@@ -61,33 +61,33 @@ def _list(shared: Shared, caller: Caller, language: Language) -> Raw:
     return assignment_array(shared, shared.shown_to(caller), language)
 
 
-@creation(
+@post(
     PATH,
-    of=AssignmentRecord,
-    also=ChangeRecord,
+    response=AssignmentRecord,
+    alternate_response=ChangeRecord,
     title=Message("Assign a permission"),
-    about=Message(
+    description=Message(
         "Gives somebody a permission on an asset, with all that it implies; what contradicts it is taken away. "
         "What is there already is answered as it is."
     ),
     tag=TAG,
-    takes=AssignmentBody,
+    body_schema=AssignmentBody,
     example=EXAMPLE,
-    also_example=CHANGE_EXAMPLE,
-    refusals=(403, 404, 413, 415),
+    alternate_example=CHANGE_EXAMPLE,
+    error_statuses=(403, 404, 413, 415),
 )
 async def assignment_creation(
-    uid: str, user: User, body: Values, filters: DryRun, language: Language, access: Access, store: SharingStore
-) -> Created | Instead:
+    uid: str, user: User, body: RawFields, filters: DryRun, language: Language, access: Access, store: SharingStore
+) -> Created | PreviewResult:
     (await access.to(uid, user)).need("manage_asset")
     mistakes = Mistakes()
-    named = read_assignment(read_fields(AssignmentBody, body), mistakes)
+    named = read_assignment(parse_struct(AssignmentBody, body), mistakes)
     async with store.session([uid], is_reading=filters.dry_run) as session:
         wanted = await wished(session, [] if named is None else [named], mistakes)
         changes = planning.assigned(await managed(session, uid, user, wanted), wanted, mistakes)
         mistakes.refuse()
         if filters.dry_run:
-            return Instead(change_told(changes, language, is_dry_run=True))
+            return PreviewResult(change_told(changes, language, is_dry_run=True))
         await session.write(Act.ASSIGN, user, changes)
         shared = await session.shared(uid, [wanted[0].user.id])
     record = assignment_record(shared, _direct(shared, wanted[0]), language)
@@ -101,32 +101,34 @@ def _direct(shared: Shared, wish: Wish) -> Shown:
     return Shown(row.uid, wish.user, row.permission, row.filters)
 
 
-@listing(
+@get_list(
     PATH + "history/",
-    of=HistoryRecord,
+    response=HistoryRecord,
     title=Message("History of assignments"),
-    about=Message("Everything that ever changed in who may do what, the newest first; for those who manage the asset."),
+    description=Message(
+        "Everything that ever changed in who may do what, the newest first; for those who manage the asset."
+    ),
     tag=TAG,
     example=HISTORY_EXAMPLE,
-    refusals=(403, 404),
+    error_statuses=(403, 404),
 )
 async def assignment_history(
-    uid: str, page: Page, caller: Caller, language: Language, access: Access, store: SharingStore
-) -> Slice[HistoryRecord]:
+    uid: str, page: PageRequest, caller: Caller, language: Language, access: Access, store: SharingStore
+) -> ListResult[HistoryRecord]:
     asset = await access.to(uid, caller)
     asset.need("manage_asset")
     count, rows = await store.history(asset.id, page)
-    return Slice(count, [history_record(row, language) for row in rows])
+    return ListResult(count, [history_record(row, language) for row in rows])
 
 
-@detail(
+@get(
     PATH + "{assignment}/",
-    of=AssignmentRecord,
+    response=AssignmentRecord,
     title=Message("Permission assignment"),
-    about=Message("One permission that somebody holds on an asset."),
+    description=Message("One permission that somebody holds on an asset."),
     tag=TAG,
     example=EXAMPLE,
-    refusals=(404,),
+    error_statuses=(404,),
 )
 async def assignment_detail(
     uid: str, assignment: str, caller: Caller, language: Language, access: Access, store: SharingStore
@@ -137,21 +139,21 @@ async def assignment_detail(
     return assignment_record(shared, shown, language)
 
 
-@deletion(
+@delete(
     PATH + "{assignment}/",
-    also=ChangeRecord,
+    alternate_response=ChangeRecord,
     title=Message("Remove a permission"),
-    about=Message(
+    description=Message(
         "Takes a permission away, with all that cannot be without it. What comes from the collection is denied here. "
         "Those who do not manage the asset can give up their own."
     ),
     tag=TAG,
-    also_example=CHANGE_EXAMPLE,
-    refusals=(403, 404, 409),
+    alternate_example=CHANGE_EXAMPLE,
+    error_statuses=(403, 404, 409),
 )
 async def assignment_deletion(
     uid: str, assignment: str, user: User, filters: DryRun, language: Language, access: Access, store: SharingStore
-) -> Instead | None:
+) -> PreviewResult | None:
     await access.to(uid, user)
     mistakes = Mistakes()
     async with store.session([uid], is_reading=filters.dry_run) as session:
@@ -162,7 +164,7 @@ async def assignment_deletion(
             raise Conflict(OWNERS)
         changes = planning.removed(shared, [Wish(shown.user, shown.permission)], mistakes)
         if filters.dry_run:
-            return Instead(change_told(changes, language, is_dry_run=True))
+            return PreviewResult(change_told(changes, language, is_dry_run=True))
         await session.write(Act.REMOVE, user, changes)
     return None
 

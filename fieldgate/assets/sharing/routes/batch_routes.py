@@ -27,9 +27,9 @@ from fieldgate.assets.sharing.schemas import ChangeRecord, DryRun, ManyAdded, Ma
 from fieldgate.assets.sharing.store import Session, SharingStore
 from fieldgate.concurrency import aside
 from fieldgate.errors import BadRequest, Conflict, Forbidden
-from fieldgate.http.operations import Shape, operation
-from fieldgate.http.request.body_parsing import WholeObject
-from fieldgate.http.request.validation import read_fields
+from fieldgate.http.operations import ResponseKind, operation
+from fieldgate.http.request.body_parsing import JSONObject
+from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
@@ -46,21 +46,21 @@ _FIELDS = {"user": "users", "permission": "permissions"}  # as one assignment ca
 @operation(
     "POST",
     PATH + "add/",
-    Shape.RECORD,
-    of=ChangeRecord,
+    ResponseKind.RECORD,
+    response=ChangeRecord,
     title=Message("Assign to many, on many assets"),
-    about=Message(
+    description=Message(
         "Gives every user every permission on every asset, beside what they have: all of it, or nothing where one "
         "cannot be given. The caller must manage all of the assets."
     ),
     tag=TAG,
-    takes=ManyAdded,
-    most_bytes=LARGEST_LIST,
+    body_schema=ManyAdded,
+    max_body=LARGEST_LIST,
     example={**CHANGE_EXAMPLE, "dry_run": False},
-    refusals=(403, 404, 413, 415),
+    error_statuses=(403, 404, 413, 415),
 )
-async def many_added(user: User, body: WholeObject, filters: DryRun, language: Language, store: SharingStore) -> Raw:
-    wanted = read_fields(ManyAdded, _checked(body))
+async def many_added(user: User, body: JSONObject, filters: DryRun, language: Language, store: SharingStore) -> Raw:
+    wanted = parse_struct(ManyAdded, _checked(body))
     partials = wanted.partial_permissions
     return await _change(user, wanted, partials, filters, language, store, Act.ASSIGN, planning.assigned)
 
@@ -68,25 +68,25 @@ async def many_added(user: User, body: WholeObject, filters: DryRun, language: L
 @operation(
     "POST",
     PATH + "remove/",
-    Shape.RECORD,
-    of=ChangeRecord,
+    ResponseKind.RECORD,
+    response=ChangeRecord,
     title=Message("Remove from many, on many assets"),
-    about=Message(
+    description=Message(
         "Takes every permission from every user on every asset, with what cannot be without it: all of it, or nothing. "
         "The caller must manage all of the assets."
     ),
     tag=TAG,
-    takes=ManyRemoved,
-    most_bytes=LARGEST_LIST,
+    body_schema=ManyRemoved,
+    max_body=LARGEST_LIST,
     example={**CHANGE_EXAMPLE, "dry_run": False},
-    refusals=(403, 404, 409, 413, 415),
+    error_statuses=(403, 404, 409, 413, 415),
 )
-async def many_removed(user: User, body: WholeObject, filters: DryRun, language: Language, store: SharingStore) -> Raw:
-    wanted = read_fields(ManyRemoved, _checked(body))
+async def many_removed(user: User, body: JSONObject, filters: DryRun, language: Language, store: SharingStore) -> Raw:
+    wanted = parse_struct(ManyRemoved, _checked(body))
     return await _change(user, wanted, None, filters, language, store, Act.REMOVE, planning.removed)
 
 
-def _checked(body: WholeObject) -> WholeObject:
+def _checked(body: JSONObject) -> JSONObject:
     """The body, unless there is more to say of its lists than that they are none."""
     mistakes = Mistakes()
     for field in ("assets", "users", "permissions"):

@@ -28,19 +28,19 @@ from fieldgate.assets.sharing.schemas import (
 )
 from fieldgate.assets.sharing.store import Session, SharingStore
 from fieldgate.concurrency import aside
-from fieldgate.errors import Conflict, Forbidden, Invalid
+from fieldgate.errors import Conflict, Forbidden, ValidationError
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import (
-    Instead,
-    Shape,
-    change,
-    deletion,
+    PreviewResult,
+    ResponseKind,
+    delete,
     operation,
-    ready,
+    patch,
+    raw,
 )
-from fieldgate.http.request.body_parsing import Values, WholeList, file_too_large
-from fieldgate.http.request.validation import read_fields
-from fieldgate.http.response.responses import DATA_POLICY, NEVER_STORE, Answer
+from fieldgate.http.request.body_parsing import JSONArray, RawFields, file_too_large
+from fieldgate.http.request.validation import parse_struct
+from fieldgate.http.response.responses import API_CSP, NO_STORE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
@@ -53,22 +53,22 @@ LARGEST_LIST = 4 * 1024 * 1024  # bytes of a list that replaces everything
 @operation(
     "POST",
     PATH + "bulk/",
-    Shape.RECORD,
-    of=list[AssignmentRecord],
-    also=ChangeRecord,
+    ResponseKind.RECORD,
+    response=list[AssignmentRecord],
+    alternate_response=ChangeRecord,
     title=Message("Replace all assignments"),
-    about=Message(
+    description=Message(
         "Everybody but the owner holds what the array names, with what that implies, and nothing else: all of it, or "
         "nothing where one entry is wrong. Wrong fields are named by their place in the array, such as 0.user."
     ),
     tag=TAG,
-    takes=list[AssignmentBody],
-    most_bytes=LARGEST_LIST,
+    body_schema=list[AssignmentBody],
+    max_body=LARGEST_LIST,
     example=[EXAMPLE],
-    refusals=(403, 404, 413, 415),
+    error_statuses=(403, 404, 413, 415),
 )
 async def assignment_replacement(
-    uid: str, user: User, body: WholeList, filters: DryRun, language: Language, access: Access, store: SharingStore
+    uid: str, user: User, body: JSONArray, filters: DryRun, language: Language, access: Access, store: SharingStore
 ) -> Raw:
     (await access.to(uid, user)).need("manage_asset")
     mistakes = Mistakes()
@@ -79,21 +79,21 @@ async def assignment_replacement(
         return await _replace(session, Act.REPLACE, user, shared, wanted, mistakes, filters, language)
 
 
-@deletion(
+@delete(
     PATH + "bulk/",
-    also=ChangeRecord,
+    alternate_response=ChangeRecord,
     title=Message("Remove somebody"),
-    about=Message("Takes away all that one user holds on an asset. Anyone can leave it."),
+    description=Message("Takes away all that one user holds on an asset. Anyone can leave it."),
     tag=TAG,
-    takes=ClearBody,
-    also_example=CHANGE_EXAMPLE,
-    refusals=(403, 404, 409, 413, 415),
+    body_schema=ClearBody,
+    alternate_example=CHANGE_EXAMPLE,
+    error_statuses=(403, 404, 409, 413, 415),
 )
 async def assignment_clearing(
-    uid: str, user: User, body: Values, filters: DryRun, language: Language, access: Access, store: SharingStore
-) -> Instead | None:
+    uid: str, user: User, body: RawFields, filters: DryRun, language: Language, access: Access, store: SharingStore
+) -> PreviewResult | None:
     asset = await access.to(uid, user)
-    name = _username(read_fields(ClearBody, body).username, is_needed="manage_asset" in asset.allowed)
+    name = _username(parse_struct(ClearBody, body).username, is_needed="manage_asset" in asset.allowed)
     async with store.session([uid], is_reading=filters.dry_run) as session:
         person = (await session.people([name])).get(username_key(name))
         shared = await session.shared(uid, [user.id] if person is None else [user.id, person.id])
@@ -101,7 +101,7 @@ async def assignment_clearing(
             shared.to(user).need("manage_asset")
         changes = [] if person is None else _cleared(shared, person)
         if filters.dry_run:
-            return Instead(change_told(changes, language, is_dry_run=True))
+            return PreviewResult(change_told(changes, language, is_dry_run=True))
         await session.write(Act.REMOVE_ALL, user, changes)
     return None
 
@@ -111,11 +111,11 @@ def _username(text: str, *, is_needed: bool) -> str:
     if not text.strip():
         if not is_needed:
             raise Forbidden
-        raise Invalid({"username": [Message("This field is required.")]})
+        raise ValidationError({"username": [Message("This field is required.")]})
     try:
         return read_name("users", text)
     except Misnamed as misnamed:
-        raise Invalid({"username": [misnamed.message]}) from None
+        raise ValidationError({"username": [misnamed.message]}) from None
 
 
 def _cleared(shared: Shared, person: Person) -> list[Change]:
@@ -124,25 +124,25 @@ def _cleared(shared: Shared, person: Person) -> list[Change]:
     return planning.cleared(shared, person)
 
 
-@change(
+@patch(
     PATH + "clone/",
-    of=list[AssignmentRecord],
-    also=ChangeRecord,
+    response=list[AssignmentRecord],
+    alternate_response=ChangeRecord,
     title=Message("Share as another asset is"),
-    about=Message(
+    description=Message(
         "All users hold what they hold on another asset, as far as you may see it there, and nothing else; the owner "
         "of that one is among them."
     ),
     tag=TAG,
-    takes=CloneBody,
+    body_schema=CloneBody,
     example=[EXAMPLE],
-    refusals=(403, 404, 413, 415),
+    error_statuses=(403, 404, 413, 415),
 )
 async def assignment_cloning(
-    uid: str, user: User, body: Values, filters: DryRun, language: Language, access: Access, store: SharingStore
+    uid: str, user: User, body: RawFields, filters: DryRun, language: Language, access: Access, store: SharingStore
 ) -> Raw:
     (await access.to(uid, user)).need("manage_asset")
-    source_uid = _source(read_fields(CloneBody, body).clone_from, uid)
+    source_uid = _source(parse_struct(CloneBody, body).clone_from, uid)
     await access.to(source_uid, user)
     async with store.session([uid, source_uid], is_reading=filters.dry_run) as session:
         by_uid = {shared.uid: shared for shared in await session.all_shared([uid, source_uid])}
@@ -160,10 +160,10 @@ def _source(text: str, target_uid: str) -> str:
     try:
         uid = read_name("assets", text)
     except Misnamed as misnamed:
-        raise Invalid({"clone_from": [misnamed.message]}) from None
+        raise ValidationError({"clone_from": [misnamed.message]}) from None
     if uid == target_uid:
         said = Message("This is the asset itself: nothing would change. Name another one.")
-        raise Invalid({"clone_from": [said]})
+        raise ValidationError({"clone_from": [said]})
     return uid
 
 
@@ -192,26 +192,26 @@ def _everything(shared: Shared, language: Language) -> Raw:
     return assignment_array(shared, shared.shown(), language)
 
 
-@ready(
+@raw(
     PATH + "csv/",
     title=Message("Assignments as a table"),
-    about=Message("What the list shows, without the owner's, as CSV: user, permission and, as JSON, filters."),
+    description=Message("What the list shows, without the owner's, as CSV: user, permission and, as JSON, filters."),
     tag=TAG,
     formats=(Format.JSON,),
     media_type="text/csv",
-    volatile=True,
-    refusals=(404,),
+    no_store=True,
+    error_statuses=(404,),
 )
-async def assignment_table(uid: str, caller: Caller, access: Access, store: SharingStore) -> Answer:
+async def assignment_table(uid: str, caller: Caller, access: Access, store: SharingStore) -> Response:
     shared = await seen(uid, caller, access, store)
     table = await aside(shared.size, _table_of, shared, caller)
     headers = [
         (b"content-type", Format.CSV.content_type),
         (b"content-disposition", f"attachment; filename*=UTF-8''{quote(uid, safe='')}.csv".encode()),
-        DATA_POLICY,
-        NEVER_STORE,
+        API_CSP,
+        NO_STORE,
     ]
-    return Answer(200, headers, table)
+    return Response(200, headers, table)
 
 
 def _table_of(shared: Shared, caller: Caller) -> bytes:
@@ -225,24 +225,24 @@ def _largest_table(_: Settings) -> int:
 @operation(
     "POST",
     PATH + "csv/",
-    Shape.RECORD,
-    of=ChangeRecord,
+    ResponseKind.RECORD,
+    response=ChangeRecord,
     title=Message("Assign from a table"),
-    about=Message(
+    description=Message(
         "Takes in a table such as the one given out: adds what it names, puts it in place of what there is, or takes "
         "it away. Every line that cannot be taken is named, and nothing is written then."
     ),
     tag=TAG,
-    takes=TableBody,
+    body_schema=TableBody,
     file_limit=_largest_table,
     example={**CHANGE_EXAMPLE, "dry_run": False},
-    refusals=(403, 404, 409, 413, 415),
+    error_statuses=(403, 404, 409, 413, 415),
 )
 async def assignment_table_upload(
-    uid: str, user: User, body: Values, filters: Upload, language: Language, access: Access, store: SharingStore
+    uid: str, user: User, body: RawFields, filters: Upload, language: Language, access: Access, store: SharingStore
 ) -> Raw:
     (await access.to(uid, user)).need("manage_asset")
-    sent = read_fields(TableBody, body)
+    sent = parse_struct(TableBody, body)
     mode = sent.mode or filters.mode or "add"
     field, data = _table(sent)
     mistakes = Mistakes()
@@ -271,7 +271,7 @@ _MODES: dict[str, tuple[Act, Callable[[Shared, Iterable[Wish], Mistakes], list[C
 def _table(body: TableBody) -> tuple[str, bytes]:
     """The field the table was sent in, and the table."""
     if (body.file is None) == (not body.text):
-        raise Invalid({"file": [Message("Send a table, as file or as text.")]})
+        raise ValidationError({"file": [Message("Send a table, as file or as text.")]})
     field, data = ("text", body.text.encode()) if body.file is None else ("file", body.file.data)
     if len(data) > LARGEST_TABLE:
         raise file_too_large(LARGEST_TABLE)

@@ -13,8 +13,8 @@ from fieldgate.assets.authorization import Access
 from fieldgate.assets.sharing.io.request_parsing import no_user
 from fieldgate.assets.sharing.loading import TAG
 from fieldgate.assets.sharing.model.references import Kind, Misnamed, read_name
-from fieldgate.errors import Forbidden, Invalid
-from fieldgate.http.operations import detail
+from fieldgate.errors import Forbidden, ValidationError
+from fieldgate.http.operations import get
 from fieldgate.http.response.links import Link
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
@@ -48,18 +48,18 @@ class ExplanationFilters(msgspec.Struct, frozen=True):
     permission: Annotated[str, Meta(description="What to explain: an address, a path or a codename.")]
 
 
-@detail(
+@get(
     "/api/v2/assets/{uid}/permission-assignments/explain/",
-    of=ExplanationRecord,
+    response=ExplanationRecord,
     title=Message("Why"),
-    about=Message(
+    description=Message(
         "Whether a user has a permission on an asset, every rule that has a say in it, and what would have to be"
         " assigned. For who manages the asset; for everybody about himself and the public. Whether somebody else is a"
         " superuser is told to superusers only: others learn what is assigned to him."
     ),
     tag=TAG,
     example=_EXAMPLE,
-    refusals=(403, 404),
+    error_statuses=(403, 404),
 )
 async def assignment_explanation(
     uid: str, filters: ExplanationFilters, caller: Caller, language: Language, access: Access, accounts: AccountStore
@@ -68,7 +68,9 @@ async def assignment_explanation(
     username = _named("user", "users", filters.user)
     permission = _named("permission", "permissions", filters.permission)
     if permission not in BY_CODENAME:
-        raise Invalid({"permission": [Message("There is no permission {codename}.", codename=permission[:100])]})
+        raise ValidationError(
+            {"permission": [Message("There is no permission {codename}.", codename=permission[:100])]}
+        )
     user = await accounts.anybody(username)
     if not asset.may_manage and not _is_own_business(user, caller):
         raise Forbidden(
@@ -76,7 +78,7 @@ async def assignment_explanation(
         )
     standing = None if user is None else await access.standing(asset, user.id)
     if user is None or standing is None or (user.disabled_at is not None and not _is_concerned(standing)):
-        raise Invalid({"user": [no_user(username)]})
+        raise ValidationError({"user": [no_user(username)]})
     explanation = explain(
         standing,
         permission,
@@ -102,7 +104,7 @@ def _named(field: str, kind: Kind, text: str) -> str:
     try:
         return read_name(kind, text)
     except Misnamed as misnamed:
-        raise Invalid({field: [misnamed.message]}) from None
+        raise ValidationError({field: [misnamed.message]}) from None
 
 
 OPERATIONS = (assignment_explanation,)

@@ -12,11 +12,11 @@ from fieldgate.accounts.schemas import USERS, UserFilters, UserRecord, user_path
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.errors import Forbidden, NotFound
-from fieldgate.http.operations import detail, listing
+from fieldgate.http.operations import get, get_list
 from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
-from fieldgate.pagination import Page, Slice
+from fieldgate.pagination import ListResult, PageRequest
 
 TAG = "Users"
 
@@ -29,32 +29,32 @@ _EXAMPLE = {
 }
 
 
-@listing(
+@get_list(
     USERS,
-    of=UserRecord,
+    response=UserRecord,
     title=Message("Users"),
-    about=Message("Everybody who has an account that is open. For superusers."),
+    description=Message("Everybody who has an account that is open. For superusers."),
     tag=TAG,
     example=_EXAMPLE,
-    refusals=(403,),
+    error_statuses=(403,),
 )
 async def user_list(
-    page: Page, user: User, filters: UserFilters, accounts: AccountStore, store: AssetStore
-) -> Slice[UserRecord]:
+    page: PageRequest, user: User, filters: UserFilters, accounts: AccountStore, store: AssetStore
+) -> ListResult[UserRecord]:
     if not user.is_superuser:
         raise Forbidden(Message("Only superusers can list all users. Ask for one of them by name."))
     count, rows = await accounts.open_accounts(filters.search, page)
-    return Slice(count, await _shown(rows, store))
+    return ListResult(count, await _shown(rows, store))
 
 
-@detail(
+@get(
     USERS + "{username}/",
-    of=UserRecord,
+    response=UserRecord,
     title=Message("User"),
-    about=Message("One user, by name, whatever the case. AnonymousUser is the public."),
+    description=Message("One user, by name, whatever the case. AnonymousUser is the public."),
     tag=TAG,
     example=_EXAMPLE,
-    refusals=(404,),
+    error_statuses=(404,),
 )
 async def user_detail(username: str, user: User, accounts: AccountStore, store: AssetStore) -> UserRecord:  # noqa: ARG001
     row = await accounts.receiver(username)
