@@ -46,9 +46,9 @@ from fieldgate.runtime.parent_watch import end_with_server
 from fieldgate.settings import Settings
 from fieldgate.web import routes as web_routes
 from fieldgate.web import static_files as web_assets
-from fieldgate.web.browsable import ResourcePages
-from fieldgate.web.page_templates import Pages
-from fieldgate.web.static_files import Assets
+from fieldgate.web.browsable import BrowsablePages
+from fieldgate.web.page_templates import PageTemplates
+from fieldgate.web.static_files import StaticFiles
 
 
 def operations() -> tuple[Operation, ...]:
@@ -83,8 +83,8 @@ def build(
     store = AccountStore(database, changes)
     accounts = Accounts(store, passwords or Passwords(), Guessing(database))
     observer = RequestMetrics(settings)
-    assets = Assets()
-    pages = Pages(assets)
+    assets = StaticFiles()
+    pages = PageTemplates(assets)
     reference = ReferenceStore(database, changes)
     event_store = EventStore(database, changes)
     events = Events(
@@ -110,7 +110,7 @@ def build(
         data_versions=changes,
         response_cache=ResponseCache(settings.kept_answers),
         request_metrics=observer,
-        page_renderer=ResourcePages(pages),
+        page_renderer=BrowsablePages(pages),
         services={type(each): each for each in provided},
     )
 

@@ -10,15 +10,15 @@ from fieldgate.http.request.request_parsing import ParsedRequest
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import Caller
-from fieldgate.web.static_files import Assets
+from fieldgate.web.static_files import StaticFiles
 
 
-class Pages:
+class PageTemplates:
     """Draws templates in the language of the request."""
 
-    def __init__(self, assets: Assets) -> None:
-        self._assets = assets
-        self._templates = Environment(
+    def __init__(self, static_files: StaticFiles) -> None:
+        self._static_files = static_files
+        self._environment = Environment(
             loader=PackageLoader("fieldgate.web"),
             autoescape=select_autoescape(default=True),
             undefined=StrictUndefined,
@@ -26,10 +26,10 @@ class Pages:
             lstrip_blocks=True,
         )
 
-    def draw(self, template: str, asked: ParsedRequest, caller: Caller, **values: Any) -> bytes:
+    def render(self, template: str, request: ParsedRequest, caller: Caller, **values: Any) -> bytes:
         """The page as bytes. `_` says a message in the reader's language; `at` gives the address of a path."""
-        language = asked.language
-        prefix = urlsplit(asked.base_url.url).path
+        language = request.language
+        prefix = urlsplit(request.base_url.url).path
 
         def say(text: str, **parts: object) -> str:
             return translate(Message(text, **parts), language)
@@ -38,14 +38,14 @@ class Pages:
             return prefix + path
 
         def static(name: str) -> str:
-            return prefix + self._assets.path(name)
+            return prefix + self._static_files.url_path(name)
 
-        here = asked.path + (
-            "?" + "&".join(f"{quote(k)}={quote(v)}" for k, v in asked.query_params.items())
-            if asked.query_params
+        here = request.path + (
+            "?" + "&".join(f"{quote(k)}={quote(v)}" for k, v in request.query_params.items())
+            if request.query_params
             else ""
         )
-        page = self._templates.get_template(template).render(
+        page = self._environment.get_template(template).render(
             _=say,
             at=at,
             static=static,

@@ -27,13 +27,13 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import AuthMethod, Caller
 from fieldgate.settings import DAY, Settings
-from fieldgate.web.page_templates import Pages
-from fieldgate.web.static_files import Assets
+from fieldgate.web.page_templates import PageTemplates
+from fieldgate.web.static_files import StaticFiles
 
 TAG = "Pages"
-HTML: Header = (b"content-type", Format.HTML.content_type)
-ENGLISH: Header = content_language(Language.ENGLISH)  # what the description of the interface is written in
-DOCUMENTATION_POLICY: Header = (
+HTML_CONTENT_TYPE: Header = (b"content-type", Format.HTML.content_type)
+ENGLISH_CONTENT: Header = content_language(Language.ENGLISH)  # what the description of the interface is written in
+DOCS_CSP: Header = (
     b"content-security-policy",
     # Swagger UI writes style attributes; scripts, data and pictures still come from here alone.
     b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
@@ -41,7 +41,7 @@ DOCUMENTATION_POLICY: Header = (
 )
 
 
-class Onward(msgspec.Struct, frozen=True):
+class RedirectQuery(msgspec.Struct, frozen=True):
     next: Annotated[str, Meta(description="Where to go afterwards: a path of this service.")] = "/"
 
 
@@ -62,8 +62,8 @@ class LogoutForm(msgspec.Struct, frozen=True):
     formats=(Format.HTML,),
     in_schema=False,
 )
-async def start(asked: ParsedRequest, caller: Caller, pages: Pages) -> Response:
-    return Response(200, [HTML, PRIVATE_NO_CACHE], pages.draw("start.html", asked, caller))
+async def start(request: ParsedRequest, caller: Caller, templates: PageTemplates) -> Response:
+    return Response(200, [HTML_CONTENT_TYPE, PRIVATE_NO_CACHE], templates.render("start.html", request, caller))
 
 
 @raw(
@@ -74,8 +74,10 @@ async def start(asked: ParsedRequest, caller: Caller, pages: Pages) -> Response:
     formats=(Format.HTML,),
     in_schema=False,
 )
-async def login_form(asked: ParsedRequest, caller: Caller, filters: Onward, pages: Pages) -> Response:
-    return _login_page(pages, asked, caller, filters.next, "", 200)
+async def login_form(
+    request: ParsedRequest, caller: Caller, query: RedirectQuery, templates: PageTemplates
+) -> Response:
+    return _login_page(templates, request, caller, query.next, "", 200)
 
 
 @raw(
@@ -90,21 +92,21 @@ async def login_form(asked: ParsedRequest, caller: Caller, filters: Onward, page
 )
 async def login(
     body: LoginForm,
-    exchange: HandlerContext,
+    context: HandlerContext,
     client: ClientAddress,
-    accounts: Accounts,
+    authenticator: Accounts,
     store: AccountStore,
     settings: Settings,
-    pages: Pages,
+    templates: PageTemplates,
 ) -> Response:
-    asked = exchange.request
-    if not comes_from_us(exchange.headers, asked.base_url):
+    asked = context.request
+    if not is_same_origin(context.headers, asked.base_url):
         raise Forbidden(CSRF_FAILED)
     try:
-        account = await accounts.account(body.username, body.password, client.address)
+        account = await authenticator.account(body.username, body.password, client.address)
     except Problem as problem:
         message = translate(problem.message, asked.language)
-        page = _login_page(pages, asked, exchange.caller, body.next, message, problem.status)
+        page = _login_page(templates, asked, context.caller, body.next, message, problem.status)
         page.headers += [header for header in problem.headers if header[0] == b"retry-after"]
         return page
     lifetime = timedelta(seconds=settings.session_lifetime)
@@ -123,12 +125,12 @@ async def login(
     in_schema=False,
     csrf_protected=False,
 )
-async def logout(body: LogoutForm, asked: ParsedRequest, caller: Caller, store: AccountStore) -> Response:
+async def logout(body: LogoutForm, request: ParsedRequest, caller: Caller, store: AccountStore) -> Response:
     if caller.auth_method is AuthMethod.SESSION:
         if not hmac.compare_digest(body.csrf_token.encode(), caller.csrf_token.encode()):
             raise Forbidden(CSRF_FAILED)
         await store.revoke_secret(caller.secret)
-    return _redirect(asked.base_url, body.next, set_cookie(SESSION_COOKIE, "", asked.base_url, 0, http_only=True))
+    return _redirect(request.base_url, body.next, set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True))
 
 
 @raw(
@@ -139,11 +141,11 @@ async def logout(body: LogoutForm, asked: ParsedRequest, caller: Caller, store: 
     formats=(Format.HTML,),
     in_schema=False,
 )
-async def language_switch(code: str, asked: ParsedRequest, filters: Onward) -> Response:
+async def language_switch(code: str, request: ParsedRequest, query: RedirectQuery) -> Response:
     if code not in {language.value for language in Language}:
         raise NotFound
-    cookie = set_cookie(LANGUAGE_COOKIE, code, asked.base_url, 365 * DAY, http_only=False)
-    return _redirect(asked.base_url, filters.next, cookie)
+    cookie = set_cookie(LANGUAGE_COOKIE, code, request.base_url, 365 * DAY, http_only=False)
+    return _redirect(request.base_url, query.next, cookie)
 
 
 @raw(
@@ -156,9 +158,9 @@ async def language_switch(code: str, asked: ParsedRequest, filters: Onward) -> R
     example={"openapi": "3.1.0"},
     response=dict[str, Any],
 )
-async def openapi_json(asked: ParsedRequest, description: OpenAPIDocument) -> Response:
-    body = description.as_json(asked.base_url.url)
-    return Response(200, [(b"content-type", b"application/json"), ENGLISH, NO_CACHE], body)
+async def openapi_json(request: ParsedRequest, document: OpenAPIDocument) -> Response:
+    body = document.as_json(request.base_url.url)
+    return Response(200, [(b"content-type", b"application/json"), ENGLISH_CONTENT, NO_CACHE], body)
 
 
 @raw(
@@ -171,9 +173,9 @@ async def openapi_json(asked: ParsedRequest, description: OpenAPIDocument) -> Re
     schema={"type": "object"},
     depends_on=(),
 )
-async def openapi_yaml(asked: ParsedRequest, description: OpenAPIDocument) -> Response:
-    body = description.as_yaml(asked.base_url.url)
-    return Response(200, [(b"content-type", b"application/yaml"), ENGLISH, NO_CACHE], body)
+async def openapi_yaml(request: ParsedRequest, document: OpenAPIDocument) -> Response:
+    body = document.as_yaml(request.base_url.url)
+    return Response(200, [(b"content-type", b"application/yaml"), ENGLISH_CONTENT, NO_CACHE], body)
 
 
 @raw(
@@ -183,9 +185,9 @@ async def openapi_yaml(asked: ParsedRequest, description: OpenAPIDocument) -> Re
     tag="Service",
     formats=(Format.HTML,),
 )
-async def swagger_ui(asked: ParsedRequest, caller: Caller, pages: Pages) -> Response:
-    page = pages.draw("swagger.html", asked, caller)
-    return Response(200, [HTML, DOCUMENTATION_POLICY, PRIVATE_NO_CACHE], page)
+async def swagger_ui(request: ParsedRequest, caller: Caller, templates: PageTemplates) -> Response:
+    page = templates.render("swagger.html", request, caller)
+    return Response(200, [HTML_CONTENT_TYPE, DOCS_CSP, PRIVATE_NO_CACHE], page)
 
 
 @raw(
@@ -196,28 +198,30 @@ async def swagger_ui(asked: ParsedRequest, caller: Caller, pages: Pages) -> Resp
     formats=(Format.JSON,),
     in_schema=False,
 )
-async def favicon(asked: ParsedRequest, assets: Assets) -> Response:
-    return _redirect(asked.base_url, assets.path("icon.svg"))
+async def favicon(request: ParsedRequest, static_files: StaticFiles) -> Response:
+    return _redirect(request.base_url, static_files.url_path("icon.svg"))
 
 
-def comes_from_us(headers: Mapping[bytes, bytes], origin: BaseURL) -> bool:
+def is_same_origin(headers: Mapping[bytes, bytes], base_url: BaseURL) -> bool:
     """Whether a form was sent from a page of ours, by what the browser says of where it came from."""
     if headers.get(b"sec-fetch-site", b"same-origin") not in (b"same-origin", b"none"):
         return False
-    host, ours = headers.get(b"host", b"").decode("latin-1"), urlsplit(origin.url)
+    host, ours = headers.get(b"host", b"").decode("latin-1"), urlsplit(base_url.url)
     known = {"", f"http://{host}", f"https://{host}", f"{ours.scheme}://{ours.netloc}"}
     return headers.get(b"origin", b"").decode("latin-1") in known
 
 
-def _login_page(pages: Pages, asked: ParsedRequest, caller: Caller, onward: str, error: str, status: int) -> Response:
-    page = pages.draw("login.html", asked, caller, onward=onward, error=error)
-    return Response(status, [HTML, NO_STORE], page)
+def _login_page(
+    templates: PageTemplates, request: ParsedRequest, caller: Caller, next_path: str, error: str, status: int
+) -> Response:
+    page = templates.render("login.html", request, caller, onward=next_path, error=error)
+    return Response(status, [HTML_CONTENT_TYPE, NO_STORE], page)
 
 
-def _redirect(origin: BaseURL, path: str, *headers: Header) -> Response:
+def _redirect(base_url: BaseURL, path: str, *headers: Header) -> Response:
     """On to a path of this service, and never to anywhere else."""
     is_ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
-    target = urlsplit(origin.url).path + quote(path if is_ours else "/", safe="/?&=%:@!$'()*+,;~-._")
+    target = urlsplit(base_url.url).path + quote(path if is_ours else "/", safe="/?&=%:@!$'()*+,;~-._")
     return Response(303, [(b"location", target.encode()), NO_STORE, *headers])
 
 

@@ -14,11 +14,11 @@ from fieldgate.http.operations import raw
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message
 
-FOREVER = b"public, max-age=31536000, immutable"
+CACHE_FOREVER = b"public, max-age=31536000, immutable"
 SWAGGER_FILES = ("swagger-ui-bundle.js", "swagger-ui.css")
 
 
-class Assets:
+class StaticFiles:
     """The files by name. Their address holds a digest of all of them, so browsers may keep them for ever."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Assets:
             digest.update(path.read_bytes())
         self._release = digest.hexdigest()
 
-    def path(self, name: str) -> str:
+    def url_path(self, name: str) -> str:
         """The address of a file below this service."""
         if name not in self._files:
             raise KeyError(name)
@@ -55,12 +55,12 @@ class Assets:
     depends_on=(),
     in_schema=False,
 )
-async def asset(release: str, name: str, assets: Assets) -> Response:
-    found = assets.read(release, name)
+async def asset(release: str, name: str, static_files: StaticFiles) -> Response:
+    found = static_files.read(release, name)
     if found is None:
         raise NotFound
     content_type, body = found
-    return Response(200, [(b"content-type", content_type), (b"cache-control", FOREVER)], body)
+    return Response(200, [(b"content-type", content_type), (b"cache-control", CACHE_FOREVER)], body)
 
 
 OPERATIONS = (asset,)

@@ -17,8 +17,8 @@ from fieldgate.http.operations import get
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import AuthMethod
-from fieldgate.web.json_html import beginning, colored
-from fieldgate.web.static_files import Assets
+from fieldgate.web.json_html import render_json, truncate_json
+from fieldgate.web.static_files import StaticFiles
 from tests.conftest import BASE, PASSWORD, Service, Start
 from tests.http.test_pagination import numbers
 
@@ -42,7 +42,7 @@ def test_coloured_json_is_the_same_json(value: object) -> None:
 
 
 def _read_back(body: bytes) -> object:
-    return json.decode(unescape(re.sub(r"<[^>]*>", "", str(colored(json.decode(body))))))
+    return json.decode(unescape(re.sub(r"<[^>]*>", "", str(render_json(json.decode(body))))))
 
 
 @pytest.mark.parametrize("levels", [1, 50, 51, 500])
@@ -53,7 +53,7 @@ def test_json_of_any_depth_can_be_shown(levels: int) -> None:
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "javascript:alert(1)"])
 def test_nothing_in_json_becomes_markup(text: str) -> None:
-    shown = colored({text: [text, f"https://x/{text}"]})
+    shown = render_json({text: [text, f"https://x/{text}"]})
     assert isinstance(shown, Markup)
     assert "<script" not in shown
     assert "<img" not in shown
@@ -82,12 +82,12 @@ async def test_a_page_of_megabytes_shows_the_beginning(start: Start, count: int,
 
 @given(json_values)
 def test_a_beginning_with_room_for_all_is_all(value: object) -> None:
-    assert beginning(value, 1_000_000) == value
+    assert truncate_json(value, 1_000_000) == value
 
 
 def test_a_beginning_has_some_of_everything_that_comes_first() -> None:
-    assert beginning({"a": "x" * 100, "b": 1}, 10) == {"a": "x" * 9}
-    assert beginning([1, 2, 3, 4], 9) == [1, 2]
+    assert truncate_json({"a": "x" * 100, "b": 1}, 10) == {"a": "x" * 9}
+    assert truncate_json([1, 2, 3, 4], 9) == [1, 2]
 
 
 async def test_a_page_shows_request_answer_and_links(service: Service) -> None:
@@ -257,7 +257,7 @@ async def test_any_resource_has_a_page(start: Start) -> None:
 
 def test_a_page_cannot_name_a_file_that_is_not_there() -> None:
     with pytest.raises(KeyError):
-        Assets().path("nope.css")
+        StaticFiles().url_path("nope.css")
 
 
 async def test_logging_out_twice_harms_nobody(service: Service) -> None:
