@@ -15,7 +15,7 @@ from fieldgate.cli.worker import worker
 from fieldgate.db import is_out_of_reach
 
 
-class Commands(click.Group):
+class CommandGroup(click.Group):
     """Commands that say in a sentence what an operator can mend, and leave the trace to what only we can."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -30,7 +30,7 @@ class Commands(click.Group):
             raise
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="fieldgate")
 def main() -> None:
     """Fieldgate: a self-hosted service for humanitarian field data."""

@@ -29,7 +29,7 @@ def data_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def settings_for(data: Path | None) -> Settings:
+def load_settings(data: Path | None) -> Settings:
     """The settings from the environment, with the folder of the command line."""
     try:
         settings = Settings.from_environment(os.environ)
@@ -40,7 +40,7 @@ def settings_for(data: Path | None) -> Settings:
     return settings if data is None else msgspec.structs.replace(settings, data=data)
 
 
-async def prepare(database: Database) -> None:
+async def ensure_schema(database: Database) -> None:
     """See to the schema: SQLite is migrated by itself, PostgreSQL by whoever runs `fieldgate migrate`."""
     if database.is_sqlite:
         await upgrade(database)
@@ -57,17 +57,17 @@ def open_database(settings: Settings) -> Database:
         raise click.ClickException(f"The folder {settings.data} cannot be used: {error.strerror}.") from None
 
 
-def with_accounts(
-    work: Callable[Concatenate[AccountStore, P], Awaitable[T]],
+def with_account_store(
+    command: Callable[Concatenate[AccountStore, P], Awaitable[T]],
 ) -> Callable[Concatenate[Path | None, P], T]:
     """Run a coroutine over the accounts of the database that `--data` and the environment name."""
 
     def run(data: Path | None, /, *args: P.args, **kwargs: P.kwargs) -> T:
         async def inside() -> T:
-            database = open_database(settings_for(data))
+            database = open_database(load_settings(data))
             try:
-                await prepare(database)
-                return await work(AccountStore(database, Changes(database)), *args, **kwargs)
+                await ensure_schema(database)
+                return await command(AccountStore(database, Changes(database)), *args, **kwargs)
             finally:
                 await database.close()
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fieldgate.cli.common import data_option, open_database, prepare, settings_for
+from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
 from fieldgate.cli.events_load_sync import load, sync
 from fieldgate.db import Changes, Database
 
 if TYPE_CHECKING:
     from fieldgate.events.store import EventStore
 
-AT_ONCE = 2000  # events of one transaction
-MOST = 10_000_000
+BATCH_SIZE = 2000  # events of one transaction
+MAX_DEMO_EVENTS = 10_000_000
 
 
 @click.group()
@@ -32,7 +32,7 @@ events.add_command(sync)
 
 
 @events.command("demo")
-@click.argument("count", metavar="N", type=click.IntRange(1, MOST))
+@click.argument("count", metavar="N", type=click.IntRange(1, MAX_DEMO_EVENTS))
 @click.option("--seed", default=0, show_default=True, help="Another number makes other events.")
 @click.option("--replace", is_flag=True, help="Delete the demo events that are there first.")
 @data_option
@@ -44,9 +44,9 @@ def demo(count: int, seed: int, replace: bool, data: Path | None) -> None:
 async def _demo(count: int, seed: int, replace: bool, data: Path | None) -> None:
     from fieldgate.events.store import EventStore  # here, as below: what it needs takes a while to load
 
-    database = open_database(settings_for(data))
+    database = open_database(load_settings(data))
     try:
-        await prepare(database)
+        await ensure_schema(database)
         store = EventStore(database, Changes(database))
         if await store.has_real():
             raise click.ClickException("There are real events here. Make demo events in another folder: --data DIR")
@@ -55,32 +55,32 @@ async def _demo(count: int, seed: int, replace: bool, data: Path | None) -> None
                 raise click.ClickException("There are demo events already. To make others in their place: --replace")
             await store.delete_demo()
         began = time.monotonic()
-        with _progress(count) as advance:
-            await make_demo_events(database, store, count, seed, advance)
+        with _progress_bar(count) as advance:
+            await create_demo_events(database, store, count, seed, advance)
         click.echo(f"made {count} demo events in {time.monotonic() - began:.1f} s")
     finally:
         await database.close()
 
 
-async def make_demo_events(
+async def create_demo_events(
     database: Database,
     store: "EventStore",
     count: int,
     seed: int = 0,
-    advance: Callable[[int], None] = lambda made: None,  # noqa: ARG005
+    on_progress: Callable[[int], None] = lambda made: None,  # noqa: ARG005
 ) -> None:
     from fieldgate.events.demo.generator import demo_events
     from fieldgate.reference.store import ReferenceStore
 
     directory = await ReferenceStore(database, Changes(database)).directory()
     made = demo_events(count, directory, seed)
-    while some := list(islice(made, AT_ONCE)):
+    while some := list(islice(made, BATCH_SIZE)):
         await store.put(some, is_demo=True)
-        advance(len(some))
+        on_progress(len(some))
 
 
 @contextmanager
-def _progress(count: int) -> Iterator[Callable[[int], None]]:
+def _progress_bar(count: int) -> Iterator[Callable[[int], None]]:
     """A bar on the terminal, and nothing where standard error is none."""
     if not sys.stderr.isatty():
         yield lambda made: None  # noqa: ARG005

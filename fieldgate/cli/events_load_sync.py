@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import click
 
-from fieldgate.cli.common import data_option, open_database, prepare, settings_for
+from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
 from fieldgate.db import Changes, Database
 from fieldgate.events.model import Code
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from fieldgate.events.sync.synchronizer import Report
     from fieldgate.reference.store import ReferenceStore
 
-STEP = 100  # records between two looks at the progress bar
+PROGRESS_INTERVAL = 100  # records between two looks at the progress bar
 
-Show = Callable[[int, int | None], None]  # how many of how many, where that is known
+ProgressReporter = Callable[[int, int | None], None]  # how many of how many, where that is known
 
 replace_demo_option = click.option(
     "--replace-demo", is_flag=True, help="Delete the demo events first; without it, nothing is mixed with them."
 )
 
 
-class Stores(NamedTuple):
+class EventStores(NamedTuple):
     database: Database
     events: "EventStore"
     reference: "ReferenceStore"
@@ -64,24 +64,24 @@ async def _load(files: tuple[str, ...], language: str, replace_demo: bool, data:
     from fieldgate.events.ingest import file_loader
     from fieldgate.i18n.languages import Language
 
-    async with _stores(data) as (_, store, reference):
-        await _refuse_demo(store, replace_demo)
-        with _progress() as show:
-            found = _counted((each for name in files for each in file_loader.records(name)), show)
+    async with _open_stores(data) as (_, store, reference):
+        await _check_demo_events(store, replace_demo)
+        with _progress_bar() as show:
+            found = _with_progress((each for name in files for each in file_loader.records(name)), show)
             try:
-                return await file_loader.load(store, reference, found, Language(language), _tell)
+                return await file_loader.load(store, reference, found, Language(language), _print_failure)
             except file_loader.BadFile as error:
                 raise click.ClickException(str(error)) from None
 
 
-def _counted(found: Iterable["Loose"], show: Show) -> Iterator["Loose"]:
-    for count, each in enumerate(found, start=1):
+def _with_progress(records: Iterable["Loose"], on_progress: ProgressReporter) -> Iterator["Loose"]:
+    for count, each in enumerate(records, start=1):
         yield each
-        if count % STEP == 0:
-            show(count, None)
+        if count % PROGRESS_INTERVAL == 0:
+            on_progress(count, None)
 
 
-def _moment(_: click.Context, __: click.Parameter, value: str | None) -> datetime | None:
+def _parse_timestamp(_: click.Context, __: click.Parameter, value: str | None) -> datetime | None:
     from fieldgate.http.request.validation import parse_timestamp
 
     try:
@@ -95,7 +95,9 @@ def _moment(_: click.Context, __: click.Parameter, value: str | None) -> datetim
 @click.command()
 @click.argument("base_url", metavar="BASE_URL")
 @click.option("--token", default="", help="Token of that server; with it details and hidden events are pulled too.")
-@click.option("--since", callback=_moment, metavar="MOMENT", help="Pull what changed since; else since the last time.")
+@click.option(
+    "--since", callback=_parse_timestamp, metavar="MOMENT", help="Pull what changed since; else since the last time."
+)
 @click.option("--full", is_flag=True, help="Pull everything, whatever was pulled before.")
 @replace_demo_option
 @data_option
@@ -124,32 +126,32 @@ async def _sync(
     from fieldgate.events.sync.remote import Far, Trouble
     from fieldgate.events.sync.synchronizer import Sync
 
-    async with _stores(data) as (database, store, reference):
-        await _refuse_demo(store, replace_demo)
+    async with _open_stores(data) as (database, store, reference):
+        await _check_demo_events(store, replace_demo)
         try:
-            with _progress() as show:
+            with _progress_bar() as show:
                 async with Far(base_url, token) as far:
-                    return await Sync(far, database, store, reference, _tell, show).run(since, full=full)
+                    return await Sync(far, database, store, reference, _print_failure, show).run(since, full=full)
         except Trouble as error:
             raise click.ClickException(str(error)) from None
 
 
 @asynccontextmanager
-async def _stores(data: Path | None) -> AsyncIterator[Stores]:
+async def _open_stores(data: Path | None) -> AsyncIterator[EventStores]:
     """What events are written to: the database that `--data` and the environment name."""
     from fieldgate.events.store import EventStore
     from fieldgate.reference.store import ReferenceStore
 
-    database = open_database(settings_for(data))
+    database = open_database(load_settings(data))
     changes = Changes(database)
     try:
-        await prepare(database)
-        yield Stores(database, EventStore(database, changes), ReferenceStore(database, changes))
+        await ensure_schema(database)
+        yield EventStores(database, EventStore(database, changes), ReferenceStore(database, changes))
     finally:
         await database.close()
 
 
-async def _refuse_demo(store: "EventStore", replace_demo: bool) -> None:
+async def _check_demo_events(store: "EventStore", replace_demo: bool) -> None:
     """Real events and made-up ones never mix: their ids would collide."""
     if not await store.has_demo():
         return
@@ -158,12 +160,12 @@ async def _refuse_demo(store: "EventStore", replace_demo: bool) -> None:
     click.echo(f"deleted {await store.delete_demo()} demo events")
 
 
-def _tell(failure: "Failure") -> None:
+def _print_failure(failure: "Failure") -> None:
     click.echo(str(failure), err=True)
 
 
 @contextmanager
-def _progress() -> Iterator[Show]:
+def _progress_bar() -> Iterator[ProgressReporter]:
     """A bar on the terminal, and nothing where standard error is none."""
     if not sys.stderr.isatty():
         yield lambda done, total: None  # noqa: ARG005

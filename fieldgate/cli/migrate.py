@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from fieldgate.cli.common import data_option, open_database, settings_for
+from fieldgate.cli.common import data_option, load_settings, open_database
 from fieldgate.db.schema import NEEDED, current, upgrade
 
 
@@ -20,7 +20,7 @@ def migrate(data: Path | None) -> None:
 
 
 async def _migrate(data: Path | None) -> None:
-    database = open_database(settings_for(data))
+    database = open_database(load_settings(data))
     try:
         before = await current(database)
         await upgrade(database)

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Sequence
 
-UNBOUNDED = 500  # characters
+REDIRECTED_WIDTH_CHARS = 500  # characters
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -18,4 +18,4 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
         table.add_column(column, justify="right" if is_number else "left", no_wrap=True)
     for row in shown:
         table.add_row(*row)
-    Console(highlight=False, width=None if sys.stdout.isatty() else UNBOUNDED).print(table)
+    Console(highlight=False, width=None if sys.stdout.isatty() else REDIRECTED_WIDTH_CHARS).print(table)

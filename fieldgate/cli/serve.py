@@ -23,8 +23,8 @@ from granian.constants import Interfaces, Loops
 
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
-from fieldgate.cli.common import data_option, open_database, prepare, settings_for
-from fieldgate.cli.events import make_demo_events
+from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
+from fieldgate.cli.events import create_demo_events
 from fieldgate.db import Changes, Database, now
 from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.metrics.access_log import logging_config
@@ -36,7 +36,7 @@ from fieldgate.settings import LOOPBACK, PREFIX, Settings
 DEMO_USER = "demo"
 DEMO_EVENTS = 2000
 DEMO_TOKEN_LIFETIME = timedelta(days=7)
-PATIENCE = 60  # seconds until a service that does not come up is worth a word
+STARTUP_TIMEOUT_SECONDS = 60  # seconds until a service that does not come up is worth a word
 
 
 @click.command()
@@ -58,13 +58,13 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
     if demo and host != "localhost" and not is_in_networks(host, LOOPBACK):
         raise click.ClickException("--demo makes an account anybody can use, so it binds to 127.0.0.1 only.")
     share_one_heap()
-    address = _free_address(host, port)
-    settings = msgspec.structs.replace(settings_for(data), host=host, port=port)
-    asyncio.run(_make_ready(settings, demo))
-    _tell_workers(settings)
+    address = _resolve_free_address(host, port)
+    settings = msgspec.structs.replace(load_settings(data), host=host, port=port)
+    asyncio.run(_prepare_database(settings, demo))
+    _export_settings(settings)
     measurements = tempfile.mkdtemp(prefix="fieldgate-metrics-")
     os.environ[METRICS_DIR_VARIABLE] = measurements
-    server = Server(
+    server = GranianServer(
         "fieldgate.app:create",
         factory=True,
         address=address,
@@ -78,15 +78,15 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
         log_dictconfig=logging_config(settings.log_level),
         log_access=False,
     )
-    server.shown_host = host
-    server.minds_worker = not no_worker
+    server.display_host = host
+    server.runs_import_worker = not no_worker
     try:
         server.serve()
     finally:
         shutil.rmtree(measurements, ignore_errors=True)
 
 
-def _free_address(host: str, port: int) -> str:
+def _resolve_free_address(host: str, port: int) -> str:
     """The address of the host, if nobody listens there yet. (Granian would share the port with another server.)"""
     try:
         family, kind, protocol, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -105,55 +105,55 @@ def _free_address(host: str, port: int) -> str:
     return str(target[0])
 
 
-class Server(Granian):  # type: ignore[misc, valid-type]  # chosen by Granian for the Python it runs on
+class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Granian for the Python it runs on
     """Granian, which also says when it listens. Not before its processes are forked: threads do not survive that."""
 
-    shown_host = ""
-    minds_worker = False
+    display_host = ""
+    runs_import_worker = False
 
     def startup(self, *arguments: Any) -> None:
         super().startup(*arguments)
-        if self.minds_worker:
-            self._stopping = threading.Event()
-            self._minding = threading.Thread(target=_mind_worker, args=(self._stopping,))
-            self._minding.start()
-        threading.Thread(target=_announce, args=(self.shown_host, self.bind_port), daemon=True).start()
+        if self.runs_import_worker:
+            self._stop_event = threading.Event()
+            self._worker_thread = threading.Thread(target=_supervise_worker, args=(self._stop_event,))
+            self._worker_thread.start()
+        threading.Thread(target=_announce_when_ready, args=(self.display_host, self.bind_port), daemon=True).start()
 
     def shutdown(self, *arguments: Any) -> None:
-        if self.minds_worker:
-            self._stopping.set()
+        if self.runs_import_worker:
+            self._stop_event.set()
         try:
             super().shutdown(*arguments)
         finally:
-            if self.minds_worker:
-                self._minding.join()
+            if self.runs_import_worker:
+                self._worker_thread.join()
 
 
-def _mind_worker(stopping: threading.Event) -> None:
+def _supervise_worker(stop_event: threading.Event) -> None:
     """Keep one `fieldgate worker` running until we stop; it finishes the import it is at."""
-    while not stopping.is_set():
+    while not stop_event.is_set():
         working = subprocess.Popen([sys.executable, "-m", "fieldgate", "worker"])
-        while working.poll() is None and not stopping.wait(0.2):
+        while working.poll() is None and not stop_event.wait(0.2):
             pass
-        if stopping.is_set():
+        if stop_event.is_set():
             working.terminate()
             working.wait()
         else:
-            stopping.wait(1.0)
+            stop_event.wait(1.0)
 
 
-async def _make_ready(settings: Settings, demo: bool) -> None:
+async def _prepare_database(settings: Settings, demo: bool) -> None:
     database = open_database(settings)
     try:
-        await prepare(database)
+        await ensure_schema(database)
         if demo:
-            await _make_demo(AccountStore(database, Changes(database)))
-            await _make_events(database)
+            await _create_demo_user(AccountStore(database, Changes(database)))
+            await _create_demo_events(database)
     finally:
         await database.close()
 
 
-async def _make_demo(store: AccountStore) -> None:
+async def _create_demo_user(store: AccountStore) -> None:
     """A user to try things with. Its password and token are new at every start, and printed nowhere else."""
     password = secrets.token_urlsafe(9)
     password_hash = Passwords().hash(password)
@@ -172,16 +172,16 @@ async def _make_demo(store: AccountStore) -> None:
     click.echo(f"demo user  {DEMO_USER}\npassword   {password}\ntoken      {token}")
 
 
-async def _make_events(database: Database) -> None:
+async def _create_demo_events(database: Database) -> None:
     """Events to look at, where there are none yet."""
     from fieldgate.events.store import EventStore  # here: what it needs takes a while to load
 
     store = EventStore(database, Changes(database))
     if not await store.has_demo() and not await store.has_real():
-        await make_demo_events(database, store, DEMO_EVENTS)
+        await create_demo_events(database, store, DEMO_EVENTS)
 
 
-def _tell_workers(settings: Settings) -> None:
+def _export_settings(settings: Settings) -> None:
     """Worker processes read the environment: what the command line said goes there too."""
     os.environ[PREFIX + "DATA"] = str(settings.data)
     os.environ[PREFIX + "HOST"] = settings.host
@@ -189,11 +189,11 @@ def _tell_workers(settings: Settings) -> None:
     os.environ[SERVED_BY] = str(os.getpid())
 
 
-def _announce(host: str, port: int) -> None:
+def _announce_when_ready(host: str, port: int) -> None:
     """Say that we listen when we do: a request has been answered."""
     target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
     shown = f"[{host}]" if ":" in host else host
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + STARTUP_TIMEOUT_SECONDS
     while time.monotonic() < until:
         try:
             connection = http.client.HTTPConnection(target, port, timeout=2)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from fieldgate.accounts.store import AccountStore, IssuedBy
-from fieldgate.cli.common import data_option, with_accounts
+from fieldgate.cli.common import data_option, with_account_store
 from fieldgate.cli.output import print_table
 from fieldgate.db import now
 from fieldgate.settings import seconds
@@ -18,7 +18,7 @@ def token() -> None:
     """Make, list and revoke tokens."""
 
 
-def _lifetime(_: click.Context, __: click.Parameter, value: str | None) -> timedelta | None:
+def _parse_lifetime(_: click.Context, __: click.Parameter, value: str | None) -> timedelta | None:
     try:
         return None if value is None else timedelta(seconds=seconds(value))
     except ValueError as error:
@@ -29,7 +29,7 @@ def _lifetime(_: click.Context, __: click.Parameter, value: str | None) -> timed
 @click.argument("name")
 @click.option(
     "--expires",
-    callback=_lifetime,
+    callback=_parse_lifetime,
     metavar="TIME",
     help="Valid for so long, such as 90d or 12h; else for ever.",
 )
@@ -53,9 +53,9 @@ def list_tokens(data: Path | None) -> None:
             f"{row.prefix}…",
             row.username,
             row.issued_by,
-            *map(_shown, (row.created_at, row.last_used_at, row.expires_at, row.revoked_at)),
+            *map(_format_timestamp, (row.created_at, row.last_used_at, row.expires_at, row.revoked_at)),
         )
-        for row in _all(data)
+        for row in _list_tokens(data)
     ]
     print_table(columns, rows)
 
@@ -70,21 +70,21 @@ def revoke(token_id: int, data: Path | None) -> None:
     click.echo(f"token {token_id} revoked")
 
 
-def _shown(moment: datetime | None) -> str:
-    return "" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
+def _format_timestamp(timestamp: datetime | None) -> str:
+    return "" if timestamp is None else f"{timestamp:%Y-%m-%d %H:%M}"
 
 
-@with_accounts
+@with_account_store
 async def _create(store: AccountStore, name: str, expires: datetime | None) -> str | None:
     row = await store.user(name)
     return None if row is None else await store.issue_token(row.id, IssuedBy.COMMAND, expires)
 
 
-@with_accounts
-async def _all(store: AccountStore) -> Any:
+@with_account_store
+async def _list_tokens(store: AccountStore) -> Any:
     return await store.all_tokens()
 
 
-@with_accounts
+@with_account_store
 async def _revoke(store: AccountStore, token_id: int) -> bool:
     return await store.revoke_token(token_id)

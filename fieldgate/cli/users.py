@@ -12,11 +12,11 @@ import click
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken, username_key
 from fieldgate.accounts.tables import PUBLIC_NAME
-from fieldgate.cli.common import data_option, with_accounts
+from fieldgate.cli.common import data_option, with_account_store
 from fieldgate.cli.output import print_table
 
-LONGEST_NAME = 150
-SHORTEST_PASSWORD, LONGEST_PASSWORD = 8, 1000
+MAX_NAME_CHARS = 150
+MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 8, 1000
 
 _USERNAME = re.compile(r"[\w.@+-]+")
 
@@ -37,8 +37,8 @@ def user() -> None:
 @data_option
 def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Path | None, **details: Any) -> None:
     """Make an account called NAME."""
-    if not _USERNAME.fullmatch(name) or len(username_key(name)) > LONGEST_NAME:
-        raise click.BadParameter(f"letters, digits and . @ + - _ only, at most {LONGEST_NAME}.", param_hint="NAME")
+    if not _USERNAME.fullmatch(name) or len(username_key(name)) > MAX_NAME_CHARS:
+        raise click.BadParameter(f"letters, digits and . @ + - _ only, at most {MAX_NAME_CHARS}.", param_hint="NAME")
     if username_key(name) == username_key(PUBLIC_NAME):
         raise click.BadParameter(f"{PUBLIC_NAME} stands for the public; choose another name.", param_hint="NAME")
     if name.lower().endswith(".json"):
@@ -47,9 +47,9 @@ def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Pa
         if not re.fullmatch(r"[A-Za-z]{3}", country):
             raise click.BadParameter(f"three letters such as KEN, not {country!r}.", param_hint="--country")
     for option in ("first", "last"):
-        if not details[option].isprintable() or len(details[option]) > LONGEST_NAME:
-            raise click.BadParameter(f"a name of at most {LONGEST_NAME} letters.", param_hint=f"--{option}")
-    password = _password(password_stdin)
+        if not details[option].isprintable() or len(details[option]) > MAX_NAME_CHARS:
+            raise click.BadParameter(f"a name of at most {MAX_NAME_CHARS} letters.", param_hint=f"--{option}")
+    password = _read_password(password_stdin)
     new = NewUser(
         username=name,
         password_hash=Passwords().hash(password),
@@ -71,17 +71,17 @@ def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Pa
 def list_users(data: Path | None) -> None:
     """List all accounts."""
     columns = ("id", "name", "rights", "countries", "tokens", "made", "disabled")
-    print_table(columns, [_shown(row) for row in _all(data)])
+    print_table(columns, [_to_row(row) for row in _list_users(data)])
 
 
-def _shown(row: Any) -> tuple[object, ...]:
+def _to_row(row: Any) -> tuple[object, ...]:
     rights = [word for word, holds in (("superuser", row.is_superuser), ("ifrc", row.is_ifrc)) if holds]
     disabled = None if row.disabled_at is None else f"{row.disabled_at:%Y-%m-%d}"
     made = f"{row.created_at:%Y-%m-%d}"
     return row.id, row.username, ", ".join(rights), ", ".join(row.countries), row.tokens, made, disabled
 
 
-def _password(from_stdin: bool) -> str:
+def _read_password(from_stdin: bool) -> str:
     """A password from standard input, or from a person who types it twice."""
     if from_stdin:
         try:
@@ -90,10 +90,10 @@ def _password(from_stdin: bool) -> str:
             raise click.ClickException("The password on standard input must be UTF-8.") from None
     else:
         password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
-    if len(password) < SHORTEST_PASSWORD:
-        raise click.ClickException(f"The password is too short: at least {SHORTEST_PASSWORD} characters.")
-    if len(password) > LONGEST_PASSWORD or "\0" in password:
-        raise click.ClickException(f"The password is too long, at most {LONGEST_PASSWORD} characters, or not text.")
+    if len(password) < MIN_PASSWORD_CHARS:
+        raise click.ClickException(f"The password is too short: at least {MIN_PASSWORD_CHARS} characters.")
+    if len(password) > MAX_PASSWORD_CHARS or "\0" in password:
+        raise click.ClickException(f"The password is too long, at most {MAX_PASSWORD_CHARS} characters, or not text.")
     return password
 
 
@@ -103,8 +103,8 @@ def _password(from_stdin: bool) -> str:
 @data_option
 def password(name: str, password_stdin: bool, data: Path | None) -> None:
     """Give NAME a new password. Sessions in browsers end; tokens stay valid."""
-    with _known(name):
-        _set_password(data, name, Passwords().hash(_password(password_stdin)))
+    with _require_user(name):
+        _set_password(data, name, Passwords().hash(_read_password(password_stdin)))
     click.echo(f"user {name} has a new password")
 
 
@@ -113,7 +113,7 @@ def password(name: str, password_stdin: bool, data: Path | None) -> None:
 @data_option
 def disable(name: str, data: Path | None) -> None:
     """Close the account NAME: its tokens and sessions stop working at once."""
-    with _known(name):
+    with _require_user(name):
         _disable(data, name)
     click.echo(f"user {name} disabled")
 
@@ -123,39 +123,39 @@ def disable(name: str, data: Path | None) -> None:
 @data_option
 def enable(name: str, data: Path | None) -> None:
     """Open the account NAME again, with the tokens that have not expired since."""
-    with _known(name):
+    with _require_user(name):
         _enable(data, name)
     click.echo(f"user {name} enabled")
 
 
 @contextmanager
-def _known(name: str) -> Iterator[None]:
+def _require_user(name: str) -> Iterator[None]:
     try:
         yield
     except UnknownUser:
         raise click.ClickException(f"There is no user {name}.") from None
 
 
-@with_accounts
+@with_account_store
 async def _create(store: AccountStore, new: NewUser) -> int:
     return await store.create_user(new)
 
 
-@with_accounts
-async def _all(store: AccountStore) -> Any:
+@with_account_store
+async def _list_users(store: AccountStore) -> Any:
     return await store.all_users()
 
 
-@with_accounts
+@with_account_store
 async def _disable(store: AccountStore, name: str) -> None:
     await store.disable_user(name)
 
 
-@with_accounts
+@with_account_store
 async def _enable(store: AccountStore, name: str) -> None:
     await store.enable_user(name)
 
 
-@with_accounts
+@with_account_store
 async def _set_password(store: AccountStore, name: str, password_hash: str) -> None:
     await store.set_password(name, password_hash)

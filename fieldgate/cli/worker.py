@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from fieldgate.cli.common import data_option, open_database, prepare, settings_for
+from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.runtime.parent_watch import end_with_server
 from fieldgate.settings import Settings
@@ -17,12 +17,12 @@ from fieldgate.settings import Settings
 @data_option
 def worker(data: Path | None) -> None:
     """Work on imports until stopped. Any number of workers, on any machine, share the work."""
-    settings = settings_for(data)
+    settings = load_settings(data)
     logging.config.dictConfig(logging_config(settings.log_level))
-    asyncio.run(_work(settings))
+    asyncio.run(_run_worker(settings))
 
 
-async def _work(settings: Settings) -> None:
+async def _run_worker(settings: Settings) -> None:
     # Imported here: the libraries that read forms take a while to load, and the other commands need none of them.
     from fieldgate.imports.worker import Worker
 
@@ -32,7 +32,7 @@ async def _work(settings: Settings) -> None:
     end_with_server()
     database = open_database(settings)
     try:
-        await prepare(database)
+        await ensure_schema(database)
         await Worker(settings, database).run(stopping)
     finally:
         await database.close()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fieldgate.cli.events import _progress, make_demo_events
+from fieldgate.cli.events import _progress_bar, create_demo_events
 from fieldgate.db import Changes, Database
 from fieldgate.events.store import EventStore
 from tests.processes import run
@@ -50,8 +50,8 @@ async def test_a_bar_shows_how_far_it_is(
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    with _progress(30) as advance:
-        await make_demo_events(database, EventStore(database, Changes(database)), 30, advance=advance)
+    with _progress_bar(30) as advance:
+        await create_demo_events(database, EventStore(database, Changes(database)), 30, on_progress=advance)
     assert "30/30" in capsys.readouterr().err
 
 
