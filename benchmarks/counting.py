@@ -36,7 +36,7 @@ from benchmarks.import_data import give_imports
 from benchmarks.processes import CHECKOUT, PROGRAM, output_of
 from benchmarks.walks import EVENTS, IMPORTS, PERMISSIONS
 from benchmarks.work import EFFECTS
-from fieldgate.app import build
+from fieldgate.app import build_app
 from fieldgate.http.application import Application
 from fieldgate.settings import Settings
 
@@ -170,7 +170,7 @@ async def count_all(data: Path, token: str) -> dict[str, Counts]:
 
 @asynccontextmanager
 async def serving(data: Path) -> AsyncIterator[Application]:
-    application = build(Settings(data=data, access_log=False))
+    application = build_app(Settings(data=data, access_log=False))
     async with application.lifespan():
         yield application
 

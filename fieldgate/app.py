@@ -41,8 +41,8 @@ from fieldgate.permissions import routes as permission_routes
 from fieldgate.permissions.catalogue import Catalogue
 from fieldgate.reference import routes as reference_routes
 from fieldgate.reference.store import ReferenceStore
-from fieldgate.runtime.malloc import give_back_large_pieces
-from fieldgate.runtime.parent_watch import end_with_server
+from fieldgate.runtime.malloc import set_mmap_threshold
+from fieldgate.runtime.parent_watch import exit_with_parent
 from fieldgate.settings import Settings
 from fieldgate.web import routes as web_routes
 from fieldgate.web import static_files as web_assets
@@ -70,12 +70,12 @@ def operations() -> tuple[Operation, ...]:
     return (*resources, health.index_operation(resources), health.healthz, health.readyz, health.metrics, *pages)
 
 
-def build(
+def build_app(
     settings: Settings,
     *,
     passwords: Passwords | None = None,
     fetcher: Fetcher | None = None,
-    more: Sequence[Operation] = (),
+    extra_operations: Sequence[Operation] = (),
 ) -> Application:
     """The ASGI application. `more` are operations beside our own, such as a test declares."""
     database = Database(settings.database)
@@ -94,7 +94,7 @@ def build(
         kept_records=settings.kept_records,
         tell_lag=observer.lag_setter("events"),
     )
-    answered = (*operations(), *more)
+    answered = (*operations(), *extra_operations)
     provided = (
         settings, database, changes, store, accounts, observer, assets, pages,
         ImportStore(database, changes), AssetStore(database, changes), Access(database),
@@ -131,10 +131,10 @@ def build(
     return Application(answered, site, lifespan)
 
 
-def create() -> Application:
+def create_app() -> Application:
     """What a worker process of `fieldgate serve` loads."""
     settings = Settings.from_environment(os.environ)
     logging.config.dictConfig(logging_config(settings.log_level))
-    end_with_server()
-    give_back_large_pieces()
-    return build(settings)
+    exit_with_parent()
+    set_mmap_threshold()
+    return build_app(settings)

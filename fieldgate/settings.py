@@ -99,7 +99,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             name = variable.removeprefix(PREFIX).lower()
             if variable.startswith(PREFIX) and name in known and text.strip():
                 try:
-                    chosen[name] = _READERS.get(name, str)(text.strip())
+                    chosen[name] = _PARSERS.get(name, str)(text.strip())
                 except ValueError as error:
                     raise BadSetting(f"{variable}: {error}") from None
         settings = cls(**chosen)
@@ -113,13 +113,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return self.database_url or f"sqlite:///{self.data / 'fieldgate.db'}"
 
 
-def misspelt(environment: Mapping[str, str]) -> list[str]:
+def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     """FIELDGATE_* variables that are no settings of ours."""
     known = {PREFIX + field.name.upper() for field in msgspec.structs.fields(Settings)}
     return sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
 
 
-def _whole_number(low: int, high: int) -> Callable[[str], int]:
+def _integer_between(low: int, high: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not text.isascii() or not text.isdigit() or not low <= int(text) <= high:
             raise ValueError(f"a whole number from {low} to {high} is needed, not {text!r}.")
@@ -128,22 +128,22 @@ def _whole_number(low: int, high: int) -> Callable[[str], int]:
     return read
 
 
-def _switch(text: str) -> bool:
+def _parse_bool(text: str) -> bool:
     word = text.lower()
     if word not in {"1", "true", "yes", "on", "0", "false", "no", "off"}:
         raise ValueError(f"say `true` or `false`, not {text!r}.")
     return word in {"1", "true", "yes", "on"}
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _parse_list(text: str) -> tuple[str, ...]:
     return tuple(word.strip().lower() for word in text.split(",") if word.strip())
 
 
-def _import_hosts(text: str) -> tuple[str, ...]:
-    return tuple(_import_host(word) for word in _words(text))
+def _parse_import_hosts(text: str) -> tuple[str, ...]:
+    return tuple(_parse_import_host(word) for word in _parse_list(text))
 
 
-def _import_host(word: str) -> str:
+def _parse_import_host(word: str) -> str:
     """A name, in ASCII as the network knows it, maybe with a port. Its last part is never a number: no address is."""
     name, colon, port = word.partition(":")
     try:
@@ -155,11 +155,11 @@ def _import_host(word: str) -> str:
     return name + colon + port
 
 
-def _networks(text: str) -> tuple[Network, ...]:
-    return tuple(ipaddress.ip_network(word, strict=False) for word in _words(text))
+def _parse_networks(text: str) -> tuple[Network, ...]:
+    return tuple(ipaddress.ip_network(word, strict=False) for word in _parse_list(text))
 
 
-def seconds(text: str) -> int:
+def parse_duration(text: str) -> int:
     """`90d`, `12h`, `30m` or `45s` in seconds; at most 999999 of a unit, which no calendar minds."""
     match = re.fullmatch(r"([1-9][0-9]{0,5})([dhms])", text, re.ASCII)
     if match is None:
@@ -167,45 +167,45 @@ def seconds(text: str) -> int:
     return int(match[1]) * {"d": DAY, "h": 60 * 60, "m": 60, "s": 1}[match[2]]
 
 
-def _size(text: str) -> int:
+def _parse_size(text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,12})\s*(|KiB|MiB|GiB)", text, re.ASCII)
     if match is None:
         raise ValueError(f"a size such as 64MiB is needed, not {text!r}.")
     return int(match[1]) * {"": 1, "KiB": 1024, "MiB": MEBIBYTE, "GiB": 1024 * MEBIBYTE}[match[2]]
 
 
-def _address(text: str) -> str:
+def _parse_url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
         raise ValueError(f"an address such as https://field.example.org is needed, not {text!r}.")
     return text.rstrip("/")
 
 
-def _level(text: str) -> str:
+def _parse_log_level(text: str) -> str:
     if text.lower() not in {"debug", "info", "warning", "error"}:
         raise ValueError(f"say debug, info, warning or error, not {text!r}.")
     return text.lower()
 
 
-_READERS: dict[str, Callable[[str], Any]] = {
+_PARSERS: dict[str, Callable[[str], Any]] = {
     "data": Path,
-    "port": _whole_number(0, 65535),
-    "base_url": _address,
-    "allowed_hosts": _words,
-    "trusted_proxies": _networks,
-    "cors_origins": _words,
-    "cors_credentials": _switch,
-    "token_lifetime": seconds,
-    "session_lifetime": seconds,
-    "kept_answers": _size,
-    "kept_records": _size,
-    "max_upload": _size,
-    "import_hosts": _import_hosts,
-    "import_lease": seconds,
-    "import_memory": _size,
-    "import_seconds": seconds,
-    "import_retention": seconds,
-    "metrics_from": _networks,
-    "access_log": _switch,
-    "log_level": _level,
+    "port": _integer_between(0, 65535),
+    "base_url": _parse_url,
+    "allowed_hosts": _parse_list,
+    "trusted_proxies": _parse_networks,
+    "cors_origins": _parse_list,
+    "cors_credentials": _parse_bool,
+    "token_lifetime": parse_duration,
+    "session_lifetime": parse_duration,
+    "kept_answers": _parse_size,
+    "kept_records": _parse_size,
+    "max_upload": _parse_size,
+    "import_hosts": _parse_import_hosts,
+    "import_lease": parse_duration,
+    "import_memory": _parse_size,
+    "import_seconds": parse_duration,
+    "import_retention": parse_duration,
+    "metrics_from": _parse_networks,
+    "access_log": _parse_bool,
+    "log_level": _parse_log_level,
 }

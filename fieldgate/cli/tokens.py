@@ -10,7 +10,7 @@ from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.cli.common import data_option, with_account_store
 from fieldgate.cli.output import print_table
 from fieldgate.db import now
-from fieldgate.settings import seconds
+from fieldgate.settings import parse_duration
 
 
 @click.group()
@@ -20,7 +20,7 @@ def token() -> None:
 
 def _parse_lifetime(_: click.Context, __: click.Parameter, value: str | None) -> timedelta | None:
     try:
-        return None if value is None else timedelta(seconds=seconds(value))
+        return None if value is None else timedelta(seconds=parse_duration(value))
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 

@@ -9,7 +9,7 @@ import click
 
 from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
 from fieldgate.metrics.access_log import logging_config
-from fieldgate.runtime.parent_watch import end_with_server
+from fieldgate.runtime.parent_watch import exit_with_parent
 from fieldgate.settings import Settings
 
 
@@ -29,7 +29,7 @@ async def _run_worker(settings: Settings) -> None:
     stopping = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stopping.set)
-    end_with_server()
+    exit_with_parent()
     database = open_database(settings)
     try:
         await ensure_schema(database)

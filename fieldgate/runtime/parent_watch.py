@@ -9,20 +9,20 @@ import signal
 import threading
 import time
 
-LOOK_EVERY = 0.5  # seconds
-GRACE = 30  # seconds for what is under way
-SERVED_BY = "_FIELDGATE_SERVED_BY"  # the variable in which `fieldgate serve` tells its processes its number
+POLL_INTERVAL_SECONDS = 0.5  # seconds
+GRACE_PERIOD_SECONDS = 30  # seconds for what is under way
+PARENT_PID_VARIABLE = "_FIELDGATE_SERVED_BY"  # the variable in which `fieldgate serve` tells its processes its number
 
 
-def end_with_server() -> None:
+def exit_with_parent() -> None:
     """In a process of `fieldgate serve`: stop, as if told to, when the main process is gone. In others: nothing."""
-    if SERVED_BY in os.environ:
-        threading.Thread(target=_watch, args=(int(os.environ[SERVED_BY]),), daemon=True).start()
+    if PARENT_PID_VARIABLE in os.environ:
+        threading.Thread(target=_watch_parent, args=(int(os.environ[PARENT_PID_VARIABLE]),), daemon=True).start()
 
 
-def _watch(parent: int) -> None:
+def _watch_parent(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(LOOK_EVERY)
+        time.sleep(POLL_INTERVAL_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(GRACE)
+    time.sleep(GRACE_PERIOD_SECONDS)
     os._exit(1)

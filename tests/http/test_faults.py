@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fieldgate.app import build
+from fieldgate.app import build_app
 from fieldgate.http.health import Health
 from fieldgate.http.operations import Operation, get
 from fieldgate.i18n.messages import Message
@@ -50,7 +50,7 @@ async def test_a_fault_is_told_without_its_inside(
 
 
 async def test_a_database_that_is_not_ready(tmp_path: Path) -> None:
-    app = build(Settings(data=tmp_path, access_log=False))
+    app = build_app(Settings(data=tmp_path, access_log=False))
     async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE) as client:
         answer = await client.get("/readyz")
         assert answer.status_code == 503
@@ -61,7 +61,7 @@ async def test_a_database_that_is_not_ready(tmp_path: Path) -> None:
 
 
 async def test_a_database_that_cannot_be_reached(tmp_path: Path) -> None:
-    app = build(Settings(database_url="postgresql://u:p@127.0.0.1:9/none", data=tmp_path, access_log=False))
+    app = build_app(Settings(database_url="postgresql://u:p@127.0.0.1:9/none", data=tmp_path, access_log=False))
     async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE) as client:
         assert (await client.get("/readyz")).status_code == 503
         answer = await client.get("/api/v2/permissions/", headers={"Authorization": "Token x"})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fieldgate.runtime.malloc import LARGE, give_back_large_pieces
+from fieldgate.runtime.malloc import MMAP_THRESHOLD_BYTES, set_mmap_threshold
 
 PIECES, SIZE = 64, 2 * 1024 * 1024
 
@@ -72,9 +72,9 @@ def _kept_after_freeing(*, prepared: bool) -> int:
 
 def _child(sending: Connection, prepared: bool) -> None:
     if prepared:
-        give_back_large_pieces()
+        set_mmap_threshold()
     # The allocator raises its own threshold when a piece above it is freed, unless it was told one.
-    for size in range(LARGE, SIZE + LARGE, LARGE):
+    for size in range(MMAP_THRESHOLD_BYTES, SIZE + MMAP_THRESHOLD_BYTES, MMAP_THRESHOLD_BYTES):
         del [bytearray(size)][:]
     before = _resident()
     pieces: list[bytearray | None] = [bytearray(b"x") * SIZE for _ in range(PIECES)]

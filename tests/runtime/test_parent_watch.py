@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from fieldgate.runtime.parent_watch import end_with_server
+from fieldgate.runtime.parent_watch import exit_with_parent
 from tests.processes import PATIENCE, descendants, wait_until_ended
 
 # A worker that reads a file for ever.
@@ -26,4 +26,4 @@ def test_a_reader_ends_with_its_worker() -> None:
 
 
 def test_who_was_started_by_nobody_in_particular_goes_on() -> None:
-    end_with_server()
+    exit_with_parent()
