@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from fieldgate.db import Changes, Database
+from fieldgate.db import Database, DataVersions
 from fieldgate.events.demo.generator import demo_events
 from fieldgate.events.document_templates import Reader, detail_document, document
 from fieldgate.events.model import PUBLIC, Event
@@ -54,6 +54,6 @@ def _public(count: int, directory: Directory) -> Iterator[Event]:
 async def _directory(data: Path) -> Directory:
     database = Database(f"sqlite:///{data / 'fieldgate.db'}")
     try:
-        return await ReferenceStore(database, Changes(database)).directory()
+        return await ReferenceStore(database, DataVersions(database)).directory()
     finally:
         await database.close()

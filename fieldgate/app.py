@@ -19,7 +19,7 @@ from fieldgate.assets.sharing.routes import bulk_routes as everybody_routes
 from fieldgate.assets.sharing.routes import explain_routes, user_routes
 from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import AssetStore
-from fieldgate.db import Changes, Database
+from fieldgate.db import Database, DataVersions
 from fieldgate.events import routes as event_routes
 from fieldgate.events.export.export import Exports
 from fieldgate.events.search.event_search import Events
@@ -79,7 +79,7 @@ def build_app(
 ) -> Application:
     """The ASGI application. `more` are operations beside our own, such as a test declares."""
     database = Database(settings.database)
-    changes = Changes(database)
+    changes = DataVersions(database)
     store = AccountStore(database, changes)
     accounts = Accounts(store, passwords or Passwords(), Guessing(database))
     observer = RequestMetrics(settings)

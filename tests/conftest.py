@@ -21,7 +21,7 @@ from fieldgate.accounts.login_throttle import Allowance
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.app import build_app
-from fieldgate.db import Changes, Database
+from fieldgate.db import Database, DataVersions
 from fieldgate.http.operations import Operation
 from fieldgate.imports.fetch.url_fetcher import Fetcher
 from fieldgate.settings import Settings
@@ -73,7 +73,7 @@ class Service:
         self.app = app
         self.client = client
         self.database = database
-        self.changes: Changes = app.site.changes
+        self.changes: DataVersions = app.site.changes
         self.store = AccountStore(database, self.changes)
 
     async def get(self, path: str, **options: Any) -> httpx.Response:

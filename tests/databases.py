@@ -10,7 +10,7 @@ from pathlib import Path
 import asyncpg
 from sqlalchemy import make_url
 
-from fieldgate.db import IDENTITY, Database
+from fieldgate.db import IDENTITY_TOPIC, Database
 from fieldgate.db.schema import upgrade
 
 _migrated_files: list[bytes] = []
@@ -50,7 +50,7 @@ def _copy(content: bytes, file: Path) -> None:
 
 def _anew() -> str:
     """What makes a copy another database: an identity of its own."""
-    return f"UPDATE changes SET version = {secrets.randbits(62)} WHERE topic = '{IDENTITY}'"
+    return f"UPDATE changes SET version = {secrets.randbits(62)} WHERE topic = '{IDENTITY_TOPIC}'"
 
 
 async def _migrated_file() -> bytes:

@@ -76,7 +76,7 @@ class Guessing:
     async def check(self, username: str, address: str) -> None:
         """Refuse if this address has guessed too much at this user; for a password that is known to be right."""
         key = _pair_key(username, address)
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             query = select(login_attempts.c.blocked_until).where(login_attempts.c.key == key)
             blocked = (await connection.execute(query)).scalar()
         if blocked is not None and blocked > (moment := now()):

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import THE_PUBLIC, tokens, users
 from fieldgate.accounts.tokens import PREFIX_LENGTH, new_token, token_hash
-from fieldgate.db import Changes, Database, Instant, Lookup, now
+from fieldgate.db import Database, DataVersions, PreparedQuery, Timestamp, now
 from fieldgate.identity import AuthMethod, User
 from fieldgate.pagination import PageRequest
 
@@ -64,10 +64,10 @@ def username_key(username: str) -> str:
 
 
 class AccountStore:
-    def __init__(self, database: Database, changes: Changes) -> None:
+    def __init__(self, database: Database, changes: DataVersions) -> None:
         self._database = database
         self._changes = changes
-        self._find_token = Lookup(
+        self._find_token = PreparedQuery(
             database,
             select(
                 users.c.id,
@@ -104,7 +104,7 @@ class AccountStore:
 
     async def user(self, username: str) -> Row[Any] | None:
         """The row of an enabled user."""
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             result = await connection.execute(
                 select(users).where(
                     users.c.username_key == username_key(username),
@@ -121,7 +121,7 @@ class AccountStore:
 
     async def anybody(self, username: str) -> Row[Any] | None:
         """The row of a user, enabled or not, or of the public."""
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             meant = select(users).where(users.c.username_key == username_key(username))
             return (await connection.execute(meant)).one_or_none()
 
@@ -130,7 +130,7 @@ class AccountStore:
         query = select(users).where(users.c.disabled_at.is_(None), users.c.id != THE_PUBLIC)
         if search:
             query = query.where(users.c.username_key.contains(username_key(search), autoescape=True))
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             count = int((await connection.execute(select(func.count()).select_from(query.subquery()))).scalar_one())
             page_of = query.order_by(users.c.username_key).limit(page.limit).offset(page.offset)
             return count, (await connection.execute(page_of)).all()
@@ -142,7 +142,7 @@ class AccountStore:
             users, live, users.c.id == live.c.user_id
         )
         query = counted_for.where(users.c.id != THE_PUBLIC)
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             return (await connection.execute(query.order_by(users.c.username_key))).all()
 
     async def disable_user(self, username: str) -> None:
@@ -209,7 +209,7 @@ class AccountStore:
 
     async def all_tokens(self) -> Sequence[Row[Any]]:
         query = select(tokens, users.c.username).join_from(tokens, users).order_by(tokens.c.id)
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             return (await connection.execute(query)).all()
 
     async def revoke_token(self, token_id: int) -> bool:
@@ -236,7 +236,7 @@ class AccountStore:
 
     async def holder(self, token: str, means: AuthMethod) -> Found | None:
         """Who holds this token now; sessions and API tokens are not taken for each other."""
-        row = await self._find_token.first(hash=token_hash(token), moment=Instant.pack(now()))
+        row = await self._find_token.first(hash=token_hash(token), moment=Timestamp.pack(now()))
         if row is None:
             return None
         number, username, is_superuser, is_ifrc, countries, token_id, last_used, issued_by = row
@@ -251,7 +251,7 @@ class AccountStore:
             auth_method=means,
             secret=token,
         )
-        return Found(user, token_id, None if last_used is None else Instant.unpack(last_used))
+        return Found(user, token_id, None if last_used is None else Timestamp.unpack(last_used))
 
     async def note_use(self, token_id: int) -> None:
         async with self._database.transaction() as connection:

@@ -2,7 +2,7 @@
 
 from sqlalchemy import JSON, Boolean, Column, ForeignKey, Integer, LargeBinary, String, Table
 
-from fieldgate.db import Instant, metadata
+from fieldgate.db import Timestamp, metadata
 
 # The public as somebody who can be given permissions: a row among the users that nobody can log in with.
 THE_PUBLIC = -1
@@ -22,8 +22,8 @@ users = Table(
     Column("is_ifrc", Boolean, nullable=False),
     Column("is_demo", Boolean, nullable=False),
     Column("countries", JSON, nullable=False),
-    Column("created_at", Instant, nullable=False),
-    Column("disabled_at", Instant),
+    Column("created_at", Timestamp, nullable=False),
+    Column("disabled_at", Timestamp),
     sqlite_autoincrement=True,
 )
 
@@ -35,10 +35,10 @@ tokens = Table(
     Column("hash", LargeBinary(32), nullable=False, unique=True),
     Column("prefix", String(12), nullable=False),
     Column("issued_by", String(10), nullable=False),
-    Column("created_at", Instant, nullable=False),
-    Column("last_used_at", Instant),
-    Column("expires_at", Instant),
-    Column("revoked_at", Instant),
+    Column("created_at", Timestamp, nullable=False),
+    Column("last_used_at", Timestamp),
+    Column("expires_at", Timestamp),
+    Column("revoked_at", Timestamp),
     sqlite_autoincrement=True,
 )
 
@@ -47,6 +47,6 @@ login_attempts = Table(
     metadata,
     Column("key", String(200), primary_key=True),
     Column("failures", Integer, nullable=False),
-    Column("last_at", Instant, nullable=False, index=True),
-    Column("blocked_until", Instant, nullable=False),
+    Column("last_at", Timestamp, nullable=False, index=True),
+    Column("blocked_until", Timestamp, nullable=False),
 )

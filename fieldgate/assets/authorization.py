@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.tables import THE_PUBLIC, users
 from fieldgate.assets.sharing.model.assignments import Assignment, Place
 from fieldgate.assets.tables import assets, assignments
-from fieldgate.db import Database, Lookup
+from fieldgate.db import Database, PreparedQuery
 from fieldgate.errors import Forbidden, NotFound
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
@@ -88,7 +88,7 @@ class Access:
         # Joined user by user: given both in a list, SQLite may read all that anybody holds on the asset.
         user = select(bindparam("user_id", type_=Integer).label("id"))
         who = union(user, select(literal_column(str(THE_PUBLIC), Integer))).subquery("who")
-        self._find = Lookup(
+        self._find = PreparedQuery(
             database,
             select(assets.c.id, assets.c.asset_type, assets.c.owner_id, collections.c.owner_id, *_ROWS)
             .outerjoin_from(assets, collections, collections.c.id == assets.c.parent_id)
@@ -118,7 +118,7 @@ class Access:
 
     async def standing(self, asset: Asset, user_id: int) -> Standing:
         """All that decides what a user may do with the asset, with the submissions it is for."""
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             row = (await connection.execute(select(assets).where(assets.c.id == asset.id))).one_or_none()
             if row is None:  # deleted in this very moment
                 raise no_asset(asset.uid)

@@ -12,7 +12,7 @@ from fieldgate.assets import visibility_sql
 from fieldgate.assets.authorization import Asset, as_seen, no_asset, user_of
 from fieldgate.assets.names import name_key
 from fieldgate.assets.tables import assets, assignments, files, versions
-from fieldgate.db import Changes, Database, new_uid, now
+from fieldgate.db import Database, DataVersions, new_uid, now
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
 
@@ -51,7 +51,7 @@ _ORDERS: dict[str, ColumnElement[Any]] = {
 
 
 class AssetStore:
-    def __init__(self, database: Database, changes: Changes) -> None:
+    def __init__(self, database: Database, changes: DataVersions) -> None:
         self._database = database
         self._changes = changes
 
@@ -142,7 +142,7 @@ class AssetStore:
         order = _ORDERS[narrowed.ordering.removeprefix("-")]
         order = order.desc() if narrowed.ordering.startswith("-") else order.asc()
         page_of = query.order_by(order, assets.c.id).limit(page.limit).offset(page.offset)
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             count = int((await connection.execute(select(func.count()).select_from(query.subquery()))).scalar_one())
             # Sorted by numbers alone: only what is on the page is read whole.
             numbers = (await connection.execute(page_of)).scalars().all()
@@ -152,7 +152,7 @@ class AssetStore:
 
     async def one(self, caller: Caller, number: int) -> Row[Any] | None:
         """An asset as a caller is shown it, with the content of its newest version."""
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             query = _shown(caller).add_columns(versions.c.content).where(assets.c.id == number)
             row: Row[Any] | None = (await connection.execute(query)).one_or_none()
             return row
@@ -160,7 +160,7 @@ class AssetStore:
     async def xform(self, number: int) -> tuple[str, str | None] | None:
         """The name of an asset and the XForm of its newest version."""
         query = select(assets.c.name, versions.c.xform).join_from(assets, versions, _is_newest())
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             row = (await connection.execute(query.where(assets.c.id == number))).one_or_none()
             return None if row is None else (row.name, row.xform)
 
@@ -168,7 +168,7 @@ class AssetStore:
         """The newest first, without their contents."""
         columns = (versions.c.uid, versions.c.number, versions.c.summary, versions.c.created_at, files.c.name)
         query = select(*columns).outerjoin_from(versions, files).where(versions.c.asset_id == asset_id)
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             count = int((await connection.execute(select(func.count()).select_from(query.subquery()))).scalar_one())
             page_of = query.order_by(versions.c.number.desc()).limit(page.limit).offset(page.offset)
             found: Sequence[Row[Any]] = (await connection.execute(page_of)).all()  # type: ignore[assignment]
@@ -177,12 +177,12 @@ class AssetStore:
     async def version(self, asset_id: int, uid: str) -> Row[Any] | None:
         """One version with its content and XForm."""
         query = select(versions, files.c.name).outerjoin_from(versions, files)
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             named = query.where(versions.c.asset_id == asset_id, versions.c.uid == uid)
             return (await connection.execute(named)).one_or_none()
 
     async def file(self, file_id: int) -> Row[Any] | None:
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             return (await connection.execute(select(files).where(files.c.id == file_id))).one_or_none()
 
     async def change(self, user: User, uid: str, **values: Any) -> None:
@@ -223,7 +223,7 @@ class AssetStore:
             )
             .group_by(assets.c.owner_id)
         )
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             return {row.owner_id: row.collections for row in await connection.execute(query)}
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import (
     text,
 )
 
-from fieldgate.db import Instant, metadata
+from fieldgate.db import Timestamp, metadata
 
 files = Table(
     "files",
@@ -41,8 +41,8 @@ assets = Table(
     Column("settings", JSON, nullable=False),
     Column("tags", JSON, nullable=False),
     Column("summary", JSON, nullable=False),
-    Column("created_at", Instant, nullable=False),
-    Column("modified_at", Instant, nullable=False),
+    Column("created_at", Timestamp, nullable=False),
+    Column("modified_at", Timestamp, nullable=False),
     Index(None, "owner_id", "modified_at"),
     Index(None, "parent_id", sqlite_where=_IS_INSIDE, postgresql_where=_IS_INSIDE),
     sqlite_autoincrement=True,
@@ -59,7 +59,7 @@ versions = Table(
     Column("summary", JSON, nullable=False),
     Column("xform", Text),
     Column("file_id", ForeignKey("files.id"), index=True),
-    Column("created_at", Instant, nullable=False),
+    Column("created_at", Timestamp, nullable=False),
     UniqueConstraint("asset_id", "number"),
     sqlite_autoincrement=True,
 )
@@ -75,7 +75,7 @@ assignments = Table(
     Column("permission", String(30), nullable=False),
     Column("is_denied", Boolean, nullable=False),
     Column("filters", JSON),  # of partial_submissions: which submissions, by the permission they are for
-    Column("created_at", Instant, nullable=False),
+    Column("created_at", Timestamp, nullable=False),
     UniqueConstraint("asset_id", "user_id", "permission"),
     Index(None, "user_id", "permission", "asset_id"),  # what somebody may see
     sqlite_autoincrement=True,
@@ -87,7 +87,7 @@ assignment_history = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("asset_id", ForeignKey("assets.id", ondelete="CASCADE"), nullable=False),
-    Column("made_at", Instant, nullable=False),
+    Column("made_at", Timestamp, nullable=False),
     Column("made_by", ForeignKey("users.id", ondelete="RESTRICT"), nullable=False),
     Column("act", String(20), nullable=False),
     Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False),

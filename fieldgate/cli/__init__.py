@@ -12,7 +12,7 @@ from fieldgate.cli.serve import serve
 from fieldgate.cli.tokens import token
 from fieldgate.cli.users import user
 from fieldgate.cli.worker import worker
-from fieldgate.db import is_out_of_reach
+from fieldgate.db import is_unavailable
 
 
 class CommandGroup(click.Group):
@@ -22,7 +22,7 @@ class CommandGroup(click.Group):
         try:
             return super().invoke(ctx)
         except Exception as error:
-            if is_out_of_reach(error):
+            if is_unavailable(error):
                 reason = str(getattr(error, "orig", None) or error) or type(error).__name__
                 raise click.ClickException(f"The database cannot be reached: {reason}") from None
             if isinstance(error, DBAPIError):

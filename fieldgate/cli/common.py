@@ -11,8 +11,8 @@ import msgspec
 from sqlalchemy.exc import ArgumentError
 
 from fieldgate.accounts.store import AccountStore
-from fieldgate.db import Changes, Database
-from fieldgate.db.schema import NEEDED, current, upgrade
+from fieldgate.db import Database, DataVersions
+from fieldgate.db.schema import REQUIRED_REVISION, current_revision, upgrade
 from fieldgate.settings import BadSetting, Settings, unknown_variables
 
 P = ParamSpec("P")
@@ -44,7 +44,7 @@ async def ensure_schema(database: Database) -> None:
     """See to the schema: SQLite is migrated by itself, PostgreSQL by whoever runs `fieldgate migrate`."""
     if database.is_sqlite:
         await upgrade(database)
-    elif await current(database) != NEEDED:
+    elif await current_revision(database) != REQUIRED_REVISION:
         raise click.ClickException("The database is not at the schema of this release. Run: fieldgate migrate")
 
 
@@ -67,7 +67,7 @@ def with_account_store(
             database = open_database(load_settings(data))
             try:
                 await ensure_schema(database)
-                return await command(AccountStore(database, Changes(database)), *args, **kwargs)
+                return await command(AccountStore(database, DataVersions(database)), *args, **kwargs)
             finally:
                 await database.close()
 

@@ -13,7 +13,7 @@ import click
 
 from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
 from fieldgate.cli.events_load_sync import load, sync
-from fieldgate.db import Changes, Database
+from fieldgate.db import Database, DataVersions
 
 if TYPE_CHECKING:
     from fieldgate.events.store import EventStore
@@ -47,7 +47,7 @@ async def _demo(count: int, seed: int, replace: bool, data: Path | None) -> None
     database = open_database(load_settings(data))
     try:
         await ensure_schema(database)
-        store = EventStore(database, Changes(database))
+        store = EventStore(database, DataVersions(database))
         if await store.has_real():
             raise click.ClickException("There are real events here. Make demo events in another folder: --data DIR")
         if await store.has_demo():
@@ -72,7 +72,7 @@ async def create_demo_events(
     from fieldgate.events.demo.generator import demo_events
     from fieldgate.reference.store import ReferenceStore
 
-    directory = await ReferenceStore(database, Changes(database)).directory()
+    directory = await ReferenceStore(database, DataVersions(database)).directory()
     made = demo_events(count, directory, seed)
     while some := list(islice(made, BATCH_SIZE)):
         await store.put(some, is_demo=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 import click
 
 from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
-from fieldgate.db import Changes, Database
+from fieldgate.db import Database, DataVersions
 from fieldgate.events.model import Code
 
 # What reads and writes events takes a while to load, and the other commands need none of it: imported where it is used.
@@ -143,7 +143,7 @@ async def _open_stores(data: Path | None) -> AsyncIterator[EventStores]:
     from fieldgate.reference.store import ReferenceStore
 
     database = open_database(load_settings(data))
-    changes = Changes(database)
+    changes = DataVersions(database)
     try:
         await ensure_schema(database)
         yield EventStores(database, EventStore(database, changes), ReferenceStore(database, changes))

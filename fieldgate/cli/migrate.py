@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from fieldgate.cli.common import data_option, load_settings, open_database
-from fieldgate.db.schema import NEEDED, current, upgrade
+from fieldgate.db.schema import REQUIRED_REVISION, current_revision, upgrade
 
 
 @click.command()
@@ -22,8 +22,11 @@ def migrate(data: Path | None) -> None:
 async def _migrate(data: Path | None) -> None:
     database = open_database(load_settings(data))
     try:
-        before = await current(database)
+        before = await current_revision(database)
         await upgrade(database)
     finally:
         await database.close()
-    click.echo(f"schema {NEEDED}" + (" (nothing to do)" if before == NEEDED else f", was {before or 'empty'}"))
+    click.echo(
+        f"schema {REQUIRED_REVISION}"
+        + (" (nothing to do)" if before == REQUIRED_REVISION else f", was {before or 'empty'}")
+    )

@@ -25,7 +25,7 @@ from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
 from fieldgate.cli.events import create_demo_events
-from fieldgate.db import Changes, Database, now
+from fieldgate.db import Database, DataVersions, now
 from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.shared_counters import METRICS_DIR_VARIABLE
@@ -147,7 +147,7 @@ async def _prepare_database(settings: Settings, demo: bool) -> None:
     try:
         await ensure_schema(database)
         if demo:
-            await _create_demo_user(AccountStore(database, Changes(database)))
+            await _create_demo_user(AccountStore(database, DataVersions(database)))
             await _create_demo_events(database)
     finally:
         await database.close()
@@ -176,7 +176,7 @@ async def _create_demo_events(database: Database) -> None:
     """Events to look at, where there are none yet."""
     from fieldgate.events.store import EventStore  # here: what it needs takes a while to load
 
-    store = EventStore(database, Changes(database))
+    store = EventStore(database, DataVersions(database))
     if not await store.has_demo() and not await store.has_real():
         await create_demo_events(database, store, DEMO_EVENTS)
 

@@ -1,27 +1,27 @@
 """The database: one surface for SQLite and PostgreSQL, migrations, and who tells caches that data changed."""
 
 from fieldgate.db.bulk import insert_rows
-from fieldgate.db.data_versions import IDENTITY, Changes
+from fieldgate.db.data_versions import IDENTITY_TOPIC, DataVersions
 from fieldgate.db.database import Database
-from fieldgate.db.errors import is_out_of_reach
-from fieldgate.db.prepared import Lookup, among, one_of
+from fieldgate.db.errors import is_unavailable
+from fieldgate.db.prepared import PreparedQuery, in_bound_list, in_values
 from fieldgate.db.snapshot import Snapshot, snapshot
-from fieldgate.db.tables import Instant, metadata, now
+from fieldgate.db.tables import Timestamp, metadata, now
 from fieldgate.db.uid import new_uid
 
 __all__ = [
-    "IDENTITY",
-    "Changes",
+    "IDENTITY_TOPIC",
+    "DataVersions",
     "Database",
-    "Instant",
-    "Lookup",
+    "PreparedQuery",
     "Snapshot",
-    "among",
+    "Timestamp",
+    "in_bound_list",
+    "in_values",
     "insert_rows",
-    "is_out_of_reach",
+    "is_unavailable",
     "metadata",
     "new_uid",
     "now",
-    "one_of",
     "snapshot",
 ]

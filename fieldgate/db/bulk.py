@@ -16,11 +16,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 async def insert_rows(connection: AsyncConnection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
     """SQLAlchemy looks at every value of every row; values pass here as the driver has them, all rows with the same."""
     if rows:
-        sql, in_order = _statement(table, tuple(rows[0]), connection.dialect)
+        sql, in_order = _insert_statement(table, tuple(rows[0]), connection.dialect)
         await connection.exec_driver_sql(sql, list(map(in_order, rows)))
 
 
 @lru_cache(maxsize=16)
-def _statement(table: Table, columns: tuple[str, ...], dialect: Dialect) -> tuple[str, Callable[[Any], Any]]:
+def _insert_statement(table: Table, columns: tuple[str, ...], dialect: Dialect) -> tuple[str, Callable[[Any], Any]]:
     compiled = insert(table).inline().compile(dialect=dialect, column_keys=columns)
     return str(compiled), itemgetter(*(compiled.positiontup or ()))

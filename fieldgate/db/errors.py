@@ -7,8 +7,8 @@ import sys
 
 import sqlalchemy.exc
 
-_NETWORK = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.ENOENT}
-_SQLITE = {
+_NETWORK_ERRNOS = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.ENOENT}
+_SQLITE_CODES = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
     sqlite3.SQLITE_CANTOPEN,
@@ -17,10 +17,10 @@ _SQLITE = {
     sqlite3.SQLITE_READONLY,
 }
 # Classes of PostgreSQL's error codes: connection exceptions, insufficient resources, operator intervention.
-_POSTGRES = ("08", "53", "57")
+_POSTGRES_CLASSES = ("08", "53", "57")
 
 
-def is_out_of_reach(error: BaseException | None) -> bool:
+def is_unavailable(error: BaseException | None) -> bool:
     """Whether another try later may succeed: the database is away, full, not to be written, or has no time for us."""
     if error is None:
         return False
@@ -32,14 +32,14 @@ def is_out_of_reach(error: BaseException | None) -> bool:
         if isinstance(error, asyncpg.InterfaceError):
             return True
         if isinstance(error, asyncpg.PostgresError):
-            return str(error.sqlstate).startswith(_POSTGRES)
+            return str(error.sqlstate).startswith(_POSTGRES_CLASSES)
     if isinstance(error, sqlite3.Error):
-        return getattr(error, "sqlite_errorcode", 0) & 0xFF in _SQLITE
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF in _SQLITE_CODES
     if isinstance(error, sqlalchemy.exc.TimeoutError):
         return True
     if isinstance(error, sqlalchemy.exc.DBAPIError):
-        return error.connection_invalidated or is_out_of_reach(error.orig)
+        return error.connection_invalidated or is_unavailable(error.orig)
     if isinstance(error, OSError):
-        return error.errno in _NETWORK
+        return error.errno in _NETWORK_ERRNOS
     # SQLAlchemy wraps the driver's error in one of its own, and keeps the first as the cause.
-    return is_out_of_reach(error.__cause__)
+    return is_unavailable(error.__cause__)

@@ -17,14 +17,14 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 # Of one commit, for which writers of other processes wait:
-MOST_TOGETHER = 32  # writes
-LONGEST = 0.1  # seconds after which no other write begins; large files take a while
+MAX_BATCH_WRITES = 32  # writes
+MAX_BATCH_SECONDS = 0.1  # seconds after which no other write begins; large files take a while
 
 Result = TypeVar("Result")
 Write = Callable[[Connection], Result]
 
 
-class _Outcome(NamedTuple):
+class _WriteResult(NamedTuple):
     """What came of a write: its result, or what it raised, and from where."""
 
     result: Any = None
@@ -32,29 +32,29 @@ class _Outcome(NamedTuple):
     traceback: TracebackType | None = None
 
 
-class _Waiting(NamedTuple):
+class _PendingWrite(NamedTuple):
     write: Write[Any]
-    outcome: asyncio.Future[_Outcome]
+    future: asyncio.Future[_WriteResult]
 
 
-class SharedCommits:
+class GroupCommitter:
     """Writes queue here, first come, first served, and a thread of its own makes them, some at a time."""
 
-    def __init__(self, engine: Engine, turn: AbstractAsyncContextManager[Any]) -> None:
+    def __init__(self, engine: Engine, write_lock: AbstractAsyncContextManager[Any]) -> None:
         self._engine = engine
-        self._turn = turn
+        self._write_lock = write_lock
         self._thread = ThreadPoolExecutor(1, "fieldgate-writer")
-        self._waiting: deque[_Waiting] = deque()
-        self._working: asyncio.Task[None] | None = None
+        self._pending: deque[_PendingWrite] = deque()
+        self._worker: asyncio.Task[None] | None = None
 
     async def run(self, write: Write[Result]) -> Result:
         """The result of a write, once it is committed and synced."""
-        waiting = _Waiting(write, asyncio.get_running_loop().create_future())
-        self._waiting.append(waiting)
-        if self._working is None or self._working.done():
-            self._working = asyncio.create_task(self._work())
-            self._working.add_done_callback(self._ended)
-        outcome = await waiting.outcome
+        waiting = _PendingWrite(write, asyncio.get_running_loop().create_future())
+        self._pending.append(waiting)
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._run_worker())
+            self._worker.add_done_callback(self._on_worker_done)
+        outcome = await waiting.future
         if outcome.error is None:
             return cast("Result", outcome.result)
         try:
@@ -65,98 +65,98 @@ class SharedCommits:
 
     async def close(self) -> None:
         """End the thread when all that waits is done."""
-        while self._working is not None and not self._working.done():
-            await asyncio.wait([self._working])
+        while self._worker is not None and not self._worker.done():
+            await asyncio.wait([self._worker])
         self._thread.shutdown()
         self._engine.dispose()
 
-    async def _work(self) -> None:
+    async def _run_worker(self) -> None:
         """Until nothing waits. After each commit the turn is given up, for whoever else waits for it."""
-        while self._waiting:
-            async with self._turn:
-                await self._commit(self._next())
+        while self._pending:
+            async with self._write_lock:
+                await self._commit(self._next_batch())
 
-    def _ended(self, work: asyncio.Task[None]) -> None:
+    def _on_worker_done(self, task: asyncio.Task[None]) -> None:
         """Nobody shall wait for work that broke off; where somebody came since, other work is under way."""
-        if work is not self._working or not self._waiting:
+        if task is not self._worker or not self._pending:
             return
-        error = None if work.cancelled() else work.exception()
-        while self._waiting:
-            outcome = self._waiting.popleft().outcome
+        error = None if task.cancelled() else task.exception()
+        while self._pending:
+            outcome = self._pending.popleft().future
             if outcome.done():
                 continue
             if isinstance(error, Exception):
-                outcome.set_result(_failed(error))
+                outcome.set_result(_failure(error))
             else:
                 outcome.cancel()
 
-    def _next(self) -> list[_Waiting]:
+    def _next_batch(self) -> list[_PendingWrite]:
         """Those whose turn it is, without who was cancelled meanwhile."""
-        some: list[_Waiting] = []
-        while self._waiting and len(some) < MOST_TOGETHER:
-            waiting = self._waiting.popleft()
-            if not waiting.outcome.cancelled():
+        some: list[_PendingWrite] = []
+        while self._pending and len(some) < MAX_BATCH_WRITES:
+            waiting = self._pending.popleft()
+            if not waiting.future.cancelled():
                 some.append(waiting)
         return some
 
-    async def _commit(self, some: list[_Waiting]) -> None:
+    async def _commit(self, batch: list[_PendingWrite]) -> None:
         """Make and commit them, then tell each what came of it; those that time did not allow for are the next."""
-        if not some:
+        if not batch:
             return
-        writes = [waiting.write for waiting in some]
+        writes = [waiting.write for waiting in batch]
         try:
-            outcomes = await asyncio.get_running_loop().run_in_executor(self._thread, self._make, writes)
+            outcomes = await asyncio.get_running_loop().run_in_executor(self._thread, self._execute_batch, writes)
         except Exception as error:
             # It could not begin, or not be committed: nothing of it is stored, and everybody learns it.
-            outcomes = [_failed(error)] * len(some)
+            outcomes = [_failure(error)] * len(batch)
         except BaseException:
             # The work is cancelled. The thread goes on, and nobody learns what comes of it.
-            for waiting in some:
-                waiting.outcome.cancel()
+            for waiting in batch:
+                waiting.future.cancel()
             raise
-        self._waiting.extendleft(reversed(some[len(outcomes) :]))
-        _tell(some, outcomes)
+        self._pending.extendleft(reversed(batch[len(outcomes) :]))
+        _set_results(batch, outcomes)
 
-    def _make(self, writes: Sequence[Write[Any]]) -> list[_Outcome]:
+    def _execute_batch(self, writes: Sequence[Write[Any]]) -> list[_WriteResult]:
         """The writes, as many as begin in time, in one transaction that is committed when this returns."""
-        outcomes: list[_Outcome] = []
+        outcomes: list[_WriteResult] = []
         with self._engine.begin() as connection:
-            until = monotonic() + LONGEST
+            until = monotonic() + MAX_BATCH_SECONDS
             for write in writes:
-                outcomes.append(_apart(connection, write))
+                outcomes.append(_run_in_savepoint(connection, write))
                 if monotonic() >= until:
                     break
         return outcomes
 
 
-def _tell(some: list[_Waiting], outcomes: list[_Outcome]) -> None:
+def _set_results(batch: list[_PendingWrite], outcomes: list[_WriteResult]) -> None:
     """Both lists are empty then: an error has the frames it came through, and these have the lists."""
-    for waiting, outcome in zip(some, outcomes, strict=False):
-        if not waiting.outcome.cancelled():
-            waiting.outcome.set_result(outcome)
-    some.clear()
+    for waiting, outcome in zip(batch, outcomes, strict=False):
+        if not waiting.future.cancelled():
+            waiting.future.set_result(outcome)
+    batch.clear()
     outcomes.clear()
 
 
-def _failed(error: Exception) -> _Outcome:
+def _failure(error: Exception) -> _WriteResult:
     if isinstance(error, DBAPIError):
         # SQLAlchemy's frames have the error that has them: a file would stay in memory until the collector comes.
         clear_frames(error.__traceback__)
-    return _Outcome(error=error, traceback=error.__traceback__)
+    return _WriteResult(error=error, traceback=error.__traceback__)
 
 
-def _apart(connection: Connection, write: Write[Any]) -> _Outcome:
+def _run_in_savepoint(connection: Connection, write: Write[Any]) -> _WriteResult:
     """One write with a savepoint of its own: if it fails, nothing of it stays, and the others' is not touched."""
     driver: Any = connection.connection.driver_connection
     driver.execute("SAVEPOINT own")
     try:
-        outcome = _Outcome(write(connection))
+        outcome = _WriteResult(write(connection))
     except Exception as error:
         # SQLite itself gave up all of it, as when the disk is full, or the connection is of no use any more.
         if connection.invalidated or not driver.in_transaction:
             raise
         driver.execute("ROLLBACK TO own")
         driver.execute("RELEASE own")
-        return _failed(error)
+        return _failure(error)
     driver.execute("RELEASE own")
     return outcome

@@ -4,12 +4,12 @@ from sqlalchemy import inspect, text
 
 from fieldgate.db.database import Database
 
-NEEDED = "0008"  # the newest revision in migrations/versions
+REQUIRED_REVISION = "0008"  # the newest revision in migrations/versions
 
 
-async def current(database: Database) -> str | None:
+async def current_revision(database: Database) -> str | None:
     """The revision the database is at; None before the first."""
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         if not await connection.run_sync(lambda sync: inspect(sync).has_table("alembic_version")):
             return None
         revision: str | None = (await connection.execute(text("SELECT version_num FROM alembic_version"))).scalar()
@@ -18,9 +18,9 @@ async def current(database: Database) -> str | None:
 
 async def upgrade(database: Database) -> None:
     """Bring the database to the needed revision. Costs a question when it is there already."""
-    if await current(database) == NEEDED:
+    if await current_revision(database) == REQUIRED_REVISION:
         return
     # Imported here: the migrations' library is heavy, and most processes never migrate.
-    from fieldgate.db.migrations import run
+    from fieldgate.db.migrations import upgrade_to_head
 
-    await run(database)
+    await upgrade_to_head(database)

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 from sqlalchemy import Select
 
-from fieldgate.db.database import BUSY_TIMEOUT, Database
+from fieldgate.db.database import BUSY_TIMEOUT_MS, Database
 
-BATCH = 2_000  # rows handed over at once: larger ones are no faster, and leave holes in the memory
+BATCH_SIZE = 2_000  # rows handed over at once: larger ones are no faster, and leave holes in the memory
 
 Rows = Sequence[Sequence[Any]]
 
@@ -34,9 +34,9 @@ async def snapshot(database: Database) -> AsyncIterator[Snapshot]:
         # A thread of its own does one thing after the other: nothing is closed under what still reads, whoever
         # was cancelled meanwhile.
         thread = ThreadPoolExecutor(1)
-        connection = await asyncio.wrap_future(thread.submit(_open, str(database.url.database)))
+        connection = await asyncio.wrap_future(thread.submit(_open_read_only, str(database.url.database)))
         try:
-            yield _OnSqlite(database, connection, thread)
+            yield _SqliteSnapshot(database, connection, thread)
         finally:
             thread.submit(connection.close)
             thread.shutdown(wait=False)
@@ -44,58 +44,58 @@ async def snapshot(database: Database) -> AsyncIterator[Snapshot]:
     postgres = await database.connect()
     try:
         await postgres.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        yield _OnPostgres(database, postgres)
+        yield _PostgresSnapshot(database, postgres)
     finally:
         # Nothing was written. Closing it politely would wait for a statement that nobody waits for any more.
         postgres.terminate()
 
 
-def _open(path: str) -> sqlite3.Connection:
+def _open_read_only(path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT}")
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
     connection.execute("PRAGMA query_only = ON")
     connection.execute("BEGIN")
     return connection
 
 
-class _OnSqlite:
+class _SqliteSnapshot:
     def __init__(self, database: Database, connection: sqlite3.Connection, thread: ThreadPoolExecutor) -> None:
         self._database = database
         self._connection = connection
         self._thread = thread
 
     async def rows(self, statement: Select[Any]) -> Rows:
-        cursor = await self._run(self._connection.execute, *_compiled(self._database, statement))
+        cursor = await self._run(self._connection.execute, *_compile(self._database, statement))
         rows: Rows = await self._run(cursor.fetchall)
         return rows
 
     async def batches(self, statement: Select[Any]) -> AsyncIterator[Rows]:
-        cursor = await self._run(self._connection.execute, *_compiled(self._database, statement))
-        while some := await self._run(cursor.fetchmany, BATCH):
+        cursor = await self._run(self._connection.execute, *_compile(self._database, statement))
+        while some := await self._run(cursor.fetchmany, BATCH_SIZE):
             yield some
 
     async def _run(self, work: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.wrap_future(self._thread.submit(work, *arguments))
 
 
-class _OnPostgres:
+class _PostgresSnapshot:
     def __init__(self, database: Database, connection: Any) -> None:
         self._database = database
         self._connection = connection
 
     async def rows(self, statement: Select[Any]) -> Rows:
-        sql, values = _compiled(self._database, statement)
+        sql, values = _compile(self._database, statement)
         found: Rows = await self._connection.fetch(sql, *values)
         return found
 
     async def batches(self, statement: Select[Any]) -> AsyncIterator[Rows]:
-        sql, values = _compiled(self._database, statement)
+        sql, values = _compile(self._database, statement)
         cursor = await self._connection.cursor(sql, *values)
-        while some := await cursor.fetch(BATCH):
+        while some := await cursor.fetch(BATCH_SIZE):
             yield some
 
 
-def _compiled(database: Database, statement: Select[Any]) -> tuple[str, list[Any]]:
+def _compile(database: Database, statement: Select[Any]) -> tuple[str, list[Any]]:
     """The statement and its values, as the driver takes them; moments are whole microseconds on both sides."""
     compiled = statement.compile(dialect=database.dialect, compile_kwargs={"render_postcompile": True})
     values = compiled.params

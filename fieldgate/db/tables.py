@@ -20,7 +20,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-class Instant(TypeDecorator[datetime]):
+class Timestamp(TypeDecorator[datetime]):
     """A point in time, kept as whole microseconds since 1970.
 
     Both databases compare, sort and return it alike, and so do the drivers themselves when a statement
@@ -31,12 +31,12 @@ class Instant(TypeDecorator[datetime]):
     cache_ok = True
 
     @staticmethod
-    def pack(moment: datetime) -> int:
-        return (moment - _EPOCH) // _MICROSECOND
+    def pack(timestamp: datetime) -> int:
+        return (timestamp - _EPOCH) // _MICROSECOND
 
     @staticmethod
-    def unpack(count: int) -> datetime:
-        return _EPOCH + count * _MICROSECOND
+    def unpack(microseconds: int) -> datetime:
+        return _EPOCH + microseconds * _MICROSECOND
 
     def process_bind_param(self, value: datetime | None, dialect: Any) -> int | None:  # noqa: ARG002
         return None if value is None else self.pack(value)
@@ -49,7 +49,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-versions = Table(
+topic_versions = Table(
     "changes",
     metadata,
     Column("topic", String(40), primary_key=True),

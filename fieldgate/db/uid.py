@@ -3,26 +3,26 @@
 import secrets
 
 ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"  # nothing that looks like something else
-LENGTH = 22
+UID_LENGTH = 22
 
 # A random byte as a letter. The last bytes would give some letters an extra chance, and are left out.
-_FAIR = 256 - 256 % len(ALPHABET)
-_LETTERS = bytes(ord(ALPHABET[byte % len(ALPHABET)]) for byte in range(256))
-_UNFAIR = bytes(range(_FAIR, 256))
+_UNBIASED_LIMIT = 256 - 256 % len(ALPHABET)
+_BYTE_TO_LETTER = bytes(ord(ALPHABET[byte % len(ALPHABET)]) for byte in range(256))
+_BIASED_BYTES = bytes(range(_UNBIASED_LIMIT, 256))
 
 
 def new_uid(kind: str) -> str:
     """`a` for an asset, `i` for an import, `p` for an assignment, `v` for a version, followed by 122 bits of chance."""
     letters = ""
-    while len(letters) < LENGTH - 1:
-        letters += secrets.token_bytes(2 * LENGTH).translate(_LETTERS, _UNFAIR).decode()
-    return kind + letters[: LENGTH - 1]
+    while len(letters) < UID_LENGTH - 1:
+        letters += secrets.token_bytes(2 * UID_LENGTH).translate(_BYTE_TO_LETTER, _BIASED_BYTES).decode()
+    return kind + letters[: UID_LENGTH - 1]
 
 
-def spelled(kind: str, number: int) -> str:
+def uid_from_int(kind: str, number: int) -> str:
     """A number as a uid."""
     letters = [kind]
-    for _ in range(LENGTH - 1):
+    for _ in range(UID_LENGTH - 1):
         number, place = divmod(number, len(ALPHABET))
         letters.append(ALPHABET[place])
     return "".join(letters)

@@ -10,8 +10,18 @@ import msgspec
 from sqlalchemy import ColumnElement, Table, and_, bindparam, exists, func, insert, literal, or_, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.db import Changes, Database, Instant, Lookup, Snapshot, among, insert_rows, now, snapshot
-from fieldgate.db.tables import versions
+from fieldgate.db import (
+    Database,
+    DataVersions,
+    PreparedQuery,
+    Snapshot,
+    Timestamp,
+    in_bound_list,
+    insert_rows,
+    now,
+    snapshot,
+)
+from fieldgate.db.tables import topic_versions
 from fieldgate.events.document_templates import document
 from fieldgate.events.model import SOCIETIES, Event, pack, unpack
 from fieldgate.events.search.index import Builder, Index, Row, facets_of
@@ -53,19 +63,21 @@ class SlugTaken(Exception):
 
 
 class EventStore:
-    def __init__(self, database: Database, changes: Changes) -> None:
+    def __init__(self, database: Database, changes: DataVersions) -> None:
         self._database = database
         self._changes = changes
         is_before = history.c.id == bindparam("id"), history.c.until > bindparam("version")
-        self._documents = Lookup(
+        self._documents = PreparedQuery(
             database,
             select(documents.c.id, documents.c.version, documents.c.document).where(
-                among(database, documents.c.id, "ids")
+                in_bound_list(database, documents.c.id, "ids")
             ),
         )
-        self._before = Lookup(database, select(history.c.document).where(*is_before).order_by(history.c.until).limit(1))
-        self._by_id = Lookup(database, select(events.c.packed).where(events.c.id == bindparam("id")))
-        self._by_slug = Lookup(database, select(events.c.packed).where(events.c.slug == bindparam("slug")))
+        self._before = PreparedQuery(
+            database, select(history.c.document).where(*is_before).order_by(history.c.until).limit(1)
+        )
+        self._by_id = PreparedQuery(database, select(events.c.packed).where(events.c.id == bindparam("id")))
+        self._by_slug = PreparedQuery(database, select(events.c.packed).where(events.c.slug == bindparam("slug")))
 
     # Writing
 
@@ -74,7 +86,9 @@ class EventStore:
         """Any number of writes in one transaction, which readers see as one."""
         async with self._database.transaction() as connection:
             # One writer at a time: what it finds is what it replaces, and versions are committed in their order.
-            await connection.execute(select(versions.c.version).where(versions.c.topic == TOPIC).with_for_update())
+            await connection.execute(
+                select(topic_versions.c.version).where(topic_versions.c.topic == TOPIC).with_for_update()
+            )
             yield Writing(connection, self._changes)
 
     async def put(self, new: Sequence[Event], *, is_demo: bool | None = None) -> Outcome:
@@ -106,7 +120,7 @@ class EventStore:
         return await self._exists(~events.c.is_demo)
 
     async def _exists(self, condition: ColumnElement[bool]) -> bool:
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             found = await connection.execute(select(events.c.id).where(condition).limit(1))
             return found.first() is not None
 
@@ -171,7 +185,7 @@ class EventStore:
             select(words.c.id).where(words.c.version <= version, condition(words)),
             select(history.c.id).where(*is_state, condition(history)),
         )
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             return list((await connection.execute(query)).scalars())
 
     async def facts(self, version: int) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
@@ -204,7 +218,7 @@ class EventStore:
         if since is not None:
             query = query.where(deleted.c.deleted_at >= since)
         ordered = query.order_by(deleted.c.deleted_at, deleted.c.id).limit(limit).offset(offset)
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             count: int = (await connection.execute(select(func.count()).select_from(query.subquery()))).scalar_one()
             rows = await connection.execute(ordered)
             return count, [(row.id, row.deleted_at) for row in rows]
@@ -213,7 +227,7 @@ class EventStore:
 class Writing:
     """Writes of one transaction, all of one version."""
 
-    def __init__(self, connection: AsyncConnection, changes: Changes) -> None:
+    def __init__(self, connection: AsyncConnection, changes: DataVersions) -> None:
         self._connection = connection
         self._changes = changes
         self._version = 0
@@ -303,7 +317,9 @@ class Writing:
     async def _next_version(self) -> int:
         if not self._version:
             await self._changes.bump(self._connection, TOPIC)
-            found = await self._connection.execute(select(versions.c.version).where(versions.c.topic == TOPIC))
+            found = await self._connection.execute(
+                select(topic_versions.c.version).where(topic_versions.c.topic == TOPIC)
+            )
             self._version = int(found.scalar_one())
         return self._version
 
@@ -355,9 +371,9 @@ class Writing:
                     "slug": event.slug,
                     "parent_event": event.parent_event,
                     "visibility": event.visibility,
-                    "start": Instant.pack(event.disaster_start_date),
-                    "created": Instant.pack(event.created_at),
-                    "updated": Instant.pack(event.updated_at),
+                    "start": Timestamp.pack(event.disaster_start_date),
+                    "created": Timestamp.pack(event.created_at),
+                    "updated": Timestamp.pack(event.updated_at),
                     "facets": facets_of(event),
                     "is_demo": event.id in made_up,
                     "packed": packed,
@@ -414,7 +430,7 @@ def _sees(sight: Sight, prefix: str = "") -> ColumnElement[bool]:
 
 
 async def _standing(state: Snapshot) -> Standing:
-    rows = await state.rows(select(versions.c.topic, versions.c.version))
+    rows = await state.rows(select(topic_versions.c.topic, topic_versions.c.version))
     found = {row[0]: row[1] for row in rows}
     return Standing(found.get(TOPIC, 0), found.get(WHOLES, 0))
 

@@ -2,7 +2,7 @@
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, LargeBinary, SmallInteger, String, Table, Text
 
-from fieldgate.db import Instant, metadata
+from fieldgate.db import Timestamp, metadata
 
 events = Table(
     "events",
@@ -13,9 +13,9 @@ events = Table(
     Column("slug", String(50), unique=True),
     Column("parent_event", BigInteger),
     Column("visibility", SmallInteger, nullable=False),
-    Column("start", Instant, nullable=False),
-    Column("created", Instant, nullable=False),
-    Column("updated", Instant, nullable=False),
+    Column("start", Timestamp, nullable=False),
+    Column("created", Timestamp, nullable=False),
+    Column("updated", Timestamp, nullable=False),
     Column("facets", Text, nullable=False),
     Column("is_demo", Boolean, nullable=False),
     # All of it, as `model.pack` writes it.
@@ -48,7 +48,7 @@ history = Table(
     metadata,
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
     Column("until", BigInteger, primary_key=True, autoincrement=False, index=True),
-    Column("at", Instant, nullable=False, index=True),
+    Column("at", Timestamp, nullable=False, index=True),
     Column("document", LargeBinary, nullable=False),
     Column("names", Text, nullable=False),
     Column("glide", String(18), nullable=False),
@@ -60,7 +60,7 @@ deleted = Table(
     "deleted_events",
     metadata,
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
-    Column("deleted_at", Instant, nullable=False),
+    Column("deleted_at", Timestamp, nullable=False),
     Column("version", BigInteger, nullable=False, index=True),
     # A hidden event leaves no trace for those who could not see it.
     Column("visibility", SmallInteger, nullable=False),
@@ -77,10 +77,10 @@ syncs = Table(
     metadata,
     Column("source", String(500), primary_key=True),
     Column("with_token", Boolean, primary_key=True),  # who sees more has another list
-    Column("finished", Instant),  # when the last whole sync began
+    Column("finished", Timestamp),  # when the last whole sync began
     # Of the one under way; `began` is null where there is none:
-    Column("began", Instant),
-    Column("since", Instant),
+    Column("began", Timestamp),
+    Column("since", Timestamp),
     Column("is_filtered", Boolean, nullable=False),
     Column("reached", BigInteger, nullable=False),  # the offset up to which all is written
     Column("failing", Text, nullable=False, server_default=""),  # ids of events to ask for again, between blanks

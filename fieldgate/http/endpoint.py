@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from fieldgate.db import IDENTITY, Changes, is_out_of_reach
+from fieldgate.db import IDENTITY_TOPIC, DataVersions, is_unavailable
 from fieldgate.errors import BadRequest, Header, MethodNotAllowed, NotFound, Problem, ServiceUnavailable, Unauthorized
 from fieldgate.http.injection import ClientAddress, HandlerContext, SeenVersions, resolve_parameters
 from fieldgate.http.negotiation.accept_language import negotiate
@@ -52,7 +52,7 @@ class AppContext(msgspec.Struct, frozen=True):
     host_policy: HostPolicy
     cors: Cors
     authenticator: Authenticator
-    data_versions: Changes
+    data_versions: DataVersions
     response_cache: ResponseCache
     request_metrics: RequestMetrics
     page_renderer: PageRenderer
@@ -182,8 +182,8 @@ class Endpoint:
     async def _cached_response(self, operation: Operation, context: HandlerContext) -> Response:
         """The answer for the data as it is now: a ready one, or one that is made and kept."""
         seen_as = operation.audience_key(context.caller) if operation.audience_key else ""
-        topics = (*operation.depends_on, IDENTITY) if operation.depends_on else ()
-        versions = await self._app_context.data_versions.versions(topics, asks=operation.strict_freshness)
+        topics = (*operation.depends_on, IDENTITY_TOPIC) if operation.depends_on else ()
+        versions = await self._app_context.data_versions.versions(topics, fresh=operation.strict_freshness)
         key = (context.request.cache_key, seen_as, versions)
         answer = self._app_context.response_cache.get(key)
         if answer is None:
@@ -194,7 +194,7 @@ class Endpoint:
                 is_of_now = result.versions == versions[:-1]
             else:
                 is_of_now = versions == await self._app_context.data_versions.versions(
-                    topics, asks=operation.strict_freshness
+                    topics, fresh=operation.strict_freshness
                 )
             answer = await self._build_response(
                 operation, context, result, responses.make_etag(*key) if is_of_now else b""
@@ -248,7 +248,7 @@ class Endpoint:
             return self._response_builder.error_response(error, language)
         self._log_error("failed", error, request, request_id)
         return self._response_builder.error_response(
-            ServiceUnavailable() if is_out_of_reach(error) else Problem(), language
+            ServiceUnavailable() if is_unavailable(error) else Problem(), language
         )
 
     def _log_error(self, event: str, error: Exception, request: Request, request_id: bytes) -> None:

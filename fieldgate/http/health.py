@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from fieldgate import __version__
-from fieldgate.db import Database, is_out_of_reach, schema
+from fieldgate.db import Database, is_unavailable, schema
 from fieldgate.errors import Forbidden, ServiceUnavailable
 from fieldgate.http.injection import ClientAddress, HandlerContext
 from fieldgate.http.negotiation.formats import Format
@@ -35,9 +35,9 @@ class Readiness:
 
     async def is_ready(self) -> bool:
         try:
-            return await schema.current(self._database) == schema.NEEDED
+            return await schema.current_revision(self._database) == schema.REQUIRED_REVISION
         except Exception as error:
-            if is_out_of_reach(error):
+            if is_unavailable(error):
                 return False
             raise
 

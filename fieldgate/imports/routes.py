@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.assets.authorization import Access
-from fieldgate.db import Instant
+from fieldgate.db import Timestamp
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.operations import Created, get, get_list, post
@@ -167,7 +167,7 @@ def _shown(row: Listed, language: Language) -> ImportRecord:
         status=row.status,
         messages=messages_in(language, msgspec.json.decode(row.messages)),
         uid=row.uid,
-        date_created=Instant.unpack(row.created_at),
+        date_created=Timestamp.unpack(row.created_at),
         filename=row.filename,
     )
 

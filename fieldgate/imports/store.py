@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import users
 from fieldgate.assets.tables import assets, files, versions
-from fieldgate.db import Changes, Database, Lookup, new_uid, now
+from fieldgate.db import Database, DataVersions, PreparedQuery, new_uid, now
 from fieldgate.imports.tables import WAITS, imports
 from fieldgate.imports.upload import KeyUsedOtherwise, Wanted
 from fieldgate.pagination import PageRequest
@@ -59,18 +59,18 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class ImportStore:
-    def __init__(self, database: Database, changes: Changes) -> None:
+    def __init__(self, database: Database, changes: DataVersions) -> None:
         self._database = database
         self._changes = changes
         self._lists = {
-            (by_status, descends): Lookup(database, _list(by_status=by_status, descends=descends))
+            (by_status, descends): PreparedQuery(database, _list(by_status=by_status, descends=descends))
             for by_status in (False, True)
             for descends in (False, True)
         }
         is_one = imports.c.user_id == bindparam("user_id"), imports.c.uid == bindparam("uid")
-        self._one = Lookup(database, select(*_LISTED).where(*is_one))
+        self._one = PreparedQuery(database, select(*_LISTED).where(*is_one))
         has_key = imports.c.user_id == bindparam("user_id"), imports.c.retry_key == bindparam("retry_key")
-        self._known = Lookup(database, select(imports.c.uid, imports.c.retry_digest).where(*has_key))
+        self._known = PreparedQuery(database, select(imports.c.uid, imports.c.retry_digest).where(*has_key))
 
     async def take(self, user_id: int, wanted: Wanted, retry_key: str | None) -> str:
         """The uid of a new import, committed and synced; of the first one where the key was used before."""
@@ -96,7 +96,7 @@ class ImportStore:
             file_id = connection.execute(_KEEP_FILE, {"name": wanted.filename, "data": wanted.data}).scalar_one()
             # The moment is taken here, so that moments run in the order of commits.
             connection.execute(_KEEP, {**row, "file_id": file_id, "created_at": now()})
-            self._changes.bump_in(connection, TOPIC)
+            self._changes.bump_sync(connection, TOPIC)
 
         try:
             await self._database.write(write)
@@ -133,7 +133,7 @@ class ImportStore:
 
     async def claim(self, lease_for: timedelta) -> Job | None:
         """An import nobody works on: the oldest of the user whose turn it is, so that many files hold nobody up."""
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             waiting = (await connection.execute(self._turns())).scalars().all()
         lease = secrets.token_hex(16)
         number: int | None = None
@@ -150,7 +150,7 @@ class ImportStore:
         """Users with something to do, those served longest ago first."""
         first = (
             select(imports.c.user_id, func.min(imports.c.id).label("id"))
-            .where(*_is_free(self._database.clock()))
+            .where(*_is_free(self._database.current_time()))
             .group_by(imports.c.user_id)
             .subquery()
         )
@@ -162,7 +162,7 @@ class ImportStore:
         self, connection: AsyncConnection, user_id: int, lease: str, lease_for: timedelta
     ) -> int | None:
         """The user's oldest import that is free. One that another worker is about to take is left to it."""
-        clock = self._database.clock
+        clock = self._database.current_time
         oldest = select(imports.c.id).where(imports.c.user_id == user_id, *_is_free(clock())).order_by(imports.c.id)
         found = await connection.execute(oldest.limit(1).with_for_update(skip_locked=True))
         number: int | None = found.scalar_one_or_none()
@@ -183,7 +183,7 @@ class ImportStore:
             .outerjoin(assets, assets.c.uid == imports.c.destination_uid)
             .where(imports.c.id == number)
         )
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             row = (await connection.execute(query)).one_or_none()
         if row is None:
             return None
@@ -208,7 +208,9 @@ class ImportStore:
         """Say that we still work on it."""
         async with self._database.transaction() as connection:
             renewed = imports.update().where(imports.c.id == job.id, imports.c.lease == job.lease)
-            if not (await connection.execute(renewed.values(lease_until=self._database.clock(lease_for)))).rowcount:
+            if not (
+                await connection.execute(renewed.values(lease_until=self._database.current_time(lease_for)))
+            ).rowcount:
                 raise LostLease
 
     async def finish(

@@ -14,7 +14,7 @@ from sqlalchemy import (
     text,
 )
 
-from fieldgate.db import Instant, metadata
+from fieldgate.db import Timestamp, metadata
 
 WAITS = text("status = 'processing'")  # as a partial index needs it: written out, not a parameter
 
@@ -32,11 +32,11 @@ imports = Table(
     Column("desired_type", String(20), nullable=False),
     Column("destination_uid", String(22)),
     Column("messages", JSON, nullable=False),
-    Column("created_at", Instant, nullable=False),
-    Column("finished_at", Instant),
-    Column("claimed_at", Instant),
+    Column("created_at", Timestamp, nullable=False),
+    Column("finished_at", Timestamp),
+    Column("claimed_at", Timestamp),
     Column("lease", String(32)),
-    Column("lease_until", Instant),
+    Column("lease_until", Timestamp),
     Column("attempts", Integer, nullable=False),
     # A client that repeats a POST sends the same key; what it sent with it must be the same too.
     Column("retry_key", String(255)),

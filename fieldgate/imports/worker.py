@@ -9,7 +9,7 @@ from functools import partial
 
 from fieldgate.assets.sharing.store import SharingStore
 from fieldgate.assets.store import AssetStore
-from fieldgate.db import Changes, Database, is_out_of_reach, now
+from fieldgate.db import Database, DataVersions, is_unavailable, now
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.results import Outcomes
 from fieldgate.imports.sandbox import runner
@@ -58,7 +58,7 @@ class Worker:
     """Works on imports until it is told to stop. Any number of them, on any machine, share the work."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
-        self._changes = changes = Changes(database)
+        self._changes = changes = DataVersions(database)
         self._store = ImportStore(database, changes)
         self._outcomes = Outcomes(database, self._store, AssetStore(database, changes), SharingStore(database, changes))
         self._limits = runner.Limits(settings.import_memory, settings.import_seconds)
@@ -81,7 +81,7 @@ class Worker:
                     await self._wait_for_work(stopping, seen)
             except Exception as error:
                 log.exception("work failed")
-                if not is_out_of_reach(error):
+                if not is_unavailable(error):
                     raise
                 await _pause(stopping, PAUSE)
         await self._changes.stop()
@@ -108,7 +108,7 @@ class Worker:
         except LostLease:
             log.warning("import %s was taken over by another worker", job.uid)
         except Exception as error:
-            if is_out_of_reach(error):
+            if is_unavailable(error):
                 raise
             # Something is wrong with us, but it shall not hold up the next one.
             log.exception("import %s failed", job.uid)
@@ -146,7 +146,7 @@ class Worker:
             try:
                 return await write()
             except Exception as error:
-                if not is_out_of_reach(error) or self._stopping.is_set():
+                if not is_unavailable(error) or self._stopping.is_set():
                     raise
                 log.warning("what came of import %s cannot be written yet: %s", job.uid, type(error).__name__)
                 await _pause(self._stopping, PAUSE)

@@ -9,8 +9,8 @@ from sqlalchemy import Table, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.db import Changes, Database
-from fieldgate.db.tables import versions
+from fieldgate.db import Database, DataVersions
+from fieldgate.db.tables import topic_versions
 from fieldgate.reference.reference_data import Country, Directory, DisasterType
 from fieldgate.reference.tables import countries, disaster_types
 
@@ -18,7 +18,7 @@ TOPIC = "reference"
 
 
 class ReferenceStore:
-    def __init__(self, database: Database, changes: Changes) -> None:
+    def __init__(self, database: Database, changes: DataVersions) -> None:
         self._database = database
         self._changes = changes
         self._building = asyncio.Lock()
@@ -45,8 +45,8 @@ class ReferenceStore:
             return self._kept
 
     async def _read(self) -> tuple[int, Directory]:
-        async with self._database.reading() as connection:
-            asked = select(versions.c.version).where(versions.c.topic == TOPIC)
+        async with self._database.read_transaction() as connection:
+            asked = select(topic_versions.c.version).where(topic_versions.c.topic == TOPIC)
             version: int = (await connection.execute(asked)).scalar() or 0
             found = (await connection.execute(select(countries).order_by(countries.c.id))).mappings().all()
             types = (await connection.execute(select(disaster_types).order_by(disaster_types.c.id))).mappings().all()

@@ -84,7 +84,7 @@ class World:
 
     async def known(self, uid: str, owner: Person) -> Thing:
         """An asset that was made by other means."""
-        async with self.service.database.reading() as connection:
+        async with self.service.database.read_transaction() as connection:
             row = (await connection.execute(select(assets).where(assets.c.uid == uid))).one()
         made = Thing(row.id, uid, row.asset_type, owner)
         self.things.append(made)
@@ -112,7 +112,7 @@ class World:
 
     async def _rows(self, thing: Thing) -> dict[int, list[Assignment]]:
         found: dict[int, list[Assignment]] = defaultdict(list)
-        async with self.service.database.reading() as connection:
+        async with self.service.database.read_transaction() as connection:
             for row in await connection.execute(select(assignments).where(assignments.c.asset_id == thing.id)):
                 found[row.user_id].append(Assignment(row.permission, row.is_denied, row.filters))
         return found

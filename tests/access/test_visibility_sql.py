@@ -145,7 +145,7 @@ def steps_of_sqlite(database: Database, sent: list[tuple[str, Any]]) -> int:
 
 async def rows_of_postgresql(database: Database, sent: list[tuple[str, Any]]) -> int:
     """How many rows PostgreSQL touches on the way through the indexes: tables this small it would rather read whole."""
-    connection = await asyncpg.connect(database.driver_address)
+    connection = await asyncpg.connect(database.postgres_dsn)
     for way in ("seqscan", "hashjoin", "mergejoin"):
         await connection.execute(f"SET enable_{way} = off")
     await connection.set_type_codec("json", encoder=str, decoder=json.loads, schema="pg_catalog")

@@ -13,7 +13,7 @@ from fieldgate.accounts.login_throttle import FORGOTTEN_AFTER, PER_ADDRESS, PER_
 from fieldgate.accounts.passwords import CHECKS_AT_ONCE, CHECKS_WAITING, Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.accounts.tables import login_attempts
-from fieldgate.db import Changes, Database, now
+from fieldgate.db import Database, DataVersions, now
 from fieldgate.errors import ServiceUnavailable, TooManyRequests, Unauthorized
 from tests.conftest import PASSWORD, QUICK_HASHER
 
@@ -97,7 +97,7 @@ def test_waits_grow_and_are_bounded(failures: int, free: int, longest: int) -> N
 
 
 async def accounts_over(database: Database, passwords: Passwords) -> Accounts:
-    store = AccountStore(database, Changes(database))
+    store = AccountStore(database, DataVersions(database))
     return Accounts(store, passwords, Guessing(database))
 
 
@@ -114,7 +114,7 @@ class CountingPasswords(Passwords):
 async def test_wrong_passwords_and_unknown_users_cost_the_same_check(database: Database) -> None:
     passwords = CountingPasswords(QUICK_HASHER)
     accounts = await accounts_over(database, passwords)
-    store = AccountStore(database, Changes(database))
+    store = AccountStore(database, DataVersions(database))
     await store.create_user(NewUser(username="amina", password_hash=passwords.hash(PASSWORD)))
     await store.create_user(NewUser(username="gone", password_hash=passwords.hash(PASSWORD)))
     await store.disable_user("gone")
@@ -128,7 +128,7 @@ async def test_wrong_passwords_and_unknown_users_cost_the_same_check(database: D
 async def test_a_right_password_is_checked_slowly_once_and_never_stale(database: Database) -> None:
     passwords = CountingPasswords(QUICK_HASHER)
     accounts = await accounts_over(database, passwords)
-    store = AccountStore(database, Changes(database))
+    store = AccountStore(database, DataVersions(database))
     await store.create_user(NewUser(username="amina", password_hash=passwords.hash(PASSWORD)))
     for _ in range(5):
         assert (await accounts.by_password("amina", PASSWORD, "192.0.2.1")).username == "amina"
@@ -170,7 +170,7 @@ async def test_old_failures_are_forgotten(database: Database) -> None:
         past = now() - FORGOTTEN_AFTER - timedelta(seconds=1)
         await connection.execute(login_attempts.update().values(last_at=past, blocked_until=past))
     assert await fail(guessing, "amina", "192.0.2.1", 1) == 1
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         assert set((await connection.execute(select(login_attempts.c.failures))).scalars()) == {1}
 
 
@@ -185,7 +185,7 @@ async def test_right_passwords_are_remembered_within_a_bound(
 ) -> None:
     monkeypatch.setattr("fieldgate.accounts.authentication.REMEMBERED", 2)
     accounts = await accounts_over(database, Passwords(QUICK_HASHER))
-    store = AccountStore(database, Changes(database))
+    store = AccountStore(database, DataVersions(database))
     for number in range(5):
         await store.create_user(NewUser(username=f"user{number}", password_hash=QUICK_HASHER.hash(PASSWORD)))
         await accounts.by_password(f"user{number}", PASSWORD, "192.0.2.1")
@@ -196,7 +196,7 @@ async def test_a_use_that_cannot_be_noted_harms_nobody(
     database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accounts = await accounts_over(database, Passwords(QUICK_HASHER))
-    store = AccountStore(database, Changes(database))
+    store = AccountStore(database, DataVersions(database))
     number = await store.create_user(NewUser(username="amina", password_hash="x"))
     token = await store.issue_token(number, IssuedBy.COMMAND, None)
 
@@ -217,7 +217,7 @@ async def test_a_flood_is_not_charged_to_those_who_were_turned_away(
     for _ in range(PER_USER.free + 5):
         with pytest.raises(ServiceUnavailable):
             await accounts.by_password("amina", PASSWORD, "192.0.2.1")
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         assert (await connection.execute(select(login_attempts))).all() == []
 
 
@@ -225,7 +225,7 @@ async def test_a_flood_is_not_charged_to_those_who_were_turned_away(
 async def test_a_remembered_password_does_not_stand_out_among_guesses(database: Database, attacker: str) -> None:
     """While an attacker is told to wait, the right password is told to wait as well, wherever it comes from."""
     accounts = await accounts_over(database, Passwords(QUICK_HASHER))
-    store = AccountStore(database, Changes(database))
+    store = AccountStore(database, DataVersions(database))
     await store.create_user(NewUser(username="amina", password_hash=QUICK_HASHER.hash(PASSWORD)))
     await accounts.by_password("amina", PASSWORD, "192.0.2.1")
     for _ in range(PER_USER.free):

@@ -8,13 +8,13 @@ from sqlalchemy import select
 from fieldgate.accounts.store import MOST_TOKENS, AccountStore, IssuedBy, NewUser, UnknownUser, UsernameTaken
 from fieldgate.accounts.tables import tokens
 from fieldgate.accounts.tokens import PREFIX_LENGTH, TOKEN_START, token_hash
-from fieldgate.db import Changes, Database, now
+from fieldgate.db import Database, DataVersions, now
 from fieldgate.identity import AuthMethod
 
 
 @pytest.fixture
 def store(database: Database) -> AccountStore:
-    return AccountStore(database, Changes(database))
+    return AccountStore(database, DataVersions(database))
 
 
 async def make(store: AccountStore, username: str = "amina", **details: object) -> int:
@@ -49,7 +49,7 @@ async def test_a_token_leads_to_its_holder_and_only_its_hash_is_stored(store: Ac
         number, "amina", True, ("KEN",),
     )  # fmt: skip
     assert found.last_used is None
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         row = (await connection.execute(select(tokens))).one()
     assert row.hash == token_hash(token)
     assert row.prefix == token[:PREFIX_LENGTH]
@@ -124,7 +124,7 @@ async def test_lists(store: AccountStore) -> None:
 
 
 async def test_accounts_tell_that_they_changed(store: AccountStore, database: Database) -> None:
-    changes = Changes(database)
+    changes = DataVersions(database)
     before = await changes.version("accounts")
     number = await make(store)
     token = await store.issue_token(number, IssuedBy.COMMAND, None)

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from fieldgate.cli import main
-from fieldgate.db.schema import NEEDED
+from fieldgate.db.schema import REQUIRED_REVISION
 from tests.conftest import PASSWORD, running
 from tests.processes import FIELDGATE, run
 
@@ -126,10 +126,14 @@ def test_postgresql_is_migrated_by_command_only(tmp_path: Path, empty_database_u
     if kind_of_database == "postgresql":
         assert before.returncode == 1
         assert "Run: fieldgate migrate" in before.stderr
-        assert run("migrate", data=tmp_path, environment=environment).stdout == f"schema {NEEDED}, was empty\n"
+        assert (
+            run("migrate", data=tmp_path, environment=environment).stdout == f"schema {REQUIRED_REVISION}, was empty\n"
+        )
     else:
         assert before.returncode == 0
-    assert run("migrate", data=tmp_path, environment=environment).stdout == f"schema {NEEDED} (nothing to do)\n"
+    assert (
+        run("migrate", data=tmp_path, environment=environment).stdout == f"schema {REQUIRED_REVISION} (nothing to do)\n"
+    )
     made(tmp_path, environment=environment)
     assert "amina" in run("user", "list", data=tmp_path, environment=environment).stdout
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fieldgate.cli.events import _progress_bar, create_demo_events
-from fieldgate.db import Changes, Database
+from fieldgate.db import Database, DataVersions
 from fieldgate.events.store import EventStore
 from tests.processes import run
 
@@ -15,7 +15,7 @@ async def test_demo_events_are_made_and_replaced(database: Database, database_ur
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     done = run("events", "demo", "2100", data=tmp_path, environment=environment)
     assert re.fullmatch(r"made 2100 demo events in \d+\.\d s\n", done.stdout), done.stderr
-    store = EventStore(database, Changes(database))
+    store = EventStore(database, DataVersions(database))
     assert (await store.has_demo(), await store.has_real()) == (True, False)
     last = await store.one(2100)
 
@@ -33,7 +33,7 @@ async def test_demo_events_are_made_and_replaced(database: Database, database_ur
 async def test_real_events_are_left_alone(database: Database, database_url: str, tmp_path: Path) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     run("events", "demo", "1", data=tmp_path, environment=environment)
-    store = EventStore(database, Changes(database))
+    store = EventStore(database, DataVersions(database))
     event = await store.one(1)
     assert event is not None
     await store.delete_demo()
@@ -51,7 +51,7 @@ async def test_a_bar_shows_how_far_it_is(
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     with _progress_bar(30) as advance:
-        await create_demo_events(database, EventStore(database, Changes(database)), 30, on_progress=advance)
+        await create_demo_events(database, EventStore(database, DataVersions(database)), 30, on_progress=advance)
     assert "30/30" in capsys.readouterr().err
 
 

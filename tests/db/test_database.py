@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import bindparam, func, select, text
 
-from fieldgate.db import Database, Instant, Lookup
-from fieldgate.db.tables import versions
+from fieldgate.db import Database, PreparedQuery, Timestamp
+from fieldgate.db.tables import topic_versions
 
 INSERT = text("INSERT INTO changes (topic, version) VALUES (:topic, :version)")
 
@@ -22,8 +22,8 @@ async def test_a_transaction_commits_or_leaves_nothing(database: Database) -> No
         async with database.transaction() as connection:
             await connection.execute(INSERT, {"topic": "lost", "version": 1})
             raise RuntimeError
-    async with database.reading() as connection:
-        topics = (await connection.execute(select(versions.c.topic))).scalars().all()
+    async with database.read_transaction() as connection:
+        topics = (await connection.execute(select(topic_versions.c.topic))).scalars().all()
     assert "kept" in topics
     assert "lost" not in topics
 
@@ -37,24 +37,27 @@ async def test_many_writers_at_once_all_get_their_turn(database: Database) -> No
             await connection.execute(text("UPDATE changes SET version = version + 1 WHERE topic = 'counter'"))
 
     await asyncio.gather(*(count() for _ in range(40)))
-    async with database.reading() as connection:
-        counted = select(versions.c.version).where(versions.c.topic == "counter")
+    async with database.read_transaction() as connection:
+        counted = select(topic_versions.c.version).where(topic_versions.c.topic == "counter")
         assert (await connection.execute(counted)).scalar_one() == 40
 
 
 async def test_reading_sees_one_state_throughout(database: Database) -> None:
-    count = select(func.count()).select_from(versions).where(versions.c.topic == "meanwhile")
-    async with database.reading() as connection:
+    count = select(func.count()).select_from(topic_versions).where(topic_versions.c.topic == "meanwhile")
+    async with database.read_transaction() as connection:
         assert (await connection.execute(count)).scalar_one() == 0
         async with database.transaction() as writing:
             await writing.execute(INSERT, {"topic": "meanwhile", "version": 1})
         assert (await connection.execute(count)).scalar_one() == 0
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         assert (await connection.execute(count)).scalar_one() == 1
 
 
 async def test_a_lookup_sees_what_was_just_committed(database: Database) -> None:
-    find = Lookup(database, select(versions.c.version, versions.c.topic).where(versions.c.topic == bindparam("wanted")))
+    find = PreparedQuery(
+        database,
+        select(topic_versions.c.version, topic_versions.c.topic).where(topic_versions.c.topic == bindparam("wanted")),
+    )
     assert await find.first(wanted="x") is None
     for version in (1, 2):
         async with database.transaction() as connection:
@@ -64,13 +67,15 @@ async def test_a_lookup_sees_what_was_just_committed(database: Database) -> None
 
 
 async def test_lookups_run_side_by_side(database: Database) -> None:
-    find = Lookup(database, select(versions.c.version).where(versions.c.topic == bindparam("wanted")))
+    find = PreparedQuery(
+        database, select(topic_versions.c.version).where(topic_versions.c.topic == bindparam("wanted"))
+    )
     assert await asyncio.gather(*(find.first(wanted=str(n)) for n in range(50))) == [None] * 50
 
 
 async def test_sqlite_is_durable_and_checks_references(tmp_path: object) -> None:
     database = Database(f"sqlite:///{tmp_path}/new/folder/fieldgate.db")
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         found = {
             name: (await connection.execute(text(f"PRAGMA {name}"))).scalar_one()
             for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
@@ -99,13 +104,13 @@ def test_another_database_is_refused_with_a_reason() -> None:
 
 
 def test_the_drivers_address_keeps_the_password() -> None:
-    assert Database("postgres://u:p%40ss@h/db").driver_address == "postgresql://u:p%40ss@h/db"
+    assert Database("postgres://u:p%40ss@h/db").postgres_dsn == "postgresql://u:p%40ss@h/db"
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
 def test_instants_are_exact(moment: datetime) -> None:
-    assert Instant.unpack(Instant.pack(moment)) == moment
+    assert Timestamp.unpack(Timestamp.pack(moment)) == moment
     assert (
-        Instant.pack(moment.replace(year=2000) + timedelta(microseconds=1))
-        == Instant.pack(moment.replace(year=2000)) + 1
+        Timestamp.pack(moment.replace(year=2000) + timedelta(microseconds=1))
+        == Timestamp.pack(moment.replace(year=2000)) + 1
     )

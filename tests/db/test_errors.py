@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from fieldgate.db import Database, is_out_of_reach
+from fieldgate.db import Database, is_unavailable
 
 
 async def trouble(database: Database, statement: str) -> Exception:
@@ -21,14 +21,14 @@ async def trouble(database: Database, statement: str) -> Exception:
 
 async def test_a_mistake_of_ours_is_no_trouble_and_shows_no_parameters(database: Database) -> None:
     error = await trouble(database, "SELECT nope FROM changes WHERE topic = :secret")
-    assert not is_out_of_reach(error)
+    assert not is_unavailable(error)
     assert "hunter2" not in str(error)
 
 
 @pytest.mark.parametrize("address", ["postgresql://u@127.0.0.1:9/d", "postgresql://u@nowhere.invalid/d"])
 async def test_a_server_that_is_not_there(address: str) -> None:
     database = Database(address)
-    assert is_out_of_reach(await trouble(database, "SELECT 1"))
+    assert is_unavailable(await trouble(database, "SELECT 1"))
     await database.close()
 
 
@@ -38,15 +38,15 @@ async def test_a_server_that_restarts(database: Database) -> None:
     with pytest.raises((SQLAlchemyError, asyncpg.PostgresError)) as raised:
         async with database.transaction() as connection:
             await connection.execute(ended)
-    assert is_out_of_reach(raised.value)
-    async with database.reading() as connection:
+    assert is_unavailable(raised.value)
+    async with database.read_transaction() as connection:
         assert (await connection.execute(text("SELECT 1"))).scalar_one() == 1, "the next one is a new connection"
 
 
 @pytest.mark.parametrize("kind_of_database", ["postgresql"], indirect=True)
 async def test_options_in_postgresqls_own_spelling_are_understood(database: Database) -> None:
     spelled = Database(database.url.update_query_dict({"sslmode": "prefer"}).render_as_string(hide_password=False))
-    async with spelled.reading() as connection:
+    async with spelled.read_transaction() as connection:
         assert (await connection.execute(text("SELECT 1"))).scalar_one() == 1
     pool = await spelled.postgres_pool()
     assert await pool.fetchval("SELECT 2") == 2
@@ -58,19 +58,19 @@ async def test_a_writer_that_does_not_end(tmp_path: Path, monkeypatch: pytest.Mo
     database = Database(f"sqlite:///{tmp_path}/fieldgate.db")
     other = sqlite3.connect(tmp_path / "fieldgate.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    assert is_out_of_reach(await trouble(database, "SELECT 1"))
+    assert is_unavailable(await trouble(database, "SELECT 1"))
     other.close()
     await database.close()
 
 
 def test_other_errors() -> None:
-    assert not is_out_of_reach(ValueError())
-    assert not is_out_of_reach(None)
-    assert is_out_of_reach(asyncpg.TooManyConnectionsError())
-    assert not is_out_of_reach(asyncpg.UndefinedColumnError())
-    assert is_out_of_reach(TimeoutError())
-    assert is_out_of_reach(OSError(113, "No route to host"))
-    assert not is_out_of_reach(OSError(13, "Permission denied"))
+    assert not is_unavailable(ValueError())
+    assert not is_unavailable(None)
+    assert is_unavailable(asyncpg.TooManyConnectionsError())
+    assert not is_unavailable(asyncpg.UndefinedColumnError())
+    assert is_unavailable(TimeoutError())
+    assert is_unavailable(OSError(113, "No route to host"))
+    assert not is_unavailable(OSError(13, "Permission denied"))
     wrapped = RuntimeError()
     wrapped.__cause__ = ConnectionResetError()
-    assert is_out_of_reach(wrapped)
+    assert is_unavailable(wrapped)

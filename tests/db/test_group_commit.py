@@ -15,9 +15,9 @@ from sqlalchemy import Connection, bindparam, event, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.pool import Pool
 
-from fieldgate.db import Database, Lookup, is_out_of_reach
-from fieldgate.db.group_commit import SharedCommits
-from fieldgate.db.tables import versions
+from fieldgate.db import Database, PreparedQuery, is_unavailable
+from fieldgate.db.group_commit import GroupCommitter
+from fieldgate.db.tables import topic_versions
 
 OURS = 1000  # the version by which rows of these tests are known
 INSERT = text(f"INSERT INTO changes (topic, version) VALUES (:topic, {OURS})")
@@ -57,8 +57,10 @@ def orphan(connection: Connection) -> None:
 
 
 async def stored(database: Database) -> set[str]:
-    async with database.reading() as connection:
-        return set((await connection.execute(select(versions.c.topic).where(versions.c.version == OURS))).scalars())
+    async with database.read_transaction() as connection:
+        return set(
+            (await connection.execute(select(topic_versions.c.topic).where(topic_versions.c.version == OURS))).scalars()
+        )
 
 
 async def told(database: Database, *writes: Callable[[Connection], Any]) -> list[Any]:
@@ -85,7 +87,7 @@ async def ended(*tasks: asyncio.Task[Any]) -> list[BaseException | None]:
 @pytest.fixture(autouse=True)
 def _may_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """What shares a commit here does not depend on how busy the machine is."""
-    monkeypatch.setattr("fieldgate.db.group_commit.LONGEST", float("inf"))
+    monkeypatch.setattr("fieldgate.db.group_commit.MAX_BATCH_SECONDS", float("inf"))
 
 
 @pytest.fixture
@@ -103,7 +105,9 @@ def sent() -> Iterator[list[str]]:
 
 
 async def test_a_result_is_told_when_everybody_can_see_the_write(database: Database) -> None:
-    find = Lookup(database, select(versions.c.version).where(versions.c.topic == bindparam("wanted")))
+    find = PreparedQuery(
+        database, select(topic_versions.c.version).where(topic_versions.c.topic == bindparam("wanted"))
+    )
 
     async def write(topic: str) -> None:
         assert await database.write(insert(topic)) == topic
@@ -144,8 +148,8 @@ async def test_short_and_long_writers_at_once_all_count(database: Database) -> N
         await database.write(lambda connection: connection.execute(ADD).rowcount)
 
     await asyncio.gather(*(writer() for _ in range(30) for writer in (long, short, short)))
-    async with database.reading() as connection:
-        counted = await connection.execute(select(versions.c.version).where(versions.c.topic == "counter"))
+    async with database.read_transaction() as connection:
+        counted = await connection.execute(select(topic_versions.c.version).where(topic_versions.c.topic == "counter"))
         assert counted.scalar_one() == OURS + 90
 
 
@@ -200,7 +204,7 @@ async def test_a_commit_is_bounded(
 
 @only_on_sqlite
 async def test_short_and_long_writers_take_turns(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fieldgate.db.group_commit.MOST_TOGETHER", 1)
+    monkeypatch.setattr("fieldgate.db.group_commit.MAX_BATCH_WRITES", 1)
     order: list[str] = []
 
     async def long(name: str) -> None:
@@ -305,10 +309,10 @@ async def test_a_full_disk_is_told_to_whom_it_concerns(database: Database) -> No
     await database.write(leave_little_room)
     found = await told(database, insert("a"), large, insert("b"))
     assert isinstance(found[1], OperationalError)
-    assert is_out_of_reach(found[1])
+    assert is_unavailable(found[1])
     told_good = {each for each in found if isinstance(each, str)}
     assert await stored(database) == told_good
-    assert all(is_out_of_reach(each) for each in found if not isinstance(each, str))
+    assert all(is_unavailable(each) for each in found if not isinstance(each, str))
 
 
 @only_on_sqlite
@@ -318,7 +322,7 @@ async def test_a_database_that_is_busy_is_told_to_all_who_wait(database: Databas
     other.execute("BEGIN IMMEDIATE")
     found = await told(database, insert("a"), insert("b"))
     assert [type(each) for each in found] == [OperationalError] * 2
-    assert all(isinstance(each, DBAPIError) and is_out_of_reach(each) for each in found)
+    assert all(isinstance(each, DBAPIError) and is_unavailable(each) for each in found)
     other.execute("ROLLBACK")
     assert await told(database, insert("a"), insert("b")) == ["a", "b"]
     other.close()
@@ -337,7 +341,7 @@ class FirstTurnFails:
 
 @only_on_sqlite
 async def test_whatever_ends_the_work_is_told_to_all_who_wait(database: Database) -> None:
-    commits = SharedCommits(database._writing_in_thread(), FirstTurnFails())
+    commits = GroupCommitter(database._sync_write_engine(), FirstTurnFails())
     writes = [commits.run(insert(f"t{number}")) for number in range(3)]
     found = await ended(*map(asyncio.create_task, writes))
     assert [str(each) for each in found] == ["no turn"] * 3
@@ -350,14 +354,14 @@ async def test_whatever_ends_the_work_is_told_to_all_who_wait(database: Database
 @pytest.mark.parametrize("is_begun", [False, True])
 async def test_work_that_is_cancelled_alone_leaves_nobody_waiting(database: Database, is_begun: bool) -> None:
     turn = asyncio.Lock()
-    commits = SharedCommits(database._writing_in_thread(), turn)
+    commits = GroupCommitter(database._sync_write_engine(), turn)
     async with turn:
         tasks = [asyncio.create_task(commits.run(insert(f"t{number}"))) for number in range(3)]
         await asyncio.sleep(0)
         if is_begun:
             await all_queue()
-        assert commits._working is not None
-        commits._working.cancel()
+        assert commits._worker is not None
+        commits._worker.cancel()
         found = await ended(*tasks)
     assert [type(each) for each in found] == [asyncio.CancelledError] * 3
     assert await commits.run(insert("a")) == "a"
@@ -367,7 +371,7 @@ async def test_work_that_is_cancelled_alone_leaves_nobody_waiting(database: Data
 
 @only_on_sqlite
 async def test_work_that_is_cancelled_during_a_commit_leaves_nobody_waiting(database: Database) -> None:
-    commits = SharedCommits(database._writing_in_thread(), asyncio.Lock())
+    commits = GroupCommitter(database._sync_write_engine(), asyncio.Lock())
     has_begun, may_end = threading.Event(), threading.Event()
 
     def slow(connection: Connection) -> None:
@@ -379,8 +383,8 @@ async def test_work_that_is_cancelled_during_a_commit_leaves_nobody_waiting(data
     await asyncio.to_thread(has_begun.wait)
     second = asyncio.create_task(commits.run(insert("next")))
     await all_queue()
-    assert commits._working is not None
-    commits._working.cancel()
+    assert commits._worker is not None
+    commits._worker.cancel()
     try:
         found = await ended(first, second)
     finally:
@@ -495,7 +499,7 @@ async def test_a_connection_that_can_only_read_is_let_go(database: Database) -> 
     await database.write(lambda connection: connection.exec_driver_sql("PRAGMA query_only = ON").close())
     found = await told(database, insert("a"), insert("b"))
     assert [type(each) for each in found] == [OperationalError] * 2
-    assert all(is_out_of_reach(each) for each in found)
+    assert all(is_unavailable(each) for each in found)
     assert await told(database, insert("a"), insert("b")) == ["a", "b"]
     assert await stored(database) == {"a", "b"}
     async with database.transaction() as connection:
@@ -503,7 +507,7 @@ async def test_a_connection_that_can_only_read_is_let_go(database: Database) -> 
     with pytest.raises(OperationalError) as raised:
         async with database.transaction() as connection:
             await connection.run_sync(insert("c"))
-    assert is_out_of_reach(raised.value)
+    assert is_unavailable(raised.value)
     async with database.transaction() as connection:
         await connection.run_sync(insert("c"))
     assert await stored(database) == {"a", "b", "c"}

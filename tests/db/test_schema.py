@@ -14,14 +14,14 @@ import fieldgate.assets.tables
 import fieldgate.events.tables
 import fieldgate.imports.tables
 import fieldgate.reference.tables  # noqa: F401  (all of them join the registry)
-from fieldgate.db import IDENTITY, Changes, Database, metadata, migrations
-from fieldgate.db.migrations import head
-from fieldgate.db.schema import NEEDED, current, upgrade
+from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, metadata, migrations
+from fieldgate.db.migrations import head_revision
+from fieldgate.db.schema import REQUIRED_REVISION, current_revision, upgrade
 from tests.conftest import new_database
 
 
 async def test_migrations_make_the_tables_of_the_code(database: Database) -> None:
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         differences = await connection.run_sync(
             lambda sync: compare_metadata(MigrationContext.configure(sync, opts={"compare_type": True}), metadata)
         )
@@ -29,7 +29,7 @@ async def test_migrations_make_the_tables_of_the_code(database: Database) -> Non
 
 
 def test_the_needed_revision_is_the_newest() -> None:
-    assert head() == NEEDED
+    assert head_revision() == REQUIRED_REVISION
 
 
 async def test_every_database_has_an_identity_of_its_own(
@@ -41,16 +41,16 @@ async def test_every_database_has_an_identity_of_its_own(
         (tmp_path / name).mkdir()
         async with new_database(kind_of_database, tmp_path / name, request) as address:
             database = Database(address)
-            found.update(await Changes(database).versions((IDENTITY,)))
+            found.update(await DataVersions(database).versions((IDENTITY_TOPIC,)))
             await database.close()
     assert len(found - {0}) == 2
 
 
 async def test_processes_that_migrate_at_once_take_turns(empty_database_url: str) -> None:
     databases = [Database(empty_database_url) for _ in range(4)]
-    assert await current(databases[0]) is None
+    assert await current_revision(databases[0]) is None
     await asyncio.gather(*(upgrade(database) for database in databases))
-    assert await current(databases[0]) == NEEDED
+    assert await current_revision(databases[0]) == REQUIRED_REVISION
     for database in databases:
         await database.close()
 
@@ -84,7 +84,7 @@ async def test_names_from_before_can_be_found(empty_database_url: str) -> None:
                 {"uid": f"a{number}", "name": name, **blank},
             )
     await upgrade(database)
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         keys = await connection.execute(text("SELECT name_key FROM assets ORDER BY id"))
         assert keys.scalars().all() == ["école", "zone"]
         assert (await connection.execute(text("SELECT name FROM files"))).scalars().all() == ["f"]

@@ -5,7 +5,7 @@ import random
 import sys
 from datetime import UTC, datetime, timedelta
 
-from fieldgate.db import Changes, Database
+from fieldgate.db import Database, DataVersions
 from fieldgate.events.model import Event
 from fieldgate.events.store import EventStore
 
@@ -36,7 +36,7 @@ def state(number: int) -> list[Event]:
 
 async def write(address: str, rounds: int) -> None:
     database = Database(address)
-    store = EventStore(database, Changes(database))
+    store = EventStore(database, DataVersions(database))
     for number in range(1, rounds + 1):
         async with store.writing() as writing:
             await writing.put(state(number))

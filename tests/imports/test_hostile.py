@@ -21,7 +21,7 @@ import pytest
 from sqlalchemy import Row, select
 
 from fieldgate.accounts.store import AccountStore, NewUser
-from fieldgate.db import Changes, Database
+from fieldgate.db import Database, DataVersions
 from fieldgate.db.schema import upgrade
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.sandbox import runner
@@ -182,8 +182,8 @@ async def test_heavy_files_leave_the_worker_alive_and_small(tmp_path: Path) -> N
     address = f"sqlite:///{tmp_path / 'fieldgate.db'}"
     database = Database(address)
     await upgrade(database)
-    store = ImportStore(database, Changes(database))
-    user = await AccountStore(database, Changes(database)).create_user(NewUser(username="a", password_hash="x"))
+    store = ImportStore(database, DataVersions(database))
+    user = await AccountStore(database, DataVersions(database)).create_user(NewUser(username="a", password_hash="x"))
 
     async def send(file: Hostile) -> str:
         book = await asyncio.to_thread(file.build)
@@ -193,7 +193,7 @@ async def test_heavy_files_leave_the_worker_alive_and_small(tmp_path: Path) -> N
     async def ended(uid: str) -> Row[Any]:
         limit = time.monotonic() + PATIENCE
         while True:
-            async with database.reading() as connection:
+            async with database.read_transaction() as connection:
                 row = (await connection.execute(select(imports).where(imports.c.uid == uid))).one()
             if row.status != "processing":
                 return row

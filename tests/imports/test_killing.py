@@ -18,7 +18,7 @@ from sqlalchemy import Row, func, select
 
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.assets.tables import assets, files, versions
-from fieldgate.db import Changes, Database
+from fieldgate.db import Database, DataVersions
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import ImportStore
@@ -135,7 +135,7 @@ async def workers(database_url: str, count: int) -> AsyncIterator[None]:
 
 
 async def all_imports(database: Database) -> list[Row[Any]]:
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         return list((await connection.execute(select(imports).order_by(imports.c.id))).all())
 
 
@@ -155,7 +155,7 @@ async def made_of(database: Database) -> dict[str, str]:
             made[row.uid] = told["uid"]
         assert (row.lease, row.lease_until) == (None, None)
         assert row.finished_at is not None
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         stored = (await connection.execute(select(assets.c.uid))).scalars().all()
         of_versions = select(assets.c.uid, versions.c.file_id).join_from(versions, assets, isouter=True)
         pairs = (await connection.execute(of_versions)).all()
@@ -171,8 +171,8 @@ class Sender:
     """Users who hand in files, straight into the store."""
 
     def __init__(self, database: Database) -> None:
-        self.store = ImportStore(database, Changes(database))
-        self.accounts = AccountStore(database, Changes(database))
+        self.store = ImportStore(database, DataVersions(database))
+        self.accounts = AccountStore(database, DataVersions(database))
 
     async def user(self, name: str) -> int:
         return await self.accounts.create_user(NewUser(username=name, password_hash="x"))
@@ -272,7 +272,7 @@ async def test_a_server_killed_during_posts_loses_nothing(
     tmp_path: Path, database_url: str, database: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What was acknowledged ends, once each; what was not is stored whole or not at all; a repeated key makes one."""
-    accounts = AccountStore(database, Changes(database))
+    accounts = AccountStore(database, DataVersions(database))
     number = await accounts.create_user(NewUser(username="a", password_hash="x"))
     posts = Posts(await accounts.issue_token(number, IssuedBy.COMMAND, None))
     environment = {"FIELDGATE_DATABASE_URL": database_url, "FIELDGATE_LOG_LEVEL": "error"}

@@ -228,7 +228,7 @@ async def test_a_file_from_elsewhere(start: Start) -> None:
             assert answer.status_code == 201
             detail = (await service.get(answer.json()["url"], headers=headers)).json()
             assert (detail["status"], detail["filename"]) == ("processing", "household.xlsx")
-            async with service.database.reading() as connection:
+            async with service.database.read_transaction() as connection:
                 assert (await connection.execute(select(files.c.name, files.c.data))).all() == [
                     ("household.xlsx", BOOK)
                 ]

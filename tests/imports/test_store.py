@@ -10,7 +10,7 @@ from sqlalchemy import Table, event, func, select, text
 from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import files
-from fieldgate.db import Changes, Database, now
+from fieldgate.db import Database, DataVersions, now
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.identity import User
 from fieldgate.imports.schemas import ImportRequest
@@ -26,11 +26,11 @@ BOOK = xlsx()
 
 @pytest.fixture
 def store(database: Database) -> ImportStore:
-    return ImportStore(database, Changes(database))
+    return ImportStore(database, DataVersions(database))
 
 
 async def user(database: Database, name: str = "amina") -> int:
-    return await AccountStore(database, Changes(database)).create_user(NewUser(username=name, password_hash="x"))
+    return await AccountStore(database, DataVersions(database)).create_user(NewUser(username=name, password_hash="x"))
 
 
 async def put(store: ImportStore, user_id: int, name: str = "a", key: str | None = None) -> str:
@@ -47,14 +47,14 @@ async def test_moments_run_in_the_order_of_commits(database: Database, store: Im
     """However long an import waits for its turn; PostgreSQL has no turns, and numbers whoever comes."""
     other = Database(database.url.render_as_string())
     number = await user(database)
-    async with database._write_turn:
+    async with database._write_lock:
         waiting = [asyncio.create_task(put(store, number, f"f{n}")) for n in range(4)]
         for _ in range(5):
             await asyncio.sleep(0)
-        first = await put(ImportStore(other, Changes(other)), number, "of another process")
+        first = await put(ImportStore(other, DataVersions(other)), number, "of another process")
     await asyncio.gather(*waiting)
     await other.close()
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         rows = (await connection.execute(select(imports.c.uid, imports.c.created_at).order_by(imports.c.id))).all()
     assert (len(rows), rows[0].uid) == (5, first)
     moments = [row.created_at for row in rows]
@@ -100,7 +100,7 @@ async def test_a_file_is_read_after_the_claim_is_committed(database: Database, s
 
 async def test_claiming_does_not_look_at_the_history(database: Database, store: ImportStore) -> None:
     statement = store._turns().compile(dialect=database.dialect, compile_kwargs={"literal_binds": True})
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         if database.is_sqlite:
             plan = (await connection.execute(text(f"EXPLAIN QUERY PLAN {statement}"))).all()
         else:
@@ -212,17 +212,17 @@ async def test_old_imports_are_forgotten_with_their_files(database: Database, st
     assert await store.forget(now() - timedelta(days=1)) == 0
     assert await store.forget(now() + timedelta(days=1)) == 1
     assert [row.uid for row in (await store.made_by(number, None, "date_created", PageRequest()))[1]] == [kept]
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         assert (await connection.execute(select(func.count()).select_from(files))).scalar_one() == 1
 
 
 async def count(database: Database, table: Table) -> int:
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         return int((await connection.execute(select(func.count()).select_from(table))).scalar_one())
 
 
 async def test_a_file_stays_as_long_as_a_version_came_from_it(database: Database, store: ImportStore) -> None:
-    owned, number = AssetStore(database, Changes(database)), await user(database)
+    owned, number = AssetStore(database, DataVersions(database)), await user(database)
     await put(store, number)
     job = await store.claim(LEASE)
     assert job is not None

@@ -19,7 +19,7 @@ from sqlalchemy import event, select
 from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.tables import assets, versions
-from fieldgate.db import Changes, Database
+from fieldgate.db import Database, DataVersions
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.sandbox import runner
 from fieldgate.imports.schemas import ImportRequest
@@ -441,8 +441,8 @@ async def test_a_lease_is_renewed_while_the_work_takes_longer(desk: Desk, monkey
 
 async def test_workers_killed_at_work_lose_nothing(tmp_path: Path, database_url: str, database: Database) -> None:
     """kill -9 of workers again and again: every import ends, with exactly one asset each."""
-    store = ImportStore(database, Changes(database))
-    number = await AccountStore(database, Changes(database)).create_user(NewUser(username="a", password_hash="x"))
+    store = ImportStore(database, DataVersions(database))
+    number = await AccountStore(database, DataVersions(database)).create_user(NewUser(username="a", password_hash="x"))
     sent = [
         await store.take(number, wanted(ImportRequest(file=UploadedFile(f"f{n}.xlsx", xlsx())), 10**9), None)
         for n in range(12)
@@ -458,7 +458,7 @@ async def test_workers_killed_at_work_lose_nothing(tmp_path: Path, database_url:
     async def left() -> int:
         from fieldgate.imports.tables import imports
 
-        async with database.reading() as connection:
+        async with database.read_transaction() as connection:
             query = select(imports.c.id).where(imports.c.status == "processing")
             return len((await connection.execute(query)).all())
 
@@ -475,7 +475,7 @@ async def test_workers_killed_at_work_lose_nothing(tmp_path: Path, database_url:
         worker.terminate()
         await worker.wait()
     assert kills == 3
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         made = (await connection.execute(select(assets.c.name))).scalars().all()
         assert sorted(made) == sorted(f"f{n}" for n in range(12))
         assert len((await connection.execute(select(versions.c.id))).all()) == 12
@@ -524,7 +524,7 @@ async def test_what_came_of_an_import_waits_for_a_database_that_is_away(
     assert await desk.worker.work_once()
     assert not failures
     assert (await desk.get(url))["status"] in ("complete", "error")
-    async with desk.service.database.reading() as connection:
+    async with desk.service.database.read_transaction() as connection:
         assert (await connection.execute(select(imports.c.attempts))).scalar_one() == 1
 
 

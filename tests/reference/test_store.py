@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fieldgate.db import Changes, Database
+from fieldgate.db import Database, DataVersions
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, DisasterType
 from fieldgate.reference.store import TOPIC, ReferenceStore
@@ -17,7 +17,7 @@ CODES = ("en", "fr", "es", "ar")
 
 @pytest.fixture
 def store(database: Database) -> ReferenceStore:
-    return ReferenceStore(database, Changes(database))
+    return ReferenceStore(database, DataVersions(database))
 
 
 async def _put(database: Database, store: ReferenceStore, *rows: Any) -> int:
@@ -91,7 +91,7 @@ async def test_the_directory_is_built_once_for_each_version(database: Database, 
 
 async def test_another_process_sees_a_change(database_url: str, database: Database, store: ReferenceStore) -> None:
     other = Database(database_url)
-    there = ReferenceStore(other, Changes(other))
+    there = ReferenceStore(other, DataVersions(other))
     assert (await there.directory()).country(900) is None
     await _put(database, store, Country(id=900, names={"en": "Newland"}))
     assert (await there.directory()).country_name(Language.ARABIC, 900) == "Newland"
@@ -99,7 +99,7 @@ async def test_another_process_sees_a_change(database_url: str, database: Databa
 
 
 async def test_only_what_differs_is_written(database: Database, store: ReferenceStore) -> None:
-    changes = Changes(database)
+    changes = DataVersions(database)
     directory = await store.directory()
     assert await _put(database, store, *directory.countries.values()) == 0
     assert await _put(database, store, *directory.types.values()) == 0

@@ -23,7 +23,7 @@ from fieldgate.assets.sharing.model.planning import Act, Change, refuse_too_larg
 from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets, assignment_history, assignments
 from fieldgate.concurrency import aside
-from fieldgate.db import Changes, Database, Instant, insert_rows, new_uid, now, one_of
+from fieldgate.db import Database, DataVersions, Timestamp, in_values, insert_rows, new_uid, now
 from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
 from fieldgate.permissions import rules
@@ -33,14 +33,14 @@ Rows = dict[int, list[Held]]
 
 
 class SharingStore:
-    def __init__(self, database: Database, changes: Changes) -> None:
+    def __init__(self, database: Database, changes: DataVersions) -> None:
         self._database = database
         self._changes = changes
 
     @asynccontextmanager
     async def session(self, uids: Collection[str], *, is_reading: bool = False) -> AsyncIterator["Session"]:
         """One state of some assets; unless it only reads, nobody else changes them before it ends."""
-        opened = self._database.reading() if is_reading else self._database.transaction()
+        opened = self._database.read_transaction() if is_reading else self._database.transaction()
         async with opened as connection:
             if not (is_reading or self._database.is_sqlite):  # which has one writer at a time as it is
                 await self._lock(connection, uids)
@@ -53,11 +53,11 @@ class SharingStore:
     async def _lock(self, connection: AsyncConnection, uids: Collection[str]) -> None:
         """Collections first, then what may be in them, each in order: or two who wait for each other wait for ever."""
         named = select(assets.c.id, assets.c.parent_id, assets.c.asset_type)
-        found = (await connection.execute(named.where(one_of(self._database, assets.c.uid, uids)))).all()
+        found = (await connection.execute(named.where(in_values(self._database, assets.c.uid, uids)))).all()
         collections = {row.parent_id for row in found if row.parent_id is not None}
         collections |= {row.id for row in found if row.asset_type == "collection"}
         for numbers in (collections, {row.id for row in found} - collections):
-            those = select(assets.c.id).where(one_of(self._database, assets.c.id, numbers)).order_by(assets.c.id)
+            those = select(assets.c.id).where(in_values(self._database, assets.c.id, numbers)).order_by(assets.c.id)
             await connection.execute(those.with_for_update())
 
     async def history(self, asset_id: int, page: PageRequest) -> tuple[int, Sequence[Row[Any]]]:
@@ -72,7 +72,7 @@ class SharingStore:
             .order_by(assignment_history.c.id.desc())
         )
         counted = select(func.count()).select_from(assignment_history).where(of_asset)
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             count = int((await connection.execute(counted)).scalar_one())
             return count, (await connection.execute(query.limit(page.limit).offset(page.offset))).all()
 
@@ -80,7 +80,7 @@ class SharingStore:
 class Session:
     """What is read and written of how assets are shared, in one transaction."""
 
-    def __init__(self, database: Database, changes: Changes, connection: AsyncConnection) -> None:
+    def __init__(self, database: Database, changes: DataVersions, connection: AsyncConnection) -> None:
         self._database = database
         self._changes = changes
         self._connection = connection
@@ -89,7 +89,7 @@ class Session:
         """Users, whether disabled or not, by the form in which their names are compared."""
         keys = {username_key(name) for name in names}
         named = select(users.c.id, users.c.username, users.c.username_key, users.c.disabled_at)
-        rows = await self._connection.execute(named.where(one_of(self._database, users.c.username_key, keys)))
+        rows = await self._connection.execute(named.where(in_values(self._database, users.c.username_key, keys)))
         return {row.username_key: Person(row.id, row.username, row.disabled_at is None) for row in rows}
 
     async def shared(self, uid: str, of_users: Collection[int] | None = None) -> Shared:
@@ -131,7 +131,7 @@ class Session:
         query = (
             select(*columns, above.c.uid.label("collection_uid"), above.c.owner_id.label("collection_owner_id"))
             .outerjoin_from(assets, above, above.c.id == assets.c.parent_id)
-            .where(one_of(self._database, assets.c.uid, uids))
+            .where(in_values(self._database, assets.c.uid, uids))
             .order_by(assets.c.id)
         )
         found: Sequence[Row[Any]] = (await self._connection.execute(query)).all()  # type: ignore[assignment]
@@ -154,11 +154,11 @@ class Session:
                 users.c.disabled_at,
             )
             .join_from(assignments, users, users.c.id == assignments.c.user_id)
-            .where(one_of(self._database, assignments.c.asset_id, numbers))
+            .where(in_values(self._database, assignments.c.asset_id, numbers))
             .order_by(assignments.c.id)
         )
         if of_users is not None:
-            query = query.where(one_of(self._database, assignments.c.user_id, {*of_users, THE_PUBLIC}))
+            query = query.where(in_values(self._database, assignments.c.user_id, {*of_users, THE_PUBLIC}))
         rows: dict[int, Rows] = defaultdict(lambda: defaultdict(list))
         people: dict[int, Person] = {}
         for (
@@ -180,7 +180,7 @@ class Session:
 
     async def _people(self, numbers: Collection[int | None]) -> dict[int, Person]:
         query = select(users.c.id, users.c.username, users.c.disabled_at)
-        found = await self._connection.execute(query.where(one_of(self._database, users.c.id, numbers)))
+        found = await self._connection.execute(query.where(in_values(self._database, users.c.id, numbers)))
         return {row.id: Person(row.id, row.username, row.disabled_at is None) for row in found}
 
     async def write(self, act: Act, by: User, changes: Iterable[Change], source: str | None = None) -> None:
@@ -192,10 +192,12 @@ class Session:
         if not changes:
             return
         refuse_too_large(changes)
-        moment = Instant.pack(now())
+        moment = Timestamp.pack(now())
         gone = [number for change in changes for number in _gone(change)]
         if gone:
-            await self._connection.execute(assignments.delete().where(one_of(self._database, assignments.c.id, gone)))
+            await self._connection.execute(
+                assignments.delete().where(in_values(self._database, assignments.c.id, gone))
+            )
         new = await aside(len(changes), _all_new, changes, moment)
         await insert_rows(self._connection, assignments, new)
         if filtered := [row for change in changes for row in _filtered(change)]:

@@ -19,12 +19,12 @@ def _config() -> Config:
     return config
 
 
-def head() -> str | None:
+def head_revision() -> str | None:
     """The newest revision there is."""
     return ScriptDirectory.from_config(_config()).get_current_head()
 
 
-async def run(database: Database) -> None:
+async def upgrade_to_head(database: Database) -> None:
     """Bring the database to the newest revision. Two processes that do it at once take turns."""
 
     def migrate(connection: Connection) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 import msgspec
 from pyroaring import BitMap
 
-from fieldgate.db import Changes
+from fieldgate.db import DataVersions
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.document_templates import Reader
 from fieldgate.events.search.filters import EventFilters, in_regions, narrow, ordering_terms, search_words
@@ -184,7 +184,7 @@ class Events:
         self,
         store: EventStore,
         reference: ReferenceStore,
-        changes: Changes,
+        changes: DataVersions,
         *,
         at_once: int = AT_ONCE,
         kept_records: int = KEPT_RECORDS,

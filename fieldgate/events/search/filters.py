@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 from pyroaring import BitMap
 
-from fieldgate.db import Instant
+from fieldgate.db import Timestamp
 from fieldgate.events.model import Source
 from fieldgate.events.search.index import EARLIEST, LATEST, Index, source_word, union
 from fieldgate.events.search.int_arrays import Numbers
@@ -186,7 +186,7 @@ def _bounds(filters: EventFilters, name: str) -> tuple[int, int]:
         moment: datetime | None = getattr(filters, name + suffix)
         if moment is None:
             continue
-        count = Instant.pack(moment)
+        count = Timestamp.pack(moment)
         if suffix in ("", "__gt", "__gte"):
             low = max(low, count + (suffix == "__gt"))
         if suffix in ("", "__lt", "__lte"):

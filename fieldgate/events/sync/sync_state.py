@@ -31,7 +31,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def known(database: Database, source: str, *, with_token: bool) -> Progress:
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         condition = (syncs.c.source == source) & (syncs.c.with_token == with_token)
         row = (await connection.execute(select(syncs).where(condition))).mappings().first()
     if row is None:

@@ -91,7 +91,7 @@ async def act(team: Team, shelves: Shelves, chance: random.Random) -> list[httpx
 async def stored(team: Team) -> dict[tuple[int, int], tuple[set[str], set[str]]]:
     """What is granted and what is denied, by asset and user."""
     found: dict[tuple[int, int], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
-    async with team.service.database.reading() as connection:
+    async with team.service.database.read_transaction() as connection:
         for row in await connection.execute(select(assignments)):
             found[row.asset_id, row.user_id][row.is_denied].add(row.permission)
     return dict(found)
@@ -100,7 +100,7 @@ async def stored(team: Team) -> dict[tuple[int, int], tuple[set[str], set[str]]]
 async def retold(team: Team) -> dict[tuple[int, int], tuple[set[str], set[str]]]:
     """The same as the history has it, every effect of which must fit the state it met."""
     found: dict[tuple[int, int], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
-    async with team.service.database.reading() as connection:
+    async with team.service.database.read_transaction() as connection:
         rows = (await connection.execute(select(assignment_history).order_by(assignment_history.c.id))).all()
     for row in rows:
         granted, denied = found[row.asset_id, row.user_id]
@@ -111,7 +111,7 @@ async def retold(team: Team) -> dict[tuple[int, int], tuple[set[str], set[str]]]
 
 
 async def types(team: Team) -> dict[int, str]:
-    async with team.service.database.reading() as connection:
+    async with team.service.database.read_transaction() as connection:
         return {row.id: row.asset_type for row in await connection.execute(select(assets))}
 
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from fieldgate.db import Database
-from fieldgate.db.data_versions import Changes
+from fieldgate.db.data_versions import DataVersions
 from fieldgate.db.schema import upgrade
 from fieldgate.events.demo.generator import END, KINDS, START, demo_events
 from fieldgate.events.demo.texts import CODES
@@ -28,7 +28,7 @@ async def directory(tmp_path_factory: pytest.TempPathFactory) -> Directory:
     database = Database(f"sqlite:///{tmp_path_factory.mktemp('demo') / 'fieldgate.db'}")
     await upgrade(database)
     try:
-        return await ReferenceStore(database, Changes(database)).directory()
+        return await ReferenceStore(database, DataVersions(database)).directory()
     finally:
         await database.close()
 

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from python_calamine import CalamineWorkbook
 
-from fieldgate.db import Changes, Database
+from fieldgate.db import Database, DataVersions
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.document_templates import Reader
 from fieldgate.events.export import export, serializers
@@ -49,7 +49,7 @@ class Desk:
     """Events in a database, and who makes files of them."""
 
     def __init__(self, database: Database) -> None:
-        changes = Changes(database)
+        changes = DataVersions(database)
         self.database = database
         self.store = EventStore(database, changes)
         self.events = Events(self.store, ReferenceStore(database, changes), changes)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fieldgate.db import Changes, Database
+from fieldgate.db import Database, DataVersions
 from fieldgate.events.document_templates import Reader, document
 from fieldgate.events.export import serializers
 from fieldgate.events.ingest.bulk_write import Failure, Waiting, Written, write
@@ -33,8 +33,8 @@ async def as_records(reference: ReferenceStore, language: Language = Language.EN
 
 class Loading:
     def __init__(self, database: Database, folder: Path) -> None:
-        self.store = EventStore(database, Changes(database))
-        self.reference = ReferenceStore(database, Changes(database))
+        self.store = EventStore(database, DataVersions(database))
+        self.reference = ReferenceStore(database, DataVersions(database))
         self.folder = folder
         self.told: list[str] = []
 
@@ -141,7 +141,7 @@ async def test_a_bad_record_is_told_and_the_others_are_written(loading: Loading)
 
 
 async def test_taken_slugs_do_not_make_the_others_wait(database: Database) -> None:
-    store = EventStore(database, Changes(database))
+    store = EventStore(database, DataVersions(database))
     await store.put([event(number, slug=f"s{number}") for number in range(1, 31)])
     reads: list[int] = []
     told: list[str] = []
@@ -245,7 +245,7 @@ def test_files_without_events(tmp_path: Path, content: bytes | None, message: st
 async def test_real_events_do_not_mix_with_demo_events(tmp_path: Path) -> None:
     assert run("migrate", data=tmp_path / "data").returncode == 0
     database = Database(f"sqlite:///{tmp_path / 'data' / 'fieldgate.db'}")
-    store = EventStore(database, Changes(database))
+    store = EventStore(database, DataVersions(database))
     await store.put([event(1), event(2)], is_demo=True)
     status, _, errors = command(tmp_path, "-", stdin=encode(record(1)))
     assert status == 1

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fieldgate.db import Changes, Database
+from fieldgate.db import Database, DataVersions
 from fieldgate.events.model import SOURCES, Event
 from fieldgate.events.search.event_search import KEPT_RECORDS, Events, View, _Kept
 from fieldgate.events.search.filters import ORDERINGS, EventFilters
@@ -70,14 +70,14 @@ class House:
     """A database with events, and processes that read it."""
 
     def __init__(self, database: Database) -> None:
-        self.store = EventStore(database, Changes(database))
-        self.reference = ReferenceStore(database, Changes(database))
+        self.store = EventStore(database, DataVersions(database))
+        self.reference = ReferenceStore(database, DataVersions(database))
         # One keeps records, another too few for a page, and one none: all make the same of them.
         self.readers = [self.reader(database, kept) for kept in (KEPT_RECORDS, 5000, 0)]
         self.held: dict[int, Event] = {}
 
     def reader(self, database: Database, kept: int) -> Events:
-        changes = Changes(database)
+        changes = DataVersions(database)
         return Events(EventStore(database, changes), ReferenceStore(database, changes), changes, kept_records=kept)
 
     async def put(self, events: Sequence[Event]) -> None:
@@ -169,9 +169,9 @@ async def test_a_failure_is_not_kept() -> None:
 
 
 async def test_a_large_index_is_made_beside_the_answers(database: Database) -> None:
-    changes = Changes(database)
+    changes = DataVersions(database)
     events = Events(EventStore(database, changes), ReferenceStore(database, changes), changes, at_once=0)
-    writer = EventStore(database, Changes(database))
+    writer = EventStore(database, DataVersions(database))
     first = {event.id: event for event in state(2)}
     await writer.put(list(first.values()))
     before = await events.view()
@@ -207,7 +207,7 @@ async def test_answers_are_of_one_state_while_another_process_writes(
     database: Database, database_url: str, at_once: int
 ) -> None:
     rounds = 40
-    changes = Changes(database)
+    changes = DataVersions(database)
     await changes.start()
     events = Events(EventStore(database, changes), ReferenceStore(database, changes), changes, at_once=at_once)
     writer = await asyncio.create_subprocess_exec(

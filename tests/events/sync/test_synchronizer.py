@@ -15,7 +15,7 @@ import httpx
 import msgspec
 import pytest
 
-from fieldgate.db import Changes, Database
+from fieldgate.db import Database, DataVersions
 from fieldgate.db.schema import upgrade
 from fieldgate.events.ingest.bulk_write import Failure, Written
 from fieldgate.events.model import District, Event, EventLink, KeyFigure
@@ -53,7 +53,7 @@ class Target:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.store = EventStore(database, Changes(database))
+        self.store = EventStore(database, DataVersions(database))
         self.told: list[str] = []
         self.asked: list[httpx.URL] = []
 
@@ -65,7 +65,7 @@ class Target:
         full: bool = False,
         on_page: Callable[[int, int], None] = lambda done, total: None,
     ) -> Report:
-        reference = ReferenceStore(self.database, Changes(self.database))
+        reference = ReferenceStore(self.database, DataVersions(self.database))
         async with Far(BASE, token, transport) as far:
             far._client.event_hooks["request"].append(self._note)
             tell: Callable[[Failure], None] = lambda failure: self.told.append(str(failure))  # noqa: E731
@@ -310,7 +310,7 @@ async def test_a_server_like_the_live_one(target: Target) -> None:
     assert held is not None
     assert (held.name, held.summary) == ({"es": "Inundación", "en": "Flood"}, {"es": "Mucho"}), "French is a fallback"
     assert (held.countries, held.dtype) == ((123, 9001), 99)
-    directory = await ReferenceStore(target.database, Changes(target.database)).directory()
+    directory = await ReferenceStore(target.database, DataVersions(target.database)).directory()
     assert directory.countries[9001].is_deprecated
     assert directory.countries[123].average_household_size == 4.6
     assert directory.countries[123].names["ar"], "a name we have and they have not stays"
@@ -450,7 +450,7 @@ async def test_countries_come_in_all_languages_though_pages_are_short(target: Ta
     system.listed = by_name  # type: ignore[method-assign]
     system.records[0]["countries"] = [{"id": 9001}]
     await target.sync(system.transport())
-    directory = await ReferenceStore(target.database, Changes(target.database)).directory()
+    directory = await ReferenceStore(target.database, DataVersions(target.database)).directory()
     assert directory.countries[9001].names == {"en": "Land 9001", "fr": "Zoulou"}
     assert directory.countries[9003].names == {"en": "Land 9003", "fr": "Alpha"}
 
@@ -536,7 +536,7 @@ def killed_after(count: int, command: list[Any], path: Path) -> None:
 async def filled(folder: Path, events: list[Event], **how: bool) -> None:
     database = Database(f"sqlite:///{folder / 'fieldgate.db'}")
     await upgrade(database)
-    await EventStore(database, Changes(database)).put(events, **how)
+    await EventStore(database, DataVersions(database)).put(events, **how)
     await database.close()
 
 

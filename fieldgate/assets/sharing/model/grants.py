@@ -10,7 +10,7 @@ from fieldgate.accounts.tables import THE_PUBLIC
 from fieldgate.assets.authorization import Asset, allowed_to, seen_by
 from fieldgate.assets.sharing.model.assignments import Assignment, Place
 from fieldgate.concurrency import WITH_FILTERS
-from fieldgate.db.uid import spelled
+from fieldgate.db.uid import uid_from_int
 from fieldgate.identity import Caller
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import Filters
@@ -117,4 +117,4 @@ def _order(shown: Shown) -> tuple[str, str, bool, str]:
 def owners_uid(asset_uid: str, permission: str) -> str:
     """The uid of what an owner holds, which is no row and cannot be deleted: always the same."""
     digest = hashlib.blake2b(f"{asset_uid} {permission}".encode(), person=b"fieldgate-owner").digest()
-    return spelled("p", int.from_bytes(digest))
+    return uid_from_int("p", int.from_bytes(digest))
