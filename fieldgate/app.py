@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from fieldgate.accounts import routes as account_routes
-from fieldgate.accounts.authentication import Accounts
-from fieldgate.accounts.login_throttle import Guessing
+from fieldgate.accounts.authentication import AccountAuthenticator
+from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets import routes as asset_routes
@@ -81,7 +81,7 @@ def build_app(
     database = Database(settings.database)
     changes = DataVersions(database)
     store = AccountStore(database, changes)
-    accounts = Accounts(store, passwords or Passwords(), Guessing(database))
+    accounts = AccountAuthenticator(store, passwords or Passwords(), LoginThrottle(database))
     observer = RequestMetrics(settings)
     assets = StaticFiles()
     pages = PageTemplates(assets)
@@ -123,7 +123,7 @@ def build_app(
         finally:
             warming.cancel()
             await asyncio.wait([warming])
-            await accounts.settle()
+            await accounts.close()
             await events.stop()
             await changes.stop()
             await database.close()

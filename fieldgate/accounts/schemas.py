@@ -8,11 +8,11 @@ from msgspec import Meta
 
 from fieldgate.http.response.links import Link
 
-USERS = "/api/v2/users/"
+USERS_PATH = "/api/v2/users/"
 
 
 def user_path(username: str) -> str:
-    return f"{USERS}{username}/"
+    return f"{USERS_PATH}{username}/"
 
 
 class UserRecord(msgspec.Struct, frozen=True, kw_only=True):

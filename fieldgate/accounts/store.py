@@ -11,16 +11,16 @@ from sqlalchemy import Delete, Row, and_, bindparam, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.accounts.tables import THE_PUBLIC, tokens, users
-from fieldgate.accounts.tokens import PREFIX_LENGTH, new_token, token_hash
+from fieldgate.accounts.tables import PUBLIC_USER_ID, tokens, users
+from fieldgate.accounts.tokens import DISPLAY_PREFIX_LENGTH, hash_token, new_token
 from fieldgate.db import Database, DataVersions, PreparedQuery, Timestamp, now
 from fieldgate.identity import AuthMethod, User
 from fieldgate.pagination import PageRequest
 
 TOPIC = "accounts"
-MOST_TOKENS = 50  # a user's tokens obtained over HTTP; beyond, the least recently used goes
-KEPT_FOR_THE_RECORD = timedelta(days=30)  # how long tokens are listed that no longer work
-USE_RESOLUTION = timedelta(minutes=1)  # how precisely "last used" is kept
+MAX_TOKENS = 50  # a user's tokens obtained over HTTP; beyond, the least recently used goes
+TOKEN_RETENTION = timedelta(days=30)  # how long tokens are listed that no longer work
+LAST_USED_RESOLUTION = timedelta(minutes=1)  # how precisely "last used" is kept
 
 
 class IssuedBy(Enum):
@@ -50,7 +50,7 @@ class NewUser(msgspec.Struct, frozen=True, kw_only=True):
     countries: tuple[str, ...] = ()
 
 
-class Found(msgspec.Struct, frozen=True):
+class TokenHolder(msgspec.Struct, frozen=True):
     """A token's holder, and when the token was last seen."""
 
     user: User
@@ -64,9 +64,9 @@ def username_key(username: str) -> str:
 
 
 class AccountStore:
-    def __init__(self, database: Database, changes: DataVersions) -> None:
+    def __init__(self, database: Database, data_versions: DataVersions) -> None:
         self._database = database
-        self._changes = changes
+        self._data_versions = data_versions
         self._find_token = PreparedQuery(
             database,
             select(
@@ -97,37 +97,37 @@ class AccountStore:
         try:
             async with self._database.transaction() as connection:
                 result = await connection.execute(insert.returning(users.c.id))
-                await self._changes.bump(connection, TOPIC)
+                await self._data_versions.bump(connection, TOPIC)
                 return int(result.scalar_one())
         except IntegrityError:
             raise UsernameTaken(new.username) from None
 
-    async def user(self, username: str) -> Row[Any] | None:
+    async def find_user(self, username: str) -> Row[Any] | None:
         """The row of an enabled user."""
         async with self._database.read_transaction() as connection:
             result = await connection.execute(
                 select(users).where(
                     users.c.username_key == username_key(username),
                     users.c.disabled_at.is_(None),
-                    users.c.id != THE_PUBLIC,
+                    users.c.id != PUBLIC_USER_ID,
                 )
             )
             return result.one_or_none()
 
-    async def receiver(self, username: str) -> Row[Any] | None:
+    async def find_grantee(self, username: str) -> Row[Any] | None:
         """The row of somebody who can be given permissions: an enabled user, or the public."""
-        row = await self.anybody(username)
+        row = await self.find_any(username)
         return None if row is None or row.disabled_at is not None else row
 
-    async def anybody(self, username: str) -> Row[Any] | None:
+    async def find_any(self, username: str) -> Row[Any] | None:
         """The row of a user, enabled or not, or of the public."""
         async with self._database.read_transaction() as connection:
             meant = select(users).where(users.c.username_key == username_key(username))
             return (await connection.execute(meant)).one_or_none()
 
-    async def open_accounts(self, search: str, page: PageRequest) -> tuple[int, Sequence[Row[Any]]]:
+    async def list_active(self, search: str, page: PageRequest) -> tuple[int, Sequence[Row[Any]]]:
         """Enabled users by name, and how many there are."""
-        query = select(users).where(users.c.disabled_at.is_(None), users.c.id != THE_PUBLIC)
+        query = select(users).where(users.c.disabled_at.is_(None), users.c.id != PUBLIC_USER_ID)
         if search:
             query = query.where(users.c.username_key.contains(username_key(search), autoescape=True))
         async with self._database.read_transaction() as connection:
@@ -135,13 +135,13 @@ class AccountStore:
             page_of = query.order_by(users.c.username_key).limit(page.limit).offset(page.offset)
             return count, (await connection.execute(page_of)).all()
 
-    async def all_users(self) -> Sequence[Row[Any]]:
+    async def list_users(self) -> Sequence[Row[Any]]:
         counted = select(tokens.c.user_id, func.count().label("tokens")).where(_is_live()).group_by(tokens.c.user_id)
         live = counted.subquery()
         counted_for = select(users, func.coalesce(live.c.tokens, 0).label("tokens")).outerjoin_from(
             users, live, users.c.id == live.c.user_id
         )
-        query = counted_for.where(users.c.id != THE_PUBLIC)
+        query = counted_for.where(users.c.id != PUBLIC_USER_ID)
         async with self._database.read_transaction() as connection:
             return (await connection.execute(query.order_by(users.c.username_key))).all()
 
@@ -159,12 +159,12 @@ class AccountStore:
         await self._revoke(and_(tokens.c.user_id == of_user, tokens.c.issued_by == IssuedBy.SESSION.value))
 
     async def _update_user(self, username: str, **values: Any) -> None:
-        is_meant = and_(users.c.username_key == username_key(username), users.c.id != THE_PUBLIC)
+        is_meant = and_(users.c.username_key == username_key(username), users.c.id != PUBLIC_USER_ID)
         update = users.update().where(is_meant).values(**values)
         async with self._database.transaction() as connection:
             if not (await connection.execute(update)).rowcount:
                 raise UnknownUser(username)
-            await self._changes.bump(connection, TOPIC)
+            await self._data_versions.bump(connection, TOPIC)
 
     # Tokens
 
@@ -176,25 +176,25 @@ class AccountStore:
             await connection.execute(
                 tokens.insert().values(
                     user_id=user_id,
-                    hash=token_hash(token),
-                    prefix=token[:PREFIX_LENGTH],
+                    hash=hash_token(token),
+                    prefix=token[:DISPLAY_PREFIX_LENGTH],
                     issued_by=issued_by.value,
                     created_at=moment,
                     expires_at=expires,
                 )
             )
-            await connection.execute(_dead(user_id, moment - KEPT_FOR_THE_RECORD))
+            await connection.execute(_delete_dead(user_id, moment - TOKEN_RETENTION))
             if issued_by is IssuedBy.HTTP:
                 await self._drop_least_used(connection, user_id, moment)
-            await self._changes.bump(connection, TOPIC)
+            await self._data_versions.bump(connection, TOPIC)
         return token
 
-    async def _drop_least_used(self, connection: AsyncConnection, user_id: int, moment: datetime) -> None:
+    async def _drop_least_used(self, connection: AsyncConnection, user_id: int, timestamp: datetime) -> None:
         kept = (
             select(tokens.c.id)
             .where(tokens.c.user_id == user_id, tokens.c.issued_by == IssuedBy.HTTP.value, _is_live())
             .order_by(func.coalesce(tokens.c.last_used_at, tokens.c.created_at).desc(), tokens.c.id.desc())
-            .limit(MOST_TOKENS)
+            .limit(MAX_TOKENS)
         )
         await connection.execute(
             tokens.update()
@@ -204,10 +204,10 @@ class AccountStore:
                 _is_live(),
                 tokens.c.id.not_in(kept),
             )
-            .values(revoked_at=moment)
+            .values(revoked_at=timestamp)
         )
 
-    async def all_tokens(self) -> Sequence[Row[Any]]:
+    async def list_tokens(self) -> Sequence[Row[Any]]:
         query = select(tokens, users.c.username).join_from(tokens, users).order_by(tokens.c.id)
         async with self._database.read_transaction() as connection:
             return (await connection.execute(query)).all()
@@ -216,7 +216,7 @@ class AccountStore:
         """Whether there was such a token to revoke."""
         return await self._revoke(tokens.c.id == token_id) > 0
 
-    async def revoke_obtained(self, user_id: int) -> int:
+    async def revoke_http_tokens(self, user_id: int) -> int:
         """Revoke all tokens a user obtained over HTTP; how many there were."""
         return await self._revoke(and_(tokens.c.user_id == user_id, tokens.c.issued_by == IssuedBy.HTTP.value))
 
@@ -224,23 +224,23 @@ class AccountStore:
         """Revoke every token of a user; how many there were."""
         return await self._revoke(tokens.c.user_id == user_id)
 
-    async def revoke_secret(self, token: str) -> None:
-        await self._revoke(tokens.c.hash == token_hash(token))
+    async def revoke_by_value(self, token: str) -> None:
+        await self._revoke(tokens.c.hash == hash_token(token))
 
-    async def _revoke(self, which: Any) -> int:
-        update = tokens.update().where(which, _is_live()).values(revoked_at=now())
+    async def _revoke(self, condition: Any) -> int:
+        update = tokens.update().where(condition, _is_live()).values(revoked_at=now())
         async with self._database.transaction() as connection:
             count = (await connection.execute(update)).rowcount
-            await self._changes.bump(connection, TOPIC)
+            await self._data_versions.bump(connection, TOPIC)
             return count
 
-    async def holder(self, token: str, means: AuthMethod) -> Found | None:
+    async def find_token_holder(self, token: str, auth_method: AuthMethod) -> TokenHolder | None:
         """Who holds this token now; sessions and API tokens are not taken for each other."""
-        row = await self._find_token.first(hash=token_hash(token), moment=Timestamp.pack(now()))
+        row = await self._find_token.first(hash=hash_token(token), moment=Timestamp.pack(now()))
         if row is None:
             return None
         number, username, is_superuser, is_ifrc, countries, token_id, last_used, issued_by = row
-        if (issued_by == IssuedBy.SESSION.value) != (means is AuthMethod.SESSION):
+        if (issued_by == IssuedBy.SESSION.value) != (auth_method is AuthMethod.SESSION):
             return None
         user = User(
             id=number,
@@ -248,12 +248,12 @@ class AccountStore:
             is_superuser=bool(is_superuser),
             is_ifrc=bool(is_ifrc),
             countries=tuple(msgspec.json.decode(countries)),
-            auth_method=means,
+            auth_method=auth_method,
             secret=token,
         )
-        return Found(user, token_id, None if last_used is None else Timestamp.unpack(last_used))
+        return TokenHolder(user, token_id, None if last_used is None else Timestamp.unpack(last_used))
 
-    async def note_use(self, token_id: int) -> None:
+    async def touch_token(self, token_id: int) -> None:
         async with self._database.transaction() as connection:
             await connection.execute(tokens.update().where(tokens.c.id == token_id).values(last_used_at=now()))
 
@@ -262,8 +262,8 @@ def _is_live() -> Any:
     return and_(tokens.c.revoked_at.is_(None), or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > now()))
 
 
-def _dead(user_id: int, moment: datetime) -> Delete:
+def _delete_dead(user_id: int, timestamp: datetime) -> Delete:
     """Forget tokens of a user that stopped working before a moment."""
     return tokens.delete().where(
-        tokens.c.user_id == user_id, or_(tokens.c.revoked_at < moment, tokens.c.expires_at < moment)
+        tokens.c.user_id == user_id, or_(tokens.c.revoked_at < timestamp, tokens.c.expires_at < timestamp)
     )

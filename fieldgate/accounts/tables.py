@@ -5,8 +5,8 @@ from sqlalchemy import JSON, Boolean, Column, ForeignKey, Integer, LargeBinary, 
 from fieldgate.db import Timestamp, metadata
 
 # The public as somebody who can be given permissions: a row among the users that nobody can log in with.
-THE_PUBLIC = -1
-PUBLIC_NAME = "AnonymousUser"
+PUBLIC_USER_ID = -1
+PUBLIC_USERNAME = "AnonymousUser"
 
 users = Table(
     "users",

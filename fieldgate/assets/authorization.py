@@ -14,7 +14,7 @@ import msgspec
 from sqlalchemy import Integer, Row, bindparam, literal_column, select, true, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.accounts.tables import THE_PUBLIC, users
+from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets.sharing.model.assignments import Assignment, Place
 from fieldgate.assets.tables import assets, assignments
 from fieldgate.db import Database, PreparedQuery
@@ -63,7 +63,7 @@ def no_asset(uid: str) -> NotFound:
 
 def user_of(caller: Caller) -> int:
     """The user whose assignments count for a caller."""
-    return THE_PUBLIC if caller.id is None else caller.id
+    return PUBLIC_USER_ID if caller.id is None else caller.id
 
 
 def allowed_to(caller: Caller, place: Place) -> Codenames:
@@ -87,7 +87,7 @@ class Access:
         collections = assets.alias()
         # Joined user by user: given both in a list, SQLite may read all that anybody holds on the asset.
         user = select(bindparam("user_id", type_=Integer).label("id"))
-        who = union(user, select(literal_column(str(THE_PUBLIC), Integer))).subquery("who")
+        who = union(user, select(literal_column(str(PUBLIC_USER_ID), Integer))).subquery("who")
         self._find = PreparedQuery(
             database,
             select(assets.c.id, assets.c.asset_type, assets.c.owner_id, collections.c.owner_id, *_ROWS)
@@ -122,12 +122,12 @@ class Access:
             row = (await connection.execute(select(assets).where(assets.c.id == asset.id))).one_or_none()
             if row is None:  # deleted in this very moment
                 raise no_asset(asset.uid)
-            return (await _place(connection, row, [user_id, THE_PUBLIC])).standing(user_id)
+            return (await _place(connection, row, [user_id, PUBLIC_USER_ID])).standing(user_id)
 
 
 async def as_seen(connection: AsyncConnection, row: Row[Any], caller: Caller) -> Asset:
     """The asset of a row that is locked, as it stands in this transaction."""
-    return seen_by(row.id, row.uid, caller, await _place(connection, row, [user_of(caller), THE_PUBLIC]))
+    return seen_by(row.id, row.uid, caller, await _place(connection, row, [user_of(caller), PUBLIC_USER_ID]))
 
 
 async def allowed_to_user(connection: AsyncConnection, row: Row[Any], user_id: int) -> Codenames:
@@ -136,7 +136,7 @@ async def allowed_to_user(connection: AsyncConnection, row: Row[Any], user_id: i
     user = known.one_or_none()
     if user is None or user.disabled_at is not None:
         return frozenset()
-    place = await _place(connection, row, [user_id, THE_PUBLIC])
+    place = await _place(connection, row, [user_id, PUBLIC_USER_ID])
     return allowed_to(Caller(id=user_id, is_superuser=user.is_superuser), place)
 
 

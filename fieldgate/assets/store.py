@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Row, Select, and_, case, func, not_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.accounts.tables import THE_PUBLIC, users
+from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets import visibility_sql
 from fieldgate.assets.authorization import Asset, as_seen, no_asset, user_of
 from fieldgate.assets.names import name_key
@@ -216,7 +216,7 @@ class AssetStore:
             select(assets.c.owner_id, func.count().label("collections"))
             .join_from(assignments, assets, assets.c.id == assignments.c.asset_id)
             .where(
-                assignments.c.user_id == THE_PUBLIC,
+                assignments.c.user_id == PUBLIC_USER_ID,
                 assignments.c.permission == visibility_sql.DISCOVER,
                 not_(assignments.c.is_denied),
                 assets.c.owner_id.in_(owner_ids),

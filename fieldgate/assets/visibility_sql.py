@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, CompoundSelect, Select, and_, case, exists, not_, or_, select, union
 from sqlalchemy.sql.selectable import FromClause
 
-from fieldgate.accounts.tables import THE_PUBLIC, users
+from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets.tables import assets, assignments
 
 # What is granted is closed: whoever holds what cannot be without seeing has a row for seeing, too. What is denied is
@@ -32,7 +32,7 @@ def is_listed(user_id: int, status: str | None) -> ColumnElement[bool]:
 
 def _listed(user_id: int, status: str | None) -> Select[Any] | CompoundSelect[Any]:
     if status == DISCOVERABLE:
-        return _granted(THE_PUBLIC, DISCOVER)
+        return _granted(PUBLIC_USER_ID, DISCOVER)
     if status == PRIVATE:
         return _owned(user_id).where(how_shared() == PRIVATE)
     if status == PUBLIC:
@@ -50,7 +50,7 @@ def is_seen(collection: FromClause, user_id: int) -> ColumnElement[bool]:
     is_given = _is_there(
         given,
         given.c.asset_id == collection.c.id,
-        given.c.user_id.in_([user_id, THE_PUBLIC]),
+        given.c.user_id.in_([user_id, PUBLIC_USER_ID]),
         given.c.permission == VIEW,
         not_(given.c.is_denied),
     )
@@ -129,7 +129,7 @@ def _is_given(permission: str) -> ColumnElement[bool]:
     return _is_there(
         given,
         given.c.asset_id == assets.c.id,
-        given.c.user_id == THE_PUBLIC,
+        given.c.user_id == PUBLIC_USER_ID,
         given.c.permission == permission,
         not_(given.c.is_denied),
     )
@@ -140,10 +140,10 @@ def _reaches_the_public() -> ColumnElement[bool]:
     return _is_there(
         given,
         given.c.asset_id == assets.c.parent_id,
-        given.c.user_id == THE_PUBLIC,
+        given.c.user_id == PUBLIC_USER_ID,
         given.c.permission == VIEW,
         not_(given.c.is_denied),
-        not_(_is_denied(assets, THE_PUBLIC)),
+        not_(_is_denied(assets, PUBLIC_USER_ID)),
     )
 
 

@@ -157,7 +157,7 @@ async def _create_demo_user(store: AccountStore) -> None:
     """A user to try things with. Its password and token are new at every start, and printed nowhere else."""
     password = secrets.token_urlsafe(9)
     password_hash = Passwords().hash(password)
-    known = {row.username_key: row for row in await store.all_users()}
+    known = {row.username_key: row for row in await store.list_users()}
     if DEMO_USER not in known:
         new = NewUser(username=DEMO_USER, password_hash=password_hash, first_name="Demo", is_demo=True)
         number = await store.create_user(new)

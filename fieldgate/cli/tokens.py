@@ -76,13 +76,13 @@ def _format_timestamp(timestamp: datetime | None) -> str:
 
 @with_account_store
 async def _create(store: AccountStore, name: str, expires: datetime | None) -> str | None:
-    row = await store.user(name)
+    row = await store.find_user(name)
     return None if row is None else await store.issue_token(row.id, IssuedBy.COMMAND, expires)
 
 
 @with_account_store
 async def _list_tokens(store: AccountStore) -> Any:
-    return await store.all_tokens()
+    return await store.list_tokens()
 
 
 @with_account_store

@@ -11,7 +11,7 @@ import click
 
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken, username_key
-from fieldgate.accounts.tables import PUBLIC_NAME
+from fieldgate.accounts.tables import PUBLIC_USERNAME
 from fieldgate.cli.common import data_option, with_account_store
 from fieldgate.cli.output import print_table
 
@@ -39,8 +39,8 @@ def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Pa
     """Make an account called NAME."""
     if not _USERNAME.fullmatch(name) or len(username_key(name)) > MAX_NAME_CHARS:
         raise click.BadParameter(f"letters, digits and . @ + - _ only, at most {MAX_NAME_CHARS}.", param_hint="NAME")
-    if username_key(name) == username_key(PUBLIC_NAME):
-        raise click.BadParameter(f"{PUBLIC_NAME} stands for the public; choose another name.", param_hint="NAME")
+    if username_key(name) == username_key(PUBLIC_USERNAME):
+        raise click.BadParameter(f"{PUBLIC_USERNAME} stands for the public; choose another name.", param_hint="NAME")
     if name.lower().endswith(".json"):
         raise click.BadParameter("a name cannot end in .json: in an address that asks for a format.", param_hint="NAME")
     for country in countries:
@@ -143,7 +143,7 @@ async def _create(store: AccountStore, new: NewUser) -> int:
 
 @with_account_store
 async def _list_users(store: AccountStore) -> Any:
-    return await store.all_users()
+    return await store.list_users()
 
 
 @with_account_store

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 from msgspec import Meta
 
-from fieldgate.accounts.authentication import Accounts
+from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.schemas import Login
 from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
@@ -94,7 +94,7 @@ async def login(
     body: LoginForm,
     context: HandlerContext,
     client: ClientAddress,
-    authenticator: Accounts,
+    authenticator: AccountAuthenticator,
     store: AccountStore,
     settings: Settings,
     templates: PageTemplates,
@@ -103,7 +103,7 @@ async def login(
     if not is_same_origin(context.headers, asked.base_url):
         raise Forbidden(CSRF_FAILED)
     try:
-        account = await authenticator.account(body.username, body.password, client.address)
+        account = await authenticator.verify_password(body.username, body.password, client.address)
     except Problem as problem:
         message = translate(problem.message, asked.language)
         page = _login_page(templates, asked, context.caller, body.next, message, problem.status)
@@ -129,7 +129,7 @@ async def logout(body: LogoutForm, request: ParsedRequest, caller: Caller, store
     if caller.auth_method is AuthMethod.SESSION:
         if not hmac.compare_digest(body.csrf_token.encode(), caller.csrf_token.encode()):
             raise Forbidden(CSRF_FAILED)
-        await store.revoke_secret(caller.secret)
+        await store.revoke_by_value(caller.secret)
     return _redirect(request.base_url, body.next, set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True))
 
 

@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import select
 
 from fieldgate.accounts.store import IssuedBy
-from fieldgate.accounts.tables import PUBLIC_NAME, THE_PUBLIC
+from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME
 from fieldgate.assets.sharing.model.assignments import Assignment, Place
 from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import assets, assignments
@@ -31,7 +31,7 @@ class Person(msgspec.Struct):
     is_disabled: bool = False
 
 
-THE_PUBLIC_ITSELF = Person(THE_PUBLIC, PUBLIC_NAME)
+THE_PUBLIC_ITSELF = Person(PUBLIC_USER_ID, PUBLIC_USERNAME)
 
 
 class Thing(msgspec.Struct):

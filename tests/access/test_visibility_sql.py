@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 from sqlalchemy import event, text
 
-from fieldgate.accounts.tables import THE_PUBLIC
+from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.assets.authorization import Access
 from fieldgate.assets.sharing.loading import seen_in_assets
 from fieldgate.assets.sharing.model.assignments import Place
@@ -34,7 +34,7 @@ def is_in_list(person: Person, thing: Thing, place: Place) -> bool:
 
 
 def how_shared(world: World, thing: Thing, place: Place) -> str:
-    public = rules.held(place.standing(THE_PUBLIC), thing.asset_type)
+    public = rules.held(place.standing(PUBLIC_USER_ID), thing.asset_type)
     if "discover_asset" in public:
         return "public-discoverable"
     if "view_asset" in public:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from fieldgate.accounts.login_throttle import PER_USER
+from fieldgate.accounts.login_throttle import USER_POLICY
 from fieldgate.accounts.store import IssuedBy, NewUser
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.identity import AuthMethod, csrf_token
@@ -125,9 +125,9 @@ async def test_guessing_is_slowed_down_over_http(start: Start) -> None:
         username, _ = await service.user()
         statuses = [
             (await service.client.post("/get_auth_token", json={"username": username, "password": "no"})).status_code
-            for _ in range(PER_USER.free + 1)
+            for _ in range(USER_POLICY.free_failures + 1)
         ]
-        assert statuses == [400] * PER_USER.free + [429]
+        assert statuses == [400] * USER_POLICY.free_failures + [429]
         refused = await service.client.get("/token/", auth=basic(username), headers={"Accept-Language": "es"})
         assert refused.status_code == 429
         assert int(refused.headers["Retry-After"]) >= 1
@@ -139,7 +139,7 @@ async def test_a_revoked_token_and_a_disabled_user_are_refused_at_once(service: 
     kept = await service.store.issue_token(number, IssuedBy.COMMAND, None)
     gone = await service.store.issue_token(number, IssuedBy.COMMAND, None)
     assert await works(service, gone)
-    await service.store.revoke_secret(gone)
+    await service.store.revoke_by_value(gone)
     assert not await works(service, gone)
     assert await works(service, kept)
     await service.store.disable_user(username)
@@ -152,7 +152,9 @@ async def test_last_use_is_noted_beside_the_request(start: Start) -> None:
         token = await service.token()
         for _ in range(3):
             assert await works(service, token)
-        while (found := await service.store.holder(token, AuthMethod.TOKEN)) is None or found.last_used is None:
+        while (
+            found := await service.store.find_token_holder(token, AuthMethod.TOKEN)
+        ) is None or found.last_used is None:
             await asyncio.sleep(0)
         assert datetime.now(UTC) - found.last_used < timedelta(minutes=1)
 
@@ -181,10 +183,10 @@ async def test_other_cookies_do_not_log_anybody_out(service: Service, others: st
 
 async def test_head_makes_no_token(service: Service) -> None:
     username, _ = await service.user()
-    before = len(await service.store.all_tokens())
+    before = len(await service.store.list_tokens())
     head = await service.client.head("/token/", auth=basic(username))
     assert head.status_code == 200
-    assert len(await service.store.all_tokens()) == before
+    assert len(await service.store.list_tokens()) == before
     assert (await service.client.get("/token/", auth=basic(username))).headers["Content-Length"] == head.headers[
         "Content-Length"
     ]

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select
 
-from fieldgate.accounts.store import MOST_TOKENS, AccountStore, IssuedBy, NewUser, UnknownUser, UsernameTaken
+from fieldgate.accounts.store import MAX_TOKENS, AccountStore, IssuedBy, NewUser, UnknownUser, UsernameTaken
 from fieldgate.accounts.tables import tokens
-from fieldgate.accounts.tokens import PREFIX_LENGTH, TOKEN_START, token_hash
+from fieldgate.accounts.tokens import DISPLAY_PREFIX_LENGTH, TOKEN_PREFIX, hash_token
 from fieldgate.db import Database, DataVersions, now
 from fieldgate.identity import AuthMethod
 
@@ -23,13 +23,13 @@ async def make(store: AccountStore, username: str = "amina", **details: object) 
 
 async def test_a_user_is_found_whatever_the_case(store: AccountStore) -> None:
     number = await make(store, "Amina", first_name="Amina", countries=("KEN", "SSD"), is_ifrc=True)
-    row = await store.user("aMINA")
+    row = await store.find_user("aMINA")
     assert row is not None
     assert (row.id, row.username, row.first_name, row.countries, row.is_ifrc) == (
         number, "Amina", "Amina", ["KEN", "SSD"], True,
     )  # fmt: skip
-    assert await store.user("somebody else") is None
-    assert await store.user("x" * 1000) is None
+    assert await store.find_user("somebody else") is None
+    assert await store.find_user("x" * 1000) is None
 
 
 @pytest.mark.parametrize("second", ["amina", "AMINA", "ａｍｉｎａ"])
@@ -42,8 +42,8 @@ async def test_a_name_is_taken_once(store: AccountStore, second: str) -> None:
 async def test_a_token_leads_to_its_holder_and_only_its_hash_is_stored(store: AccountStore, database: Database) -> None:
     number = await make(store, is_superuser=True, countries=("KEN",))
     token = await store.issue_token(number, IssuedBy.COMMAND, None)
-    assert token.startswith(TOKEN_START)
-    found = await store.holder(token, AuthMethod.TOKEN)
+    assert token.startswith(TOKEN_PREFIX)
+    found = await store.find_token_holder(token, AuthMethod.TOKEN)
     assert found is not None
     assert (found.user.id, found.user.username, found.user.is_superuser, found.user.countries) == (
         number, "amina", True, ("KEN",),
@@ -51,8 +51,8 @@ async def test_a_token_leads_to_its_holder_and_only_its_hash_is_stored(store: Ac
     assert found.last_used is None
     async with database.read_transaction() as connection:
         row = (await connection.execute(select(tokens))).one()
-    assert row.hash == token_hash(token)
-    assert row.prefix == token[:PREFIX_LENGTH]
+    assert row.hash == hash_token(token)
+    assert row.prefix == token[:DISPLAY_PREFIX_LENGTH]
     assert token not in repr(row)
 
 
@@ -60,22 +60,22 @@ async def test_tokens_that_do_not_work(store: AccountStore) -> None:
     number = await make(store)
     expired = await store.issue_token(number, IssuedBy.COMMAND, now() - timedelta(seconds=1))
     revoked = await store.issue_token(number, IssuedBy.COMMAND, now() + timedelta(days=1))
-    assert await store.holder(revoked, AuthMethod.TOKEN) is not None
-    await store.revoke_secret(revoked)
+    assert await store.find_token_holder(revoked, AuthMethod.TOKEN) is not None
+    await store.revoke_by_value(revoked)
     session = await store.issue_token(number, IssuedBy.SESSION, None)
     for token in (expired, revoked, session, "", "nonsense", "\x00", "é" * 100, "\ud800"):
-        assert await store.holder(token, AuthMethod.TOKEN) is None
-    assert await store.holder(session, AuthMethod.SESSION) is not None
+        assert await store.find_token_holder(token, AuthMethod.TOKEN) is None
+    assert await store.find_token_holder(session, AuthMethod.SESSION) is not None
     fresh = await store.issue_token(number, IssuedBy.COMMAND, None)
-    assert await store.holder(fresh, AuthMethod.SESSION) is None
+    assert await store.find_token_holder(fresh, AuthMethod.SESSION) is None
 
 
 async def test_a_disabled_user_holds_nothing(store: AccountStore) -> None:
     number = await make(store)
     token = await store.issue_token(number, IssuedBy.COMMAND, None)
     await store.disable_user("AMINA")
-    assert await store.holder(token, AuthMethod.TOKEN) is None
-    assert await store.user("amina") is None
+    assert await store.find_token_holder(token, AuthMethod.TOKEN) is None
+    assert await store.find_user("amina") is None
     with pytest.raises(UnknownUser):
         await store.disable_user("nobody")
 
@@ -84,26 +84,26 @@ async def test_beyond_fifty_the_least_recently_used_goes(store: AccountStore) ->
     number, other = await make(store), await make(store, "other")
     command = await store.issue_token(number, IssuedBy.COMMAND, None)
     others = await store.issue_token(other, IssuedBy.HTTP, None)
-    issued = [await store.issue_token(number, IssuedBy.HTTP, None) for _ in range(MOST_TOKENS)]
-    oldest = await store.holder(issued[0], AuthMethod.TOKEN)
+    issued = [await store.issue_token(number, IssuedBy.HTTP, None) for _ in range(MAX_TOKENS)]
+    oldest = await store.find_token_holder(issued[0], AuthMethod.TOKEN)
     assert oldest is not None
-    await store.note_use(oldest.token_id)
+    await store.touch_token(oldest.token_id)
     issued.append(await store.issue_token(number, IssuedBy.HTTP, None))
-    alive = [token for token in issued if await store.holder(token, AuthMethod.TOKEN)]
-    assert len(alive) == MOST_TOKENS
+    alive = [token for token in issued if await store.find_token_holder(token, AuthMethod.TOKEN)]
+    assert len(alive) == MAX_TOKENS
     assert issued[1] not in alive, "the first one was used since, so the second goes"
-    assert await store.holder(command, AuthMethod.TOKEN) is not None
-    assert await store.holder(others, AuthMethod.TOKEN) is not None
+    assert await store.find_token_holder(command, AuthMethod.TOKEN) is not None
+    assert await store.find_token_holder(others, AuthMethod.TOKEN) is not None
 
 
 async def test_revoking_what_was_obtained_leaves_the_rest(store: AccountStore) -> None:
     number = await make(store)
     command = await store.issue_token(number, IssuedBy.COMMAND, None)
     obtained = [await store.issue_token(number, IssuedBy.HTTP, None) for _ in range(3)]
-    assert await store.revoke_obtained(number) == 3
-    assert await store.revoke_obtained(number) == 0
-    assert [await store.holder(token, AuthMethod.TOKEN) for token in obtained] == [None] * 3
-    assert await store.holder(command, AuthMethod.TOKEN) is not None
+    assert await store.revoke_http_tokens(number) == 3
+    assert await store.revoke_http_tokens(number) == 0
+    assert [await store.find_token_holder(token, AuthMethod.TOKEN) for token in obtained] == [None] * 3
+    assert await store.find_token_holder(command, AuthMethod.TOKEN) is not None
 
 
 async def test_lists(store: AccountStore) -> None:
@@ -111,9 +111,9 @@ async def test_lists(store: AccountStore) -> None:
     await make(store, "zahra")
     await store.issue_token(number, IssuedBy.COMMAND, None)
     gone = await store.issue_token(number, IssuedBy.HTTP, None)
-    await store.revoke_secret(gone)
-    assert [(row.username, row.tokens) for row in await store.all_users()] == [("amina", 1), ("zahra", 0)]
-    listed = await store.all_tokens()
+    await store.revoke_by_value(gone)
+    assert [(row.username, row.tokens) for row in await store.list_users()] == [("amina", 1), ("zahra", 0)]
+    listed = await store.list_tokens()
     assert [(row.username, row.issued_by, row.revoked_at is None) for row in listed] == [
         ("amina", "command", True),
         ("amina", "http", False),
@@ -128,7 +128,7 @@ async def test_accounts_tell_that_they_changed(store: AccountStore, database: Da
     before = await changes.version("accounts")
     number = await make(store)
     token = await store.issue_token(number, IssuedBy.COMMAND, None)
-    await store.revoke_secret(token)
+    await store.revoke_by_value(token)
     await store.disable_user("amina")
     assert await changes.version("accounts") == before + 4
 
@@ -138,9 +138,9 @@ async def test_tokens_that_stopped_working_long_ago_are_forgotten(store: Account
     for user, expires in ((number, None), (number, now() - timedelta(days=31)), (other, now() - timedelta(days=29))):
         await store.issue_token(user, IssuedBy.COMMAND, expires)
     revoked = await store.issue_token(number, IssuedBy.HTTP, None)
-    await store.revoke_secret(revoked)
+    await store.revoke_by_value(revoked)
     await store.issue_token(number, IssuedBy.HTTP, None)
-    assert [row.username for row in await store.all_tokens()] == ["amina", "other", "amina", "amina"]
+    assert [row.username for row in await store.list_tokens()] == ["amina", "other", "amina", "amina"]
 
 
 async def test_a_new_password_ends_sessions_and_an_account_can_be_opened_again(store: AccountStore) -> None:
@@ -148,10 +148,10 @@ async def test_a_new_password_ends_sessions_and_an_account_can_be_opened_again(s
     session = await store.issue_token(number, IssuedBy.SESSION, None)
     token = await store.issue_token(number, IssuedBy.COMMAND, None)
     await store.set_password("amina", "y")
-    assert await store.holder(session, AuthMethod.SESSION) is None
-    assert await store.holder(token, AuthMethod.TOKEN) is not None
+    assert await store.find_token_holder(session, AuthMethod.SESSION) is None
+    assert await store.find_token_holder(token, AuthMethod.TOKEN) is not None
     await store.disable_user("amina")
     await store.enable_user("amina")
-    assert await store.holder(token, AuthMethod.TOKEN) is not None
+    assert await store.find_token_holder(token, AuthMethod.TOKEN) is not None
     assert await store.revoke_all(number) == 1
-    assert await store.holder(token, AuthMethod.TOKEN) is None
+    assert await store.find_token_holder(token, AuthMethod.TOKEN) is None

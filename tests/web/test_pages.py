@@ -171,7 +171,7 @@ async def test_log_in_and_out(service: Service) -> None:
     assert out.status_code == 303
     service.client.cookies.clear()
     assert username not in (await service.get(f"{LIST}?format=api", headers={"Cookie": cookie})).text
-    assert await service.store.holder(cookie.split("=")[1], AuthMethod.SESSION) is None
+    assert await service.store.find_token_holder(cookie.split("=")[1], AuthMethod.SESSION) is None
 
 
 async def test_a_session_cookie_is_secure_behind_https(start: Start) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import Row, bindparam, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import username_key
-from fieldgate.accounts.tables import THE_PUBLIC, users
+from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets.authorization import no_asset
 from fieldgate.assets.sharing.model.assignments import Place
 from fieldgate.assets.sharing.model.grants import Held, Person, Shared, owners_uid
@@ -158,7 +158,7 @@ class Session:
             .order_by(assignments.c.id)
         )
         if of_users is not None:
-            query = query.where(in_values(self._database, assignments.c.user_id, {*of_users, THE_PUBLIC}))
+            query = query.where(in_values(self._database, assignments.c.user_id, {*of_users, PUBLIC_USER_ID}))
         rows: dict[int, Rows] = defaultdict(lambda: defaultdict(list))
         people: dict[int, Person] = {}
         for (

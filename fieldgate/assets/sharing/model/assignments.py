@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from fieldgate.accounts.tables import THE_PUBLIC
+from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import Codenames, Filters, Standing
 
@@ -31,9 +31,9 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     def standing(self, user_id: int) -> Standing:
         """What decides what the user may do here. `THE_PUBLIC` is a user as well."""
-        public = self._own(THE_PUBLIC)
+        public = self._own(PUBLIC_USER_ID)
         everybodys = rules.held(public, self.asset_type)
-        if user_id == THE_PUBLIC:
+        if user_id == PUBLIC_USER_ID:
             return public
         return msgspec.structs.replace(self._own(user_id), public=everybodys)
 
@@ -42,7 +42,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         partial = next((row.filters for row in rows if row.permission == rules.PARTIAL and not row.is_denied), None)
         return Standing(
             is_owner=user_id == self.owner_id,
-            is_public=user_id == THE_PUBLIC,
+            is_public=user_id == PUBLIC_USER_ID,
             granted=_granted(rows),
             denied=frozenset(row.permission for row in rows if row.is_denied),
             filters=partial or {},

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import msgspec
 
-from fieldgate.accounts.tables import THE_PUBLIC
+from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.assets.authorization import Asset, allowed_to, seen_by
 from fieldgate.assets.sharing.model.assignments import Assignment, Place
 from fieldgate.concurrency import WITH_FILTERS
@@ -75,7 +75,7 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True):
         everything = self.shown()
         if "manage_asset" in allowed_to(caller, self.place):
             return everything
-        known = (caller.id, self.place.owner_id, THE_PUBLIC)
+        known = (caller.id, self.place.owner_id, PUBLIC_USER_ID)
         return [each for each in everything if each.user.id in known]
 
     def shown(self) -> list[Shown]:

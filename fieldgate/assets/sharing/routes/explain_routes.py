@@ -8,7 +8,7 @@ from sqlalchemy import Row
 
 from fieldgate.accounts.schemas import user_path
 from fieldgate.accounts.store import AccountStore
-from fieldgate.accounts.tables import THE_PUBLIC
+from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.assets.authorization import Access
 from fieldgate.assets.sharing.io.request_parsing import no_user
 from fieldgate.assets.sharing.loading import TAG
@@ -71,7 +71,7 @@ async def assignment_explanation(
         raise ValidationError(
             {"permission": [Message("There is no permission {codename}.", codename=permission[:100])]}
         )
-    user = await accounts.anybody(username)
+    user = await accounts.find_any(username)
     if not asset.may_manage and not _is_own_business(user, caller):
         raise Forbidden(
             Message("Only those who manage this asset can ask about others. Ask about yourself, or the public.")
@@ -92,7 +92,7 @@ async def assignment_explanation(
 
 
 def _is_own_business(user: Row[Any] | None, caller: Caller) -> bool:
-    return user is not None and user.id in (caller.id, THE_PUBLIC)
+    return user is not None and user.id in (caller.id, PUBLIC_USER_ID)
 
 
 def _is_concerned(standing: Standing) -> bool:

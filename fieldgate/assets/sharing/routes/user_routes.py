@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from fieldgate.accounts.schemas import USERS, UserFilters, UserRecord, user_path
+from fieldgate.accounts.schemas import USERS_PATH, UserFilters, UserRecord, user_path
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.errors import Forbidden, NotFound
@@ -30,7 +30,7 @@ _EXAMPLE = {
 
 
 @get_list(
-    USERS,
+    USERS_PATH,
     response=UserRecord,
     title=Message("Users"),
     description=Message("Everybody who has an account that is open. For superusers."),
@@ -43,12 +43,12 @@ async def user_list(
 ) -> ListResult[UserRecord]:
     if not user.is_superuser:
         raise Forbidden(Message("Only superusers can list all users. Ask for one of them by name."))
-    count, rows = await accounts.open_accounts(filters.search, page)
+    count, rows = await accounts.list_active(filters.search, page)
     return ListResult(count, await _shown(rows, store))
 
 
 @get(
-    USERS + "{username}/",
+    USERS_PATH + "{username}/",
     response=UserRecord,
     title=Message("User"),
     description=Message("One user, by name, whatever the case. AnonymousUser is the public."),
@@ -57,7 +57,7 @@ async def user_list(
     error_statuses=(404,),
 )
 async def user_detail(username: str, user: User, accounts: AccountStore, store: AssetStore) -> UserRecord:  # noqa: ARG001
-    row = await accounts.receiver(username)
+    row = await accounts.find_grantee(username)
     if row is None:
         raise NotFound(Message("There is no user {name}.", name=username[:150]))
     [record] = await _shown([row], store)
