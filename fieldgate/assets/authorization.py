@@ -22,7 +22,7 @@ from fieldgate.errors import Forbidden, NotFound
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import Codenames, Standing
+from fieldgate.permissions.rules import Codenames, PermissionState
 
 
 class Asset(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,8 +69,8 @@ def user_of(caller: Caller) -> int:
 def allowed_to(caller: Caller, place: Place) -> Codenames:
     """What a caller may do there."""
     if caller.is_superuser:
-        return rules.owners(place.asset_type)
-    return rules.effective(place.standing(user_of(caller)), place.asset_type)
+        return rules.owner_permissions(place.asset_type)
+    return rules.effective_permissions(place.standing(user_of(caller)), place.asset_type)
 
 
 _ROWS = (
@@ -116,7 +116,7 @@ class Access:
         )
         return seen_by(number, uid, caller, place)
 
-    async def standing(self, asset: Asset, user_id: int) -> Standing:
+    async def standing(self, asset: Asset, user_id: int) -> PermissionState:
         """All that decides what a user may do with the asset, with the submissions it is for."""
         async with self._database.read_transaction() as connection:
             row = (await connection.execute(select(assets).where(assets.c.id == asset.id))).one_or_none()

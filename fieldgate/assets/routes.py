@@ -40,7 +40,7 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions import rules
-from fieldgate.permissions.catalogue import path_of as permission_path
+from fieldgate.permissions.catalogue import permission_path as permission_path
 
 TAG = "Assets"
 PATH = "/api/v2/assets/"
@@ -303,7 +303,7 @@ def _told(asset: Asset, row: Row[Any], caller: Caller, language: Language, share
 
 def _work(shared: Shared) -> int:
     """Roughly, how many assignments are shown, with those of the owner."""
-    return shared.size + len(rules.owners(shared.asset_type))
+    return shared.size + len(rules.owner_permissions(shared.asset_type))
 
 
 def _permissions(shared: Shared | None, caller: Caller, language: Language) -> list[AssignmentRecord]:

@@ -92,7 +92,7 @@ def implied(codename: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def path_of(codename: str) -> str:
+def permission_path(codename: str) -> str:
     return f"/api/v2/permissions/{codename}/"
 
 
@@ -102,7 +102,7 @@ class Catalogue:
     def __init__(self) -> None:
         self._records = {
             language: {
-                permission.codename: msgspec.Raw(encode(_record(permission, language)))
+                permission.codename: msgspec.Raw(encode(_to_record(permission, language)))
                 for permission in sorted(PERMISSIONS, key=lambda each: each.codename)
             }
             for language in Language
@@ -112,13 +112,13 @@ class Catalogue:
         """Every permission, ordered by codename."""
         return list(self._records[language].values())
 
-    def one(self, codename: str, language: Language) -> msgspec.Raw | None:
+    def get(self, codename: str, language: Language) -> msgspec.Raw | None:
         return self._records[language].get(codename)
 
 
-def _record(permission: Permission, language: Language) -> PermissionRecord:
+def _to_record(permission: Permission, language: Language) -> PermissionRecord:
     return PermissionRecord(
-        url=Link(path_of(permission.codename)),
+        url=Link(permission_path(permission.codename)),
         codename=permission.codename,
         implied=_links(sorted(implied(permission.codename))),
         contradictory=_links(permission.contradicts),
@@ -127,4 +127,4 @@ def _record(permission: Permission, language: Language) -> PermissionRecord:
 
 
 def _links(codenames: Iterable[str]) -> list[Link]:
-    return [Link(path_of(codename)) for codename in codenames]
+    return [Link(permission_path(codename)) for codename in codenames]

@@ -13,7 +13,14 @@ import msgspec
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import implied
-from fieldgate.permissions.rules import FOR_THE_PUBLIC, PARTIAL, WHICHEVER, Filters, Standing, What
+from fieldgate.permissions.rules import (
+    ANY_SUBMISSIONS,
+    PARTIAL,
+    PUBLIC_ASSIGNABLE,
+    EffectKind,
+    Filters,
+    PermissionState,
+)
 
 
 class Rule(Enum):
@@ -33,11 +40,11 @@ class Rule(Enum):
     NOTHING = "nothing"
 
 
-GRANTING = frozenset({Rule.OWNER, Rule.SUPERUSER, Rule.ASSIGNED, Rule.COLLECTION, Rule.PUBLIC})
+GRANTING_RULES = frozenset({Rule.OWNER, Rule.SUPERUSER, Rule.ASSIGNED, Rule.COLLECTION, Rule.PUBLIC})
 # Where one of these decided no assignment changes anything.
-FINAL = frozenset({Rule.ACCOUNT_DISABLED, Rule.NOT_FOR_TYPE, Rule.UNRESTRICTED, Rule.NOT_FOR_PUBLIC})
+FINAL_RULES = frozenset({Rule.ACCOUNT_DISABLED, Rule.NOT_FOR_TYPE, Rule.UNRESTRICTED, Rule.NOT_FOR_PUBLIC})
 
-_SENTENCES = {
+_RULE_MESSAGES = {
     Rule.ACCOUNT_DISABLED: Message("The account is disabled: whatever was assigned to it cannot be used."),
     Rule.UNRESTRICTED: Message("Owners and superusers may act on all submissions, so none are left out for them."),
     Rule.OWNER: Message("The owner of the asset always has {permission}."),
@@ -51,7 +58,7 @@ _SENTENCES = {
 }
 
 
-class Matched(msgspec.Struct, frozen=True):
+class MatchedRule(msgspec.Struct, frozen=True):
     """A rule that has a say."""
 
     rule: Rule
@@ -59,19 +66,19 @@ class Matched(msgspec.Struct, frozen=True):
     because: tuple[str, ...] = ()
     decided: bool = False
 
-    def told(self) -> Message:
+    def message(self) -> Message:
         """The rule as a sentence."""
         if self.rule is Rule.NOT_FOR_TYPE:
-            return rules.not_for_type(self.permission)
+            return rules.not_for_type_message(self.permission)
         if self.rule is Rule.NOT_FOR_PUBLIC:
-            return rules.not_for_public(self.permission)
+            return rules.not_for_public_message(self.permission)
         if self.rule is Rule.ASSIGNED and self.because:
             return Message(
                 "{permission} is assigned on this asset, and implied by: {because}.",
                 permission=self.permission,
                 because=", ".join(self.because),
             )
-        return Message(_SENTENCES[self.rule].text, permission=self.permission)
+        return Message(_RULE_MESSAGES[self.rule].text, permission=self.permission)
 
 
 class Need(msgspec.Struct, frozen=True):
@@ -80,7 +87,7 @@ class Need(msgspec.Struct, frozen=True):
     permission: str
     removes: tuple[str, ...] = ()
 
-    def told(self) -> Message:
+    def message(self) -> Message:
         """The need as a sentence."""
         if not self.removes:
             return Message("Assign {permission}: nothing would be removed.", permission=self.permission)
@@ -94,69 +101,69 @@ class Need(msgspec.Struct, frozen=True):
 class Explanation(msgspec.Struct, frozen=True):
     permission: str
     allowed: bool
-    matched: tuple[Matched, ...]  # the first decided
+    matched: tuple[MatchedRule, ...]  # the first decided
     filters: Filters  # which submissions it is for, where it is held for some only
     needs: tuple[Need, ...]
 
     @property
-    def decided(self) -> Rule:
+    def deciding_rule(self) -> Rule:
         return self.matched[0].rule
 
 
 def explain(
-    standing: Standing, permission: str, asset_type: str, *, is_superuser: bool = False, is_disabled: bool = False
+    state: PermissionState, permission: str, asset_type: str, *, is_superuser: bool = False, is_disabled: bool = False
 ) -> Explanation:
     """Whether somebody has a permission, and everything that has a say in it."""
     found = {
         Rule.ACCOUNT_DISABLED: is_disabled,
         Rule.NOT_FOR_TYPE: permission not in rules.assignable(asset_type),
-        Rule.UNRESTRICTED: permission == PARTIAL and (standing.is_owner or is_superuser),
-        Rule.OWNER: standing.is_owner and permission in rules.owners(asset_type),
-        Rule.SUPERUSER: is_superuser and permission in rules.owners(asset_type),
-        Rule.ASSIGNED: permission in standing.granted,
-        Rule.COLLECTION: permission in standing.collection - standing.denied,
-        Rule.PUBLIC: permission in standing.public,
-        Rule.DENIED: permission in standing.collection & standing.denied,
-        Rule.PARTIAL: permission in standing.filters,
-        Rule.NOT_FOR_PUBLIC: standing.is_public and permission not in FOR_THE_PUBLIC,
+        Rule.UNRESTRICTED: permission == PARTIAL and (state.is_owner or is_superuser),
+        Rule.OWNER: state.is_owner and permission in rules.owner_permissions(asset_type),
+        Rule.SUPERUSER: is_superuser and permission in rules.owner_permissions(asset_type),
+        Rule.ASSIGNED: permission in state.granted,
+        Rule.COLLECTION: permission in state.collection - state.denied,
+        Rule.PUBLIC: permission in state.public,
+        Rule.DENIED: permission in state.collection & state.denied,
+        Rule.PARTIAL: permission in state.filters,
+        Rule.NOT_FOR_PUBLIC: state.is_public and permission not in PUBLIC_ASSIGNABLE,
     }
     first, *others = [rule for rule in Rule if found.get(rule)] or [Rule.NOTHING]
-    allowed = first in GRANTING
+    allowed = first in GRANTING_RULES
     return Explanation(
         permission=permission,
         allowed=allowed,
         matched=(
-            Matched(first, permission, _because(first, standing, permission), decided=True),
-            *(Matched(rule, permission, _because(rule, standing, permission)) for rule in others),
+            MatchedRule(first, permission, _because(first, state, permission), decided=True),
+            *(MatchedRule(rule, permission, _because(rule, state, permission)) for rule in others),
         ),
-        filters=_filters(standing, permission),
-        needs=() if allowed or first in FINAL else _needs(standing, permission, asset_type),
+        filters=_filters(state, permission),
+        needs=() if allowed or first in FINAL_RULES else _needs(state, permission, asset_type),
     )
 
 
-def _because(rule: Rule, standing: Standing, permission: str) -> tuple[str, ...]:
+def _because(rule: Rule, state: PermissionState, permission: str) -> tuple[str, ...]:
     if rule is Rule.PARTIAL:
         return (PARTIAL,)
-    held_so = {Rule.ASSIGNED: standing.granted, Rule.COLLECTION: standing.collection - standing.denied}
+    held_so = {Rule.ASSIGNED: state.granted, Rule.COLLECTION: state.collection - state.denied}
     return tuple(sorted(each for each in held_so.get(rule, ()) if permission in implied(each)))
 
 
-def _filters(standing: Standing, permission: str) -> Filters:
+def _filters(state: PermissionState, permission: str) -> Filters:
     if permission == PARTIAL:
-        return standing.filters
-    return {each: given for each, given in standing.filters.items() if each == permission}
+        return state.filters
+    return {each: given for each, given in state.filters.items() if each == permission}
 
 
-def _needs(standing: Standing, permission: str, asset_type: str) -> tuple[Need, ...]:
+def _needs(state: PermissionState, permission: str, asset_type: str) -> tuple[Need, ...]:
     """The permission itself and all that imply it, those that give the least first."""
     enough = rules.with_dependent([permission], asset_type)
-    assignable = enough & rules.assignable(asset_type, to_public=standing.is_public)
+    assignable = enough & rules.assignable(asset_type, to_public=state.is_public)
     return tuple(
-        Need(each, _removed_by(standing, each, asset_type))
+        Need(each, _removed_by(state, each, asset_type))
         for each in sorted(assignable, key=lambda each: (len(implied(each)), each))
     )
 
 
-def _removed_by(standing: Standing, permission: str, asset_type: str) -> tuple[str, ...]:
-    outcome = rules.assign(standing, permission, asset_type, WHICHEVER)
-    return tuple(effect.permission for effect in outcome.effects if effect.what is What.REMOVED)
+def _removed_by(state: PermissionState, permission: str, asset_type: str) -> tuple[str, ...]:
+    outcome = rules.assign(state, permission, asset_type, ANY_SUBMISSIONS)
+    return tuple(effect.permission for effect in outcome.effects if effect.kind is EffectKind.REMOVED)

@@ -14,7 +14,7 @@ from fieldgate.permissions.schemas import EffectsFilters, EffectsRecord, Permiss
 from fieldgate.permissions.serializers import effects_record
 
 TAG = "Permissions"
-MOST_HELD = 20  # names; there are half as many permissions
+MAX_HELD_PERMISSIONS = 20  # names; there are half as many permissions
 
 _EXAMPLE = {
     "url": "http://127.0.0.1:8000/api/v2/permissions/change_asset/",
@@ -78,9 +78,9 @@ async def permission_list(page: PageRequest, language: Language, catalogue: Cata
     error_statuses=(404,),
 )
 async def permission_detail(codename: str, language: Language, catalogue: Catalogue) -> msgspec.Raw:
-    record = catalogue.one(codename, language)
+    record = catalogue.get(codename, language)
     if record is None:
-        raise NotFound(_no_permission(codename))
+        raise NotFound(_unknown_permission_message(codename))
     return record
 
 
@@ -94,35 +94,35 @@ async def permission_detail(codename: str, language: Language, catalogue: Catalo
     example=_EFFECTS_EXAMPLE,
     error_statuses=(404,),
 )
-async def permission_effects(codename: str, filters: EffectsFilters, language: Language) -> msgspec.Raw:
+async def permission_effects(codename: str, query: EffectsFilters, language: Language) -> msgspec.Raw:
     if codename not in BY_CODENAME:
-        raise NotFound(_no_permission(codename))
-    if len(filters.held) > MOST_HELD:
-        raise ValidationError({"held": [Message("Name at most {most} permissions.", most=MOST_HELD)]})
+        raise NotFound(_unknown_permission_message(codename))
+    if len(query.held) > MAX_HELD_PERMISSIONS:
+        raise ValidationError({"held": [Message("Name at most {most} permissions.", most=MAX_HELD_PERMISSIONS)]})
     wrong: dict[str, list[Message]] = {}
-    if codename not in rules.assignable(filters.asset_type):
-        wrong["asset_type"] = [rules.not_for_type(codename)]
-    if troubles := _troubles(frozenset(filters.held), filters.asset_type):
+    if codename not in rules.assignable(query.asset_type):
+        wrong["asset_type"] = [rules.not_for_type_message(codename)]
+    if troubles := _held_errors(frozenset(query.held), query.asset_type):
         wrong["held"] = troubles
     if wrong:
         raise ValidationError(wrong)
-    held = rules.with_implied(filters.held, filters.asset_type)
-    return effects_record(codename, held, filters.asset_type, language)
+    held = rules.with_implied(query.held, query.asset_type)
+    return effects_record(codename, held, query.asset_type, language)
 
 
-def _troubles(held: Codenames, asset_type: str) -> list[Message]:
+def _held_errors(held: Codenames, asset_type: str) -> list[Message]:
     """Why nobody can hold these."""
     unknown = sorted(held - BY_CODENAME.keys())
     misplaced = sorted((held & BY_CODENAME.keys()) - rules.assignable(asset_type))
-    pair = rules.contradiction(held & BY_CODENAME.keys(), asset_type)
+    pair = rules.find_contradiction(held & BY_CODENAME.keys(), asset_type)
     return [
-        *map(_no_permission, unknown),
-        *map(rules.not_for_type, misplaced),
-        *([rules.contradicting(*pair)] if pair else []),
+        *map(_unknown_permission_message, unknown),
+        *map(rules.not_for_type_message, misplaced),
+        *([rules.contradiction_message(*pair)] if pair else []),
     ]
 
 
-def _no_permission(codename: str) -> Message:
+def _unknown_permission_message(codename: str) -> Message:
     return Message("There is no permission {codename}.", codename=codename[:100])
 
 

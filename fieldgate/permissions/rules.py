@@ -30,40 +30,40 @@ Filters = Mapping[str, tuple[Filter, ...]]  # which submissions a permission is 
 ADD = "add_submissions"
 PARTIAL = "partial_submissions"
 
-_ON_FORMS = frozenset({"view_asset", "change_asset", "manage_asset"})
+_BASE_PERMISSIONS = frozenset({"view_asset", "change_asset", "manage_asset"})
 ASSIGNABLE: Mapping[str, Codenames] = {
     "survey": frozenset(BY_CODENAME) - {"discover_asset"},
-    "template": _ON_FORMS,
-    "block": _ON_FORMS,
-    "question": _ON_FORMS,
-    "empty": _ON_FORMS,
-    "collection": _ON_FORMS | {"discover_asset"},
+    "template": _BASE_PERMISSIONS,
+    "block": _BASE_PERMISSIONS,
+    "question": _BASE_PERMISSIONS,
+    "empty": _BASE_PERMISSIONS,
+    "collection": _BASE_PERMISSIONS | {"discover_asset"},
     "text": frozenset(),
 }
-FOR_THE_PUBLIC = frozenset({"view_asset", "discover_asset", ADD, "view_submissions"})
-PASSED_DOWN = frozenset({"view_asset", "change_asset"})  # from a collection to what is in it
+PUBLIC_ASSIGNABLE = frozenset({"view_asset", "discover_asset", ADD, "view_submissions"})
+INHERITABLE = frozenset({"view_asset", "change_asset"})  # from a collection to what is in it
 # What can be given for some submissions only, in the order in which it is told.
-PARTIALLY = (ADD, "view_submissions", "change_submissions", "delete_submissions", "validate_submissions")
-MOST_FILTERS = 1_000  # of one assignment, with those they imply
-MOST_FILTER_BYTES = 64 * 1024  # of the same, as JSON
+PARTIALLY_GRANTABLE = (ADD, "view_submissions", "change_submissions", "delete_submissions", "validate_submissions")
+MAX_FILTERS = 1_000  # of one assignment, with those they imply
+MAX_FILTER_BYTES = 64 * 1024  # of the same, as JSON
 # Stands for whatever submissions, where it makes no difference which.
-WHICHEVER: Filters = {"view_submissions": ({},)}
+ANY_SUBMISSIONS: Filters = {"view_submissions": ({},)}
 
 # By type and codename, made once: a request can ask for a thousand users.
-_WITH: Mapping[str, Mapping[str, Codenames]] = {
+_CLOSURES: Mapping[str, Mapping[str, Codenames]] = {
     asset_type: {codename: (implied(codename) | {codename}) & taken for codename in BY_CODENAME}
     for asset_type, taken in ASSIGNABLE.items()
 }
-_UNDER: Mapping[str, Mapping[str, Codenames]] = {
+_DEPENDENTS: Mapping[str, Mapping[str, Codenames]] = {
     asset_type: {codename: frozenset(each for each in taken if codename in implied(each)) for codename in BY_CODENAME}
     for asset_type, taken in ASSIGNABLE.items()
 }
-_AGAINST: Mapping[str, Codenames] = {
+_CONTRADICTIONS: Mapping[str, Codenames] = {
     codename: frozenset(permission.contradicts) for codename, permission in BY_CODENAME.items()
 }
 
 
-class Refused(Exception):
+class RuleViolation(Exception):
     """An act that the rules do not allow. `field` is what of a request is wrong."""
 
     def __init__(self, field: str, message: Message) -> None:
@@ -72,7 +72,7 @@ class Refused(Exception):
         self.message = message
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class PermissionState(msgspec.Struct, frozen=True, kw_only=True):
     """All that decides what somebody may do with an asset."""
 
     is_owner: bool = False
@@ -84,7 +84,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     public: Codenames = frozenset()  # what the public holds, and so everybody
 
 
-class What(Enum):
+class EffectKind(Enum):
     """What happened to a permission."""
 
     GRANTED = "granted"
@@ -94,7 +94,7 @@ class What(Enum):
     FILTERED = "filtered"  # the submissions it is for changed
 
 
-class Why(Enum):
+class EffectReason(Enum):
     """Why it happened."""
 
     ASKED = "asked"
@@ -106,34 +106,42 @@ class Why(Enum):
 
 class Effect(msgspec.Struct, frozen=True):
     permission: str
-    what: What
-    why: Why
+    kind: EffectKind
+    reason: EffectReason
     because: str = ""
 
-    def told(self) -> Message:
+    def message(self) -> Message:
         """The effect as a sentence."""
-        return Message(_SENTENCES[self.what, self.why].text, permission=self.permission, because=self.because)
+        return Message(_EFFECT_MESSAGES[self.kind, self.reason].text, permission=self.permission, because=self.because)
 
 
-_SENTENCES = {
-    (What.GRANTED, Why.ASKED): Message("{permission}: granted, as asked."),
-    (What.GRANTED, Why.IMPLIED): Message("{permission}: granted, implied by {because}."),
-    (What.REMOVED, Why.ASKED): Message("{permission}: removed, as asked."),
-    (What.REMOVED, Why.CONTRADICTED): Message("{permission}: removed, contradicted by {because}."),
-    (What.REMOVED, Why.DEPENDENT): Message("{permission}: removed, as it cannot be without {because}."),
-    (What.REMOVED, Why.NOT_LISTED): Message("{permission}: removed, as the new list does not name it."),
-    (What.DENIED, Why.ASKED): Message("{permission}: denied here, as asked, though the collection grants it."),
-    (What.DENIED, Why.DEPENDENT): Message("{permission}: denied here, as it cannot be without {because}."),
-    (What.DENIED, Why.NOT_LISTED): Message("{permission}: denied here, as the new list does not name it."),
-    (What.ALLOWED, Why.ASKED): Message("{permission}: no longer denied here, as asked."),
-    (What.ALLOWED, Why.IMPLIED): Message("{permission}: no longer denied here, implied by {because}."),
-    (What.FILTERED, Why.ASKED): Message("{permission}: now for other submissions, as asked."),
-    (What.FILTERED, Why.DEPENDENT): Message("{permission}: now for less, as some of it cannot be without {because}."),
+_EFFECT_MESSAGES = {
+    (EffectKind.GRANTED, EffectReason.ASKED): Message("{permission}: granted, as asked."),
+    (EffectKind.GRANTED, EffectReason.IMPLIED): Message("{permission}: granted, implied by {because}."),
+    (EffectKind.REMOVED, EffectReason.ASKED): Message("{permission}: removed, as asked."),
+    (EffectKind.REMOVED, EffectReason.CONTRADICTED): Message("{permission}: removed, contradicted by {because}."),
+    (EffectKind.REMOVED, EffectReason.DEPENDENT): Message("{permission}: removed, as it cannot be without {because}."),
+    (EffectKind.REMOVED, EffectReason.NOT_LISTED): Message("{permission}: removed, as the new list does not name it."),
+    (EffectKind.DENIED, EffectReason.ASKED): Message(
+        "{permission}: denied here, as asked, though the collection grants it."
+    ),
+    (EffectKind.DENIED, EffectReason.DEPENDENT): Message(
+        "{permission}: denied here, as it cannot be without {because}."
+    ),
+    (EffectKind.DENIED, EffectReason.NOT_LISTED): Message(
+        "{permission}: denied here, as the new list does not name it."
+    ),
+    (EffectKind.ALLOWED, EffectReason.ASKED): Message("{permission}: no longer denied here, as asked."),
+    (EffectKind.ALLOWED, EffectReason.IMPLIED): Message("{permission}: no longer denied here, implied by {because}."),
+    (EffectKind.FILTERED, EffectReason.ASKED): Message("{permission}: now for other submissions, as asked."),
+    (EffectKind.FILTERED, EffectReason.DEPENDENT): Message(
+        "{permission}: now for less, as some of it cannot be without {because}."
+    ),
 }
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    standing: Standing
+class RuleOutcome(msgspec.Struct, frozen=True):
+    state: PermissionState
     effects: tuple[Effect, ...]
 
 
@@ -142,47 +150,47 @@ class Outcome(msgspec.Struct, frozen=True):
 
 def assignable(asset_type: str, *, to_public: bool = False) -> Codenames:
     """What can be assigned on an asset of this type."""
-    return ASSIGNABLE[asset_type] & FOR_THE_PUBLIC if to_public else ASSIGNABLE[asset_type]
+    return ASSIGNABLE[asset_type] & PUBLIC_ASSIGNABLE if to_public else ASSIGNABLE[asset_type]
 
 
 def with_implied(codenames: Iterable[str], asset_type: str) -> Codenames:
     """The permissions and all they imply, as far as the type takes them."""
-    closures = _WITH[asset_type]
+    closures = _CLOSURES[asset_type]
     return frozenset().union(*(closures.get(each, ()) for each in codenames))
 
 
 def with_dependent(codenames: Iterable[str], asset_type: str) -> Codenames:
     """The permissions and all that cannot be without one of them."""
     gone = frozenset(codenames)
-    return gone.union(*(_UNDER[asset_type].get(each, ()) for each in gone))
+    return gone.union(*(_DEPENDENTS[asset_type].get(each, ()) for each in gone))
 
 
-def owners(asset_type: str) -> Codenames:
+def owner_permissions(asset_type: str) -> Codenames:
     """What an owner has, always."""
     return ASSIGNABLE[asset_type] - {PARTIAL}
 
 
-def passed_down(held: Codenames, asset_type: str) -> Codenames:
+def inherited(codenames: Codenames, asset_type: str) -> Codenames:
     """What comes to an asset from a collection on which this is held."""
-    return held & PASSED_DOWN & ASSIGNABLE[asset_type]
+    return codenames & INHERITABLE & ASSIGNABLE[asset_type]
 
 
-def held(standing: Standing, asset_type: str) -> Codenames:
+def own_permissions(state: PermissionState, asset_type: str) -> Codenames:
     """What somebody holds on the asset for himself: as its owner, by assignment, or by the collection."""
-    if standing.is_owner:
-        return owners(asset_type)
-    return standing.granted | (standing.collection - standing.denied)
+    if state.is_owner:
+        return owner_permissions(asset_type)
+    return state.granted | (state.collection - state.denied)
 
 
-def effective(standing: Standing, asset_type: str) -> Codenames:
+def effective_permissions(state: PermissionState, asset_type: str) -> Codenames:
     """What somebody may do: what he holds, and what everybody may.
 
     So one may hold something for some submissions and see all of them, as everybody does.
     """
-    return held(standing, asset_type) | standing.public
+    return own_permissions(state, asset_type) | state.public
 
 
-def contradiction(codenames: Iterable[str], asset_type: str) -> tuple[str, str] | None:
+def find_contradiction(codenames: Iterable[str], asset_type: str) -> tuple[str, str] | None:
     """Two permissions that cannot be held together, by themselves or by what they imply; None if all can."""
     for pair in combinations(sorted(frozenset(codenames)), 2):
         together = with_implied(pair, asset_type)
@@ -195,200 +203,222 @@ def contradiction(codenames: Iterable[str], asset_type: str) -> tuple[str, str] 
 
 
 def assign(
-    standing: Standing, codenames: Iterable[str] | str, asset_type: str, filters: Filters | None = None
-) -> Outcome:
+    state: PermissionState, codenames: Iterable[str] | str, asset_type: str, filters: Filters | None = None
+) -> RuleOutcome:
     """Assign permissions; `filters` says which submissions, where partial_submissions is among them."""
-    asked = _asked(codenames)
-    _check(standing, asked, asset_type)
-    return _with(standing, asked, asset_type, _wanted(asked, filters))
+    asked = _as_codenames(codenames)
+    _validate(state, asked, asset_type)
+    return _apply_grant(state, asked, asset_type, _required_filters(asked, filters))
 
 
-def remove(standing: Standing, codenames: Iterable[str] | str, asset_type: str) -> Outcome:
+def remove(state: PermissionState, codenames: Iterable[str] | str, asset_type: str) -> RuleOutcome:
     """Remove permissions, with what cannot be without them. What the collection passes down is denied."""
-    _refuse_owner(standing)
-    return _without(standing, _asked(codenames), asset_type, Why.ASKED)
+    _reject_owner(state)
+    return _apply_removal(state, _as_codenames(codenames), asset_type, EffectReason.ASKED)
 
 
 def replace(
-    standing: Standing, codenames: Iterable[str] | str, asset_type: str, filters: Filters | None = None
-) -> Outcome:
+    state: PermissionState, codenames: Iterable[str] | str, asset_type: str, filters: Filters | None = None
+) -> RuleOutcome:
     """Let somebody hold these permissions and what they imply, and nothing else.
 
     What the collection passes down and the list names stays as it is, and is not assigned a second time.
     """
-    asked = _asked(codenames)
-    _check(standing, asked, asset_type)
-    wanted = _wanted(asked, filters)
-    passing = standing.collection - standing.denied - standing.granted
-    assigned = _with(standing, asked - passing, asset_type, wanted)
-    surplus = held(assigned.standing, asset_type) - _granting(asked, asset_type, wanted)
-    left = _without(assigned.standing, surplus, asset_type, Why.NOT_LISTED)
-    return Outcome(left.standing, assigned.effects + left.effects)
+    asked = _as_codenames(codenames)
+    _validate(state, asked, asset_type)
+    wanted = _required_filters(asked, filters)
+    passing = state.collection - state.denied - state.granted
+    assigned = _apply_grant(state, asked - passing, asset_type, wanted)
+    surplus = own_permissions(assigned.state, asset_type) - _granted_closure(asked, asset_type, wanted)
+    left = _apply_removal(assigned.state, surplus, asset_type, EffectReason.NOT_LISTED)
+    return RuleOutcome(left.state, assigned.effects + left.effects)
 
 
-def remove_all(standing: Standing, asset_type: str) -> Outcome:
+def remove_all(state: PermissionState, asset_type: str) -> RuleOutcome:
     """Take away everything somebody holds, and deny what the collection passes down."""
-    _refuse_owner(standing)
-    return _without(standing, held(standing, asset_type), asset_type, Why.ASKED)
+    _reject_owner(state)
+    return _apply_removal(state, own_permissions(state, asset_type), asset_type, EffectReason.ASKED)
 
 
-def close(standing: Standing, asset_type: str) -> Outcome:
+def recompute_implied(state: PermissionState, asset_type: str) -> RuleOutcome:
     """Add what comes with the permissions on an asset of a type that it was not of before."""
-    return _with(standing, standing.granted, asset_type, standing.filters)
+    return _apply_grant(state, state.granted, asset_type, state.filters)
 
 
 # Parts of acts
 
 
-def _with(standing: Standing, asked: Codenames, asset_type: str, wanted: Filters) -> Outcome:
-    granted = _granting(asked, asset_type, wanted)
-    removed = with_dependent(_contradicted(granted), asset_type) & standing.granted
-    after = (standing.granted - removed) | granted
+def _apply_grant(state: PermissionState, requested: Codenames, asset_type: str, new_filters: Filters) -> RuleOutcome:
+    granted = _granted_closure(requested, asset_type, new_filters)
+    removed = with_dependent(_contradicted(granted), asset_type) & state.granted
+    after = (state.granted - removed) | granted
     effects = [
-        *(Effect(each, What.GRANTED, *_cause(each, asked)) for each in _in_order(granted - standing.granted, asked)),
-        *(Effect(each, What.REMOVED, Why.CONTRADICTED, _rival(each, granted, asked)) for each in sorted(removed)),
-        *(Effect(each, What.ALLOWED, *_cause(each, asked)) for each in _in_order(granted & standing.denied, asked)),
+        *(
+            Effect(each, EffectKind.GRANTED, *_grant_reason(each, requested))
+            for each in _requested_first(granted - state.granted, requested)
+        ),
+        *(
+            Effect(
+                each, EffectKind.REMOVED, EffectReason.CONTRADICTED, _contradicting_permission(each, granted, requested)
+            )
+            for each in sorted(removed)
+        ),
+        *(
+            Effect(each, EffectKind.ALLOWED, *_grant_reason(each, requested))
+            for each in _requested_first(granted & state.denied, requested)
+        ),
     ]
-    filters = standing.filters
-    if PARTIAL in asked and not _are_same(wanted, standing.filters):
-        filters = wanted
-        if PARTIAL in standing.granted:
-            effects.append(Effect(PARTIAL, What.FILTERED, Why.ASKED))
-    return Outcome(
+    filters = state.filters
+    if PARTIAL in requested and not _filters_equal(new_filters, state.filters):
+        filters = new_filters
+        if PARTIAL in state.granted:
+            effects.append(Effect(PARTIAL, EffectKind.FILTERED, EffectReason.ASKED))
+    return RuleOutcome(
         msgspec.structs.replace(
-            standing, granted=after, denied=standing.denied - granted, filters=filters if PARTIAL in after else {}
+            state, granted=after, denied=state.denied - granted, filters=filters if PARTIAL in after else {}
         ),
         tuple(effects),
     )
 
 
-def _without(standing: Standing, asked: Codenames, asset_type: str, why: Why) -> Outcome:
-    removed = with_dependent(asked, asset_type) & standing.granted
+def _apply_removal(state: PermissionState, requested: Codenames, asset_type: str, reason: EffectReason) -> RuleOutcome:
+    removed = with_dependent(requested, asset_type) & state.granted
     # Also what the collection does not pass down yet: one day it might, and it cannot be without what is denied now.
-    could_pass = PASSED_DOWN & assignable(asset_type, to_public=standing.is_public)
-    denied = (with_dependent(standing.collection & asked, asset_type) & could_pass) - standing.denied
+    could_pass = INHERITABLE & assignable(asset_type, to_public=state.is_public)
+    denied = (with_dependent(state.collection & requested, asset_type) & could_pass) - state.denied
     effects = [
-        *(Effect(each, What.REMOVED, *_fate(each, asked, why)) for each in _in_order(removed, asked)),
-        *(Effect(each, What.DENIED, *_fate(each, asked, why)) for each in _in_order(denied, asked)),
+        *(
+            Effect(each, EffectKind.REMOVED, *_removal_reason(each, requested, reason))
+            for each in _requested_first(removed, requested)
+        ),
+        *(
+            Effect(each, EffectKind.DENIED, *_removal_reason(each, requested, reason))
+            for each in _requested_first(denied, requested)
+        ),
     ]
-    granted = standing.granted - removed
-    filters = standing.filters if PARTIAL in granted else {}
+    granted = state.granted - removed
+    filters = state.filters if PARTIAL in granted else {}
     if ADD in removed and ADD in filters:
         filters = {each: given for each, given in filters.items() if each != ADD and ADD not in implied(each)}
-        effects.append(Effect(PARTIAL, What.FILTERED if filters else What.REMOVED, Why.DEPENDENT, ADD))
+        effects.append(
+            Effect(PARTIAL, EffectKind.FILTERED if filters else EffectKind.REMOVED, EffectReason.DEPENDENT, ADD)
+        )
         granted = granted if filters else granted - {PARTIAL}
-    after = msgspec.structs.replace(standing, granted=granted, denied=standing.denied | denied, filters=filters)
-    return Outcome(after, tuple(effects))
+    after = msgspec.structs.replace(state, granted=granted, denied=state.denied | denied, filters=filters)
+    return RuleOutcome(after, tuple(effects))
 
 
-def _asked(codenames: Iterable[str] | str) -> Codenames:
+def _as_codenames(codenames: Iterable[str] | str) -> Codenames:
     return frozenset((codenames,) if isinstance(codenames, str) else codenames)
 
 
-def _granting(asked: Codenames, asset_type: str, wanted: Filters) -> Codenames:
+def _granted_closure(requested: Codenames, asset_type: str, new_filters: Filters) -> Codenames:
     """All that comes with what is asked for. Who may add some submissions may add: there is none yet to look at."""
-    granted = with_implied(asked, asset_type)
-    return granted | {ADD} if ADD in wanted else granted
+    granted = with_implied(requested, asset_type)
+    return granted | {ADD} if ADD in new_filters else granted
 
 
 def _contradicted(codenames: Codenames) -> Codenames:
-    return frozenset().union(*(_AGAINST[each] for each in codenames))
+    return frozenset().union(*(_CONTRADICTIONS[each] for each in codenames))
 
 
-def _in_order(codenames: Codenames, asked: Codenames) -> list[str]:
-    return sorted(codenames, key=lambda each: (each not in asked, each))
+def _requested_first(codenames: Codenames, requested: Codenames) -> list[str]:
+    return sorted(codenames, key=lambda each: (each not in requested, each))
 
 
 # Of several causes the nearest is told, so that it does not matter in which order they were named.
 
 
-def _cause(each: str, asked: Codenames) -> tuple[Why, str]:
+def _grant_reason(each: str, requested: Codenames) -> tuple[EffectReason, str]:
     """Why it is granted."""
-    if each in asked:
-        return Why.ASKED, ""
-    return Why.IMPLIED, min((one for one in asked if each in implied(one)), key=_reach, default=PARTIAL)
+    if each in requested:
+        return EffectReason.ASKED, ""
+    return EffectReason.IMPLIED, min((one for one in requested if each in implied(one)), key=_breadth, default=PARTIAL)
 
 
-def _fate(each: str, asked: Codenames, why: Why) -> tuple[Why, str]:
+def _removal_reason(each: str, requested: Codenames, reason: EffectReason) -> tuple[EffectReason, str]:
     """Why it is removed or denied, where others are asked to be."""
-    if each in asked:
-        return why, ""
-    return Why.DEPENDENT, max((one for one in asked if one in implied(each)), key=_reach)
+    if each in requested:
+        return reason, ""
+    return EffectReason.DEPENDENT, max((one for one in requested if one in implied(each)), key=_breadth)
 
 
-def _rival(each: str, granted: Codenames, asked: Codenames) -> str:
+def _contradicting_permission(each: str, granted: Codenames, requested: Codenames) -> str:
     """What it gives way to."""
     needed = implied(each) | {each}
-    return min((one for one in granted if _AGAINST[one] & needed), key=lambda one: (one not in asked, _reach(one)))
+    return min(
+        (one for one in granted if _CONTRADICTIONS[one] & needed), key=lambda one: (one not in requested, _breadth(one))
+    )
 
 
-def _reach(codename: str) -> tuple[int, str]:
+def _breadth(codename: str) -> tuple[int, str]:
     return len(implied(codename)), codename
 
 
 # Filters
 
 
-class WholeFilters(dict[str, tuple[Filter, ...]]):
+class NormalizedFilters(dict[str, tuple[Filter, ...]]):
     """Filters with those they imply, each once, and no more than can be kept."""
 
-    size = 0  # bytes, as JSON
+    json_size = 0  # bytes, as JSON
 
 
-def size_of(filters: Filters) -> int:
-    return filters.size if isinstance(filters, WholeFilters) else len(msgspec.json.encode(filters))
+def filters_json_size(filters: Filters) -> int:
+    return filters.json_size if isinstance(filters, NormalizedFilters) else len(msgspec.json.encode(filters))
 
 
-def with_implied_filters(filters: Filters) -> WholeFilters:
+def with_implied_filters(filters: Filters) -> NormalizedFilters:
     """Who may change some submissions may see and add them: their filters hold for those as well, each once."""
-    if isinstance(filters, WholeFilters):  # a request can give the same to a thousand users
+    if isinstance(filters, NormalizedFilters):  # a request can give the same to a thousand users
         return filters
     _check_filters(filters)
-    whole = WholeFilters()
-    for codename in PARTIALLY:
-        implying = [each for each in PARTIALLY if each in filters and codename in implied(each)]
+    whole = NormalizedFilters()
+    for codename in PARTIALLY_GRANTABLE:
+        implying = [each for each in PARTIALLY_GRANTABLE if each in filters and codename in implied(each)]
         together = [one for each in (codename, *implying) for one in filters.get(each, ())]
         if together:
-            whole[codename] = tuple({_written(one): one for one in together}.values())
-    if sum(map(len, whole.values())) > MOST_FILTERS:
-        raise Refused("partial_permissions", too_many_filters())
-    whole.size = len(msgspec.json.encode(whole))
-    if whole.size > MOST_FILTER_BYTES:
-        raise Refused("partial_permissions", too_large_filters())
+            whole[codename] = tuple({_canonical_json(one): one for one in together}.values())
+    if sum(map(len, whole.values())) > MAX_FILTERS:
+        raise RuleViolation("partial_permissions", too_many_filters_message())
+    whole.json_size = len(msgspec.json.encode(whole))
+    if whole.json_size > MAX_FILTER_BYTES:
+        raise RuleViolation("partial_permissions", filters_too_large_message())
     return whole
 
 
 def _check_filters(filters: Filters) -> None:
     for codename, given in filters.items():
-        if codename not in PARTIALLY:
+        if codename not in PARTIALLY_GRANTABLE:
             message = Message(
                 "{permission} cannot be given for some submissions only. Choose one of: {choices}.",
                 permission=codename,
-                choices=", ".join(PARTIALLY),
+                choices=", ".join(PARTIALLY_GRANTABLE),
             )
-            raise Refused("partial_permissions", message)
+            raise RuleViolation("partial_permissions", message)
         if not given:
             message = Message("Give at least one filter for {permission}.", permission=codename)
-            raise Refused("partial_permissions", message)
+            raise RuleViolation("partial_permissions", message)
 
 
-def _wanted(asked: Codenames, filters: Filters | None) -> Filters:
-    if PARTIAL not in asked:
+def _required_filters(requested: Codenames, filters: Filters | None) -> Filters:
+    if PARTIAL not in requested:
         return {}
     if not filters:
         message = Message("Say which submissions {permission} is for.", permission=PARTIAL)
-        raise Refused("partial_permissions", message)
+        raise RuleViolation("partial_permissions", message)
     return with_implied_filters(filters)
 
 
-def _are_same(filters: Filters, others: Filters) -> bool:
+def _filters_equal(filters: Filters, others: Filters) -> bool:
     """Whether they let the same submissions through, in whatever order they are told."""
     return filters.keys() == others.keys() and all(
-        set(map(_written, given)) == set(map(_written, others[codename])) for codename, given in filters.items()
+        set(map(_canonical_json, given)) == set(map(_canonical_json, others[codename]))
+        for codename, given in filters.items()
     )
 
 
-def _written(one: Filter) -> bytes:
+def _canonical_json(one: Filter) -> bytes:
     """What a filter is compared by: to Python, 1 and true are the same."""
     return msgspec.json.encode(one, order="sorted")
 
@@ -396,45 +426,47 @@ def _written(one: Filter) -> bytes:
 # Refusals
 
 
-def _check(standing: Standing, asked: Codenames, asset_type: str) -> None:
-    _refuse_owner(standing)
-    for codename in sorted(asked):
+def _validate(state: PermissionState, requested: Codenames, asset_type: str) -> None:
+    _reject_owner(state)
+    for codename in sorted(requested):
         if codename not in ASSIGNABLE[asset_type]:
-            raise Refused("permission", not_for_type(codename))
-        if standing.is_public and codename not in FOR_THE_PUBLIC:
-            raise Refused("permission", not_for_public(codename))
-    if pair := contradiction(asked, asset_type):
-        raise Refused("permission", contradicting(*pair))
+            raise RuleViolation("permission", not_for_type_message(codename))
+        if state.is_public and codename not in PUBLIC_ASSIGNABLE:
+            raise RuleViolation("permission", not_for_public_message(codename))
+    if pair := find_contradiction(requested, asset_type):
+        raise RuleViolation("permission", contradiction_message(*pair))
 
 
-def _refuse_owner(standing: Standing) -> None:
-    if standing.is_owner:
-        raise Refused("user", Message("The owner has every permission already; it cannot be assigned or removed."))
+def _reject_owner(state: PermissionState) -> None:
+    if state.is_owner:
+        raise RuleViolation(
+            "user", Message("The owner has every permission already; it cannot be assigned or removed.")
+        )
 
 
-def not_for_type(codename: str) -> Message:
+def not_for_type_message(codename: str) -> Message:
     return Message("{permission} cannot be assigned on an asset of this type.", permission=codename)
 
 
-def not_for_public(codename: str) -> Message:
+def not_for_public_message(codename: str) -> Message:
     return Message("The public cannot be given {permission}.", permission=codename)
 
 
-def too_many_filters() -> Message:
+def too_many_filters_message() -> Message:
     return Message(
         "These are too many filters: at most {most} are taken for one assignment, with those that they imply for other"
         " permissions.",
-        most=MOST_FILTERS,
+        most=MAX_FILTERS,
     )
 
 
-def too_large_filters() -> Message:
+def filters_too_large_message() -> Message:
     return Message(
         "These filters are too large: at most {most} KiB of JSON are taken for one assignment, with those that they"
         " imply for other permissions.",
-        most=MOST_FILTER_BYTES // 1024,
+        most=MAX_FILTER_BYTES // 1024,
     )
 
 
-def contradicting(one: str, other: str) -> Message:
+def contradiction_message(one: str, other: str) -> Message:
     return Message("{one} and {other} contradict each other: assign one of them.", one=one, other=other)

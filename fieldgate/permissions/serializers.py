@@ -10,9 +10,17 @@ from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.permissions import rules
-from fieldgate.permissions.catalogue import path_of
+from fieldgate.permissions.catalogue import permission_path
 from fieldgate.permissions.explain import Explanation
-from fieldgate.permissions.rules import PARTIAL, PARTIALLY, WHICHEVER, Codenames, Effect, Filters, Standing
+from fieldgate.permissions.rules import (
+    ANY_SUBMISSIONS,
+    PARTIAL,
+    PARTIALLY_GRANTABLE,
+    Codenames,
+    Effect,
+    Filters,
+    PermissionState,
+)
 from fieldgate.permissions.schemas import (
     EffectRecord,
     EffectsRecord,
@@ -23,26 +31,26 @@ from fieldgate.permissions.schemas import (
 )
 
 
-def links(codenames: Iterable[str]) -> list[Link]:
-    return [Link(path_of(codename)) for codename in codenames]
+def permission_links(codenames: Iterable[str]) -> list[Link]:
+    return [Link(permission_path(codename)) for codename in codenames]
 
 
 def effect_fields(effect: Effect, language: Language) -> dict[str, Any]:
     """What every record of an effect has."""
     return {
-        "permission": Link(path_of(effect.permission)),
-        "effect": effect.what.value,
-        "reason": effect.why.value,
-        "because": Link(path_of(effect.because)) if effect.because else None,
-        "message": translate(effect.told(), language),
+        "permission": Link(permission_path(effect.permission)),
+        "effect": effect.kind.value,
+        "reason": effect.reason.value,
+        "because": Link(permission_path(effect.because)) if effect.because else None,
+        "message": translate(effect.message(), language),
     }
 
 
 def partial_records(filters: Filters) -> list[PartialRecord]:
     """Which submissions, in the order in which it is told."""
     return [
-        PartialRecord(url=Link(path_of(codename)), filters=[dict(each) for each in filters[codename]])
-        for codename in PARTIALLY
+        PartialRecord(url=Link(permission_path(codename)), filters=[dict(each) for each in filters[codename]])
+        for codename in PARTIALLY_GRANTABLE
         if codename in filters
     ]
 
@@ -50,14 +58,14 @@ def partial_records(filters: Filters) -> list[PartialRecord]:
 @lru_cache(maxsize=4096)  # there are not that many sets that can be held
 def effects_record(codename: str, held: Codenames, asset_type: str, language: Language) -> msgspec.Raw:
     """What assigning a permission would do to who holds these, encoded. `held` is closed."""
-    before = Standing(granted=held, filters=WHICHEVER if PARTIAL in held else {})
-    outcome = rules.assign(before, codename, asset_type, WHICHEVER)
+    before = PermissionState(granted=held, filters=ANY_SUBMISSIONS if PARTIAL in held else {})
+    outcome = rules.assign(before, codename, asset_type, ANY_SUBMISSIONS)
     record = EffectsRecord(
-        permission=Link(path_of(codename)),
+        permission=Link(permission_path(codename)),
         asset_type=asset_type,
-        held=links(sorted(held)),
+        held=permission_links(sorted(held)),
         effects=[EffectRecord(**effect_fields(effect, language)) for effect in outcome.effects],
-        result=links(sorted(outcome.standing.granted)),
+        result=permission_links(sorted(outcome.state.granted)),
     )
     return msgspec.Raw(encode(record))
 
@@ -65,24 +73,24 @@ def effects_record(codename: str, held: Codenames, asset_type: str, language: La
 def explanation_record(explanation: Explanation, *, user: Link, asset: Link, language: Language) -> ExplanationRecord:
     return ExplanationRecord(
         user=user,
-        permission=Link(path_of(explanation.permission)),
+        permission=Link(permission_path(explanation.permission)),
         asset=asset,
         allowed=explanation.allowed,
         rules=[
             MatchedRecord(
                 rule=each.rule.value,
-                message=translate(each.told(), language),
+                message=translate(each.message(), language),
                 decided=each.decided,
-                because=links(each.because),
+                because=permission_links(each.because),
             )
             for each in explanation.matched
         ],
         partial_permissions=partial_records(explanation.filters) or msgspec.UNSET,
         needs=[
             NeedRecord(
-                permission=Link(path_of(each.permission)),
-                removes=links(each.removes),
-                message=translate(each.told(), language),
+                permission=Link(permission_path(each.permission)),
+                removes=permission_links(each.removes),
+                message=translate(each.message(), language),
             )
             for each in explanation.needs
         ],

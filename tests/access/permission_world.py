@@ -15,7 +15,7 @@ from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import assets, assignments
 from fieldgate.db import new_uid, now
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import Filters, Outcome
+from fieldgate.permissions.rules import Filters, RuleOutcome
 from tests.conftest import Service
 
 SOME: Filters = {"view_submissions": ({"_submitted_by": "amina"},)}
@@ -117,8 +117,8 @@ class World:
                 found[row.user_id].append(Assignment(row.permission, row.is_denied, row.filters))
         return found
 
-    async def _write(self, thing: Thing, person: Person, outcome: Outcome) -> None:
-        standing = outcome.standing
+    async def _write(self, thing: Thing, person: Person, outcome: RuleOutcome) -> None:
+        standing = outcome.state
         values = [
             *((each, False, dict(standing.filters) if each == rules.PARTIAL else None) for each in standing.granted),
             *((each, True, None) for each in standing.denied),

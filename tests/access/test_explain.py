@@ -26,7 +26,7 @@ async def enforced(world: World, person: Person, thing: Thing) -> set[str]:
     if answer.status_code != 200:  # who may not see it may send to it all the same: the one permission without seeing
         assert answer.status_code == 404
         standing = (await world.place(thing)).standing(person.id)
-        return {"add_submissions"} & rules.effective(standing, thing.asset_type)
+        return {"add_submissions"} & rules.effective_permissions(standing, thing.asset_type)
     return {each["codename"] for each in answer.json()["effective_permissions"]}
 
 
@@ -53,7 +53,7 @@ async def tried(world: World, person: Person, thing: Thing) -> dict[str, bool]:
     return {permission: answers[0].status_code not in refusals for permission, answers in done.items()}
 
 
-def holds(standing: rules.Standing) -> bool:
+def holds(standing: rules.PermissionState) -> bool:
     return bool(standing.is_owner or standing.granted or standing.denied or standing.collection)
 
 

@@ -26,7 +26,7 @@ PATH = "/api/v2/assets/"
 
 
 def is_held(person: Person, place: Place) -> bool:
-    return "view_asset" in rules.held(place.standing(person.id), place.asset_type)
+    return "view_asset" in rules.own_permissions(place.standing(person.id), place.asset_type)
 
 
 def is_in_list(person: Person, thing: Thing, place: Place) -> bool:
@@ -34,13 +34,13 @@ def is_in_list(person: Person, thing: Thing, place: Place) -> bool:
 
 
 def how_shared(world: World, thing: Thing, place: Place) -> str:
-    public = rules.held(place.standing(PUBLIC_USER_ID), thing.asset_type)
+    public = rules.own_permissions(place.standing(PUBLIC_USER_ID), thing.asset_type)
     if "discover_asset" in public:
         return "public-discoverable"
     if "view_asset" in public:
         return "public"
     others = [each for each in (*world.people, THE_PUBLIC_ITSELF) if each is not thing.owner and not each.is_disabled]
-    given = [each for each in others if rules.held(place.standing(each.id), thing.asset_type)]
+    given = [each for each in others if rules.own_permissions(place.standing(each.id), thing.asset_type)]
     return "shared" if given else "private"
 
 
@@ -78,9 +78,9 @@ async def test_lists_and_statuses_are_what_the_rules_say(start: Start, database_
             assert await uids(world, person, "status=public") == public
             for thing in world.things:
                 answer = await service.get(thing.path, headers=person.headers)
-                allowed = rules.effective(places[thing.uid].standing(person.id), thing.asset_type)
+                allowed = rules.effective_permissions(places[thing.uid].standing(person.id), thing.asset_type)
                 if person.is_superuser:
-                    allowed = rules.owners(thing.asset_type)
+                    allowed = rules.owner_permissions(thing.asset_type)
                 assert answer.status_code == (200 if "view_asset" in allowed else 404)
                 if answer.status_code == 200:
                     told = {each["codename"] for each in answer.json()["effective_permissions"]}
@@ -89,7 +89,8 @@ async def test_lists_and_statuses_are_what_the_rules_say(start: Start, database_
                     assert answer.json()["status"] == statuses[thing.uid]
                     sees_parent = thing.parent is not None and (
                         person.is_superuser
-                        or "view_asset" in rules.effective(places[thing.parent.uid].standing(person.id), "collection")
+                        or "view_asset"
+                        in rules.effective_permissions(places[thing.parent.uid].standing(person.id), "collection")
                     )
                     assert (answer.json()["parent"] is not None) == sees_parent
 
@@ -261,7 +262,7 @@ async def test_an_asset_costs_what_is_on_it_for_its_reader(start: Start, databas
             found = await seen_in_assets([thing.uid for thing in things], caller, store)
             event.remove(service.database._engine.sync_engine, "before_cursor_execute", watched._note)
             assert {uid: len(shared.shown_to(caller)) for uid, shared in found.items()} == {
-                thing.uid: len(rules.owners("survey")) + (2 if thing.parent else 1) for thing in things
+                thing.uid: len(rules.owner_permissions("survey")) + (2 if thing.parent else 1) for thing in things
             }
             assert len(watched.sent) <= 3, "however many assets"
             costs.append((await cost(database, to), await cost(database, watched.sent)))

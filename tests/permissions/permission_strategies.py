@@ -8,7 +8,14 @@ import msgspec
 from hypothesis import strategies as st
 
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import PARTIAL, PARTIALLY, Outcome, Refused, Standing, What
+from fieldgate.permissions.rules import (
+    PARTIAL,
+    PARTIALLY_GRANTABLE,
+    EffectKind,
+    PermissionState,
+    RuleOutcome,
+    RuleViolation,
+)
 from tests.permissions.test_catalogue import TABLE
 
 FORM_PERMISSIONS = {"view_asset", "change_asset", "manage_asset"}
@@ -23,7 +30,7 @@ ASSIGNABLE: dict[str, set[str]] = {
 PUBLIC = {"view_asset", "discover_asset", "add_submissions", "view_submissions"}
 NO_PERMISSIONS = ("delete_asset", "", "VIEW_ASSET")
 
-Act = Callable[[Standing, str], Outcome]
+Act = Callable[[PermissionState, str], RuleOutcome]
 
 
 def closed(codenames: Iterable[str], asset_type: str) -> frozenset[str]:
@@ -41,7 +48,7 @@ def contradict(codenames: Iterable[str]) -> bool:
 
 types = st.sampled_from(["survey", "survey", "survey", "collection", "block"])
 filters = st.dictionaries(
-    st.sampled_from(PARTIALLY),
+    st.sampled_from(PARTIALLY_GRANTABLE),
     st.lists(
         st.dictionaries(st.sampled_from(["_submitted_by", "q1"]), st.sampled_from(["amina", 1, True, 1.5]), max_size=1),
         min_size=1,
@@ -61,14 +68,14 @@ class Assign(msgspec.Struct, frozen=True):
     codenames: list[str]
     filters: Any
 
-    def __call__(self, standing: Standing, asset_type: str) -> Outcome:
+    def __call__(self, standing: PermissionState, asset_type: str) -> RuleOutcome:
         return rules.assign(standing, self.codenames, asset_type, self.filters)
 
 
 class Remove(msgspec.Struct, frozen=True):
     codenames: list[str]
 
-    def __call__(self, standing: Standing, asset_type: str) -> Outcome:
+    def __call__(self, standing: PermissionState, asset_type: str) -> RuleOutcome:
         return rules.remove(standing, self.codenames, asset_type)
 
 
@@ -76,12 +83,12 @@ class Replace(msgspec.Struct, frozen=True):
     codenames: list[str]
     filters: Any
 
-    def __call__(self, standing: Standing, asset_type: str) -> Outcome:
+    def __call__(self, standing: PermissionState, asset_type: str) -> RuleOutcome:
         return rules.replace(standing, self.codenames, asset_type, self.filters)
 
 
 class RemoveAll(msgspec.Struct, frozen=True):
-    def __call__(self, standing: Standing, asset_type: str) -> Outcome:
+    def __call__(self, standing: PermissionState, asset_type: str) -> RuleOutcome:
         return rules.remove_all(standing, asset_type)
 
 
@@ -91,14 +98,14 @@ class Elsewhere(msgspec.Struct, frozen=True):
     collection: frozenset[str]
     public: frozenset[str]
 
-    def __call__(self, standing: Standing, asset_type: str) -> Outcome:
-        collection = rules.passed_down(closed(self.collection, "collection"), asset_type)
+    def __call__(self, standing: PermissionState, asset_type: str) -> RuleOutcome:
+        collection = rules.inherited(closed(self.collection, "collection"), asset_type)
         if asset_type == "collection":  # it is in no other
             collection = frozenset()
         public = frozenset() if standing.is_public else closed(self.public & ASSIGNABLE[asset_type], asset_type)
         if standing.is_public:
             collection &= PUBLIC
-        return Outcome(msgspec.structs.replace(standing, collection=collection, public=public), ())
+        return RuleOutcome(msgspec.structs.replace(standing, collection=collection, public=public), ())
 
 
 acts: st.SearchStrategy[Act] = st.one_of(
@@ -125,22 +132,22 @@ openings: st.SearchStrategy[list[Act]] = st.one_of(
 sequences: st.SearchStrategy[list[Act]] = st.builds(
     lambda opening, more: [*opening, *more], openings, st.lists(acts, min_size=1, max_size=6)
 )
-beginnings = st.builds(Standing, is_public=st.sampled_from([False, False, False, True]))
+beginnings = st.builds(PermissionState, is_public=st.sampled_from([False, False, False, True]))
 
 
-def after(acts: Iterable[Act], asset_type: str, standing: Standing | None = None) -> Standing:
+def after(acts: Iterable[Act], asset_type: str, standing: PermissionState | None = None) -> PermissionState:
     """The standing that a sequence of acts leads to; what is refused changes nothing."""
-    standing = standing or Standing()
+    standing = standing or PermissionState()
     for act in acts:
         try:
-            standing = act(standing, asset_type).standing
-        except Refused:
+            standing = act(standing, asset_type).state
+        except RuleViolation:
             continue
     return standing
 
 
 @st.composite
-def situations(draw: Any) -> tuple[Standing, str]:
+def situations(draw: Any) -> tuple[PermissionState, str]:
     """A standing that can come about, and the type of the asset."""
     asset_type = draw(types)
     return after(draw(sequences), asset_type, draw(beginnings)), asset_type
@@ -149,10 +156,16 @@ def situations(draw: Any) -> tuple[Standing, str]:
 # What must be true
 
 
-def check(standing: Standing, asset_type: str) -> None:
+def check(standing: PermissionState, asset_type: str) -> None:
     """What holds for every standing, whatever was done."""
     granted, denied = standing.granted, standing.denied
-    for kept in (granted, denied, standing.collection, standing.public, rules.effective(standing, asset_type)):
+    for kept in (
+        granted,
+        denied,
+        standing.collection,
+        standing.public,
+        rules.effective_permissions(standing, asset_type),
+    ):
         assert type(kept) is frozenset
     assert closed(granted, asset_type) == granted
     assert not contradict(granted)
@@ -161,32 +174,32 @@ def check(standing: Standing, asset_type: str) -> None:
     assert denied <= {"view_asset", "change_asset"}
     if "view_asset" in denied and not standing.is_public:
         assert "change_asset" in denied
-    effective = rules.effective(standing, asset_type)
+    effective = rules.effective_permissions(standing, asset_type)
     assert closed(effective, asset_type) == effective
     assert bool(standing.filters) == (PARTIAL in granted)
     for codename, given in standing.filters.items():
         assert given
-        for each in TABLE[codename][1] & set(PARTIALLY):
+        for each in TABLE[codename][1] & set(PARTIALLY_GRANTABLE):
             assert all(one in standing.filters[each] for one in given)
     assert "add_submissions" not in standing.filters or "add_submissions" in granted
 
 
-def check_effects(before: Standing, outcome: Outcome, asked: Iterable[str] = ()) -> None:
+def check_effects(before: PermissionState, outcome: RuleOutcome, asked: Iterable[str] = ()) -> None:
     """The effects are the difference, each told once and with a reason that holds."""
-    now = outcome.standing
-    by_what: dict[What, list[str]] = {what: [] for what in What}
+    now = outcome.state
+    by_what: dict[EffectKind, list[str]] = {what: [] for what in EffectKind}
     for effect in outcome.effects:
-        by_what[effect.what].append(effect.permission)
-        assert effect.permission in str(effect.told())
-        assert effect.because in str(effect.told())
-    assert sorted(by_what[What.GRANTED]) == sorted(now.granted - before.granted)
-    assert sorted(by_what[What.REMOVED]) == sorted(before.granted - now.granted)
-    assert sorted(by_what[What.DENIED]) == sorted(now.denied - before.denied)
-    assert sorted(by_what[What.ALLOWED]) == sorted(before.denied - now.denied)
+        by_what[effect.kind].append(effect.permission)
+        assert effect.permission in str(effect.message())
+        assert effect.because in str(effect.message())
+    assert sorted(by_what[EffectKind.GRANTED]) == sorted(now.granted - before.granted)
+    assert sorted(by_what[EffectKind.REMOVED]) == sorted(before.granted - now.granted)
+    assert sorted(by_what[EffectKind.DENIED]) == sorted(now.denied - before.denied)
+    assert sorted(by_what[EffectKind.ALLOWED]) == sorted(before.denied - now.denied)
     is_filtered = PARTIAL in before.granted & now.granted and (
         msgspec.json.encode(now.filters) != msgspec.json.encode(before.filters)
     )
-    assert by_what[What.FILTERED] == [PARTIAL] * is_filtered
+    assert by_what[EffectKind.FILTERED] == [PARTIAL] * is_filtered
     assert (now.is_owner, now.is_public, now.collection, now.public) == (
         before.is_owner, before.is_public, before.collection, before.public,
     )  # fmt: skip

@@ -13,8 +13,8 @@ from fieldgate.http.response.links import Link, encode, resolve_links
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions import rules
-from fieldgate.permissions.explain import GRANTING, Explanation, Matched, Need, Rule, explain
-from fieldgate.permissions.rules import PARTIAL, WHICHEVER, Refused, Standing
+from fieldgate.permissions.explain import GRANTING_RULES, Explanation, MatchedRule, Need, Rule, explain
+from fieldgate.permissions.rules import ANY_SUBMISSIONS, PARTIAL, PermissionState, RuleViolation
 from fieldgate.permissions.schemas import ExplanationRecord, MatchedRecord
 from fieldgate.permissions.serializers import explanation_record
 from tests.conftest import Start
@@ -23,13 +23,13 @@ from tests.permissions.test_catalogue import TABLE
 
 AMINAS = {"_submitted_by": "amina"}
 SEEING = frozenset({"view_asset"})
-Situation = tuple[Standing, str]
+Situation = tuple[PermissionState, str]
 
 
-@given(situations() | st.tuples(st.just(Standing(is_owner=True)), st.sampled_from(sorted(ASSIGNABLE))))
+@given(situations() | st.tuples(st.just(PermissionState(is_owner=True)), st.sampled_from(sorted(ASSIGNABLE))))
 def test_explanations_agree_with_what_is_enforced(situation: Situation) -> None:
     standing, asset_type = situation
-    effective = rules.effective(standing, asset_type)
+    effective = rules.effective_permissions(standing, asset_type)
     for codename in (*TABLE, *NO_PERMISSIONS):
         told = explain(standing, codename, asset_type)
         assert told.allowed == (codename in effective)
@@ -39,7 +39,7 @@ def test_explanations_agree_with_what_is_enforced(situation: Situation) -> None:
         _check(superuser)
         disabled = explain(standing, codename, asset_type, is_disabled=True)
         assert not disabled.allowed
-        assert disabled.decided is Rule.ACCOUNT_DISABLED
+        assert disabled.deciding_rule is Rule.ACCOUNT_DISABLED
         assert [each.rule for each in disabled.matched[1:] or told.matched if each.rule is not Rule.NOTHING] == [
             each.rule for each in told.matched if each.rule is not Rule.NOTHING
         ]
@@ -47,10 +47,10 @@ def test_explanations_agree_with_what_is_enforced(situation: Situation) -> None:
 
 def _check(told: Explanation) -> None:
     assert [each.decided for each in told.matched] == [True] + [False] * (len(told.matched) - 1)
-    assert told.allowed == (told.decided in GRANTING)
+    assert told.allowed == (told.deciding_rule in GRANTING_RULES)
     assert not (told.allowed and told.needs)
     for language in Language:
-        for sentence in (*(each.told() for each in told.matched), *(each.told() for each in told.needs)):
+        for sentence in (*(each.message() for each in told.matched), *(each.message() for each in told.needs)):
             assert translate(sentence, language)
     record = explanation_record(told, user=Link("/u/"), asset=Link("/a/"), language=Language.ENGLISH)
     assert msgspec.json.decode(encode(record).replace(b"\x01", b"").replace(b"\x02", b""))["allowed"] is told.allowed
@@ -64,18 +64,18 @@ def test_what_is_needed_is_enough_and_nothing_else_would_be(situation: Situation
         needed = {need.permission: need for need in told.needs}
         for each in TABLE:
             try:
-                outcome = rules.assign(standing, each, asset_type, WHICHEVER)
-            except Refused:
+                outcome = rules.assign(standing, each, asset_type, ANY_SUBMISSIONS)
+            except RuleViolation:
                 assert each not in needed
                 continue
-            helps = codename in rules.effective(outcome.standing, asset_type)
+            helps = codename in rules.effective_permissions(outcome.state, asset_type)
             assert (each in needed) == (helps and not told.allowed)
             if each in needed:
-                assert set(needed[each].removes) == standing.granted - outcome.standing.granted
+                assert set(needed[each].removes) == standing.granted - outcome.state.granted
 
 
 SURVEY = "survey"
-PARTLY = Standing(
+PARTLY = PermissionState(
     granted=frozenset({PARTIAL, "view_asset"}), filters={"view_submissions": (AMINAS,), "delete_submissions": (AMINAS,)}
 )
 FROM_ABOVE = frozenset({"view_asset", "change_asset"})
@@ -84,33 +84,33 @@ FROM_ABOVE = frozenset({"view_asset", "change_asset"})
 @pytest.mark.parametrize(
     ("standing", "codename", "matched", "sentences"),
     [
-        (Standing(is_owner=True), "manage_asset", ["owner"], ["The owner of the asset always has manage_asset."]),
+        (PermissionState(is_owner=True), "manage_asset", ["owner"], ["The owner of the asset always has manage_asset."]),
         (
-            Standing(is_owner=True), PARTIAL, ["unrestricted"],
+            PermissionState(is_owner=True), PARTIAL, ["unrestricted"],
             ["Owners and superusers may act on all submissions, so none are left out for them."],
         ),
-        (Standing(granted=SEEING), "view_asset", ["assigned"], ["view_asset is assigned on this asset."]),
+        (PermissionState(granted=SEEING), "view_asset", ["assigned"], ["view_asset is assigned on this asset."]),
         (
-            Standing(granted=rules.with_implied(["change_submissions"], SURVEY)), "view_asset", ["assigned"],
+            PermissionState(granted=rules.with_implied(["change_submissions"], SURVEY)), "view_asset", ["assigned"],
             ["view_asset is assigned on this asset, and implied by: change_submissions, view_submissions."],
         ),
         (
-            Standing(collection=FROM_ABOVE), "view_asset", ["collection"],
+            PermissionState(collection=FROM_ABOVE), "view_asset", ["collection"],
             ["view_asset is passed down by the collection of the asset."],
         ),
         (
-            Standing(granted=SEEING, collection=SEEING, public=SEEING), "view_asset",
+            PermissionState(granted=SEEING, collection=SEEING, public=SEEING), "view_asset",
             ["assigned", "collection", "public"],
             ["view_asset is assigned on this asset.", "view_asset is passed down by the collection of the asset.",
              "view_asset is held by the public, and so by everybody."],
         ),
         (
-            Standing(collection=FROM_ABOVE, denied=FROM_ABOVE, public=SEEING), "view_asset", ["public", "denied"],
+            PermissionState(collection=FROM_ABOVE, denied=FROM_ABOVE, public=SEEING), "view_asset", ["public", "denied"],
             ["view_asset is held by the public, and so by everybody.",
              "view_asset is denied on this asset, though its collection would pass it down."],
         ),
         (
-            Standing(collection=FROM_ABOVE, denied=FROM_ABOVE), "change_asset", ["denied"],
+            PermissionState(collection=FROM_ABOVE, denied=FROM_ABOVE), "change_asset", ["denied"],
             ["change_asset is denied on this asset, though its collection would pass it down."],
         ),
         (PARTLY, "view_submissions", ["partial"], ["view_submissions is held for some submissions only."]),
@@ -120,29 +120,29 @@ FROM_ABOVE = frozenset({"view_asset", "change_asset"})
             ["view_submissions is held by the public, and so by everybody.",
              "view_submissions is held for some submissions only."],
         ),
-        (Standing(is_public=True), "change_asset", ["not_for_public"], ["The public cannot be given change_asset."]),
+        (PermissionState(is_public=True), "change_asset", ["not_for_public"], ["The public cannot be given change_asset."]),
         (
-            Standing(), "discover_asset", ["not_for_type"],
+            PermissionState(), "discover_asset", ["not_for_type"],
             ["discover_asset cannot be assigned on an asset of this type."],
         ),
-        (Standing(), "view_asset", ["nothing"], ["Nothing grants view_asset on this asset."]),
+        (PermissionState(), "view_asset", ["nothing"], ["Nothing grants view_asset on this asset."]),
     ],
 )  # fmt: skip
-def test_every_rule(standing: Standing, codename: str, matched: list[str], sentences: list[str]) -> None:
+def test_every_rule(standing: PermissionState, codename: str, matched: list[str], sentences: list[str]) -> None:
     told = explain(standing, codename, SURVEY)
     assert [each.rule.value for each in told.matched] == matched
-    assert [str(each.told()) for each in told.matched] == sentences
+    assert [str(each.message()) for each in told.matched] == sentences
 
 
 def test_a_superuser_and_a_disabled_account() -> None:
-    told = explain(Standing(granted=SEEING), "view_asset", SURVEY, is_superuser=True)
-    assert [str(each.told()) for each in told.matched] == [
+    told = explain(PermissionState(granted=SEEING), "view_asset", SURVEY, is_superuser=True)
+    assert [str(each.message()) for each in told.matched] == [
         "Superusers have view_asset on every asset.",
         "view_asset is assigned on this asset.",
     ]
-    told = explain(Standing(granted=SEEING), "view_asset", SURVEY, is_disabled=True)
+    told = explain(PermissionState(granted=SEEING), "view_asset", SURVEY, is_disabled=True)
     assert [each.rule for each in told.matched] == [Rule.ACCOUNT_DISABLED, Rule.ASSIGNED]
-    assert str(told.matched[0].told()) == "The account is disabled: whatever was assigned to it cannot be used."
+    assert str(told.matched[0].message()) == "The account is disabled: whatever was assigned to it cannot be used."
     assert (told.allowed, told.needs) == (False, ())
 
 
@@ -155,13 +155,13 @@ def test_what_to_assign_begins_with_what_gives_the_least() -> None:
         Need("change_submissions", (PARTIAL,)),
         Need("manage_asset", (PARTIAL,)),
     )
-    assert str(told.needs[0].told()) == "Assign view_submissions: this would remove partial_submissions."
-    told = explain(Standing(is_public=True), "view_asset", SURVEY)
+    assert str(told.needs[0].message()) == "Assign view_submissions: this would remove partial_submissions."
+    told = explain(PermissionState(is_public=True), "view_asset", SURVEY)
     assert told.needs == (Need("view_asset"), Need("view_submissions")), "and nothing the public cannot hold"
-    assert str(told.needs[0].told()) == "Assign view_asset: nothing would be removed."
+    assert str(told.needs[0].message()) == "Assign view_asset: nothing would be removed."
 
 
-def _record(standing: Standing, codename: str, **more: Any) -> dict[str, Any]:
+def _record(standing: PermissionState, codename: str, **more: Any) -> dict[str, Any]:
     told = explain(standing, codename, SURVEY, **more)
     record = explanation_record(
         told, user=Link("/api/v2/users/amina/"), asset=Link("/api/v2/assets/a1/"), language=Language.ENGLISH
@@ -206,7 +206,7 @@ def test_an_explanation_on_the_wire() -> None:
 def test_the_record_knows_every_rule() -> None:
     described = msgspec.json.schema(MatchedRecord, schema_hook=lambda _: {"type": "string"})["$defs"]["MatchedRecord"]
     assert set(described["properties"]["rule"]["enum"]) == {rule.value for rule in Rule}
-    assert len({str(Matched(rule, "view_asset").told()) for rule in Rule}) == len(Rule)
+    assert len({str(MatchedRule(rule, "view_asset").message()) for rule in Rule}) == len(Rule)
 
 
 @get(
@@ -218,7 +218,7 @@ def test_the_record_knows_every_rule() -> None:
 )
 async def assignment_explanation(codename: str, language: Language) -> ExplanationRecord:
     """Stands for the real one, which asks a database for the standing; the page is drawn by this name."""
-    standing = Standing(is_owner=True) if codename == PARTIAL else PARTLY
+    standing = PermissionState(is_owner=True) if codename == PARTIAL else PARTLY
     told = explain(standing, codename, SURVEY)
     return explanation_record(told, user=Link("/u/"), asset=Link("/a/"), language=language)
 

@@ -8,7 +8,15 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import PARTIAL, Effect, Outcome, Refused, Standing, What, Why
+from fieldgate.permissions.rules import (
+    PARTIAL,
+    Effect,
+    EffectKind,
+    EffectReason,
+    PermissionState,
+    RuleOutcome,
+    RuleViolation,
+)
 from tests.permissions.permission_strategies import (
     ASSIGNABLE,
     FORM_PERMISSIONS,
@@ -37,12 +45,12 @@ from tests.permissions.permission_strategies import (
 from tests.permissions.test_catalogue import TABLE
 
 SEEN = {"view_submissions": ({"_submitted_by": "amina"},)}
-Situation = tuple[Standing, str]
+Situation = tuple[PermissionState, str]
 
 
-def holding(*codenames: str, **more: Any) -> Standing:
+def holding(*codenames: str, **more: Any) -> PermissionState:
     granted = closed(codenames, "survey")
-    return Standing(**{"granted": granted, "filters": SEEN if PARTIAL in granted else {}, **more})
+    return PermissionState(**{"granted": granted, "filters": SEEN if PARTIAL in granted else {}, **more})
 
 
 # Whatever is done
@@ -51,34 +59,34 @@ def holding(*codenames: str, **more: Any) -> Standing:
 @settings(max_examples=500)
 @given(types, beginnings, sequences)
 def test_whatever_is_done_the_rules_hold_and_the_effects_are_the_difference(
-    asset_type: str, standing: Standing, sequence: list[Act]
+    asset_type: str, standing: PermissionState, sequence: list[Act]
 ) -> None:
     for act in sequence:
         try:
             outcome = act(standing, asset_type)
-        except Refused:
+        except RuleViolation:
             continue
-        check(outcome.standing, asset_type)
+        check(outcome.state, asset_type)
         if not isinstance(act, Elsewhere):
             check_effects(standing, outcome)
-        standing = outcome.standing
+        standing = outcome.state
 
 
-def _effects(asset_type: str, sequence: list[Act]) -> set[tuple[What, Why]]:
-    standing, seen = Standing(), set()
+def _effects(asset_type: str, sequence: list[Act]) -> set[tuple[EffectKind, EffectReason]]:
+    standing, seen = PermissionState(), set()
     for act in sequence:
         try:
             outcome = act(standing, asset_type)
-        except Refused:
+        except RuleViolation:
             continue
-        seen |= {(effect.what, effect.why) for effect in outcome.effects}
-        standing = outcome.standing
+        seen |= {(effect.kind, effect.reason) for effect in outcome.effects}
+        standing = outcome.state
     return seen
 
 
 def test_every_effect_that_has_a_sentence_comes_about() -> None:
     """So the sequences reach what they are there to reach, and no sentence is idle."""
-    seen: set[tuple[What, Why]] = set()
+    seen: set[tuple[EffectKind, EffectReason]] = set()
 
     @settings(max_examples=600, phases=[Phase.generate], derandomize=True, database=None)
     @given(sequences)
@@ -86,7 +94,7 @@ def test_every_effect_that_has_a_sentence_comes_about() -> None:
         seen.update(_effects("survey", sequence))
 
     walk()
-    assert seen == set(rules._SENTENCES)
+    assert seen == set(rules._EFFECT_MESSAGES)
 
 
 @given(situations(), any_codenames, any_filters)
@@ -96,11 +104,13 @@ def test_what_was_assigned_is_held_with_all_it_implies(situation: Situation, ask
     is_possible = set(asked) <= allowed and not contradict(closed(set(asked) & set(TABLE), asset_type))
     if PARTIAL in asked:
         is_possible = (
-            is_possible and bool(which) and all(each in rules.PARTIALLY and given for each, given in which.items())
+            is_possible
+            and bool(which)
+            and all(each in rules.PARTIALLY_GRANTABLE and given for each, given in which.items())
         )
     try:
-        granted = rules.assign(standing, asked, asset_type, which).standing.granted
-    except Refused:
+        granted = rules.assign(standing, asked, asset_type, which).state.granted
+    except RuleViolation:
         assert not is_possible
     else:
         assert is_possible
@@ -115,14 +125,14 @@ def test_what_was_assigned_is_held_with_all_it_implies(situation: Situation, ask
 def test_what_was_assigned_and_removed_is_no_longer_held(situation: Situation, codename: str, which: Any) -> None:
     standing, asset_type = situation
     if codename in rules.assignable(asset_type, to_public=standing.is_public):
-        assigned = rules.assign(standing, codename, asset_type, which).standing
+        assigned = rules.assign(standing, codename, asset_type, which).state
         removed = rules.remove(assigned, codename, asset_type)
-        check(removed.standing, asset_type)
+        check(removed.state, asset_type)
         check_effects(assigned, removed)
-        left = rules.held(removed.standing, asset_type)
+        left = rules.own_permissions(removed.state, asset_type)
         assert codename not in left
         assert not any(codename in TABLE[each][1] for each in left)
-        assert left <= rules.held(assigned, asset_type)
+        assert left <= rules.own_permissions(assigned, asset_type)
 
 
 @given(situations(), any_codenames)
@@ -130,8 +140,8 @@ def test_removing_takes_what_is_named_and_what_implies_it_and_nothing_else(
     situation: Situation, asked: list[str]
 ) -> None:
     standing, asset_type = situation
-    before = rules.held(standing, asset_type)
-    left = rules.held(rules.remove(standing, asked, asset_type).standing, asset_type)
+    before = rules.own_permissions(standing, asset_type)
+    left = rules.own_permissions(rules.remove(standing, asked, asset_type).state, asset_type)
     gone = {each for each in before if each in asked or TABLE[each][1] & set(asked)}
     if before - left - gone == {PARTIAL}:  # nothing but adding was left of it
         assert "add_submissions" in gone
@@ -140,10 +150,10 @@ def test_removing_takes_what_is_named_and_what_implies_it_and_nothing_else(
         assert left == before - gone
 
 
-def _outcome(act: Any, *arguments: Any) -> Outcome | str:
+def _outcome(act: Any, *arguments: Any) -> RuleOutcome | str:
     try:
         return act(*arguments)  # type: ignore[no-any-return]
-    except Refused as refused:
+    except RuleViolation as refused:
         return str(refused)
 
 
@@ -164,9 +174,9 @@ def test_one_after_the_other_is_the_same_as_all_at_once(situation: Situation, as
     together = _outcome(rules.assign, standing, asked, asset_type, which)
     for order in permutations(asked):
         removed = after([Remove([each]) for each in order], asset_type, standing)
-        assert removed == rules.remove(standing, asked, asset_type).standing
-        if isinstance(together, Outcome):
-            assert after([Assign([each], which) for each in order], asset_type, standing) == together.standing
+        assert removed == rules.remove(standing, asked, asset_type).state
+        if isinstance(together, RuleOutcome):
+            assert after([Assign([each], which) for each in order], asset_type, standing) == together.state
 
 
 @given(situations(), codenames, filters)
@@ -175,39 +185,39 @@ def test_replacing_leaves_what_is_listed_and_nothing_is_left_to_do(
 ) -> None:
     standing, asset_type = situation
     outcome = _outcome(rules.replace, standing, asked, asset_type, which)
-    if isinstance(outcome, Outcome):
+    if isinstance(outcome, RuleOutcome):
         listed = closed(asked, asset_type)
         with_adding = (
             {"add_submissions"}
             if PARTIAL in asked and {"add_submissions", "change_submissions"} & set(which)
             else set()
         )
-        assert rules.held(outcome.standing, asset_type) == listed | with_adding
-        again = rules.replace(outcome.standing, asked, asset_type, which)
-        assert again == Outcome(outcome.standing, ())
-        shown = rules.held(outcome.standing, asset_type)  # who sends back what is listed changes nothing
-        assert rules.replace(outcome.standing, shown, asset_type, outcome.standing.filters).effects == ()
+        assert rules.own_permissions(outcome.state, asset_type) == listed | with_adding
+        again = rules.replace(outcome.state, asked, asset_type, which)
+        assert again == RuleOutcome(outcome.state, ())
+        shown = rules.own_permissions(outcome.state, asset_type)  # who sends back what is listed changes nothing
+        assert rules.replace(outcome.state, shown, asset_type, outcome.state.filters).effects == ()
 
 
 @given(situations())
 def test_nothing_is_left_when_all_is_removed(situation: Situation) -> None:
     standing, asset_type = situation
     outcome = rules.remove_all(standing, asset_type)
-    check(outcome.standing, asset_type)
+    check(outcome.state, asset_type)
     check_effects(standing, outcome)
-    assert rules.held(outcome.standing, asset_type) == frozenset()
-    assert rules.effective(outcome.standing, asset_type) == standing.public
-    assert rules.remove_all(outcome.standing, asset_type).effects == ()
+    assert rules.own_permissions(outcome.state, asset_type) == frozenset()
+    assert rules.effective_permissions(outcome.state, asset_type) == standing.public
+    assert rules.remove_all(outcome.state, asset_type).effects == ()
 
 
 @given(types, acts)
 def test_nothing_can_be_done_to_an_owner(asset_type: str, act: Act) -> None:
-    owner = Standing(is_owner=True)
+    owner = PermissionState(is_owner=True)
     if not isinstance(act, Elsewhere):
-        with pytest.raises(Refused, match="The owner has every permission already") as refused:
+        with pytest.raises(RuleViolation, match="The owner has every permission already") as refused:
             act(owner, asset_type)
         assert refused.value.field == "user"
-    assert rules.effective(owner, asset_type) == ASSIGNABLE[asset_type] - {PARTIAL}
+    assert rules.effective_permissions(owner, asset_type) == ASSIGNABLE[asset_type] - {PARTIAL}
 
 
 # What can be assigned, by type (every row of the table)
@@ -217,11 +227,13 @@ def test_nothing_can_be_done_to_an_owner(asset_type: str, act: Act) -> None:
 @pytest.mark.parametrize("codename", [*sorted(TABLE), *NO_PERMISSIONS])
 def test_what_can_be_assigned(asset_type: str, codename: str) -> None:
     if codename in ASSIGNABLE[asset_type]:
-        granted = rules.assign(Standing(), codename, asset_type, SEEN).standing.granted
+        granted = rules.assign(PermissionState(), codename, asset_type, SEEN).state.granted
         assert granted == closed([codename], asset_type)
     else:
-        with pytest.raises(Refused, match=f"^{codename} cannot be assigned on an asset of this type.$") as refused:
-            rules.assign(Standing(), codename, asset_type, SEEN)
+        with pytest.raises(
+            RuleViolation, match=f"^{codename} cannot be assigned on an asset of this type.$"
+        ) as refused:
+            rules.assign(PermissionState(), codename, asset_type, SEEN)
         assert refused.value.field == "permission"
     assert rules.assignable(asset_type) == ASSIGNABLE[asset_type]
 
@@ -229,59 +241,61 @@ def test_what_can_be_assigned(asset_type: str, codename: str) -> None:
 @pytest.mark.parametrize("asset_type", ASSIGNABLE)
 @pytest.mark.parametrize("codename", sorted(TABLE))
 def test_what_the_public_can_be_given(asset_type: str, codename: str) -> None:
-    public = Standing(is_public=True)
+    public = PermissionState(is_public=True)
     possible = ASSIGNABLE[asset_type] & PUBLIC
     assert rules.assignable(asset_type, to_public=True) == possible
     if codename in possible:
-        assert rules.assign(public, codename, asset_type).standing.granted <= possible
+        assert rules.assign(public, codename, asset_type).state.granted <= possible
     elif codename in ASSIGNABLE[asset_type]:
-        with pytest.raises(Refused, match=f"^The public cannot be given {codename}.$"):
+        with pytest.raises(RuleViolation, match=f"^The public cannot be given {codename}.$"):
             rules.assign(public, codename, asset_type, SEEN)
 
 
 def test_managing_a_block_comes_with_viewing_and_changing_only() -> None:
-    assert rules.assign(Standing(), "manage_asset", "block").standing.granted == FORM_PERMISSIONS
+    assert rules.assign(PermissionState(), "manage_asset", "block").state.granted == FORM_PERMISSIONS
 
 
 @pytest.mark.parametrize("codename", sorted(TABLE))
 def test_what_a_collection_passes_down(codename: str) -> None:
     held_there = closed([codename], "collection")
     expected = held_there & {"view_asset", "change_asset"}
-    assert rules.passed_down(held_there, "survey") == expected
-    assert rules.effective(Standing(collection=expected), "survey") == expected
+    assert rules.inherited(held_there, "survey") == expected
+    assert rules.effective_permissions(PermissionState(collection=expected), "survey") == expected
 
 
 def test_everybody_may_do_what_the_public_may() -> None:
     public = frozenset({"view_asset", "view_submissions"})
-    assert rules.effective(Standing(public=public), "survey") == public
+    assert rules.effective_permissions(PermissionState(public=public), "survey") == public
     some = holding(PARTIAL, public=public)
-    assert rules.effective(some, "survey") == {*public, PARTIAL}, "what is held for some submissions is not lost"
+    assert rules.effective_permissions(some, "survey") == {*public, PARTIAL}, (
+        "what is held for some submissions is not lost"
+    )
 
 
 # Assigning
 
 
-def told(outcome: Outcome) -> list[str]:
-    return [str(effect.told()) for effect in outcome.effects]
+def told(outcome: RuleOutcome) -> list[str]:
+    return [str(effect.message()) for effect in outcome.effects]
 
 
 def test_assigning_what_is_held_changes_nothing() -> None:
     for codename in ASSIGNABLE["survey"]:
         standing = holding(codename)
-        assert rules.assign(standing, codename, "survey", SEEN) == Outcome(standing, ())
+        assert rules.assign(standing, codename, "survey", SEEN) == RuleOutcome(standing, ())
 
 
 def test_assigning_partial_again_replaces_its_filters() -> None:
     others = {"view_submissions": ({"_submitted_by": "omar"},)}
     outcome = rules.assign(holding(PARTIAL), PARTIAL, "survey", others)
-    assert outcome.standing.filters == others
+    assert outcome.state.filters == others
     assert told(outcome) == ["partial_submissions: now for other submissions, as asked."]
 
 
 def test_one_and_true_are_different_filters() -> None:
     one, true = ({"view_submissions": ({"q": value},)} for value in (1, True))
     outcome = rules.assign(holding(PARTIAL, filters=one), PARTIAL, "survey", true)
-    assert outcome.effects == (Effect(PARTIAL, What.FILTERED, Why.ASKED),)
+    assert outcome.effects == (Effect(PARTIAL, EffectKind.FILTERED, EffectReason.ASKED),)
     both = rules.with_implied_filters({"view_submissions": (*one["view_submissions"], *true["view_submissions"])})
     assert len(both["view_submissions"]) == 2
 
@@ -293,12 +307,12 @@ def test_filters_as_a_database_gives_them_are_the_same_filters() -> None:
 
 def test_assigning_lifts_the_denial_of_it_and_of_what_it_implies_only() -> None:
     both = frozenset({"view_asset", "change_asset"})
-    standing = Standing(collection=both, denied=both)
+    standing = PermissionState(collection=both, denied=both)
     seeing = rules.assign(standing, "view_asset", "survey")
-    assert seeing.standing.granted == {"view_asset"}
-    assert seeing.standing.denied == {"change_asset"}
+    assert seeing.state.granted == {"view_asset"}
+    assert seeing.state.denied == {"change_asset"}
     changing = rules.assign(standing, "change_asset", "survey")
-    assert (changing.standing.granted, changing.standing.denied) == (both, frozenset())
+    assert (changing.state.granted, changing.state.denied) == (both, frozenset())
     assert told(changing) == [
         "change_asset: granted, as asked.",
         "view_asset: granted, implied by change_asset.",
@@ -310,15 +324,15 @@ def test_assigning_lifts_the_denial_of_it_and_of_what_it_implies_only() -> None:
 @pytest.mark.parametrize("codename", sorted(TABLE["partial_submissions"][2]))
 def test_full_permissions_drop_partial_and_its_filters(codename: str) -> None:
     outcome = rules.assign(holding(PARTIAL), codename, "survey")
-    assert PARTIAL not in outcome.standing.granted
-    assert outcome.standing.filters == {}
+    assert PARTIAL not in outcome.state.granted
+    assert outcome.state.filters == {}
     because = "view_submissions" if codename == "manage_asset" else codename
     assert f"partial_submissions: removed, contradicted by {because}." in told(outcome)
 
 
 def test_partial_given_to_a_manager_leaves_viewing_changing_and_adding() -> None:
     outcome = rules.assign(holding("manage_asset"), PARTIAL, "survey", SEEN)
-    assert outcome.standing.granted == {PARTIAL, "view_asset", "change_asset", "add_submissions"}
+    assert outcome.state.granted == {PARTIAL, "view_asset", "change_asset", "add_submissions"}
     assert told(outcome) == [
         "partial_submissions: granted, as asked.",
         "change_submissions: removed, contradicted by partial_submissions.",
@@ -330,10 +344,10 @@ def test_partial_given_to_a_manager_leaves_viewing_changing_and_adding() -> None
 
 
 def test_of_several_causes_the_nearest_is_told() -> None:
-    assigned = rules.assign(Standing(), ["manage_asset", "change_submissions"], "survey")
+    assigned = rules.assign(PermissionState(), ["manage_asset", "change_submissions"], "survey")
     assert "view_submissions: granted, implied by change_submissions." in told(assigned)
     assert "validate_submissions: granted, implied by manage_asset." in told(assigned)
-    removed = rules.remove(assigned.standing, ["view_asset", "view_submissions"], "survey")
+    removed = rules.remove(assigned.state, ["view_asset", "view_submissions"], "survey")
     assert "change_submissions: removed, as it cannot be without view_submissions." in told(removed)
     assert "change_asset: removed, as it cannot be without view_asset." in told(removed)
 
@@ -365,12 +379,12 @@ A, B = {"_submitted_by": {"$in": ["amina"]}}, {"_submitted_by": {"$in": ["omar"]
     ],
 )
 def test_filters_come_with_what_they_imply(sent: Any, stored: Any) -> None:
-    outcome = rules.assign(Standing(), PARTIAL, "survey", sent)
-    assert outcome.standing.filters == stored
-    assert list(outcome.standing.filters) == [each for each in rules.PARTIALLY if each in stored]
+    outcome = rules.assign(PermissionState(), PARTIAL, "survey", sent)
+    assert outcome.state.filters == stored
+    assert list(outcome.state.filters) == [each for each in rules.PARTIALLY_GRANTABLE if each in stored]
     adding = "add_submissions: granted, implied by partial_submissions."
-    assert (adding in told(outcome)) == ("add_submissions" in stored) == ("add_submissions" in outcome.standing.granted)
-    assert rules.with_implied_filters(outcome.standing.filters) == stored
+    assert (adding in told(outcome)) == ("add_submissions" in stored) == ("add_submissions" in outcome.state.granted)
+    assert rules.with_implied_filters(outcome.state.filters) == stored
 
 
 @pytest.mark.parametrize(
@@ -386,18 +400,18 @@ def test_filters_come_with_what_they_imply(sent: Any, stored: Any) -> None:
 )
 def test_filters_that_say_nothing_are_refused(sent: Any, message: str) -> None:
     for act in (rules.assign, rules.replace):
-        with pytest.raises(Refused, match=f"^{message}") as refused:
-            act(Standing(), [PARTIAL], "survey", sent)
+        with pytest.raises(RuleViolation, match=f"^{message}") as refused:
+            act(PermissionState(), [PARTIAL], "survey", sent)
         assert refused.value.field == "partial_permissions"
 
 
 @pytest.mark.parametrize("codename", sorted(TABLE["partial_submissions"][2]))
 def test_what_contradicts_cannot_be_assigned_together(codename: str) -> None:
     for act in (rules.assign, rules.replace):
-        with pytest.raises(Refused, match="contradict each other: assign one of them"):
-            act(Standing(), [PARTIAL, codename], "survey", SEEN)
-    assert rules.contradiction([codename, PARTIAL], "survey") is not None
-    assert rules.contradiction(TABLE.keys() - {PARTIAL}, "survey") is None
+        with pytest.raises(RuleViolation, match="contradict each other: assign one of them"):
+            act(PermissionState(), [PARTIAL, codename], "survey", SEEN)
+    assert rules.find_contradiction([codename, PARTIAL], "survey") is not None
+    assert rules.find_contradiction(TABLE.keys() - {PARTIAL}, "survey") is None
 
 
 # Removing (every row of the table)
@@ -422,57 +436,57 @@ REMOVED = {
 @pytest.mark.parametrize("codename", REMOVED)
 def test_what_goes_with_what_is_removed(codename: str, asset_type: str, start: str) -> None:
     granted = closed([start, "add_submissions"], asset_type)
-    standing = Standing(granted=granted, filters=SEEN if PARTIAL in granted else {})
+    standing = PermissionState(granted=granted, filters=SEEN if PARTIAL in granted else {})
     outcome = rules.remove(standing, codename, asset_type)
     gone = ({codename} | REMOVED[codename]) & granted
-    assert outcome.standing.granted == granted - gone
-    assert outcome.standing.denied == frozenset()
-    assert bool(outcome.standing.filters) == (PARTIAL in granted - gone)
+    assert outcome.state.granted == granted - gone
+    assert outcome.state.denied == frozenset()
+    assert bool(outcome.state.filters) == (PARTIAL in granted - gone)
     for effect in outcome.effects:
-        expected = (Why.ASKED, "") if effect.permission == codename else (Why.DEPENDENT, codename)
-        assert (effect.what, effect.why, effect.because) == (What.REMOVED, *expected)
-    assert "add_submissions" in outcome.standing.granted or codename in ("add_submissions",) or asset_type != "survey"
+        expected = (EffectReason.ASKED, "") if effect.permission == codename else (EffectReason.DEPENDENT, codename)
+        assert (effect.kind, effect.reason, effect.because) == (EffectKind.REMOVED, *expected)
+    assert "add_submissions" in outcome.state.granted or codename in ("add_submissions",) or asset_type != "survey"
 
 
 def test_what_is_passed_down_is_denied_with_what_implies_it() -> None:
     passed = frozenset({"view_asset", "change_asset"})
-    both = Standing(granted=passed, collection=passed)
+    both = PermissionState(granted=passed, collection=passed)
     changing = rules.remove(both, "change_asset", "survey")
-    assert changing.standing.granted == {"view_asset"}
-    assert changing.standing.denied == {"change_asset"}
-    assert rules.held(changing.standing, "survey") == {"view_asset"}
-    seeing = rules.remove(Standing(collection=frozenset({"view_asset"})), "view_asset", "survey")
-    assert seeing.standing.denied == passed, "should the collection pass down more one day"
+    assert changing.state.granted == {"view_asset"}
+    assert changing.state.denied == {"change_asset"}
+    assert rules.own_permissions(changing.state, "survey") == {"view_asset"}
+    seeing = rules.remove(PermissionState(collection=frozenset({"view_asset"})), "view_asset", "survey")
+    assert seeing.state.denied == passed, "should the collection pass down more one day"
     assert told(seeing) == [
         "view_asset: denied here, as asked, though the collection grants it.",
         "change_asset: denied here, as it cannot be without view_asset.",
     ]
-    public = rules.remove(Standing(collection=frozenset({"view_asset"}), is_public=True), "view_asset", "survey")
-    assert public.standing.denied == {"view_asset"}, "the public can never be passed anything else"
+    public = rules.remove(PermissionState(collection=frozenset({"view_asset"}), is_public=True), "view_asset", "survey")
+    assert public.state.denied == {"view_asset"}, "the public can never be passed anything else"
 
 
 def test_what_is_not_passed_down_is_not_denied() -> None:
-    assert rules.remove(holding("change_asset"), "view_asset", "survey").standing == Standing()
+    assert rules.remove(holding("change_asset"), "view_asset", "survey").state == PermissionState()
 
 
 def test_adding_removed_takes_from_partial_what_needs_it() -> None:
-    changing = rules.assign(Standing(), PARTIAL, "survey", {"change_submissions": (A,)}).standing
+    changing = rules.assign(PermissionState(), PARTIAL, "survey", {"change_submissions": (A,)}).state
     outcome = rules.remove(changing, "add_submissions", "survey")
-    assert outcome.standing.filters == {"view_submissions": (A,)}
+    assert outcome.state.filters == {"view_submissions": (A,)}
     assert told(outcome) == [
         "add_submissions: removed, as asked.",
         "partial_submissions: now for less, as some of it cannot be without add_submissions.",
     ]
-    adding = rules.assign(Standing(), PARTIAL, "survey", {"add_submissions": (A,)}).standing
+    adding = rules.assign(PermissionState(), PARTIAL, "survey", {"add_submissions": (A,)}).state
     outcome = rules.remove(adding, "add_submissions", "survey")
-    assert outcome.standing == Standing(granted=frozenset({"view_asset"}))
+    assert outcome.state == PermissionState(granted=frozenset({"view_asset"}))
     assert told(outcome)[-1] == "partial_submissions: removed, as it cannot be without add_submissions."
 
 
 @pytest.mark.parametrize("codename", ["delete_asset", "", "discover_asset", "add_submissions"])
 def test_removing_what_is_not_there_changes_nothing(codename: str) -> None:
     assert rules.remove(holding("change_asset"), codename, "survey").effects == ()
-    assert rules.remove(Standing(), codename, "block").effects == ()
+    assert rules.remove(PermissionState(), codename, "block").effects == ()
 
 
 # Replacing
@@ -480,46 +494,51 @@ def test_removing_what_is_not_there_changes_nothing(codename: str) -> None:
 
 def test_replacing_removes_what_is_not_listed_or_implied() -> None:
     outcome = rules.replace(holding("validate_submissions", "change_asset"), ["view_submissions"], "survey")
-    assert outcome.standing.granted == {"view_asset", "view_submissions"}
+    assert outcome.state.granted == {"view_asset", "view_submissions"}
     assert told(outcome) == [
         "change_asset: removed, as the new list does not name it.",
         "validate_submissions: removed, as the new list does not name it.",
     ]
-    assert rules.replace(holding("manage_asset"), [], "survey").standing == Standing()
+    assert rules.replace(holding("manage_asset"), [], "survey").state == PermissionState()
 
 
 def test_what_the_collection_passes_down_and_the_list_names_is_not_assigned_again() -> None:
     passed = frozenset({"view_asset", "change_asset"})
-    assert rules.replace(Standing(collection=passed), sorted(passed), "survey").effects == ()
-    fewer = rules.replace(Standing(collection=passed), ["view_asset"], "survey")
-    assert fewer.standing == Standing(collection=passed, denied=frozenset({"change_asset"}))
+    assert rules.replace(PermissionState(collection=passed), sorted(passed), "survey").effects == ()
+    fewer = rules.replace(PermissionState(collection=passed), ["view_asset"], "survey")
+    assert fewer.state == PermissionState(collection=passed, denied=frozenset({"change_asset"}))
     assert told(fewer) == ["change_asset: denied here, as the new list does not name it."]
-    none = rules.replace(Standing(collection=passed), [], "survey")
-    assert none.standing.denied == passed
-    more = rules.replace(Standing(collection=passed), ["view_submissions"], "survey")
-    assert more.standing.granted == {"view_asset", "view_submissions"}
-    assert more.standing.denied == {"change_asset"}
+    none = rules.replace(PermissionState(collection=passed), [], "survey")
+    assert none.state.denied == passed
+    more = rules.replace(PermissionState(collection=passed), ["view_submissions"], "survey")
+    assert more.state.granted == {"view_asset", "view_submissions"}
+    assert more.state.denied == {"change_asset"}
 
 
 def test_a_single_word_is_one_permission() -> None:
     assert rules.replace(holding("change_asset"), "view_asset", "survey") == rules.replace(
         holding("change_asset"), ["view_asset"], "survey"
     )
-    assert Replace(["view_asset"], None)(Standing(), "survey").standing.granted == {"view_asset"}
+    assert Replace(["view_asset"], None)(PermissionState(), "survey").state.granted == {"view_asset"}
 
 
 def test_nothing_can_be_assigned_on_a_text() -> None:
-    assert rules.assignable("text") == rules.owners("text") == rules.with_implied(["manage_asset"], "text") == set()
-    with pytest.raises(Refused, match="cannot be assigned on an asset of this type"):
-        rules.assign(Standing(), "view_asset", "text")
+    assert (
+        rules.assignable("text")
+        == rules.owner_permissions("text")
+        == rules.with_implied(["manage_asset"], "text")
+        == set()
+    )
+    with pytest.raises(RuleViolation, match="cannot be assigned on an asset of this type"):
+        rules.assign(PermissionState(), "view_asset", "text")
 
 
 def test_another_type_gives_what_comes_with_what_is_held() -> None:
     held = rules.with_implied(["manage_asset"], "empty")
-    outcome = rules.close(Standing(granted=held), "survey")
-    assert outcome.standing.granted == rules.with_implied(["manage_asset"], "survey")
-    assert {(each.what, each.why) for each in outcome.effects} == {(What.GRANTED, Why.IMPLIED)}
-    assert rules.close(outcome.standing, "survey") == Outcome(outcome.standing, ())
-    filters = rules.with_implied_filters(rules.WHICHEVER)
-    partial = rules.assign(Standing(), PARTIAL, "survey", filters).standing
-    assert rules.close(partial, "survey") == Outcome(partial, ())
+    outcome = rules.recompute_implied(PermissionState(granted=held), "survey")
+    assert outcome.state.granted == rules.with_implied(["manage_asset"], "survey")
+    assert {(each.kind, each.reason) for each in outcome.effects} == {(EffectKind.GRANTED, EffectReason.IMPLIED)}
+    assert rules.recompute_implied(outcome.state, "survey") == RuleOutcome(outcome.state, ())
+    filters = rules.with_implied_filters(rules.ANY_SUBMISSIONS)
+    partial = rules.assign(PermissionState(), PARTIAL, "survey", filters).state
+    assert rules.recompute_implied(partial, "survey") == RuleOutcome(partial, ())

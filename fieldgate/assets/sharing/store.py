@@ -27,7 +27,7 @@ from fieldgate.db import Database, DataVersions, Timestamp, in_values, insert_ro
 from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import PARTIAL, Filters, What
+from fieldgate.permissions.rules import PARTIAL, EffectKind, Filters
 
 Rows = dict[int, list[Held]]
 
@@ -117,10 +117,10 @@ class Session:
             number = (await self._connection.execute(select(assignments.c.user_id).where(*named))).scalar_one_or_none()
             if number is not None:
                 return int(number)
-            if assignment in {owners_uid(uid, each) for each in rules.owners(row.asset_type)}:
+            if assignment in {owners_uid(uid, each) for each in rules.owner_permissions(row.asset_type)}:
                 return int(row.owner_id)
             if row.collection_uid and assignment in {
-                owners_uid(row.collection_uid, each) for each in rules.owners("collection")
+                owners_uid(row.collection_uid, each) for each in rules.owner_permissions("collection")
             }:
                 return int(row.collection_owner_id)
         return None
@@ -258,7 +258,7 @@ def _new(change: Change, moment: int) -> Iterable[dict[str, object]]:
 
 
 def _filtered(change: Change) -> Iterable[dict[str, object]]:
-    if not any(effect.what is What.FILTERED for effect in change.effects) or PARTIAL not in change.after.granted:
+    if not any(effect.kind is EffectKind.FILTERED for effect in change.effects) or PARTIAL not in change.after.granted:
         return
     for row in change.shared.place.here[change.user.id]:
         if isinstance(row, Held) and row.permission == PARTIAL:
@@ -275,8 +275,8 @@ def _noted(change: Change, act: Act, by: int, moment: int, source: str | None) -
             "act": act.value,
             "user_id": change.user.id,
             "permission": effect.permission,
-            "what": effect.what.value,
-            "why": effect.why.value,
+            "what": effect.kind.value,
+            "why": effect.reason.value,
             "because": effect.because,
             "filters": None if filters is None else msgspec.json.encode(filters).decode(),
             "source": source,

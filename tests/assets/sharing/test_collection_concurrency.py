@@ -161,4 +161,4 @@ async def test_collections_and_what_is_in_them(teams: tuple[Team, Team], seed: i
     for (asset, _), (granted, denied) in rows.items():
         assert not granted & denied
         assert rules.with_implied(granted, kinds[asset]) == granted
-        assert rules.contradiction(granted, kinds[asset]) is None
+        assert rules.find_contradiction(granted, kinds[asset]) is None

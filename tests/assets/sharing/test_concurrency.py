@@ -11,7 +11,7 @@ import pytest
 
 from fieldgate.assets.authorization import Access, Asset
 from fieldgate.identity import Caller
-from fieldgate.permissions.rules import contradiction, with_implied
+from fieldgate.permissions.rules import find_contradiction, with_implied
 from tests.assets.sharing.sharing_team import MANY, Team, last
 from tests.assets.sharing.test_dry_run import PERMISSIONS, wish
 from tests.conftest import Start
@@ -43,7 +43,7 @@ def check(rows: list[dict[str, Any]]) -> None:
     """What everybody holds is closed, and holds no two that contradict each other."""
     for name, held in held_by_name(rows).items():
         assert with_implied(held, "survey") == held, name
-        assert contradiction(held, "survey") is None, name
+        assert find_contradiction(held, "survey") is None, name
 
 
 async def act(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from fieldgate.permissions.rules import owners
+from fieldgate.permissions.rules import owner_permissions
 from tests.assets.sharing.sharing_team import PUBLIC, Team, last, permission_url, user_url
 from tests.conftest import BASE
 
@@ -41,8 +41,8 @@ async def test_the_list_is_in_order_and_names_everybody(team: Team) -> None:
     rows = await team.listed(uid)
     named = [(last(row["user"]), last(row["permission"])) for row in rows]
     assert named == sorted(named)
-    assert {permission for name, permission in named if name == "owner"} == owners("survey")
-    assert [name for name, _ in named].count("manager") == len(owners("survey"))
+    assert {permission for name, permission in named if name == "owner"} == owner_permissions("survey")
+    assert [name for name, _ in named].count("manager") == len(owner_permissions("survey"))
     assert {permission for name, permission in named if name == PUBLIC} == {"view_asset", "view_submissions"}
     for row in rows:
         assert (await team.ask("owner", "GET", row["url"])).json() == row, "every row has an address, the owner's too"
@@ -181,7 +181,7 @@ async def test_cloning_from_and_to_an_asset_in_a_collection(team: Team) -> None:
     assert {name: await team.held(source, name) for name in held} == {
         "ann": set(),
         "bob": set(),
-        "viewer": owners("survey"),
+        "viewer": owner_permissions("survey"),
     }
     assert (await team.on(source, "bob", "GET")).status_code == 404, "denied, though the collection passes it down"
     assert await team.held(above, "bob") == ASSET
@@ -285,7 +285,7 @@ async def test_sharing_as_another_asset_is(team: Team) -> None:
     assert answer.json() == await team.listed(target)
     names = ("ann", "bob", "manager", "viewer", PUBLIC)
     assert {name: await team.held(target, name) for name in names} == {
-        "ann": owners("survey"),
+        "ann": owner_permissions("survey"),
         "bob": {"view_asset", "partial_submissions"},
         "manager": set(),
         "viewer": {"view_asset"},
@@ -305,7 +305,7 @@ async def test_cloning_tells_nobody_what_he_may_not_see(team: Team) -> None:
     assert answer.status_code == 200, answer.text
     names = ("owner", "manager", "editor", "viewer", PUBLIC)
     assert {name: await team.held(target, name) for name in names if await team.held(target, name)} == {
-        "owner": owners("survey"),
+        "owner": owner_permissions("survey"),
         PUBLIC: {"add_submissions"},
     }
 

@@ -19,15 +19,15 @@ from fieldgate.http.request.validation import NULL_CHARACTERS, parse_struct
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions.catalogue import BY_CODENAME
 from fieldgate.permissions.rules import (
-    MOST_FILTER_BYTES,
-    MOST_FILTERS,
+    MAX_FILTER_BYTES,
+    MAX_FILTERS,
     PARTIAL,
-    PARTIALLY,
+    PARTIALLY_GRANTABLE,
     Filter,
     Filters,
-    Refused,
-    too_large_filters,
-    too_many_filters,
+    RuleViolation,
+    filters_too_large_message,
+    too_many_filters_message,
     with_implied_filters,
 )
 
@@ -119,8 +119,8 @@ def read_partials(
     if not given:
         mistakes.note(field, _NEEDS_PARTIALS)
         return None
-    if len(given) > MOST_FILTERS:  # each has one at least
-        mistakes.note(field, too_many_filters())
+    if len(given) > MAX_FILTERS:  # each has one at least
+        mistakes.note(field, too_many_filters_message())
         return None
     found: dict[str, list[Filter]] = {}
     for place, entry in enumerate(given):
@@ -131,7 +131,7 @@ def read_partials(
             found.setdefault(codename, []).extend(filters)
     try:
         return with_implied_filters({each: tuple(those) for each, those in found.items()}) or None
-    except Refused as refused:
+    except RuleViolation as refused:
         mistakes.note(field, refused.message)
         return None
 
@@ -141,25 +141,25 @@ def _partial_permission(url: object, field: str, mistakes: Mistakes) -> str | No
         codename = read_name("permissions", url) if isinstance(url, str) else None
     except Misnamed:
         codename = None
-    if codename not in PARTIALLY:
-        choices = ", ".join(PARTIALLY)
+    if codename not in PARTIALLY_GRANTABLE:
+        choices = ", ".join(PARTIALLY_GRANTABLE)
         mistakes.note(field, Message("Enter one of these, or its address: {choices}.", choices=choices))
         return None
     return codename
 
 
 def _are_filters(filters: object, field: str, mistakes: Mistakes) -> TypeGuard[list[Filter]]:
-    first = filters[:MOST_FILTERS] if isinstance(filters, list) else []
+    first = filters[:MAX_FILTERS] if isinstance(filters, list) else []
     if not isinstance(filters, list) or not first or not all(isinstance(each, dict) for each in first):
         mistakes.note(field, Message("Send a list of at least one query, each an object."))
         return False
     # Before anything walks through it: it may be as large as a body.
-    if len(filters) > MOST_FILTERS:
-        mistakes.note(field, too_many_filters())
+    if len(filters) > MAX_FILTERS:
+        mistakes.note(field, too_many_filters_message())
         return False
     written = msgspec.json.encode(filters)
-    if len(written) > MOST_FILTER_BYTES:
-        mistakes.note(field, too_large_filters())
+    if len(written) > MAX_FILTER_BYTES:
+        mistakes.note(field, filters_too_large_message())
         return False
     if rb"\u0000" in written and _holds_null(filters):  # which may be a backslash and what comes after it
         mistakes.note(field, NULL_CHARACTERS)

@@ -17,8 +17,8 @@ from fieldgate.assets.sharing.schemas import AssignmentRecord, ChangeRecord, Eff
 from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.permissions import rules
-from fieldgate.permissions.catalogue import path_of as permission_path
-from fieldgate.permissions.rules import PARTIAL, Effect, What, Why
+from fieldgate.permissions.catalogue import permission_path as permission_path
+from fieldgate.permissions.rules import PARTIAL, Effect, EffectKind, EffectReason
 from fieldgate.permissions.serializers import effect_fields, partial_records
 
 MOST_EFFECTS = 10_000  # effects of one request
@@ -88,7 +88,7 @@ def change_told(changes: Sequence[Change], language: Language, *, is_dry_run: bo
     effects = chain.from_iterable(((change, effect) for effect in change.effects) for change in changes)
     record = ChangeRecord(
         dry_run=is_dry_run,
-        counts=dict(Counter(effect.what.value for change in changes for effect in change.effects)),
+        counts=dict(Counter(effect.kind.value for change in changes for effect in change.effects)),
         effects=[_effect_record(change, effect, language) for change, effect in islice(effects, MOST_EFFECTS)],
         result=[_result_record(change) for change in changes[:MOST_EFFECTS]],
     )
@@ -105,7 +105,7 @@ def _effect_record(change: Change, effect: Effect, language: Language) -> Effect
 
 
 def _result_record(change: Change) -> ResultRecord:
-    held = sorted(rules.held(change.after, change.shared.asset_type))
+    held = sorted(rules.own_permissions(change.after, change.shared.asset_type))
     return ResultRecord(
         asset=Link(asset_path(change.shared.uid)),
         user=Link(user_path(change.user.username)),
@@ -114,7 +114,7 @@ def _result_record(change: Change) -> ResultRecord:
 
 
 def history_record(row: Row[Any], language: Language) -> HistoryRecord:
-    effect = Effect(row.permission, What(row.what), Why(row.why), row.because)
+    effect = Effect(row.permission, EffectKind(row.what), EffectReason(row.why), row.because)
     return HistoryRecord(
         date=row.made_at,
         by=Link(user_path(row.maker)),

@@ -6,7 +6,7 @@ import msgspec
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import Codenames, Filters, Standing
+from fieldgate.permissions.rules import Codenames, Filters, PermissionState
 
 
 class Assignment(msgspec.Struct, frozen=True):
@@ -29,29 +29,29 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     collection_owner_id: int | None = None
     above: Assignments = {}
 
-    def standing(self, user_id: int) -> Standing:
+    def standing(self, user_id: int) -> PermissionState:
         """What decides what the user may do here. `THE_PUBLIC` is a user as well."""
         public = self._own(PUBLIC_USER_ID)
-        everybodys = rules.held(public, self.asset_type)
+        everybodys = rules.own_permissions(public, self.asset_type)
         if user_id == PUBLIC_USER_ID:
             return public
         return msgspec.structs.replace(self._own(user_id), public=everybodys)
 
-    def _own(self, user_id: int) -> Standing:
+    def _own(self, user_id: int) -> PermissionState:
         rows = self.here.get(user_id, ())
         partial = next((row.filters for row in rows if row.permission == rules.PARTIAL and not row.is_denied), None)
-        return Standing(
+        return PermissionState(
             is_owner=user_id == self.owner_id,
             is_public=user_id == PUBLIC_USER_ID,
             granted=_granted(rows),
             denied=frozenset(row.permission for row in rows if row.is_denied),
             filters=partial or {},
-            collection=rules.passed_down(self._held_above(user_id), self.asset_type),
+            collection=rules.inherited(self._held_above(user_id), self.asset_type),
         )
 
     def _held_above(self, user_id: int) -> Codenames:
         if user_id == self.collection_owner_id:
-            return rules.owners("collection")
+            return rules.owner_permissions("collection")
         return _granted(self.above.get(user_id, ()))
 
 

@@ -85,7 +85,7 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True):
 
     def _owners(self) -> Iterator[Shown]:
         owner = self.people[self.place.owner_id]
-        for permission in rules.owners(self.asset_type):
+        for permission in rules.owner_permissions(self.asset_type):
             yield Shown(owners_uid(self.uid, permission), owner, permission)
 
     def _assigned(self) -> Iterator[Shown]:
@@ -105,7 +105,7 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True):
     def _uids_above(self, number: int) -> dict[str, str]:
         """By permission, the uids of what somebody holds on the collection."""
         if number == self.place.collection_owner_id and self.collection_uid is not None:
-            return {each: owners_uid(self.collection_uid, each) for each in rules.owners("collection")}
+            return {each: owners_uid(self.collection_uid, each) for each in rules.owner_permissions("collection")}
         return {row.permission: row.uid for row in self.place.above.get(number, ()) if isinstance(row, Held)}
 
 

@@ -11,7 +11,7 @@ from fieldgate.errors import ValidationError
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import Effect, Filter, Filters, Outcome, Refused, Standing, What
+from fieldgate.permissions.rules import Effect, EffectKind, Filter, Filters, PermissionState, RuleOutcome, RuleViolation
 
 MOST_MISTAKES = 100  # mistakes of one request; whoever has more reads the first
 MOST_BYTES = 64 * 1024**2  # of filters, written by one act
@@ -47,20 +47,20 @@ class Change(msgspec.Struct, frozen=True):
 
     shared: Shared
     user: Person
-    before: Standing
-    after: Standing
+    before: PermissionState
+    after: PermissionState
     effects: tuple[Effect, ...]
 
     def filters_of(self, effect: Effect) -> Filters | None:
         """Which submissions an effect is about."""
-        is_about = effect.permission == rules.PARTIAL and effect.what in (What.GRANTED, What.FILTERED)
+        is_about = effect.permission == rules.PARTIAL and effect.kind in (EffectKind.GRANTED, EffectKind.FILTERED)
         return self.after.filters if is_about else None
 
     @property
     def size(self) -> int:
         """Bytes of filters to be written: with the assignment, and with its history."""
         about = [given for effect in self.effects if (given := self.filters_of(effect)) is not None]
-        return 2 * sum(map(rules.size_of, about))
+        return 2 * sum(map(rules.filters_json_size, about))
 
 
 def refuse_too_large(changes: Iterable[Change]) -> None:
@@ -103,7 +103,7 @@ class Mistakes:
 def assigned(shared: Shared, wishes: Iterable[Wish], mistakes: Mistakes) -> list[Change]:
     """Everybody gets what is wished, beside what he has."""
 
-    def assign(standing: Standing, permissions: Sequence[str], filters: Filters | None) -> Outcome:
+    def assign(standing: PermissionState, permissions: Sequence[str], filters: Filters | None) -> RuleOutcome:
         return rules.assign(standing, permissions, shared.asset_type, filters)
 
     return _changes(shared, _by_user(wishes), assign, mistakes)
@@ -112,7 +112,7 @@ def assigned(shared: Shared, wishes: Iterable[Wish], mistakes: Mistakes) -> list
 def removed(shared: Shared, wishes: Iterable[Wish], mistakes: Mistakes) -> list[Change]:
     """Everybody loses what is wished, with what cannot be without it."""
 
-    def remove(standing: Standing, permissions: Sequence[str], _: Filters | None) -> Outcome:
+    def remove(standing: PermissionState, permissions: Sequence[str], _: Filters | None) -> RuleOutcome:
         return rules.remove(standing, permissions, shared.asset_type)
 
     return _changes(shared, _by_user(wishes), remove, mistakes)
@@ -121,7 +121,7 @@ def removed(shared: Shared, wishes: Iterable[Wish], mistakes: Mistakes) -> list[
 def replaced(shared: Shared, wishes: Iterable[Wish], mistakes: Mistakes) -> list[Change]:
     """Everybody holds what is wished and nothing else: also who is not in the list. Who is disabled is left alone."""
 
-    def replace(standing: Standing, permissions: Sequence[str], filters: Filters | None) -> Outcome:
+    def replace(standing: PermissionState, permissions: Sequence[str], filters: Filters | None) -> RuleOutcome:
         return rules.replace(standing, permissions, shared.asset_type, filters)
 
     wanted = _by_user(wishes)
@@ -136,8 +136,8 @@ def retyped(shared: Shared) -> list[Change]:
     changes = []
     for number in shared.place.here:
         before = shared.place.standing(number)
-        outcome = rules.close(before, shared.asset_type)
-        changes.append(Change(shared, shared.people[number], before, outcome.standing, outcome.effects))
+        outcome = rules.recompute_implied(before, shared.asset_type)
+        changes.append(Change(shared, shared.people[number], before, outcome.state, outcome.effects))
     return changes
 
 
@@ -145,7 +145,7 @@ def cleared(shared: Shared, user: Person) -> list[Change]:
     """Somebody loses all he holds."""
     before = shared.place.standing(user.id)
     outcome = rules.remove_all(before, shared.asset_type)
-    return [Change(shared, user, before, outcome.standing, outcome.effects)]
+    return [Change(shared, user, before, outcome.state, outcome.effects)]
 
 
 def as_on(source: Shared, target: Shared, caller: Caller) -> list[Wish]:
@@ -160,7 +160,7 @@ def as_on(source: Shared, target: Shared, caller: Caller) -> list[Wish]:
     ]
 
 
-_Apply = Callable[[Standing, Sequence[str], Filters | None], Outcome]
+_Apply = Callable[[PermissionState, Sequence[str], Filters | None], RuleOutcome]
 
 
 def _by_user(wishes: Iterable[Wish]) -> dict[Person, list[Wish]]:
@@ -175,25 +175,25 @@ def _changes(
 ) -> list[Change]:
     changes = []
     # Of a thousand users most are alike. The filters are kept too, or others could come to have their identity.
-    seen: dict[object, tuple[Outcome, Filters | None]] = {}
+    seen: dict[object, tuple[RuleOutcome, Filters | None]] = {}
     for user, wishes in wanted.items():
         before = shared.place.standing(user.id)
         permissions, filters = tuple(wish.permission for wish in wishes), _together(wishes)
         alike = None if before.filters else (_without_filters(before), permissions, id(filters))
         try:
             outcome = seen[alike][0] if alike in seen else apply(before, permissions, filters)
-        except Refused as refused:
+        except RuleViolation as refused:
             where, reason = _at_fault(before, wishes, apply, refused)
             mistakes.note(where + reason.field, reason.message)
             continue
         if alike is not None:
             seen[alike] = outcome, filters
-        changes.append(Change(shared, user, before, outcome.standing, outcome.effects))
+        changes.append(Change(shared, user, before, outcome.state, outcome.effects))
     return changes
 
 
-def _without_filters(standing: Standing) -> tuple[object, ...]:
-    return tuple(getattr(standing, name) for name in Standing.__struct_fields__ if name != "filters")
+def _without_filters(standing: PermissionState) -> tuple[object, ...]:
+    return tuple(getattr(standing, name) for name in PermissionState.__struct_fields__ if name != "filters")
 
 
 def _together(wishes: Iterable[Wish]) -> Filters | None:
@@ -208,11 +208,13 @@ def _together(wishes: Iterable[Wish]) -> Filters | None:
     return {codename: tuple(given) for codename, given in joined.items()}
 
 
-def _at_fault(before: Standing, wishes: Sequence[Wish], apply: _Apply, refused: Refused) -> tuple[str, Refused]:
+def _at_fault(
+    before: PermissionState, wishes: Sequence[Wish], apply: _Apply, refused: RuleViolation
+) -> tuple[str, RuleViolation]:
     """Which wish it is that cannot be, and why: the first that cannot be alone, else the last of those together."""
     for wish in wishes:
         try:
             apply(before, [wish.permission], wish.filters)
-        except Refused as alone:
+        except RuleViolation as alone:
             return wish.where, alone
     return wishes[-1].where, refused

@@ -21,7 +21,7 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 from fieldgate.permissions.catalogue import BY_CODENAME
 from fieldgate.permissions.explain import explain
-from fieldgate.permissions.rules import Standing
+from fieldgate.permissions.rules import PermissionState
 from fieldgate.permissions.schemas import ExplanationRecord
 from fieldgate.permissions.serializers import explanation_record
 
@@ -95,7 +95,7 @@ def _is_own_business(user: Row[Any] | None, caller: Caller) -> bool:
     return user is not None and user.id in (caller.id, PUBLIC_USER_ID)
 
 
-def _is_concerned(standing: Standing) -> bool:
+def _is_concerned(standing: PermissionState) -> bool:
     """Whether something is, or would be, somebody's here for himself."""
     return bool(standing.is_owner or standing.granted or standing.denied or standing.collection)
 
