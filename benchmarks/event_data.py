@@ -12,7 +12,7 @@ from fieldgate.events.document_templates import Reader, detail_document, documen
 from fieldgate.events.model import PUBLIC, Event
 from fieldgate.events.visibility import EVERYBODY
 from fieldgate.i18n.languages import Language
-from fieldgate.reference.reference_data import Directory
+from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import ReferenceStore
 
 
@@ -45,15 +45,15 @@ def export(data: Path, count: int, file: Path) -> list[Listed]:
     return listed[::-1]
 
 
-def _public(count: int, directory: Directory) -> Iterator[Event]:
+def _public(count: int, directory: ReferenceData) -> Iterator[Event]:
     for event in demo_events(count, directory):
         if event.visibility == PUBLIC and event.parent_event is None:
             yield event
 
 
-async def _directory(data: Path) -> Directory:
+async def _directory(data: Path) -> ReferenceData:
     database = Database(f"sqlite:///{data / 'fieldgate.db'}")
     try:
-        return await ReferenceStore(database, DataVersions(database)).directory()
+        return await ReferenceStore(database, DataVersions(database)).current()
     finally:
         await database.close()

@@ -72,7 +72,7 @@ async def create_demo_events(
     from fieldgate.events.demo.generator import demo_events
     from fieldgate.reference.store import ReferenceStore
 
-    directory = await ReferenceStore(database, DataVersions(database)).directory()
+    directory = await ReferenceStore(database, DataVersions(database)).current()
     made = demo_events(count, directory, seed)
     while some := list(islice(made, BATCH_SIZE)):
         await store.put(some, is_demo=True)

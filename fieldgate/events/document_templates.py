@@ -20,9 +20,9 @@ import msgspec
 from fieldgate.events.model import PUBLIC, Event, FieldReport, Person, Texts
 from fieldgate.events.visibility import Sight
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.localized_text import in_languages
+from fieldgate.i18n.localized_text import in_all_languages
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.reference.reference_data import Directory
+from fieldgate.reference.reference_data import ReferenceData
 
 LANGUAGES = tuple(Language)
 REMEMBERED = 5_000  # sayings of one reader
@@ -248,7 +248,7 @@ def said(texts: Texts, original: str) -> Any:
     """A text: bare where all languages say the same, else one for each."""
     if not texts:
         return ""
-    each = in_languages(texts, original)
+    each = in_all_languages(texts, original)
     if len(set(each)) == 1:
         return each[0]
     return msgspec.Raw(_SAID + _OR.join(map(_encode, each)) + _END)
@@ -257,7 +257,7 @@ def said(texts: Texts, original: str) -> Any:
 class Reader:
     """Reads documents for callers of one language, as the directory stands."""
 
-    def __init__(self, directory: Directory, language: Language) -> None:
+    def __init__(self, directory: ReferenceData, language: Language) -> None:
         self._directory = directory
         self._language = language
         self._place = LANGUAGES.index(language)
@@ -293,9 +293,9 @@ class Reader:
 
     def _look_up(self, kind: str, rest: str) -> bytes:
         if kind == "c":
-            return self._directory.minis(self._language, map(int, rest.split(",")))
+            return self._directory.countries_json(self._language, map(int, rest.split(",")))
         if kind == "d":
-            return self._directory.type_record(self._language, int(rest))
+            return self._directory.type_json(self._language, int(rest))
         return _encode(translate(LABELS[kind][int(rest)], self._language))
 
 

@@ -169,7 +169,7 @@ async def event_mini_list(
 async def event_deleted_list(
     page: PageRequest, caller: Caller, filters: DeletedFilters, store: EventStore, reference: ReferenceStore
 ) -> ListResult[DeletedEvent]:
-    sight = sight_of(caller, await reference.directory())
+    sight = sight_of(caller, await reference.current())
     count, rows = await store.gone(filters.since, sight, page.limit, page.offset)
     return ListResult(count, [DeletedEvent(id=number, deleted_at=moment) for number, moment in rows])
 
@@ -185,7 +185,7 @@ async def event_deleted_list(
 async def event_export(
     asked: ParsedRequest, caller: Caller, filters: EventFilters, reference: ReferenceStore, exports: Exports
 ) -> Response:
-    sight = sight_of(caller, await reference.directory())
+    sight = sight_of(caller, await reference.current())
     headers = [
         (b"content-type", asked.format.content_type),
         (b"content-disposition", f'attachment; filename="events.{asked.format.query_value}"'.encode()),

@@ -27,7 +27,7 @@ from fieldgate.events.model import SOCIETIES, Event, pack, unpack
 from fieldgate.events.search.index import Builder, Index, Row, facets_of
 from fieldgate.events.tables import deleted, documents, events, history, words
 from fieldgate.events.visibility import Seen, Sight
-from fieldgate.reference.reference_data import folded
+from fieldgate.reference.reference_data import fold_text
 
 TOPIC = "events"
 WHOLES = "events, as a whole"  # bumped where what changed cannot be told event by event
@@ -393,7 +393,7 @@ class Writing:
                 {
                     "id": event.id,
                     "version": version,
-                    "names": APART.join(dict.fromkeys(map(folded, event.name.values()))),
+                    "names": APART.join(dict.fromkeys(map(fold_text, event.name.values()))),
                     "glide": event.glide,
                     "appeal_codes": ","
                     + ",".join(appeal.code.upper() for appeal in event.appeals if appeal.code)

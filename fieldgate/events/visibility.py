@@ -6,7 +6,7 @@ import msgspec
 
 from fieldgate.events.model import MOVEMENT, PUBLIC, SECRETARIAT, SOCIETIES
 from fieldgate.identity import Caller
-from fieldgate.reference.reference_data import Directory
+from fieldgate.reference.reference_data import ReferenceData
 
 
 class Sight(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class Seen(msgspec.Struct, frozen=True):
 _FROM_FEW = (SECRETARIAT, SOCIETIES, MOVEMENT, PUBLIC)
 
 
-def sight_of(caller: Caller, directory: Directory) -> Sight:
+def sight_of(caller: Caller, directory: ReferenceData) -> Sight:
     """What a caller may see: the public, members of the movement, those of a country, and the secretariat."""
     if caller.is_anonymous:
         return EVERYBODY

@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.i18n.languages import Language
-from fieldgate.reference.reference_data import Country, Directory
-from fieldgate.reference.regions import REGIONS, regions_named
+from fieldgate.reference.reference_data import Country, ReferenceData
+from fieldgate.reference.regions import REGIONS, regions_matching
 
 Ids = Annotated[tuple[int, ...], Meta(description="Only those with one of these ids, separated by commas.")]
 Name = Annotated[str, Meta(description="Only those with this name, in any language and whatever the case.")]
@@ -53,24 +53,24 @@ class DisasterTypeFilters(msgspec.Struct, frozen=True, kw_only=True):
     ordering: Ordering = "name"
 
 
-def matching_countries(directory: Directory, filters: CountryFilters, language: Language) -> list[int]:
+def matching_countries(reference_data: ReferenceData, filters: CountryFilters, language: Language) -> list[int]:
     """The countries that are asked for, in the order that is."""
-    wanted = frozenset(country.id for country in directory.countries.values() if _fits(country, filters))
+    wanted = frozenset(country.id for country in reference_data.countries.values() if _matches(country, filters))
     if filters.name:
-        wanted &= directory.countries_called(filters.name)
-    wanted = wanted.intersection(*map(directory.countries_named, filters.search.split()))
-    return _ordered(wanted, directory.countries_by_name(language), filters.ordering)
+        wanted &= reference_data.countries_with_name(filters.name)
+    wanted = wanted.intersection(*map(reference_data.countries_matching, filters.search.split()))
+    return _sorted_ids(wanted, reference_data.countries_by_name(language), filters.ordering)
 
 
-def matching_types(directory: Directory, filters: DisasterTypeFilters, language: Language) -> list[int]:
+def matching_types(reference_data: ReferenceData, filters: DisasterTypeFilters, language: Language) -> list[int]:
     """The disaster types that are asked for, in the order that is."""
-    wanted = frozenset(directory.types)
+    wanted = frozenset(reference_data.types)
     if filters.id__in:
         wanted &= frozenset(filters.id__in)
     if filters.name:
-        wanted &= directory.types_called(filters.name)
-    wanted = wanted.intersection(*map(directory.types_named, filters.search.split()))
-    return _ordered(wanted, directory.types_by_name(language), filters.ordering)
+        wanted &= reference_data.types_with_name(filters.name)
+    wanted = wanted.intersection(*map(reference_data.types_matching, filters.search.split()))
+    return _sorted_ids(wanted, reference_data.types_by_name(language), filters.ordering)
 
 
 def matching_regions(filters: RegionFilters) -> list[int]:
@@ -78,15 +78,15 @@ def matching_regions(filters: RegionFilters) -> list[int]:
     wanted = frozenset(region.id for region in REGIONS)
     if filters.id__in:
         wanted &= frozenset(filters.id__in)
-    return sorted(wanted.intersection(*map(regions_named, filters.search.split())))
+    return sorted(wanted.intersection(*map(regions_matching, filters.search.split())))
 
 
-def _fits(country: Country, filters: CountryFilters) -> bool:
+def _matches(country: Country, filters: CountryFilters) -> bool:
     return (
         filters.id in (None, country.id)
         and (not filters.id__in or country.id in filters.id__in)
-        and _same(filters.iso, country.iso)
-        and _same(filters.iso3, country.iso3)
+        and _same_code(filters.iso, country.iso)
+        and _same_code(filters.iso3, country.iso3)
         and filters.region in (None, country.region)
         and (not filters.region__in or country.region in filters.region__in)
         and filters.record_type in (None, country.record_type)
@@ -96,10 +96,10 @@ def _fits(country: Country, filters: CountryFilters) -> bool:
     )
 
 
-def _same(asked: str, code: str | None) -> bool:
-    return not asked or (code is not None and asked.casefold() == code.casefold())
+def _same_code(wanted: str, code: str | None) -> bool:
+    return not wanted or (code is not None and wanted.casefold() == code.casefold())
 
 
-def _ordered(wanted: frozenset[int], by_name: list[int], ordering: str) -> list[int]:
+def _sorted_ids(wanted: frozenset[int], by_name: list[int], ordering: str) -> list[int]:
     found = [number for number in by_name if number in wanted] if ordering.endswith("name") else sorted(wanted)
     return found[::-1] if ordering.startswith("-") else found

@@ -5,20 +5,22 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fieldgate.i18n.localized_text import FALLBACK, Texts, own_texts
+from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, LocalizedText, without_fallbacks
 from fieldgate.reference.reference_data import Country, DisasterType
 
-Kind = TypeVar("Kind", Country, DisasterType)
-Seen = Mapping[str, Mapping[str, Any]]  # a record by the code of its language
+ReferenceRecord = TypeVar("ReferenceRecord", Country, DisasterType)
+RecordByLanguage = Mapping[str, Mapping[str, Any]]  # a record by the code of its language
 
 
-class Unreadable(Exception):
+class InvalidReferenceRecord(Exception):
     """A record that cannot be taken."""
 
 
-def read_country(seen: Seen, before: Country | None = None, *, english_first: bool = False) -> Country:
+def parse_country(
+    by_language: RecordByLanguage, before: Country | None = None, *, english_first: bool = False
+) -> Country:
     """A country. What the records do not carry, or have no translation for, stays as it was."""
-    record = next(iter(seen.values()))
+    record = next(iter(by_language.values()))
     values: dict[str, Any] = msgspec.structs.asdict(before) if before else {}
     taken = ("id", "record_type", "independent", "is_deprecated", "fdrs", "average_household_size")
     values |= {name: record[name] for name in taken if name in record}
@@ -28,40 +30,46 @@ def read_country(seen: Seen, before: Country | None = None, *, english_first: bo
     if "region" in record:
         region = record["region"]
         values["region"] = region.get("id") if isinstance(region, dict) else region
-    values["original_language"] = _original(record)
-    values["names"] = _texts(seen, "name", before.names if before else {}, english_first)
-    values["society_names"] = _texts(seen, "society_name", before.society_names if before else {}, english_first)
-    return _made(values, Country)
+    values["original_language"] = _original_language(record)
+    values["names"] = _merge_texts(by_language, "name", before.names if before else {}, english_first)
+    values["society_names"] = _merge_texts(
+        by_language, "society_name", before.society_names if before else {}, english_first
+    )
+    return _convert_record(values, Country)
 
 
-def read_type(seen: Seen, before: DisasterType | None = None, *, english_first: bool = False) -> DisasterType:
+def parse_disaster_type(
+    by_language: RecordByLanguage, before: DisasterType | None = None, *, english_first: bool = False
+) -> DisasterType:
     """A disaster type. What the records have no translation for stays as it was."""
-    record = next(iter(seen.values()))
+    record = next(iter(by_language.values()))
     values = {
         "id": record.get("id"),
-        "names": _texts(seen, "name", before.names if before else {}, english_first),
-        "summaries": _texts(seen, "summary", before.summaries if before else {}, english_first),
-        "original_language": _original(record),
+        "names": _merge_texts(by_language, "name", before.names if before else {}, english_first),
+        "summaries": _merge_texts(by_language, "summary", before.summaries if before else {}, english_first),
+        "original_language": _original_language(record),
     }
-    return _made(values, DisasterType)
+    return _convert_record(values, DisasterType)
 
 
-def _original(record: Mapping[str, Any]) -> str:
+def _original_language(record: Mapping[str, Any]) -> str:
     code = record.get("translation_module_original_language")
-    return code if code in FALLBACK else "en"
+    return code if code in FALLBACK_LANGUAGES else "en"
 
 
-def _texts(seen: Seen, name: str, before: Texts, english_first: bool) -> Texts:
-    shown = {code: record.get(name) for code, record in seen.items()}
+def _merge_texts(by_language: RecordByLanguage, name: str, before: LocalizedText, english_first: bool) -> LocalizedText:
+    shown = {code: record.get(name) for code, record in by_language.items()}
     texts = {code: text for code, text in shown.items() if isinstance(text, str) and "\0" not in text}
-    return before | own_texts(texts, _original(next(iter(seen.values()))), english_first=english_first)
+    return before | without_fallbacks(
+        texts, _original_language(next(iter(by_language.values()))), english_first=english_first
+    )
 
 
-def _made(values: dict[str, Any], kind: type[Kind]) -> Kind:
+def _convert_record(values: dict[str, Any], kind: type[ReferenceRecord]) -> ReferenceRecord:
     try:
         made = msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise Unreadable(str(error)) from None
+        raise InvalidReferenceRecord(str(error)) from None
     if not made.names or not 0 <= made.id < 2**31:
-        raise Unreadable("it has no name, or no proper id")
+        raise InvalidReferenceRecord("it has no name, or no proper id")
     return made

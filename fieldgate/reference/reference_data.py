@@ -12,7 +12,7 @@ import msgspec
 
 from fieldgate.http.response.links import encode
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.localized_text import Texts, in_language
+from fieldgate.i18n.localized_text import LocalizedText, in_language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.reference.schemas import DisasterTypeRecord, MiniCountry
 
@@ -29,7 +29,7 @@ class Country(msgspec.Struct, frozen=True, kw_only=True):
     """A country, or what the interface lists among them: clusters, regions and offices."""
 
     id: int
-    names: Texts
+    names: LocalizedText
     iso: str | None = None
     iso3: str | None = None
     region: int | None = None
@@ -38,18 +38,18 @@ class Country(msgspec.Struct, frozen=True, kw_only=True):
     is_deprecated: bool = False
     fdrs: str | None = None
     average_household_size: float | None = None
-    society_names: Texts = {}
+    society_names: LocalizedText = {}
     original_language: str = "en"
 
 
 class DisasterType(msgspec.Struct, frozen=True, kw_only=True):
     id: int
-    names: Texts
-    summaries: Texts = {}
+    names: LocalizedText
+    summaries: LocalizedText = {}
     original_language: str = "en"
 
 
-class _Said(msgspec.Struct, frozen=True):
+class _LocalizedRecord(msgspec.Struct, frozen=True):
     """A record in one language: its bytes, its name, and where it stands among the others."""
 
     encoded: bytes
@@ -57,7 +57,7 @@ class _Said(msgspec.Struct, frozen=True):
     place: int
 
 
-class Directory:
+class ReferenceData:
     def __init__(self, countries: Iterable[Country], types: Iterable[DisasterType]) -> None:
         self.countries: Mapping[int, Country] = {country.id: country for country in countries}
         self.types: Mapping[int, DisasterType] = {each.id: each for each in types}
@@ -67,114 +67,114 @@ class Directory:
             region: frozenset(country.id for country in self.countries.values() if country.region == region)
             for region in regions
         }
-        self._country_names = {country.id: _folded(country.names) for country in self.countries.values()}
-        self._type_names = {each.id: _folded(each.names) for each in self.types.values()}
-        self._countries_said: dict[Language, dict[int, _Said]] = {}
-        self._types_said: dict[Language, dict[int, _Said]] = {}
+        self._country_names = {country.id: _fold_names(country.names) for country in self.countries.values()}
+        self._type_names = {each.id: _fold_names(each.names) for each in self.types.values()}
+        self._countries_by_language: dict[Language, dict[int, _LocalizedRecord]] = {}
+        self._types_by_language: dict[Language, dict[int, _LocalizedRecord]] = {}
 
-    def country(self, number: int) -> Country | None:
-        return self.countries.get(number)
+    def country(self, id_: int) -> Country | None:
+        return self.countries.get(id_)
 
     def country_by_iso3(self, iso3: str) -> Country | None:
         """The country of a three-letter code, whatever its case."""
         return self._by_iso3.get(iso3.casefold())
 
-    def countries_of(self, region: int) -> frozenset[int]:
+    def countries_in_region(self, region: int) -> frozenset[int]:
         return self._by_region.get(region, frozenset())
 
-    def type_(self, number: int) -> DisasterType | None:
-        return self.types.get(number)
+    def disaster_type(self, id_: int) -> DisasterType | None:
+        return self.types.get(id_)
 
-    def countries_named(self, word: str) -> frozenset[int]:
+    def countries_matching(self, word: str) -> frozenset[int]:
         """The countries whose name holds the word, in any language and whatever the case."""
-        return _holding(self._country_names, word)
+        return _ids_containing(self._country_names, word)
 
-    def countries_called(self, name: str) -> frozenset[int]:
+    def countries_with_name(self, name: str) -> frozenset[int]:
         """The countries with this very name, in any language and whatever the case."""
-        return _having(self._country_names, name)
+        return _ids_with_name(self._country_names, name)
 
-    def types_called(self, name: str) -> frozenset[int]:
+    def types_with_name(self, name: str) -> frozenset[int]:
         """The disaster types with this very name, in any language and whatever the case."""
-        return _having(self._type_names, name)
+        return _ids_with_name(self._type_names, name)
 
-    def types_named(self, word: str) -> frozenset[int]:
+    def types_matching(self, word: str) -> frozenset[int]:
         """The disaster types whose name holds the word, in any language and whatever the case."""
-        return _holding(self._type_names, word)
+        return _ids_containing(self._type_names, word)
 
     # In one language. An id nobody knows is a KeyError: what refers to one is checked when it is written.
 
-    def mini(self, language: Language, number: int) -> bytes:
+    def country_json(self, language: Language, id_: int) -> bytes:
         """A country as JSON."""
-        return self._said_countries(language)[number].encoded
+        return self._localized_countries(language)[id_].encoded
 
-    def minis(self, language: Language, numbers: Iterable[int]) -> bytes:
+    def countries_json(self, language: Language, ids: Iterable[int]) -> bytes:
         """Countries as a JSON array, in the order of their names."""
-        said = self._said_countries(language)
-        found = sorted([said[number] for number in numbers], key=attrgetter("place"))
+        said = self._localized_countries(language)
+        found = sorted([said[number] for number in ids], key=attrgetter("place"))
         return b"[" + b",".join([each.encoded for each in found]) + b"]"
 
-    def type_record(self, language: Language, number: int) -> bytes:
+    def type_json(self, language: Language, id_: int) -> bytes:
         """A disaster type as JSON."""
-        return self._said_types(language)[number].encoded
+        return self._localized_types(language)[id_].encoded
 
-    def country_name(self, language: Language, number: int) -> str:
-        return self._said_countries(language)[number].name
+    def country_name(self, language: Language, id_: int) -> str:
+        return self._localized_countries(language)[id_].name
 
-    def type_name(self, language: Language, number: int) -> str:
-        return self._said_types(language)[number].name
+    def type_name(self, language: Language, id_: int) -> str:
+        return self._localized_types(language)[id_].name
 
     def countries_by_name(self, language: Language) -> list[int]:
         """All countries, in the order of their names."""
-        return list(self._said_countries(language))
+        return list(self._localized_countries(language))
 
     def types_by_name(self, language: Language) -> list[int]:
         """All disaster types, in the order of their names."""
-        return list(self._said_types(language))
+        return list(self._localized_types(language))
 
-    def _said_countries(self, language: Language) -> dict[int, _Said]:
-        if language not in self._countries_said:
-            records = [_mini(country, language) for country in self.countries.values()]
-            self._countries_said[language] = _said(records)
-        return self._countries_said[language]
+    def _localized_countries(self, language: Language) -> dict[int, _LocalizedRecord]:
+        if language not in self._countries_by_language:
+            records = [_country_record(country, language) for country in self.countries.values()]
+            self._countries_by_language[language] = _localize_records(records)
+        return self._countries_by_language[language]
 
-    def _said_types(self, language: Language) -> dict[int, _Said]:
-        if language not in self._types_said:
+    def _localized_types(self, language: Language) -> dict[int, _LocalizedRecord]:
+        if language not in self._types_by_language:
             records = [_type_record(each, language) for each in self.types.values()]
-            self._types_said[language] = _said(records)
-        return self._types_said[language]
+            self._types_by_language[language] = _localize_records(records)
+        return self._types_by_language[language]
 
 
-def sorting_key(name: str) -> str:
+def sort_key(name: str) -> str:
     """What names are ordered by: a reader looks for Émirats under E, and for الأردن where she would ا."""
     apart = unicodedata.normalize("NFKD", name.casefold())
     return "".join([letter for letter in apart if not unicodedata.combining(letter)])
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """What words are compared by: keyboards have no ’, and nobody minds the case."""
     return text.casefold().replace("’", "'")
 
 
-def _said(records: Iterable[MiniCountry | DisasterTypeRecord]) -> dict[int, _Said]:
-    ordered = sorted(records, key=lambda record: (sorting_key(record.name), record.id))
-    return {record.id: _Said(encode(record), record.name, place) for place, record in enumerate(ordered)}
+def _localize_records(records: Iterable[MiniCountry | DisasterTypeRecord]) -> dict[int, _LocalizedRecord]:
+    ordered = sorted(records, key=lambda record: (sort_key(record.name), record.id))
+    return {record.id: _LocalizedRecord(encode(record), record.name, place) for place, record in enumerate(ordered)}
 
 
-def _folded(names: Texts) -> tuple[str, ...]:
-    return tuple([folded(name) for name in names.values()])
+def _fold_names(names: LocalizedText) -> tuple[str, ...]:
+    return tuple([fold_text(name) for name in names.values()])
 
 
-def _holding(names: Mapping[int, tuple[str, ...]], word: str) -> frozenset[int]:
-    wanted = folded(word)
+def _ids_containing(names: Mapping[int, tuple[str, ...]], word: str) -> frozenset[int]:
+    wanted = fold_text(word)
     return frozenset([number for number, own in names.items() if any(wanted in name for name in own)])
 
 
-def _having(names: Mapping[int, tuple[str, ...]], name: str) -> frozenset[int]:
-    wanted = folded(name)
+def _ids_with_name(names: Mapping[int, tuple[str, ...]], name: str) -> frozenset[int]:
+    wanted = fold_text(name)
     return frozenset([number for number, own in names.items() if wanted in own])
 
 
-def _mini(country: Country, language: Language) -> MiniCountry:
+def _country_record(country: Country, language: Language) -> MiniCountry:
     display = RECORD_TYPES.get(country.record_type)
     return MiniCountry(
         iso=country.iso,

@@ -7,7 +7,7 @@ import msgspec
 from fieldgate.http.response.links import encode
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.reference.reference_data import folded
+from fieldgate.reference.reference_data import fold_text
 from fieldgate.reference.schemas import RegionRecord
 
 
@@ -28,19 +28,19 @@ REGIONS = (
 @cache
 def region_records(language: Language) -> dict[int, msgspec.Raw]:
     """Every region by its id, ready to send."""
-    return {region.id: msgspec.Raw(encode(_record(region, language))) for region in REGIONS}
+    return {region.id: msgspec.Raw(encode(_to_record(region, language))) for region in REGIONS}
 
 
-def regions_named(word: str) -> frozenset[int]:
+def regions_matching(word: str) -> frozenset[int]:
     """The regions whose name holds the word, in any language and whatever the case."""
-    wanted = folded(word)
+    wanted = fold_text(word)
     return frozenset(
         region.id
         for region in REGIONS
-        if any(wanted in folded(translate(region.name, language)) for language in Language)
+        if any(wanted in fold_text(translate(region.name, language)) for language in Language)
     )
 
 
-def _record(region: Region, language: Language) -> RegionRecord:
+def _to_record(region: Region, language: Language) -> RegionRecord:
     name = translate(region.name, language)
     return RegionRecord(name=region.id, id=region.id, region_name=name, label=name)

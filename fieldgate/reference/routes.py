@@ -25,7 +25,7 @@ from fieldgate.reference.store import TOPIC, ReferenceStore
 
 TAG = "Countries, regions and disaster types"
 
-_COUNTRY: dict[str, Any] = {
+_COUNTRY_EXAMPLE: dict[str, Any] = {
     "iso": "NP",
     "iso3": "NPL",
     "id": 123,
@@ -40,7 +40,7 @@ _COUNTRY: dict[str, Any] = {
     "name": "Nepal",
     "translation_module_original_language": "en",
 }
-_REGION: dict[str, Any] = {
+_REGION_EXAMPLE: dict[str, Any] = {
     "name": 0,
     "id": 0,
     "region_name": "Africa",
@@ -48,7 +48,7 @@ _REGION: dict[str, Any] = {
     "label": "Africa",
     "translation_module_original_language": "en",
 }
-_TYPE = {"id": 12, "summary": "", "name": "Flood", "translation_module_original_language": "en"}
+_TYPE_EXAMPLE = {"id": 12, "summary": "", "name": "Flood", "translation_module_original_language": "en"}
 
 
 @get_list(
@@ -60,14 +60,16 @@ _TYPE = {"id": 12, "summary": "", "name": "Flood", "translation_module_original_
     ),
     tag=TAG,
     depends_on=(TOPIC,),
-    example=_COUNTRY,
+    example=_COUNTRY_EXAMPLE,
 )
 async def country_list(
-    page: PageRequest, language: Language, filters: CountryFilters, store: ReferenceStore
+    page: PageRequest, language: Language, query: CountryFilters, store: ReferenceStore
 ) -> ListResult[MiniCountry]:
-    directory = await store.directory()
-    found = matching_countries(directory, filters, language)
-    return ListResult(len(found), [msgspec.Raw(directory.mini(language, number)) for number in _on(page, found)])
+    directory = await store.current()
+    found = matching_countries(directory, query, language)
+    return ListResult(
+        len(found), [msgspec.Raw(directory.country_json(language, number)) for number in _page_ids(page, found)]
+    )
 
 
 @get(
@@ -77,15 +79,15 @@ async def country_list(
     description=Message("One country, also if it is no longer in use."),
     tag=TAG,
     depends_on=(TOPIC,),
-    example=_COUNTRY,
+    example=_COUNTRY_EXAMPLE,
     error_statuses=(404,),
 )
 async def country_detail(id: str, language: Language, store: ReferenceStore) -> msgspec.Raw:
-    directory = await store.directory()
+    directory = await store.current()
     number = parse_integer(id)
     if number is None or directory.country(number) is None:
         raise NotFound(Message("There is no country {id}.", id=id[:50]))
-    return msgspec.Raw(directory.mini(language, number))
+    return msgspec.Raw(directory.country_json(language, number))
 
 
 @get_list(
@@ -95,11 +97,11 @@ async def country_detail(id: str, language: Language, store: ReferenceStore) -> 
     description=Message("The five regions of the world; region 0 is Africa."),
     tag=TAG,
     depends_on=(),
-    example=_REGION,
+    example=_REGION_EXAMPLE,
 )
-async def region_list(page: PageRequest, language: Language, filters: RegionFilters) -> ListResult[RegionRecord]:
-    found = matching_regions(filters)
-    return ListResult(len(found), [region_records(language)[number] for number in _on(page, found)])
+async def region_list(page: PageRequest, language: Language, query: RegionFilters) -> ListResult[RegionRecord]:
+    found = matching_regions(query)
+    return ListResult(len(found), [region_records(language)[number] for number in _page_ids(page, found)])
 
 
 @get(
@@ -109,7 +111,7 @@ async def region_list(page: PageRequest, language: Language, filters: RegionFilt
     description=Message("One region."),
     tag=TAG,
     depends_on=(),
-    example=_REGION,
+    example=_REGION_EXAMPLE,
     error_statuses=(404,),
 )
 async def region_detail(id: str, language: Language) -> msgspec.Raw:
@@ -127,14 +129,16 @@ async def region_detail(id: str, language: Language) -> msgspec.Raw:
     description=Message("The kinds of disaster an event can be."),
     tag=TAG,
     depends_on=(TOPIC,),
-    example=_TYPE,
+    example=_TYPE_EXAMPLE,
 )
 async def disaster_type_list(
-    page: PageRequest, language: Language, filters: DisasterTypeFilters, store: ReferenceStore
+    page: PageRequest, language: Language, query: DisasterTypeFilters, store: ReferenceStore
 ) -> ListResult[DisasterTypeRecord]:
-    directory = await store.directory()
-    found = matching_types(directory, filters, language)
-    return ListResult(len(found), [msgspec.Raw(directory.type_record(language, number)) for number in _on(page, found)])
+    directory = await store.current()
+    found = matching_types(directory, query, language)
+    return ListResult(
+        len(found), [msgspec.Raw(directory.type_json(language, number)) for number in _page_ids(page, found)]
+    )
 
 
 @get(
@@ -144,19 +148,19 @@ async def disaster_type_list(
     description=Message("One kind of disaster."),
     tag=TAG,
     depends_on=(TOPIC,),
-    example=_TYPE,
+    example=_TYPE_EXAMPLE,
     error_statuses=(404,),
 )
 async def disaster_type_detail(id: str, language: Language, store: ReferenceStore) -> msgspec.Raw:
-    directory = await store.directory()
+    directory = await store.current()
     number = parse_integer(id)
-    if number is None or directory.type_(number) is None:
+    if number is None or directory.disaster_type(number) is None:
         raise NotFound(Message("There is no disaster type {id}.", id=id[:50]))
-    return msgspec.Raw(directory.type_record(language, number))
+    return msgspec.Raw(directory.type_json(language, number))
 
 
-def _on(page: PageRequest, numbers: Sequence[int]) -> Sequence[int]:
-    return numbers[page.offset : page.offset + page.limit]
+def _page_ids(page: PageRequest, ids: Sequence[int]) -> Sequence[int]:
+    return ids[page.offset : page.offset + page.limit]
 
 
 OPERATIONS = (

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-Original = Annotated[str, Meta(description="Language the texts were written in: en, fr, es or ar.")]
+OriginalLanguage = Annotated[str, Meta(description="Language the texts were written in: en, fr, es or ar.")]
 
 
 class MiniCountry(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class MiniCountry(msgspec.Struct, frozen=True, kw_only=True):
     average_household_size: Annotated[float | None, Meta(description="Persons in a household, on average.")]
     society_name: Annotated[str, Meta(description="Name of its national society; may be empty.")]
     name: Annotated[str, Meta(description="Name of the country, in the language of the answer.")]
-    translation_module_original_language: Original
+    translation_module_original_language: OriginalLanguage
 
 
 class RegionRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,11 +32,11 @@ class RegionRecord(msgspec.Struct, frozen=True, kw_only=True):
     region_name: Annotated[str, Meta(description="Name of the region, in the language of the answer.")]
     bbox: Annotated[None, Meta(description="Always null; clients expect the key.")] = None
     label: Annotated[str, Meta(description="The same as `region_name`.")]
-    translation_module_original_language: Original = "en"
+    translation_module_original_language: OriginalLanguage = "en"
 
 
 class DisasterTypeRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: Annotated[int, Meta(description="Identifier of the type.")]
     summary: Annotated[str, Meta(description="What the type covers; may be empty.")]
     name: Annotated[str, Meta(description="Name of the type, in the language of the answer.")]
-    translation_module_original_language: Original
+    translation_module_original_language: OriginalLanguage

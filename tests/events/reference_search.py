@@ -9,11 +9,11 @@ from fieldgate.events.search.filters import EventFilters, ordering_terms, search
 from fieldgate.events.visibility import Sight
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import in_language
-from fieldgate.reference.reference_data import Directory, folded, sorting_key
+from fieldgate.reference.reference_data import ReferenceData, fold_text, sort_key
 
 
 def matching(
-    events: Sequence[Event], filters: EventFilters, sight: Sight, language: Language, directory: Directory
+    events: Sequence[Event], filters: EventFilters, sight: Sight, language: Language, directory: ReferenceData
 ) -> list[int]:
     """The ids of the events that match, in order."""
     found = [event for event in events if _matches(event, filters, sight, directory)]
@@ -30,19 +30,19 @@ def matching(
     return [event.id for event in found]
 
 
-def _key(event: Event, field: str, language: Language, directory: Directory) -> Any:
+def _key(event: Event, field: str, language: Language, directory: ReferenceData) -> Any:
     if field == "dtype":
         if event.dtype is None:
             return None
         return directory.types_by_name(language).index(event.dtype)
     if field in ("name", "summary"):
-        return sorting_key(in_language(getattr(event, field), language, event.original_language)) or None
+        return sort_key(in_language(getattr(event, field), language, event.original_language)) or None
     if field == "glide":
         return event.glide or None
     return getattr(event, field)
 
 
-def _matches(event: Event, filters: EventFilters, sight: Sight, directory: Directory) -> bool:
+def _matches(event: Event, filters: EventFilters, sight: Sight, directory: ReferenceData) -> bool:
     countries = set(event.countries)
     regions = {directory.countries[number].region for number in countries}
     iso3 = {directory.countries[number].iso3 for number in countries}
@@ -84,10 +84,10 @@ def _in_time(event: Event, filters: EventFilters, name: str) -> bool:
     return all(bound is None or compared[suffix](bound) for suffix, bound in bounds.items())
 
 
-def _bears(event: Event, word: str, directory: Directory) -> bool:
+def _bears(event: Event, word: str, directory: ReferenceData) -> bool:
     names = [*event.name.values()]
     for number in event.countries:
         names += directory.countries[number].names.values()
     if event.dtype is not None:
         names += directory.types[event.dtype].names.values()
-    return any(folded(word) in folded(name) for name in names)
+    return any(fold_text(word) in fold_text(name) for name in names)

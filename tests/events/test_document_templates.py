@@ -8,10 +8,10 @@ from fieldgate.events.model import Event, pack, unpack
 from fieldgate.events.schemas import EventDetail, EventRecord
 from fieldgate.events.visibility import EVERYBODY, EVERYTHING, Sight
 from fieldgate.i18n.languages import Language
-from fieldgate.reference.reference_data import Country, Directory, DisasterType
+from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
 from tests.events.samples import COUNTRIES, TYPES, some_events
 
-DIRECTORY = Directory(
+DIRECTORY = ReferenceData(
     [Country(id=number, names={"en": f"Country {number}", "fr": f"Pays {100 - number}"}) for number in COUNTRIES],
     [DisasterType(id=number, names={"en": f"Type {number}"}) for number in TYPES],
 )

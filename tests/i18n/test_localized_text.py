@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.localized_text import in_language, in_languages
+from fieldgate.i18n.localized_text import in_all_languages, in_language
 
 CODES = ("en", "fr", "es", "ar")
 
@@ -25,7 +25,7 @@ def test_the_first_text_there_is_in_the_order_of_the_interface(
 
 @given(texts, st.sampled_from([*CODES, "", "pt"]))
 def test_all_languages_at_once(texts: dict[str, str], original: str) -> None:
-    assert in_languages(texts, original) == [in_language(texts, language, original) for language in Language]
+    assert in_all_languages(texts, original) == [in_language(texts, language, original) for language in Language]
 
 
 def test_the_language_it_was_written_in_comes_before_english() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.i18n.languages import Language
-from fieldgate.reference.reference_data import Country, Directory, DisasterType, sorting_key
+from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData, sort_key
 
 COUNTRIES = (
     Country(
@@ -27,7 +27,7 @@ TYPES = (
     DisasterType(id=27, names={"en": "Flash flood", "fr": "Crue éclair"}, summaries={"en": "A sudden flood"}),
 )
 
-directory = Directory(COUNTRIES, TYPES)
+directory = ReferenceData(COUNTRIES, TYPES)
 
 
 def test_a_country_is_found_by_id_and_by_code() -> None:
@@ -37,16 +37,16 @@ def test_a_country_is_found_by_id_and_by_code() -> None:
     assert directory.country_by_iso3("afg") == found
     assert directory.country(15) is None
     assert directory.country_by_iso3("") is None
-    kind = directory.type_(12)
+    kind = directory.disaster_type(12)
     assert kind is not None
-    assert directory.type_(13) is None
+    assert directory.disaster_type(13) is None
 
 
 def test_region_0_is_a_region_and_no_region_is_none() -> None:
-    assert directory.countries_of(0) == {65, 182}
-    assert directory.countries_of(4) == {2}
-    assert directory.countries_of(1) == frozenset()
-    assert directory.countries_of(99) == frozenset()
+    assert directory.countries_in_region(0) == {65, 182}
+    assert directory.countries_in_region(4) == {2}
+    assert directory.countries_in_region(1) == frozenset()
+    assert directory.countries_in_region(99) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -63,29 +63,29 @@ def test_region_0_is_a_region_and_no_region_is_none() -> None:
     ],
 )
 def test_names_are_searched_in_every_language(word: str, numbers: set[int]) -> None:
-    assert directory.countries_named(word) == numbers
+    assert directory.countries_matching(word) == numbers
 
 
 def test_types_are_searched_in_every_language() -> None:
-    assert directory.types_named("FLOOD") == {12, 27}
-    assert directory.types_named("éclair") == {27}
-    assert directory.types_named("فيضان") == {12}
+    assert directory.types_matching("FLOOD") == {12, 27}
+    assert directory.types_matching("éclair") == {27}
+    assert directory.types_matching("فيضان") == {12}
 
 
 def test_a_mini_country_has_the_keys_of_the_live_system_in_its_order() -> None:
-    assert json.loads(directory.mini(Language.FRENCH, 14)) == {
+    assert json.loads(directory.country_json(Language.FRENCH, 14)) == {
         "iso": "AF", "iso3": "AFG", "id": 14, "record_type": 1, "record_type_display": "Pays", "region": 2,
         "independent": True, "is_deprecated": False, "fdrs": "DAF001", "average_household_size": 7.5,
         "society_name": "Une société", "name": "Afghanistan", "translation_module_original_language": "en",
     }  # fmt: skip
-    assert list(json.loads(directory.mini(Language.ENGLISH, 2))) == [
+    assert list(json.loads(directory.country_json(Language.ENGLISH, 2))) == [
         "iso", "iso3", "id", "record_type", "record_type_display", "region", "independent", "is_deprecated", "fdrs",
         "average_household_size", "society_name", "name", "translation_module_original_language",
     ]  # fmt: skip
 
 
 def test_what_is_not_known_is_null_or_empty() -> None:
-    said = json.loads(directory.mini(Language.ARABIC, 11))
+    said = json.loads(directory.country_json(Language.ARABIC, 11))
     assert [said[key] for key in ("iso", "iso3", "region", "independent", "fdrs", "average_household_size")] == [
         None
     ] * 6
@@ -94,7 +94,7 @@ def test_what_is_not_known_is_null_or_empty() -> None:
 
 
 def test_a_disaster_type_has_its_keys() -> None:
-    assert json.loads(directory.type_record(Language.SPANISH, 27)) == {
+    assert json.loads(directory.type_json(Language.SPANISH, 27)) == {
         "id": 27, "summary": "A sudden flood", "name": "Flash flood", "translation_module_original_language": "en",
     }  # fmt: skip
     assert directory.type_name(Language.FRENCH, 27) == "Crue éclair"
@@ -102,21 +102,21 @@ def test_a_disaster_type_has_its_keys() -> None:
 
 def test_countries_stand_in_the_order_of_their_names_in_the_language() -> None:
     def names(language: Language) -> list[str]:
-        return [record["name"] for record in json.loads(directory.minis(language, [182, 65, 14, 2]))]
+        return [record["name"] for record in json.loads(directory.countries_json(language, [182, 65, 14, 2]))]
 
     assert names(Language.ENGLISH) == ["Afghanistan", "Côte d’Ivoire", "Ethiopia", "United Arab Emirates"]
     assert names(Language.FRENCH) == ["Afghanistan", "Côte d’Ivoire", "Émirats arabes unis", "Éthiopie"]
     assert names(Language.SPANISH) == ["Afganistán", "Costa de Marfil", "Ethiopia", "United Arab Emirates"]
-    assert directory.minis(Language.ENGLISH, []) == b"[]"
+    assert directory.countries_json(Language.ENGLISH, []) == b"[]"
 
 
 def test_an_id_nobody_knows_is_an_error() -> None:
-    asked: list[Any] = [directory.mini, directory.type_record, directory.country_name, directory.type_name]
+    asked: list[Any] = [directory.country_json, directory.type_json, directory.country_name, directory.type_name]
     for ask in asked:
         with pytest.raises(KeyError):
             ask(Language.ENGLISH, 999)
     with pytest.raises(KeyError):
-        directory.minis(Language.ENGLISH, [14, 999])
+        directory.countries_json(Language.ENGLISH, [14, 999])
 
 
 named = st.dictionaries(st.sampled_from(["en", "fr", "es", "ar"]), st.text(max_size=5))
@@ -124,19 +124,19 @@ named = st.dictionaries(st.sampled_from(["en", "fr", "es", "ar"]), st.text(max_s
 
 @given(st.dictionaries(st.integers(0, 50), named, max_size=20), st.sampled_from(list(Language)))
 def test_the_order_is_total_and_blind_to_case_and_accents(names: dict[int, dict[str, str]], language: Language) -> None:
-    some = Directory([Country(id=number, names=own) for number, own in names.items()], [])
+    some = ReferenceData([Country(id=number, names=own) for number, own in names.items()], [])
     ordered = some.countries_by_name(language)
     assert sorted(ordered) == sorted(names)
-    keys = [(sorting_key(some.country_name(language, number)), number) for number in ordered]
+    keys = [(sort_key(some.country_name(language, number)), number) for number in ordered]
     assert keys == sorted(keys)
-    assert [record["id"] for record in json.loads(some.minis(language, reversed(ordered)))] == ordered
+    assert [record["id"] for record in json.loads(some.countries_json(language, reversed(ordered)))] == ordered
     for number, own in names.items():
         for name in own.values():
-            assert number in some.countries_named(name)
+            assert number in some.countries_matching(name)
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("Émirats", "emirats"), ("España", "Espana"), ("أفغانستان", "افغانستان"), ("ÅLAND", "Aland")]
 )
 def test_accents_do_not_move_a_name(one: str, other: str) -> None:
-    assert sorting_key(one) == sorting_key(other)
+    assert sort_key(one) == sort_key(other)

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from fieldgate.i18n.languages import Language
-from fieldgate.reference.reference_data import Country, sorting_key
+from fieldgate.reference.reference_data import Country, sort_key
 from fieldgate.reference.store import ReferenceStore
 from tests.conftest import BASE, Service, Start
 
@@ -77,7 +77,7 @@ async def test_the_order_is_that_of_names_in_the_readers_language(
     service: Service, path: str, language: Language
 ) -> None:
     names = [record["name"] for record in await _all(service, path, language=language.value)]
-    assert names == sorted(names, key=sorting_key)
+    assert names == sorted(names, key=sort_key)
     for ordering in ("name", "id"):
         forward = await _ids(service, path, f"ordering={ordering}", language.value)
         assert await _ids(service, path, f"ordering=-{ordering}", language.value) == forward[::-1]
@@ -212,7 +212,7 @@ async def test_an_answer_is_kept_until_the_data_changes(start: Start) -> None:
         assert same.status_code == 304
         store = ReferenceStore(service.database, service.changes)
         async with service.database.transaction() as connection:
-            await store.put_countries(connection, [Country(id=900, names={"en": "Newland"}, region=0)])
+            await store.upsert_countries(connection, [Country(id=900, names={"en": "Newland"}, region=0)])
         other = await service.get(f"{COUNTRY}?search=newland", headers={"If-None-Match": first.headers["ETag"]})
         assert other.status_code == 200
         assert [record["id"] for record in other.json()["results"]] == [900]

@@ -21,14 +21,14 @@ def store(database: Database) -> ReferenceStore:
 
 
 async def _put(database: Database, store: ReferenceStore, *rows: Any) -> int:
-    put = store.put_countries if isinstance(rows[0], Country) else store.put_types
+    put = store.upsert_countries if isinstance(rows[0], Country) else store.upsert_disaster_types
     async with database.transaction() as connection:
         changed: int = await put(connection, rows)
         return changed
 
 
 async def test_the_countries_of_the_world_are_there(store: ReferenceStore) -> None:
-    directory = await store.directory()
+    directory = await store.current()
     known = {14: "AFG", 27: "BGD", 84: "IND", 85: "IDN", 123: "NPL", 180: "SUR", 290: "SSD"}
     for number, iso3 in known.items():
         country = directory.country_by_iso3(iso3)
@@ -48,7 +48,7 @@ async def test_the_countries_of_the_world_are_there(store: ReferenceStore) -> No
 
 
 async def test_the_regions_are_there_as_records_too(store: ReferenceStore) -> None:
-    directory = await store.directory()
+    directory = await store.current()
     rows = {each.id: each.names["en"] for each in directory.countries.values() if each.record_type == 3}
     assert rows == {
         282: "Americas",
@@ -60,7 +60,7 @@ async def test_the_regions_are_there_as_records_too(store: ReferenceStore) -> No
 
 
 async def test_disaster_types_are_there(store: ReferenceStore) -> None:
-    directory = await store.directory()
+    directory = await store.current()
     numbers = [1, 2, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 19, 20, 21, 23, 24, 27, 54, 57, 62, 66, 67, 68]
     assert list(directory.types) == numbers
     assert directory.type_name(Language.ENGLISH, 27) == "Flash Flood"
@@ -68,7 +68,7 @@ async def test_disaster_types_are_there(store: ReferenceStore) -> None:
 
 
 async def test_everything_has_a_name_of_its_own_in_four_languages(store: ReferenceStore) -> None:
-    directory = await store.directory()
+    directory = await store.current()
     for records in (directory.countries.values(), directory.types.values()):
         for code in CODES:
             names = [record.names[code] for record in records]
@@ -79,28 +79,28 @@ async def test_everything_has_a_name_of_its_own_in_four_languages(store: Referen
 
 
 async def test_the_directory_is_built_once_for_each_version(database: Database, store: ReferenceStore) -> None:
-    first = await asyncio.gather(*(store.directory() for _ in range(20)))
+    first = await asyncio.gather(*(store.current() for _ in range(20)))
     assert len({id(each) for each in first}) == 1
     assert await _put(database, store, Country(id=900, names={"en": "Newland"}, region=0)) == 1
-    second = await asyncio.gather(*(store.directory() for _ in range(20)))
+    second = await asyncio.gather(*(store.current() for _ in range(20)))
     assert len({id(each) for each in second}) == 1
     assert second[0] is not first[0]
-    assert 900 in second[0].countries_of(0)
+    assert 900 in second[0].countries_in_region(0)
     assert 900 not in first[0].countries, "whoever holds an older one sees one state throughout"
 
 
 async def test_another_process_sees_a_change(database_url: str, database: Database, store: ReferenceStore) -> None:
     other = Database(database_url)
     there = ReferenceStore(other, DataVersions(other))
-    assert (await there.directory()).country(900) is None
+    assert (await there.current()).country(900) is None
     await _put(database, store, Country(id=900, names={"en": "Newland"}))
-    assert (await there.directory()).country_name(Language.ARABIC, 900) == "Newland"
+    assert (await there.current()).country_name(Language.ARABIC, 900) == "Newland"
     await other.close()
 
 
 async def test_only_what_differs_is_written(database: Database, store: ReferenceStore) -> None:
     changes = DataVersions(database)
-    directory = await store.directory()
+    directory = await store.current()
     assert await _put(database, store, *directory.countries.values()) == 0
     assert await _put(database, store, *directory.types.values()) == 0
     assert await changes.version(TOPIC) == 0
@@ -109,24 +109,24 @@ async def test_only_what_differs_is_written(database: Database, store: Reference
     assert await _put(database, store, *{**directory.countries, 123: richer}.values()) == 1
     assert await changes.version(TOPIC) == 1
     assert await _put(database, store, richer, richer) == 0
-    assert (await store.directory()).country(123) == richer
+    assert (await store.current()).country(123) == richer
     flood = DisasterType(id=12, names={"en": "Flood"}, summaries={"fr": "De l’eau"}, original_language="fr")
     assert await _put(database, store, flood, DisasterType(id=99, names={"en": "New"})) == 2
     assert await changes.version(TOPIC) == 2
-    assert (await store.directory()).type_(12) == flood
-    assert len((await store.directory()).types) == 25
+    assert (await store.current()).disaster_type(12) == flood
+    assert len((await store.current()).types) == 25
 
 
 async def test_a_write_that_fails_changes_nothing(database: Database, store: ReferenceStore) -> None:
-    before = await store.directory()
+    before = await store.current()
     with pytest.raises(ZeroDivisionError):
         async with database.transaction() as connection:
-            await store.put_countries(connection, [Country(id=900, names={"en": "Newland"})])
+            await store.upsert_countries(connection, [Country(id=900, names={"en": "Newland"})])
             raise ZeroDivisionError
-    assert await store.directory() is before
+    assert await store.current() is before
 
 
 async def test_whoever_asks_after_a_write_gets_what_was_written(database: Database, store: ReferenceStore) -> None:
     new = Country(id=900, names={"en": "Newland"})
-    await asyncio.gather(store.directory(), _put(database, store, new), store.directory())
-    assert (await store.directory()).country(900) == new
+    await asyncio.gather(store.current(), _put(database, store, new), store.current())
+    assert (await store.current()).country(900) == new

@@ -28,7 +28,7 @@ from fieldgate.events.model import (
     Visibility,
 )
 from fieldgate.i18n.languages import Language
-from fieldgate.reference.reference_data import Country, Directory
+from fieldgate.reference.reference_data import Country, ReferenceData
 
 END = datetime(2026, 11, 1, tzinfo=UTC)  # fixed: made again next year, they are the same
 START = END.replace(year=END.year - 15)
@@ -90,7 +90,7 @@ VISIBILITIES = _bag({3: 980, 1: 12, 4: 5, 2: 3})
 APPEAL_TYPES = _bag({0: 76, 1: 17, 3: 5, 2: 2})
 
 
-def demo_events(count: int, directory: Directory, seed: int = 0) -> Iterator[Event]:
+def demo_events(count: int, directory: ReferenceData, seed: int = 0) -> Iterator[Event]:
     """Events with the ids 1 to `count`, the oldest first."""
     maker = _Maker(directory, Random(seed))  # noqa: S311
     first, length = int(START.timestamp()), (END - START).total_seconds()
@@ -111,7 +111,7 @@ class _Place(NamedTuple):
 
 
 class _Maker:
-    def __init__(self, directory: Directory, random: Random) -> None:
+    def __init__(self, directory: ReferenceData, random: Random) -> None:
         self.chance = random.random
         self._places = _places(directory)
         self._some_place = _bag({place: place.share for place in self._places.values()})
@@ -333,7 +333,7 @@ class _Maker:
         return more
 
 
-def _places(directory: Directory) -> dict[int, _Place]:
+def _places(directory: ReferenceData) -> dict[int, _Place]:
     struck = [each for each in directory.countries.values() if _can_be_struck(each)]
     return {
         each.id: _Place(

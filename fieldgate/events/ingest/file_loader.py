@@ -61,7 +61,7 @@ async def load(
     store: EventStore, reference: ReferenceStore, found: Iterable[Loose], language: Language, tell: Tell
 ) -> Written:
     """Write all records that are events, a thousand at a time. What a record does not carry stays as it was."""
-    directory = await reference.directory()
+    directory = await reference.current()
     total = Written()
     waiting: dict[int, Waiting] = {}
 

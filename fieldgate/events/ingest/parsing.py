@@ -22,9 +22,9 @@ from fieldgate.events.model import Event, EventLink, FieldReport, Id, Texts
 from fieldgate.http.request.page_parsing import parse_integer
 from fieldgate.http.request.validation import NULL_CHARACTERS, expected_message, parse_timestamp
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.localized_text import FALLBACK, in_language
+from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, in_language
 from fieldgate.i18n.messages import Message
-from fieldgate.reference.reference_data import Directory
+from fieldgate.reference.reference_data import ReferenceData
 
 LONGEST_NAME = 256
 LONGEST_QUOTE = 40  # characters of a wrong value that are said again
@@ -57,7 +57,7 @@ class Unreadable(Exception):
 
 def read_event(
     record: Mapping[str, Any],
-    directory: Directory,
+    directory: ReferenceData,
     language: Language = Language.ENGLISH,
     before: Event | None = None,
 ) -> Event:
@@ -106,7 +106,7 @@ class _Field(NamedTuple):
 class _Reading:
     """One record under way: what it is read with, and the problems found so far."""
 
-    def __init__(self, directory: Directory, language: Language) -> None:
+    def __init__(self, directory: ReferenceData, language: Language) -> None:
         self.directory = directory
         self.language = language
         self.problems: list[tuple[str, Message]] = []
@@ -289,7 +289,7 @@ def _in_one_language(text: str, language: Language, before: Texts, original: str
     if in_language(before, language, original) == text:
         return before
     others = {code: each for code, each in before.items() if code != language.value}
-    english_first = next((others[code] for code in FALLBACK if others.get(code)), None)
+    english_first = next((others[code] for code in FALLBACK_LANGUAGES if others.get(code)), None)
     if text in (in_language(others, language, original), english_first):
         return others
     return {**others, language.value: text}
@@ -319,7 +319,7 @@ def _read_slug(_: _Reading, value: Any, __: str, ___: Any, ____: str) -> str | N
 
 def _read_type(reading: _Reading, value: Any, path: str, __: Any, ___: str) -> int:
     number = _number(reading, value, path)
-    if reading.directory.type_(number) is None:
+    if reading.directory.disaster_type(number) is None:
         raise ValueError(Message("There is no disaster type {id}.", id=number))
     return number
 

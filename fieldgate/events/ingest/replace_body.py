@@ -10,7 +10,7 @@ from msgspec import Meta
 from fieldgate.events.ingest.parsing import read_event, wire_name
 from fieldgate.events.model import Code, Event, Texts
 from fieldgate.i18n.languages import Language
-from fieldgate.reference.reference_data import Directory
+from fieldgate.reference.reference_data import ReferenceData
 
 LARGEST = 4 * 1024 * 1024  # bytes of JSON
 
@@ -57,7 +57,7 @@ _NOTHING = dict.fromkeys(field.name for field in msgspec.structs.fields(EventBod
 
 def replaced(
     record: Mapping[str, Any],
-    directory: Directory,
+    directory: ReferenceData,
     language: Language,
     before: Event | None,
     moment: datetime,

@@ -23,7 +23,7 @@ from fieldgate.events.store import TOPIC, EventStore, Missed, Standing
 from fieldgate.events.visibility import Sight
 from fieldgate.i18n.languages import Language
 from fieldgate.pagination import PageRequest
-from fieldgate.reference.reference_data import Directory, folded
+from fieldgate.reference.reference_data import ReferenceData, fold_text
 from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore
 
@@ -82,7 +82,7 @@ class View:
         self,
         standing: Standing,
         index: Index,
-        directory: Directory,
+        directory: ReferenceData,
         directory_version: int,
         store: EventStore,
         shown: Shown,
@@ -145,9 +145,9 @@ class View:
         index, version = self.index, self.standing.version
         sets = [self._narrowed(filters, sight)]
         for word in search_words(filters.search):
-            named = index.numbered(await self._store.named(folded(word), version))
-            about = [f"c{country}" for country in self.directory.countries_named(word)]
-            about += [f"d{kind}" for kind in self.directory.types_named(word)]
+            named = index.numbered(await self._store.named(fold_text(word), version))
+            about = [f"c{country}" for country in self.directory.countries_matching(word)]
+            about += [f"d{kind}" for kind in self.directory.types_matching(word)]
             sets.append(named | index.bearing(*about))
         if filters.glide:
             sets.append(index.numbered(await self._store.with_glide(filters.glide, version)))
@@ -226,7 +226,7 @@ class Events:
                 if view is None or view.standing.version < version:
                     view = self._view = await self._renewed(view)
         if view.versions[1] < directory_version:
-            known_as, directory = await self._reference.versioned()
+            known_as, directory = await self._reference.current_with_version()
             view = self._view = self._viewed(view.standing, view.index, directory, known_as)
         self._measure(is_behind=view.standing.version < version)
         return view
@@ -246,7 +246,7 @@ class Events:
         try:
             return view.read(document, language, sight)
         except KeyError:
-            known_as, directory = await self._reference.read_now()
+            known_as, directory = await self._reference.reload()
             return self._viewed(view.standing, view.index, directory, known_as).read(document, language, sight)
 
     async def _renewed(self, view: View | None) -> View:
@@ -260,7 +260,7 @@ class Events:
             with suppress(CannotApply):
                 index = await asyncio.to_thread(view.index.changed, rows, gone)
                 # After the events, which may name what was not known before.
-                known_as, directory = await self._reference.read_now()
+                known_as, directory = await self._reference.reload()
                 is_as_before = known_as == view.versions[1]
                 shown = view.shown.hand_on({*(row.id for row in rows), *gone}) if is_as_before else None
                 return self._viewed(standing, index, directory, known_as, shown)
@@ -271,11 +271,11 @@ class Events:
 
     async def _remade(self) -> View:
         standing, index = await self._store.read_index()
-        known_as, directory = await self._reference.read_now()
+        known_as, directory = await self._reference.reload()
         return self._viewed(standing, index, directory, known_as)
 
     def _viewed(
-        self, standing: Standing, index: Index, directory: Directory, known_as: int, shown: Shown | None = None
+        self, standing: Standing, index: Index, directory: ReferenceData, known_as: int, shown: Shown | None = None
     ) -> View:
         return View(standing, index, directory, known_as, self._store, shown or Shown(self._kept_records))
 
@@ -310,7 +310,7 @@ class Events:
 
 
 def _narrowed(
-    index: Index, directory: Directory, regions: Mapping[int, BitMap], filters: EventFilters, sight: Sight
+    index: Index, directory: ReferenceData, regions: Mapping[int, BitMap], filters: EventFilters, sight: Sight
 ) -> BitMap:
     """The events that a caller sees and that match, as far as sets alone tell."""
     return reduce(and_, sorted([index.seen(sight), *narrow(index, directory, regions, filters)], key=len))

@@ -15,7 +15,7 @@ from fieldgate.events.model import Source
 from fieldgate.events.search.index import EARLIEST, LATEST, Index, source_word, union
 from fieldgate.events.search.int_arrays import Numbers
 from fieldgate.i18n.messages import Message
-from fieldgate.reference.reference_data import Directory
+from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.regions import REGIONS
 
 MOST_WORDS = 20
@@ -116,15 +116,17 @@ class EventFilters(msgspec.Struct, frozen=True, kw_only=True):
     ] = ""
 
 
-def in_regions(index: Index, directory: Directory) -> dict[int, BitMap]:
+def in_regions(index: Index, directory: ReferenceData) -> dict[int, BitMap]:
     """The events of each region: those of its countries."""
     return {
-        region.id: index.bearing(*(f"c{country}" for country in directory.countries_of(region.id)))
+        region.id: index.bearing(*(f"c{country}" for country in directory.countries_in_region(region.id)))
         for region in REGIONS
     }
 
 
-def narrow(index: Index, directory: Directory, regions: Mapping[int, BitMap], filters: EventFilters) -> list[BitMap]:
+def narrow(
+    index: Index, directory: ReferenceData, regions: Mapping[int, BitMap], filters: EventFilters
+) -> list[BitMap]:
     """The sets an event must be in, of all filters the index alone can answer."""
     chosen: list[BitMap] = []
 

@@ -12,8 +12,8 @@ from pyroaring import BitMap
 from fieldgate.events.search.index import Index
 from fieldgate.events.search.int_arrays import NOWHERE, Numbers, numbers, packed
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.localized_text import Texts, in_language
-from fieldgate.reference.reference_data import Directory, sorting_key
+from fieldgate.i18n.localized_text import LocalizedText, in_language
+from fieldgate.reference.reference_data import ReferenceData, sort_key
 
 Ranks = npt.NDArray[np.int32]  # a number by position
 Terms = Sequence[tuple[str, bool]]  # a field, and whether it descends
@@ -25,8 +25,8 @@ NOTHING = -1  # the rank of what is not known
 class Facts(msgspec.Struct):
     """What of an event's record orderings need; the rest is skipped over."""
 
-    name: Texts = {}
-    summary: Texts = {}
+    name: LocalizedText = {}
+    summary: LocalizedText = {}
     num_affected: int | None = None
     glide: str = ""
     original_language: str = "en"
@@ -59,7 +59,7 @@ def order(terms: Terms, ranks: Mapping[str, Ranks], ids: Numbers) -> Order:
     return Order(np.lexsort((np.asarray(ids), *reversed(keys))))
 
 
-def held_ranks(field: str, index: Index, directory: Directory, language: Language) -> Ranks:
+def held_ranks(field: str, index: Index, directory: ReferenceData, language: Language) -> Ranks:
     """The ranks of a field the index holds."""
     if field == "disaster_start_date":
         return _dense(index.starts)
@@ -115,7 +115,7 @@ def _value(field: str, facts: Facts, language: Language) -> str | int | None:
         return facts.num_affected
     if field == "glide":
         return facts.glide
-    return sorting_key(in_language(getattr(facts, field), language, facts.original_language))
+    return sort_key(in_language(getattr(facts, field), language, facts.original_language))
 
 
 def _dense(column: Numbers) -> Ranks:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.localized_text import FALLBACK, own_texts
+from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, without_fallbacks
 
 Record = Mapping[str, Any]
 
@@ -39,8 +39,8 @@ def _merged(seen: Mapping[str, Record], texts: Sequence[str], english_first: boo
     for name in texts:
         shown = {code: each.get(name) for code, each in seen.items()}
         if any(shown.values()) and all(text is None or isinstance(text, str) for text in shown.values()):
-            written_in = original if original in FALLBACK else "en"
-            record[name] = own_texts(shown, written_in, english_first=english_first)
+            written_in = original if original in FALLBACK_LANGUAGES else "en"
+            record[name] = without_fallbacks(shown, written_in, english_first=english_first)
     return record
 
 

@@ -26,8 +26,8 @@ from fieldgate.events.sync.merge_translations import merge_languages
 from fieldgate.events.sync.remote import Far, FarPage, Missing
 from fieldgate.events.sync.sync_state import Progress
 from fieldgate.i18n.languages import Language
-from fieldgate.reference.parsing import Unreadable, read_country, read_type
-from fieldgate.reference.reference_data import Directory
+from fieldgate.reference.parsing import InvalidReferenceRecord, parse_country, parse_disaster_type
+from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import ReferenceStore
 
 EVENTS, DELETED = "event/", "event/deleted/"
@@ -158,27 +158,29 @@ class Sync:
 
     async def _learn(self, countries: Iterable[Spoken], types: Iterable[Spoken]) -> tuple[int, int]:
         """Take over countries and disaster types; how many changed."""
-        directory = await self._reference.directory()
+        directory = await self._reference.current()
         new_countries, new_types = [], []
         for spoken in countries:
             seen, number = _by_code(spoken), _id(spoken)
-            with suppress(Unreadable):  # an event that needs it says what is missing
+            with suppress(InvalidReferenceRecord):  # an event that needs it says what is missing
                 new_countries.append(
-                    read_country(seen, directory.countries.get(number), english_first=not self._is_ours)
+                    parse_country(seen, directory.countries.get(number), english_first=not self._is_ours)
                 )
         for spoken in types:
             seen, number = _by_code(spoken), _id(spoken)
-            with suppress(Unreadable):
-                new_types.append(read_type(seen, directory.types.get(number), english_first=not self._is_ours))
+            with suppress(InvalidReferenceRecord):
+                new_types.append(
+                    parse_disaster_type(seen, directory.types.get(number), english_first=not self._is_ours)
+                )
         async with self._database.transaction() as connection:
             return (
-                await self._reference.put_countries(connection, new_countries),
-                await self._reference.put_types(connection, new_types),
+                await self._reference.upsert_countries(connection, new_countries),
+                await self._reference.upsert_disaster_types(connection, new_types),
             )
 
-    async def _learn_from(self, spoken: Iterable[Spoken]) -> Directory:
+    async def _learn_from(self, spoken: Iterable[Spoken]) -> ReferenceData:
         """The directory, with what events name and no list has, such as countries no longer in use."""
-        directory = await self._reference.directory()
+        directory = await self._reference.current()
         countries: dict[int, Spoken] = defaultdict(dict)
         types: dict[int, Spoken] = defaultdict(dict)
         for each in spoken:
@@ -191,7 +193,7 @@ class Sync:
                     types[kind["id"]][language] = kind
         if countries or types:
             await self._learn(countries.values(), types.values())
-        return await self._reference.directory()
+        return await self._reference.current()
 
     # Events
 
@@ -251,7 +253,7 @@ class Sync:
             del self._done[next(iter(self._done))]
         return True
 
-    def _waiting(self, number: int, spoken: Spoken, directory: Directory) -> Waiting:
+    def _waiting(self, number: int, spoken: Spoken, directory: ReferenceData) -> Waiting:
         record = merge_languages(spoken, english_first=not self._is_ours)
         return Waiting(number, f"event {number}", lambda before: read_event(record, directory, before=before))
 

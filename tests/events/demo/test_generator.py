@@ -16,36 +16,36 @@ from fieldgate.events.model import Event, pack, unpack
 from fieldgate.events.schemas import EventDetail, EventRecord
 from fieldgate.events.visibility import EVERYBODY, EVERYTHING
 from fieldgate.i18n.languages import Language
-from fieldgate.reference.reference_data import Directory
+from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import ReferenceStore
 
 COUNT = 4000
 
 
 @pytest.fixture(scope="module")
-async def directory(tmp_path_factory: pytest.TempPathFactory) -> Directory:
+async def directory(tmp_path_factory: pytest.TempPathFactory) -> ReferenceData:
     """Countries and types as every new database has them."""
     database = Database(f"sqlite:///{tmp_path_factory.mktemp('demo') / 'fieldgate.db'}")
     await upgrade(database)
     try:
-        return await ReferenceStore(database, DataVersions(database)).directory()
+        return await ReferenceStore(database, DataVersions(database)).current()
     finally:
         await database.close()
 
 
 @pytest.fixture(scope="module")
-def made(directory: Directory) -> list[Event]:
+def made(directory: ReferenceData) -> list[Event]:
     return list(demo_events(COUNT, directory))
 
 
-def test_the_same_seed_makes_the_same_events(made: list[Event], directory: Directory) -> None:
+def test_the_same_seed_makes_the_same_events(made: list[Event], directory: ReferenceData) -> None:
     assert list(demo_events(COUNT, directory)) == made
     other = list(demo_events(COUNT, directory, seed=1))
     assert [event.id for event in other] == [event.id for event in made]
     assert [event.name for event in other] != [event.name for event in made]
 
 
-def test_every_event_is_valid(made: list[Event], directory: Directory) -> None:
+def test_every_event_is_valid(made: list[Event], directory: ReferenceData) -> None:
     assert tuple(language.value for language in Language) == CODES
     for event in made:
         assert unpack(pack(event)) == event
@@ -113,7 +113,7 @@ def test_shares_are_roughly_those_of_a_real_service(made: list[Event]) -> None:
     assert 1500 < sum(len(document(event)) for event in made) / COUNT < 2100
 
 
-def test_they_are_named_in_four_languages(made: list[Event], directory: Directory) -> None:
+def test_they_are_named_in_four_languages(made: list[Event], directory: ReferenceData) -> None:
     event = next(event for event in made if event.countries == (123,) and event.dtype == 12)
     month = f"{event.disaster_start_date:%B %Y}"
     assert event.name["en"] == f"Nepal: Flood, {month}"
@@ -127,7 +127,7 @@ def test_they_are_named_in_four_languages(made: list[Event], directory: Director
 
 
 @pytest.mark.parametrize("language", Language)
-def test_their_documents_can_be_read(made: list[Event], directory: Directory, language: Language) -> None:
+def test_their_documents_can_be_read(made: list[Event], directory: ReferenceData, language: Language) -> None:
     reader = Reader(directory, language)
     for event in made[:500]:
         for sight in (EVERYBODY, EVERYTHING):

@@ -27,7 +27,7 @@ SOME = [each for each in EVENTS if each.parent_event is None]
 
 
 async def as_records(reference: ReferenceStore, language: Language = Language.ENGLISH) -> list[bytes]:
-    reader = Reader(await reference.directory(), language)
+    reader = Reader(await reference.current(), language)
     return [reader.read(document(each), EVERYTHING) for each in SOME]
 
 

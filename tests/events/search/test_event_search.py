@@ -90,7 +90,7 @@ class House:
 
     async def check(self, question: tuple[EventFilters, Sight, Language, int, int]) -> None:
         filters, sight, language, limit, offset = question
-        directory = await self.reference.directory()
+        directory = await self.reference.current()
         expected = matching(list(self.held.values()), filters, sight, language, directory)
         answers = [await reader.find(filters, sight, language, PageRequest(limit, offset)) for reader in self.readers]
         assert len({tuple(found.records) for found in answers}) == 1

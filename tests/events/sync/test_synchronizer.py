@@ -310,7 +310,7 @@ async def test_a_server_like_the_live_one(target: Target) -> None:
     assert held is not None
     assert (held.name, held.summary) == ({"es": "Inundación", "en": "Flood"}, {"es": "Mucho"}), "French is a fallback"
     assert (held.countries, held.dtype) == ((123, 9001), 99)
-    directory = await ReferenceStore(target.database, DataVersions(target.database)).directory()
+    directory = await ReferenceStore(target.database, DataVersions(target.database)).current()
     assert directory.countries[9001].is_deprecated
     assert directory.countries[123].average_household_size == 4.6
     assert directory.countries[123].names["ar"], "a name we have and they have not stays"
@@ -450,7 +450,7 @@ async def test_countries_come_in_all_languages_though_pages_are_short(target: Ta
     system.listed = by_name  # type: ignore[method-assign]
     system.records[0]["countries"] = [{"id": 9001}]
     await target.sync(system.transport())
-    directory = await ReferenceStore(target.database, DataVersions(target.database)).directory()
+    directory = await ReferenceStore(target.database, DataVersions(target.database)).current()
     assert directory.countries[9001].names == {"en": "Land 9001", "fr": "Zoulou"}
     assert directory.countries[9003].names == {"en": "Land 9003", "fr": "Alpha"}
 
