@@ -12,12 +12,12 @@ from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets import routes as asset_routes
-from fieldgate.assets.authorization import Access
+from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.sharing.routes import assignment_routes as sharing_routes
 from fieldgate.assets.sharing.routes import batch_routes as many_routes
 from fieldgate.assets.sharing.routes import bulk_routes as everybody_routes
 from fieldgate.assets.sharing.routes import explain_routes, user_routes
-from fieldgate.assets.sharing.store import SharingStore
+from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Database, DataVersions
 from fieldgate.events import routes as event_routes
@@ -97,8 +97,8 @@ def build_app(
     answered = (*operations(), *extra_operations)
     provided = (
         settings, database, changes, store, accounts, observer, assets, pages,
-        ImportStore(database, changes), AssetStore(database, changes), Access(database),
-        SharingStore(database, changes), fetcher or Fetcher(settings.import_hosts),
+        ImportStore(database, changes), AssetStore(database, changes), AssetAuthorizer(database),
+        AssignmentStore(database, changes), fetcher or Fetcher(settings.import_hosts),
         reference, event_store, events, Exports(events, event_store),
         Catalogue(), OpenAPIDocument(answered), health.Readiness(database),
     )  # fmt: skip

@@ -4,15 +4,17 @@ import asyncio
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-MANY = 300  # assignments that take milliseconds
-WITH_FILTERS = 100  # assignments that take as long as one with large filters
+THREAD_THRESHOLD = 300  # assignments that take milliseconds
+FILTER_COST = 100  # assignments that take as long as one with large filters
 
-Given = ParamSpec("Given")
-Made = TypeVar("Made")
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
 
 
-async def aside(count: int, work: Callable[Given, Made], *given: Given.args, **named: Given.kwargs) -> Made:
+async def run_in_thread_if(
+    count: int, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+) -> Result:
     """What the work makes; where it is for many, in a thread."""
-    if count > MANY:
-        return await asyncio.to_thread(work, *given, **named)
-    return work(*given, **named)
+    if count > THREAD_THRESHOLD:
+        return await asyncio.to_thread(work, *args, **kwargs)
+    return work(*args, **kwargs)

@@ -15,7 +15,7 @@ from sqlalchemy import Integer, Row, bindparam, literal_column, select, true, un
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
-from fieldgate.assets.sharing.model.assignments import Assignment, Place
+from fieldgate.assets.sharing.model.assignments import Assignment, AssignmentScope
 from fieldgate.assets.tables import assets, assignments
 from fieldgate.db import Database, PreparedQuery
 from fieldgate.errors import Forbidden, NotFound
@@ -25,7 +25,7 @@ from fieldgate.permissions import rules
 from fieldgate.permissions.rules import Codenames, PermissionState
 
 
-class Asset(msgspec.Struct, frozen=True, kw_only=True):
+class AuthorizedAsset(msgspec.Struct, frozen=True, kw_only=True):
     """An asset in the eyes of a caller."""
 
     id: int
@@ -44,36 +44,36 @@ class Asset(msgspec.Struct, frozen=True, kw_only=True):
     def may_manage(self) -> bool:
         return "manage_asset" in self.allowed
 
-    def need(self, permission: str) -> None:
+    def require(self, permission: str) -> None:
         """Refuse who lacks the permission."""
         if permission not in self.allowed:
             raise Forbidden(
                 Message("You may see this asset, but this needs the permission {permission}.", permission=permission)
             )
 
-    def need_to_delete(self) -> None:
+    def require_delete(self) -> None:
         """Deleting cannot be assigned: not even to who manages everything else."""
         if not self.may_delete:
             raise Forbidden(Message("You may see this asset, but only its owner can delete it."))
 
 
-def no_asset(uid: str) -> NotFound:
+def asset_not_found(uid: str) -> NotFound:
     return NotFound(Message("There is no asset {uid}.", uid=uid[:50]))
 
 
-def user_of(caller: Caller) -> int:
+def effective_user_id(caller: Caller) -> int:
     """The user whose assignments count for a caller."""
     return PUBLIC_USER_ID if caller.id is None else caller.id
 
 
-def allowed_to(caller: Caller, place: Place) -> Codenames:
+def allowed_permissions(caller: Caller, scope: AssignmentScope) -> Codenames:
     """What a caller may do there."""
     if caller.is_superuser:
-        return rules.owner_permissions(place.asset_type)
-    return rules.effective_permissions(place.standing(user_of(caller)), place.asset_type)
+        return rules.owner_permissions(scope.asset_type)
+    return rules.effective_permissions(scope.state_of(effective_user_id(caller)), scope.asset_type)
 
 
-_ROWS = (
+_ASSIGNMENT_COLUMNS = (
     assignments.c.asset_id,
     assignments.c.user_id,
     assignments.c.permission,
@@ -81,7 +81,7 @@ _ROWS = (
 )
 
 
-class Access:
+class AssetAuthorizer:
     def __init__(self, database: Database) -> None:
         self._database = database
         collections = assets.alias()
@@ -90,7 +90,7 @@ class Access:
         who = union(user, select(literal_column(str(PUBLIC_USER_ID), Integer))).subquery("who")
         self._find = PreparedQuery(
             database,
-            select(assets.c.id, assets.c.asset_type, assets.c.owner_id, collections.c.owner_id, *_ROWS)
+            select(assets.c.id, assets.c.asset_type, assets.c.owner_id, collections.c.owner_id, *_ASSIGNMENT_COLUMNS)
             .outerjoin_from(assets, collections, collections.c.id == assets.c.parent_id)
             .join(who, true())
             .outerjoin(
@@ -100,89 +100,91 @@ class Access:
             .where(assets.c.uid == bindparam("uid")),
         )
 
-    async def to(self, uid: str, caller: Caller) -> Asset:
+    async def authorize(self, uid: str, caller: Caller) -> AuthorizedAsset:
         """The asset, if the caller may see it. Whose it is otherwise is nobody's business."""
-        rows = await self._find.all(uid=uid, user_id=user_of(caller))
+        rows = await self._find.all(uid=uid, user_id=effective_user_id(caller))
         if not rows:
-            raise no_asset(uid)
+            raise asset_not_found(uid)
         number, asset_type, owner_id, collection_owner_id = rows[0][:4]
-        here, above = _sorted_out(number, ((*row[4:], None) for row in rows if row[4] is not None))
-        place = Place(
+        here, above = _split_by_level(number, ((*row[4:], None) for row in rows if row[4] is not None))
+        place = AssignmentScope(
             asset_type=asset_type,
             owner_id=owner_id,
-            here=here,
+            direct=here,
             collection_owner_id=collection_owner_id,
-            above=above,
+            on_collection=above,
         )
-        return seen_by(number, uid, caller, place)
+        return authorize_scope(number, uid, caller, place)
 
-    async def standing(self, asset: Asset, user_id: int) -> PermissionState:
+    async def permission_state(self, asset: AuthorizedAsset, user_id: int) -> PermissionState:
         """All that decides what a user may do with the asset, with the submissions it is for."""
         async with self._database.read_transaction() as connection:
             row = (await connection.execute(select(assets).where(assets.c.id == asset.id))).one_or_none()
             if row is None:  # deleted in this very moment
-                raise no_asset(asset.uid)
-            return (await _place(connection, row, [user_id, PUBLIC_USER_ID])).standing(user_id)
+                raise asset_not_found(asset.uid)
+            return (await _load_scope(connection, row, [user_id, PUBLIC_USER_ID])).state_of(user_id)
 
 
-async def as_seen(connection: AsyncConnection, row: Row[Any], caller: Caller) -> Asset:
+async def authorize_row(connection: AsyncConnection, row: Row[Any], caller: Caller) -> AuthorizedAsset:
     """The asset of a row that is locked, as it stands in this transaction."""
-    return seen_by(row.id, row.uid, caller, await _place(connection, row, [user_of(caller), PUBLIC_USER_ID]))
+    return authorize_scope(
+        row.id, row.uid, caller, await _load_scope(connection, row, [effective_user_id(caller), PUBLIC_USER_ID])
+    )
 
 
-async def allowed_to_user(connection: AsyncConnection, row: Row[Any], user_id: int) -> Codenames:
+async def allowed_permissions_of_user(connection: AsyncConnection, row: Row[Any], user_id: int) -> Codenames:
     """What a user may do with the asset of a row that is locked, for work that goes on when he is gone."""
     known = await connection.execute(select(users.c.is_superuser, users.c.disabled_at).where(users.c.id == user_id))
     user = known.one_or_none()
     if user is None or user.disabled_at is not None:
         return frozenset()
-    place = await _place(connection, row, [user_id, PUBLIC_USER_ID])
-    return allowed_to(Caller(id=user_id, is_superuser=user.is_superuser), place)
+    place = await _load_scope(connection, row, [user_id, PUBLIC_USER_ID])
+    return allowed_permissions(Caller(id=user_id, is_superuser=user.is_superuser), place)
 
 
-async def _place(connection: AsyncConnection, row: Row[Any], user_ids: Sequence[int]) -> Place:
+async def _load_scope(connection: AsyncConnection, row: Row[Any], user_ids: Sequence[int]) -> AssignmentScope:
     around = [row.id] if row.parent_id is None else [row.id, row.parent_id]
     found = await connection.execute(
-        select(*_ROWS, assignments.c.filters).where(
+        select(*_ASSIGNMENT_COLUMNS, assignments.c.filters).where(
             assignments.c.asset_id.in_(around), assignments.c.user_id.in_(user_ids)
         )
     )
-    here, above = _sorted_out(row.id, found)
+    here, above = _split_by_level(row.id, found)
     owner = select(assets.c.owner_id).where(assets.c.id == row.parent_id)
-    return Place(
+    return AssignmentScope(
         asset_type=row.asset_type,
         owner_id=row.owner_id,
-        here=here,
+        direct=here,
         collection_owner_id=(await connection.execute(owner)).scalar_one_or_none(),
-        above=above,
+        on_collection=above,
     )
 
 
-Sorted = defaultdict[int, list[Assignment]]
+AssignmentLists = defaultdict[int, list[Assignment]]
 
 
-def _sorted_out(number: int, rows: Iterable[Sequence[Any]]) -> tuple[Sorted, Sorted]:
+def _split_by_level(own_asset_id: int, rows: Iterable[Sequence[Any]]) -> tuple[AssignmentLists, AssignmentLists]:
     """Assignments on the asset itself, and those on its collection, by user."""
-    here: Sorted = defaultdict(list)
-    above: Sorted = defaultdict(list)
+    here: AssignmentLists = defaultdict(list)
+    above: AssignmentLists = defaultdict(list)
     for asset_id, user_id, permission, is_denied, filters in rows:
         which = {codename: tuple(given) for codename, given in (filters or {}).items()}
         row = Assignment(permission, bool(is_denied), which or None)
-        (here if asset_id == number else above)[user_id].append(row)
+        (here if asset_id == own_asset_id else above)[user_id].append(row)
     return here, above
 
 
-def seen_by(number: int, uid: str, caller: Caller, place: Place) -> Asset:
+def authorize_scope(asset_id: int, uid: str, caller: Caller, scope: AssignmentScope) -> AuthorizedAsset:
     """An asset in the eyes of a caller; 404 where he may not see it."""
-    allowed = allowed_to(caller, place)
+    allowed = allowed_permissions(caller, scope)
     if "view_asset" not in allowed:
-        raise no_asset(uid)
-    return Asset(
-        id=number,
+        raise asset_not_found(uid)
+    return AuthorizedAsset(
+        id=asset_id,
         uid=uid,
-        asset_type=place.asset_type,
-        owner_id=place.owner_id,
-        is_owner=caller.id == place.owner_id,
+        asset_type=scope.asset_type,
+        owner_id=scope.owner_id,
+        is_owner=caller.id == scope.owner_id,
         is_superuser=caller.is_superuser,
         allowed=allowed,
     )

@@ -7,7 +7,7 @@ import unicodedata
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
-def one_line(name: str) -> str:
+def strip_control_characters(name: str) -> str:
     """The name with nothing in it but what can be seen."""
     return _CONTROL.sub(" ", name).strip()
 

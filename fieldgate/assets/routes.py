@@ -8,8 +8,8 @@ from msgspec import Raw
 from sqlalchemy import Row
 
 from fieldgate.accounts.schemas import user_path
-from fieldgate.assets.authorization import Access, Asset, no_asset
-from fieldgate.assets.names import one_line
+from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found
+from fieldgate.assets.names import strip_control_characters
 from fieldgate.assets.schemas import (
     AssetChange,
     AssetDetail,
@@ -20,16 +20,16 @@ from fieldgate.assets.schemas import (
     VersionDetail,
     VersionRecord,
 )
-from fieldgate.assets.sharing.io.serializers import EXAMPLE as ASSIGNMENT
+from fieldgate.assets.sharing.io.serializers import ASSIGNMENT_EXAMPLE as ASSIGNMENT
 from fieldgate.assets.sharing.io.serializers import assignment_records
-from fieldgate.assets.sharing.loading import seen_in_assets, seen_of
-from fieldgate.assets.sharing.model.grants import Shared
+from fieldgate.assets.sharing.loading import load_visible_asset, load_visible_many
+from fieldgate.assets.sharing.model.grants import AssetGrants
 from fieldgate.assets.sharing.model.labels import label
 from fieldgate.assets.sharing.schemas import AssignmentRecord
-from fieldgate.assets.sharing.store import SharingStore
-from fieldgate.assets.store import AssetStore, Narrowed
+from fieldgate.assets.sharing.store import AssignmentStore
+from fieldgate.assets.store import AssetSearch, AssetStore
 from fieldgate.assets.visibility_sql import DISCOVERABLE
-from fieldgate.concurrency import aside
+from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import delete, get, get_list, patch, raw
@@ -44,10 +44,10 @@ from fieldgate.permissions.catalogue import permission_path as permission_path
 
 TAG = "Assets"
 PATH = "/api/v2/assets/"
-MOST_WORDS = 20  # of a search
-WITH_XFORM = ("survey", "template")
+MAX_SEARCH_WORDS = 20  # of a search
+XFORM_TYPES = ("survey", "template")
 # What can be assigned, in the order in which people are offered it.
-OFFERED = (
+ASSIGNABLE_ORDER = (
     "view_asset", "change_asset", "discover_asset", "manage_asset", "add_submissions", "view_submissions",
     "partial_submissions", "change_submissions", "delete_submissions", "validate_submissions",
 )  # fmt: skip
@@ -75,13 +75,13 @@ _EXAMPLE: dict[str, Any] = {
     "date_modified": "2026-11-15T09:00:00Z",
     "permissions": [ASSIGNMENT],
 }  # fmt: skip
-_DETAIL: dict[str, Any] = {
+_DETAIL_EXAMPLE: dict[str, Any] = {
     **_EXAMPLE,
     "content": {"survey": [], "choices": [], "settings": {}},
     "effective_permissions": [{"codename": "view_asset"}],
     "assignable_permissions": [{"url": "http://127.0.0.1:8000/api/v2/permissions/view_asset/", "label": "View form"}],
 }
-_VERSION: dict[str, Any] = {
+_VERSION_EXAMPLE: dict[str, Any] = {
     "url": f"{_BASE}versions/vT4kLw9PzR3yXcSnC6eGjK/",
     "uid": "vT4kLw9PzR3yXcSnC6eGjK",
     "number": 2,
@@ -92,7 +92,7 @@ _VERSION: dict[str, Any] = {
 }
 
 
-def path_of(uid: str) -> str:
+def asset_path(uid: str) -> str:
     return f"{PATH}{uid}/"
 
 
@@ -108,26 +108,30 @@ async def asset_list(
     page: PageRequest,
     caller: Caller,
     language: Language,
-    filters: AssetFilters,
+    query: AssetFilters,
     store: AssetStore,
-    sharing: SharingStore,
+    sharing: AssignmentStore,
 ) -> ListResult[bytes]:
-    if caller.id is None and filters.status != DISCOVERABLE:
+    if caller.id is None and query.status != DISCOVERABLE:
         return ListResult(0, [])
-    words = filters.q.split()
-    if len(words) > MOST_WORDS:
-        raise ValidationError({"q": [Message("Enter at most {count} words.", count=MOST_WORDS)]})
-    narrowed = Narrowed(words, filters.asset_type or "", filters.status, filters.ordering)
-    count, rows = await store.listed(caller, narrowed, page)
-    shared = await seen_in_assets([row.uid for row in rows], caller, sharing)
-    size = sum(_work(each) for each in shared.values())
-    return ListResult(count, await aside(size, _records, rows, shared, caller, language))
+    words = query.q.split()
+    if len(words) > MAX_SEARCH_WORDS:
+        raise ValidationError({"q": [Message("Enter at most {count} words.", count=MAX_SEARCH_WORDS)]})
+    narrowed = AssetSearch(words, query.asset_type or "", query.status, query.ordering)
+    count, rows = await store.list_visible(caller, narrowed, page)
+    shared = await load_visible_many([row.uid for row in rows], caller, sharing)
+    size = sum(_cost(each) for each in shared.values())
+    return ListResult(count, await run_in_thread_if(size, _encode_records, rows, shared, caller, language))
 
 
-def _records(rows: Iterable[Row[Any]], shared: Mapping[str, Shared], caller: Caller, language: Language) -> list[bytes]:
+def _encode_records(
+    rows: Iterable[Row[Any]], shared: Mapping[str, AssetGrants], caller: Caller, language: Language
+) -> list[bytes]:
     """Each asset as JSON."""
     return [
-        encode(AssetRecord(**_shown(row), permissions=_permissions(shared.get(row.uid), caller, language)))
+        encode(
+            AssetRecord(**_record_fields(row), permissions=_visible_permissions(shared.get(row.uid), caller, language))
+        )
         for row in rows
     ]
 
@@ -138,14 +142,19 @@ def _records(rows: Iterable[Row[Any]], shared: Mapping[str, Shared], caller: Cal
     title=Message("Asset"),
     description=Message("One asset, with the content of its newest version."),
     tag=TAG,
-    example=_DETAIL,
+    example=_DETAIL_EXAMPLE,
     error_statuses=(404,),
 )
 async def asset_detail(
-    uid: str, caller: Caller, language: Language, access: Access, store: AssetStore, sharing: SharingStore
+    uid: str,
+    caller: Caller,
+    language: Language,
+    authorizer: AssetAuthorizer,
+    store: AssetStore,
+    sharing: AssignmentStore,
 ) -> Raw:
-    asset = await access.to(uid, caller)
-    return await _detail(asset, caller, language, store, await seen_of(asset, caller, sharing))
+    asset = await authorizer.authorize(uid, caller)
+    return await _detail_response(asset, caller, language, store, await load_visible_asset(asset, caller, sharing))
 
 
 @patch(
@@ -154,7 +163,7 @@ async def asset_detail(
     title=Message("Change an asset"),
     description=Message("Gives an asset another name or other settings; what is not sent stays."),
     tag=TAG,
-    example=_DETAIL,
+    example=_DETAIL_EXAMPLE,
     error_statuses=(403, 404, 413, 415),
 )
 async def asset_change(
@@ -162,19 +171,19 @@ async def asset_change(
     user: User,
     language: Language,
     body: AssetChange,
-    access: Access,
+    authorizer: AssetAuthorizer,
     store: AssetStore,
-    sharing: SharingStore,
+    sharing: AssignmentStore,
 ) -> Raw:
-    asset = await access.to(uid, user)
-    asset.need("change_asset")
-    name = None if body.name is None else one_line(body.name)
+    asset = await authorizer.authorize(uid, user)
+    asset.require("change_asset")
+    name = None if body.name is None else strip_control_characters(body.name)
     if name == "":
         raise ValidationError({"name": [Message("A name cannot be blank.")]})
     sent = {"name": name, "settings": body.settings}
     if changed := {field: value for field, value in sent.items() if value is not None}:
-        await store.change(user, uid, **changed)
-    return await _detail(asset, user, language, store, await seen_of(asset, user, sharing))
+        await store.update(user, uid, **changed)
+    return await _detail_response(asset, user, language, store, await load_visible_asset(asset, user, sharing))
 
 
 @delete(
@@ -197,11 +206,11 @@ async def asset_deletion(uid: str, user: User, store: AssetStore) -> None:
     media_type="application/xml",
     error_statuses=(404,),
 )
-async def asset_xform(uid: str, caller: Caller, access: Access, store: AssetStore) -> Response:
-    asset = await access.to(uid, caller)
-    found = await store.xform(asset.id)
+async def asset_xform(uid: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore) -> Response:
+    asset = await authorizer.authorize(uid, caller)
+    found = await store.get_xform(asset.id)
     if found is None:
-        raise no_asset(uid)
+        raise asset_not_found(uid)
     name, xform = found
     if xform is None:
         raise NotFound(Message("This asset has no XForm: only surveys and templates have one."))
@@ -214,15 +223,15 @@ async def asset_xform(uid: str, caller: Caller, access: Access, store: AssetStor
     title=Message("Versions"),
     description=Message("Every version of an asset, the newest first."),
     tag=TAG,
-    example=_VERSION,
+    example=_VERSION_EXAMPLE,
     error_statuses=(404,),
 )
 async def version_list(
-    uid: str, page: PageRequest, caller: Caller, access: Access, store: AssetStore
+    uid: str, page: PageRequest, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
 ) -> ListResult[VersionRecord]:
-    asset = await access.to(uid, caller)
-    count, found = await store.versions_of(asset.id, page)
-    return ListResult(count, [VersionRecord(**_shown_version(uid, version)) for version in found])
+    asset = await authorizer.authorize(uid, caller)
+    count, found = await store.list_versions(asset.id, page)
+    return ListResult(count, [VersionRecord(**_version_fields(uid, version)) for version in found])
 
 
 @get(
@@ -231,12 +240,14 @@ async def version_list(
     title=Message("Version"),
     description=Message("One version of an asset, with its content."),
     tag=TAG,
-    example={**_VERSION, "content": {"survey": [], "choices": [], "settings": {}}},
+    example={**_VERSION_EXAMPLE, "content": {"survey": [], "choices": [], "settings": {}}},
     error_statuses=(404,),
 )
-async def version_detail(uid: str, version: str, caller: Caller, access: Access, store: AssetStore) -> VersionDetail:
-    found = await _version(await access.to(uid, caller), version, store)
-    return VersionDetail(**_shown_version(uid, found), content=found.content)
+async def version_detail(
+    uid: str, version: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
+) -> VersionDetail:
+    found = await _get_version(await authorizer.authorize(uid, caller), version, store)
+    return VersionDetail(**_version_fields(uid, found), content=found.content)
 
 
 @raw(
@@ -249,16 +260,18 @@ async def version_detail(uid: str, version: str, caller: Caller, access: Access,
     schema={"type": "string", "format": "binary"},
     error_statuses=(404,),
 )
-async def version_file(uid: str, version: str, caller: Caller, access: Access, store: AssetStore) -> Response:
-    found = await _version(await access.to(uid, caller), version, store)
-    file = None if found.file_id is None else await store.file(found.file_id)
+async def version_file(
+    uid: str, version: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
+) -> Response:
+    found = await _get_version(await authorizer.authorize(uid, caller), version, store)
+    file = None if found.file_id is None else await store.get_file(found.file_id)
     if file is None:
         raise NotFound
     return _download(bytes(file.data), b"application/octet-stream", file.name)
 
 
-async def _version(asset: Asset, version: str, store: AssetStore) -> Row[Any]:
-    found = await store.version(asset.id, version)
+async def _get_version(asset: AuthorizedAsset, version: str, store: AssetStore) -> Row[Any]:
+    found = await store.get_version(asset.id, version)
     if found is None:
         raise NotFound(Message("There is no version {uid}.", uid=version[:50]))
     return found
@@ -276,48 +289,52 @@ def _download(data: bytes, media_type: bytes, name: str) -> Response:
     return Response(200, headers, data)
 
 
-async def _detail(asset: Asset, caller: Caller, language: Language, store: AssetStore, shared: Shared) -> Raw:
-    row = await store.one(caller, asset.id)
+async def _detail_response(
+    asset: AuthorizedAsset, caller: Caller, language: Language, store: AssetStore, grants: AssetGrants
+) -> Raw:
+    row = await store.get_visible(caller, asset.id)
     if row is None:  # deleted in this very moment
-        raise no_asset(asset.uid)
-    return await aside(_work(shared), _told, asset, row, caller, language, shared)
+        raise asset_not_found(asset.uid)
+    return await run_in_thread_if(_cost(grants), _encode_detail, asset, row, caller, language, grants)
 
 
-def _told(asset: Asset, row: Row[Any], caller: Caller, language: Language, shared: Shared) -> Raw:
+def _encode_detail(
+    asset: AuthorizedAsset, row: Row[Any], caller: Caller, language: Language, grants: AssetGrants
+) -> Raw:
     """All of an asset as JSON."""
     allowed = [*sorted(asset.allowed), *(["delete_asset"] if asset.may_delete else [])]
     assignable = rules.assignable(row.asset_type)
     record = AssetDetail(
-        **_shown(row),
+        **_record_fields(row),
         content=row.content,
         effective_permissions=[EffectivePermission(codename) for codename in allowed],
         assignable_permissions=[
             AssignablePermission(Link(permission_path(codename)), label(codename, row.asset_type, language))
-            for codename in OFFERED
+            for codename in ASSIGNABLE_ORDER
             if codename in assignable
         ],
-        permissions=_permissions(shared, caller, language),
+        permissions=_visible_permissions(grants, caller, language),
     )
     return Raw(encode(record))
 
 
-def _work(shared: Shared) -> int:
+def _cost(grants: AssetGrants) -> int:
     """Roughly, how many assignments are shown, with those of the owner."""
-    return shared.size + len(rules.owner_permissions(shared.asset_type))
+    return grants.cost + len(rules.owner_permissions(grants.asset_type))
 
 
-def _permissions(shared: Shared | None, caller: Caller, language: Language) -> list[AssignmentRecord]:
+def _visible_permissions(shared: AssetGrants | None, caller: Caller, language: Language) -> list[AssignmentRecord]:
     """Who may do what with an asset, as it tells a caller of itself. The public is told of the owner only."""
     if shared is None:  # deleted in this very moment
         return []
-    shown = shared.shown_to(caller)
+    shown = shared.visible_to(caller)
     if caller.id is None:
-        shown = [each for each in shown if each.user.id == shared.place.owner_id]
+        shown = [each for each in shown if each.user.id == shared.scope.owner_id]
     return assignment_records(shared, shown, language)
 
 
-def _shown(row: Row[Any]) -> dict[str, Any]:
-    path = path_of(row.uid)
+def _record_fields(row: Row[Any]) -> dict[str, Any]:
+    path = asset_path(row.uid)
     return {
         "url": Link(path),
         "uid": row.uid,
@@ -326,21 +343,21 @@ def _shown(row: Row[Any]) -> dict[str, Any]:
         "owner": Link(user_path(row.username)),
         "owner__username": row.username,
         "status": row.status,
-        "parent": None if row.parent_uid is None else Link(path_of(row.parent_uid)),
+        "parent": None if row.parent_uid is None else Link(asset_path(row.parent_uid)),
         "settings": row.settings,
         "tag_string": ",".join(row.tags),
         "summary": row.summary,
         "version_id": row.version_uid,
         "version_count": row.version_number,
         "versions": Link(f"{path}versions/"),
-        "xform_link": Link(f"{path}xform/") if row.asset_type in WITH_XFORM else None,
+        "xform_link": Link(f"{path}xform/") if row.asset_type in XFORM_TYPES else None,
         "date_created": row.created_at,
         "date_modified": row.modified_at,
     }
 
 
-def _shown_version(uid: str, row: Row[Any]) -> dict[str, Any]:
-    path = f"{path_of(uid)}versions/{row.uid}/"
+def _version_fields(uid: str, row: Row[Any]) -> dict[str, Any]:
+    path = f"{asset_path(uid)}versions/{row.uid}/"
     return {
         "url": Link(path),
         "uid": row.uid,

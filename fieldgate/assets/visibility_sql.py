@@ -25,29 +25,29 @@ def is_listed(user_id: int, status: str | None) -> ColumnElement[bool]:
     # A set to look assets up by, and no joins: where there are few users, or few assets, SQLite would begin with those,
     # or make a filter of all of them first.
     return and_(
-        assets.c.id.in_(_listed(user_id, status)),
+        assets.c.id.in_(_listed_ids(user_id, status)),
         or_(assets.c.owner_id == user_id, _is_active(assets.c.owner_id)),
     )
 
 
-def _listed(user_id: int, status: str | None) -> Select[Any] | CompoundSelect[Any]:
+def _listed_ids(user_id: int, status: str | None) -> Select[Any] | CompoundSelect[Any]:
     if status == DISCOVERABLE:
-        return _granted(PUBLIC_USER_ID, DISCOVER)
+        return _granted_ids(PUBLIC_USER_ID, DISCOVER)
     if status == PRIVATE:
-        return _owned(user_id).where(how_shared() == PRIVATE)
+        return _owned_ids(user_id).where(sharing_status() == PRIVATE)
     if status == PUBLIC:
         # Also what can be discovered: everybody may see that as well.
         return select(assets.c.id).where(
-            assets.c.id.in_(_listed(user_id, None)), how_shared().in_([PUBLIC, DISCOVERABLE])
+            assets.c.id.in_(_listed_ids(user_id, None)), sharing_status().in_([PUBLIC, DISCOVERABLE])
         )
-    given = (_granted(user_id, VIEW), _passed_down(user_id), _passed_down_to_owner(user_id))
-    return union(*given) if status == SHARED else union(_owned(user_id), *given)
+    given = (_granted_ids(user_id, VIEW), _inherited_ids(user_id), _inherited_by_collection_owner(user_id))
+    return union(*given) if status == SHARED else union(_owned_ids(user_id), *given)
 
 
-def is_seen(collection: FromClause, user_id: int) -> ColumnElement[bool]:
+def collection_is_visible(collection: FromClause, user_id: int) -> ColumnElement[bool]:
     """Whether somebody sees a collection, which is in no other."""
     given = assignments.alias()
-    is_given = _is_there(
+    is_given = _exists(
         given,
         given.c.asset_id == collection.c.id,
         given.c.user_id.in_([user_id, PUBLIC_USER_ID]),
@@ -57,12 +57,12 @@ def is_seen(collection: FromClause, user_id: int) -> ColumnElement[bool]:
     return or_(collection.c.owner_id == user_id, is_given)
 
 
-def how_shared() -> ColumnElement[str]:
+def sharing_status() -> ColumnElement[str]:
     """`private`, `shared`, `public` or `public-discoverable`, for a statement about assets."""
     return case(
-        (_is_given(DISCOVER), DISCOVERABLE),
-        (or_(_is_given(VIEW), _reaches_the_public()), PUBLIC),
-        (or_(_is_given_to_somebody(), _reaches_somebody(), _reaches_the_collector()), SHARED),
+        (_is_granted_to_public(DISCOVER), DISCOVERABLE),
+        (or_(_is_granted_to_public(VIEW), _is_inherited_by_public()), PUBLIC),
+        (or_(_is_shared_directly(), _is_shared_by_collection(), _is_shared_with_collection_owner()), SHARED),
         else_=PRIVATE,
     )
 
@@ -70,17 +70,17 @@ def how_shared() -> ColumnElement[str]:
 # Parts of a list
 
 
-def _owned(user_id: int) -> Select[Any]:
+def _owned_ids(user_id: int) -> Select[Any]:
     return select(assets.c.id).where(assets.c.owner_id == user_id)
 
 
-def _granted(user_id: int, permission: str) -> Select[Any]:
+def _granted_ids(user_id: int, permission: str) -> Select[Any]:
     return select(assignments.c.asset_id.label("id")).where(
         assignments.c.user_id == user_id, assignments.c.permission == permission, not_(assignments.c.is_denied)
     )
 
 
-def _passed_down(user_id: int) -> Select[Any]:
+def _inherited_ids(user_id: int) -> Select[Any]:
     inside = assets.alias("inside")
     return (
         select(inside.c.id)
@@ -94,7 +94,7 @@ def _passed_down(user_id: int) -> Select[Any]:
     )
 
 
-def _passed_down_to_owner(user_id: int) -> Select[Any]:
+def _inherited_by_collection_owner(user_id: int) -> Select[Any]:
     """What others have put into a user's collections."""
     inside, around = assets.alias("inside"), assets.alias("around")
     return (
@@ -111,7 +111,7 @@ def _passed_down_to_owner(user_id: int) -> Select[Any]:
 
 def _is_denied(asset: FromClause, user_id: Any) -> ColumnElement[bool]:
     denials = assignments.alias()
-    return _is_there(
+    return _exists(
         denials,
         denials.c.asset_id == asset.c.id,
         denials.c.user_id == user_id,
@@ -123,10 +123,10 @@ def _is_denied(asset: FromClause, user_id: Any) -> ColumnElement[bool]:
 # Parts of a status
 
 
-def _is_given(permission: str) -> ColumnElement[bool]:
+def _is_granted_to_public(permission: str) -> ColumnElement[bool]:
     """To the public, on the asset itself."""
     given = assignments.alias()
-    return _is_there(
+    return _exists(
         given,
         given.c.asset_id == assets.c.id,
         given.c.user_id == PUBLIC_USER_ID,
@@ -135,9 +135,9 @@ def _is_given(permission: str) -> ColumnElement[bool]:
     )
 
 
-def _reaches_the_public() -> ColumnElement[bool]:
+def _is_inherited_by_public() -> ColumnElement[bool]:
     given = assignments.alias()
-    return _is_there(
+    return _exists(
         given,
         given.c.asset_id == assets.c.parent_id,
         given.c.user_id == PUBLIC_USER_ID,
@@ -147,9 +147,9 @@ def _reaches_the_public() -> ColumnElement[bool]:
     )
 
 
-def _is_given_to_somebody() -> ColumnElement[bool]:
+def _is_shared_directly() -> ColumnElement[bool]:
     given = assignments.alias()
-    return _is_there(
+    return _exists(
         given,
         given.c.asset_id == assets.c.id,
         given.c.user_id != assets.c.owner_id,
@@ -158,9 +158,9 @@ def _is_given_to_somebody() -> ColumnElement[bool]:
     )
 
 
-def _reaches_somebody() -> ColumnElement[bool]:
+def _is_shared_by_collection() -> ColumnElement[bool]:
     given = assignments.alias()
-    return _is_there(
+    return _exists(
         given,
         given.c.asset_id == assets.c.parent_id,
         given.c.user_id != assets.c.owner_id,
@@ -171,10 +171,10 @@ def _reaches_somebody() -> ColumnElement[bool]:
     )
 
 
-def _reaches_the_collector() -> ColumnElement[bool]:
+def _is_shared_with_collection_owner() -> ColumnElement[bool]:
     """Who owns a collection holds what is in it, whoever put it there."""
     around = assets.alias("around")
-    return _is_there(
+    return _exists(
         around,
         around.c.id == assets.c.parent_id,
         around.c.owner_id != assets.c.owner_id,
@@ -185,9 +185,9 @@ def _reaches_the_collector() -> ColumnElement[bool]:
 
 def _is_active(user_id: Any) -> ColumnElement[bool]:
     people = users.alias()
-    return _is_there(people, people.c.id == user_id, people.c.disabled_at.is_(None))
+    return _exists(people, people.c.id == user_id, people.c.disabled_at.is_(None))
 
 
-def _is_there(rows: FromClause, *conditions: ColumnElement[bool]) -> ColumnElement[bool]:
+def _exists(rows: FromClause, *conditions: ColumnElement[bool]) -> ColumnElement[bool]:
     """Whether there is such a row; whatever else the conditions name is a row of the statement around."""
     return exists(select(rows.c.id).where(*conditions).correlate_except(rows))

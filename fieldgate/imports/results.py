@@ -4,12 +4,12 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.assets.authorization import allowed_to_user
+from fieldgate.assets.authorization import allowed_permissions_of_user
 from fieldgate.assets.sharing.model import planning
-from fieldgate.assets.sharing.model.planning import Act
-from fieldgate.assets.sharing.store import SharingStore
+from fieldgate.assets.sharing.model.planning import Action
+from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import TOPIC as ASSETS
-from fieldgate.assets.store import AssetStore, NewAsset, summary_of_all
+from fieldgate.assets.store import AssetStore, NewAsset, summarize_collection
 from fieldgate.db import Database
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
@@ -31,7 +31,7 @@ LIBRARY_INTO_ASSET = Message("A library sheet cannot replace an asset. Leave out
 class Outcomes:
     """Writes the end of imports."""
 
-    def __init__(self, database: Database, store: ImportStore, assets: AssetStore, sharing: SharingStore) -> None:
+    def __init__(self, database: Database, store: ImportStore, assets: AssetStore, sharing: AssignmentStore) -> None:
         self._database = database
         self._store = store
         self._assets = assets
@@ -85,13 +85,13 @@ class Outcomes:
         if asset is None:
             raise Refused("destination_gone", DESTINATION_GONE)
         # Asked again, now that nobody can take it away any more: it may be long since the file was sent.
-        if "change_asset" not in await allowed_to_user(connection, asset, job.user_id):
+        if "change_asset" not in await allowed_permissions_of_user(connection, asset, job.user_id):
             raise Refused("destination_not_allowed", DESTINATION_NOT_ALLOWED)
         if asset.asset_type == "collection":
             raise Refused("destination_is_collection", INTO_COLLECTION)
         asset_type = _settled("survey" if asset.asset_type == "empty" else asset.asset_type, form.row_count)
         name = (form.title or asset.name or job.name)[:255]
-        await self._assets.replace(
+        await self._assets.add_version(
             connection,
             asset,
             _content(form, asset_type),
@@ -107,9 +107,9 @@ class Outcomes:
 
     async def _close(self, connection: AsyncConnection, uid: str, job: Job) -> None:
         """An asset of another type takes other permissions: who manages it manages its submissions from now on."""
-        session = self._sharing.within(connection)
-        changes = planning.retyped(await session.shared(uid))
-        await session.write(Act.IMPORT, User(id=job.user_id, username=job.username), changes)
+        session = self._sharing.in_transaction(connection)
+        changes = planning.plan_type_change(await session.load(uid))
+        await session.write(Action.IMPORT, User(id=job.user_id, username=job.username), changes)
 
     async def _collection(self, connection: AsyncConnection, job: Job, library: Library) -> dict[str, Any]:
         if job.destination_uid is not None:
@@ -121,7 +121,7 @@ class Outcomes:
             asset_type="collection",
             name=job.name or "Collection",
             content={},
-            summary=summary_of_all(item.summary for item in library.blocks),
+            summary=summarize_collection(item.summary for item in library.blocks),
             file_id=job.file_id,
         )
         [(number, uid)] = await self._assets.create(connection, [collection])

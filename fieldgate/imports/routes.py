@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.assets.authorization import Access
+from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.db import Timestamp
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.injection import HandlerContext
@@ -96,7 +96,7 @@ async def import_creation(
     user: User,
     body: ImportRequest,
     store: ImportStore,
-    access: Access,
+    access: AssetAuthorizer,
     fetcher: Fetcher,
     settings: Settings,
 ) -> Created:
@@ -154,9 +154,9 @@ async def _wanted(body: ImportRequest, limit: int) -> Wanted:
     return wanted(body, limit)
 
 
-async def _check_destination(user: User, field: str, uid: str, access: Access) -> None:
-    asset = await access.to(uid, user)
-    asset.need("change_asset")
+async def _check_destination(user: User, field: str, uid: str, access: AssetAuthorizer) -> None:
+    asset = await access.authorize(uid, user)
+    asset.require("change_asset")
     if asset.asset_type == "collection":
         raise ValidationError({field: [INTO_COLLECTION]})
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from fieldgate.assets.names import one_line
+from fieldgate.assets.names import strip_control_characters
 from fieldgate.errors import Problem, ValidationError
 from fieldgate.http.request.body_parsing import UploadedFile, file_too_large
 from fieldgate.i18n.messages import Message
@@ -60,7 +60,7 @@ def planned(request: ImportRequest) -> Plan:
         raise ValidationError({"file": [Message("Send a workbook, as file or as base64Encoded.")]})
     if len(given) > 1:
         raise ValidationError({name: [Message("Send only one of file, base64Encoded and url.")] for name in given})
-    name = one_line(request.name)
+    name = strip_control_characters(request.name)
     if len(name) > LONGEST_NAME:
         raise ValidationError({"name": [Message("Enter text of at most {length} characters.", length=LONGEST_NAME)]})
     if request.desired_type and request.desired_type not in TYPES:
@@ -118,9 +118,9 @@ def destination_uid(field: str, text: str) -> str | None:
 
 def _source(request: ImportRequest, limit: int, fetched: UploadedFile | None) -> tuple[bytes, str]:
     if fetched is not None:
-        data, filename, field = fetched.data, one_line(fetched.name)[-LONGEST_NAME:], "url"
+        data, filename, field = fetched.data, strip_control_characters(fetched.name)[-LONGEST_NAME:], "url"
     elif request.file is not None:
-        data, filename, field = request.file.data, one_line(request.file.name)[-LONGEST_NAME:], "file"
+        data, filename, field = request.file.data, strip_control_characters(request.file.name)[-LONGEST_NAME:], "file"
     else:
         data, filename, field = _decoded(request.base64Encoded), "", "base64Encoded"
     if len(data) > limit:

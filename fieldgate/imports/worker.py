@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 
-from fieldgate.assets.sharing.store import SharingStore
+from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Database, DataVersions, is_unavailable, now
 from fieldgate.i18n.messages import Message
@@ -60,7 +60,9 @@ class Worker:
     def __init__(self, settings: Settings, database: Database) -> None:
         self._changes = changes = DataVersions(database)
         self._store = ImportStore(database, changes)
-        self._outcomes = Outcomes(database, self._store, AssetStore(database, changes), SharingStore(database, changes))
+        self._outcomes = Outcomes(
+            database, self._store, AssetStore(database, changes), AssignmentStore(database, changes)
+        )
         self._limits = runner.Limits(settings.import_memory, settings.import_seconds)
         self._lease = timedelta(seconds=settings.import_lease)
         self._retention = timedelta(seconds=settings.import_retention)

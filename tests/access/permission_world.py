@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME
-from fieldgate.assets.sharing.model.assignments import Assignment, Place
+from fieldgate.assets.sharing.model.assignments import Assignment, AssignmentScope
 from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import assets, assignments
 from fieldgate.db import new_uid, now
@@ -93,21 +93,21 @@ class World:
     async def give(self, person: Person, thing: Thing, *codenames: str) -> None:
         place = await self.place(thing)
         filters = SOME if rules.PARTIAL in codenames else None
-        await self._write(thing, person, rules.assign(place.standing(person.id), codenames, thing.asset_type, filters))
+        await self._write(thing, person, rules.assign(place.state_of(person.id), codenames, thing.asset_type, filters))
 
     async def take(self, person: Person, thing: Thing, *codenames: str) -> None:
         place = await self.place(thing)
-        await self._write(thing, person, rules.remove(place.standing(person.id), codenames, thing.asset_type))
+        await self._write(thing, person, rules.remove(place.state_of(person.id), codenames, thing.asset_type))
 
-    async def place(self, thing: Thing) -> Place:
+    async def place(self, thing: Thing) -> AssignmentScope:
         """All that is assigned there, read row by row."""
         above = None if thing.parent is None else thing.parent
-        return Place(
+        return AssignmentScope(
             asset_type=thing.asset_type,
             owner_id=thing.owner.id,
-            here=await self._rows(thing),
+            direct=await self._rows(thing),
             collection_owner_id=None if above is None else above.owner.id,
-            above={} if above is None else await self._rows(above),
+            on_collection={} if above is None else await self._rows(above),
         )
 
     async def _rows(self, thing: Thing) -> dict[int, list[Assignment]]:

@@ -80,14 +80,14 @@ async def test_a_right_that_is_taken_away_while_it_is_used(
 
         monkeypatch.setattr(AssetStore, "find", and_just_before)
         if service.database.is_sqlite:
-            to = authorization.Access.to
+            to = authorization.AssetAuthorizer.authorize
 
             async def and_then(*arguments: Any) -> Any:
                 found = await to(*arguments)
                 await world.take(editor, thing, "change_asset")
                 return found
 
-            monkeypatch.setattr(authorization.Access, "to", and_then)
+            monkeypatch.setattr(authorization.AssetAuthorizer, "to", and_then)
         answer = await service.request("PATCH", thing.path, headers=editor.headers, json={"name": "Mine"})
         assert answer.status_code == 403
         monkeypatch.undo()

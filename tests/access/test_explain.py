@@ -25,7 +25,7 @@ async def enforced(world: World, person: Person, thing: Thing) -> set[str]:
         return set()
     if answer.status_code != 200:  # who may not see it may send to it all the same: the one permission without seeing
         assert answer.status_code == 404
-        standing = (await world.place(thing)).standing(person.id)
+        standing = (await world.place(thing)).state_of(person.id)
         return {"add_submissions"} & rules.effective_permissions(standing, thing.asset_type)
     return {each["codename"] for each in answer.json()["effective_permissions"]}
 
@@ -71,7 +71,7 @@ async def test_explained_is_what_is_enforced(start: Start, database_url: str, se
                 for codename in CODENAMES:
                     url = path(thing, person.username, codename)
                     answer = (await service.get(url, headers=asking.headers)).json()
-                    if person.is_disabled and not holds(place.standing(person.id)):
+                    if person.is_disabled and not holds(place.state_of(person.id)):
                         assert answer == {"user": [f"There is no user {person.username}."]}
                         continue
                     assert answer["allowed"] == (codename in may), answer

@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import event, text
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID
-from fieldgate.assets.authorization import Access
-from fieldgate.assets.sharing.loading import seen_in_assets
-from fieldgate.assets.sharing.model.assignments import Place
-from fieldgate.assets.sharing.store import SharingStore
-from fieldgate.assets.store import Narrowed, NewAsset
+from fieldgate.assets.authorization import AssetAuthorizer
+from fieldgate.assets.sharing.loading import load_visible_many
+from fieldgate.assets.sharing.model.assignments import AssignmentScope
+from fieldgate.assets.sharing.store import AssignmentStore
+from fieldgate.assets.store import AssetSearch, NewAsset
 from fieldgate.assets.tables import assignments
 from fieldgate.db import Database, new_uid, now
 from fieldgate.identity import User
@@ -25,22 +25,22 @@ from tests.conftest import Start
 PATH = "/api/v2/assets/"
 
 
-def is_held(person: Person, place: Place) -> bool:
-    return "view_asset" in rules.own_permissions(place.standing(person.id), place.asset_type)
+def is_held(person: Person, place: AssignmentScope) -> bool:
+    return "view_asset" in rules.own_permissions(place.state_of(person.id), place.asset_type)
 
 
-def is_in_list(person: Person, thing: Thing, place: Place) -> bool:
+def is_in_list(person: Person, thing: Thing, place: AssignmentScope) -> bool:
     return is_held(person, place) and (not thing.owner.is_disabled or thing.owner is person)
 
 
-def how_shared(world: World, thing: Thing, place: Place) -> str:
-    public = rules.own_permissions(place.standing(PUBLIC_USER_ID), thing.asset_type)
+def how_shared(world: World, thing: Thing, place: AssignmentScope) -> str:
+    public = rules.own_permissions(place.state_of(PUBLIC_USER_ID), thing.asset_type)
     if "discover_asset" in public:
         return "public-discoverable"
     if "view_asset" in public:
         return "public"
     others = [each for each in (*world.people, THE_PUBLIC_ITSELF) if each is not thing.owner and not each.is_disabled]
-    given = [each for each in others if rules.own_permissions(place.standing(each.id), thing.asset_type)]
+    given = [each for each in others if rules.own_permissions(place.state_of(each.id), thing.asset_type)]
     return "shared" if given else "private"
 
 
@@ -78,7 +78,7 @@ async def test_lists_and_statuses_are_what_the_rules_say(start: Start, database_
             assert await uids(world, person, "status=public") == public
             for thing in world.things:
                 answer = await service.get(thing.path, headers=person.headers)
-                allowed = rules.effective_permissions(places[thing.uid].standing(person.id), thing.asset_type)
+                allowed = rules.effective_permissions(places[thing.uid].state_of(person.id), thing.asset_type)
                 if person.is_superuser:
                     allowed = rules.owner_permissions(thing.asset_type)
                 assert answer.status_code == (200 if "view_asset" in allowed else 404)
@@ -90,7 +90,7 @@ async def test_lists_and_statuses_are_what_the_rules_say(start: Start, database_
                     sees_parent = thing.parent is not None and (
                         person.is_superuser
                         or "view_asset"
-                        in rules.effective_permissions(places[thing.parent.uid].standing(person.id), "collection")
+                        in rules.effective_permissions(places[thing.parent.uid].state_of(person.id), "collection")
                     )
                     assert (answer.json()["parent"] is not None) == sees_parent
 
@@ -214,7 +214,9 @@ async def test_what_one_may_not_see_costs_nothing(start: Start, database_url: st
                 await analyze(world)
             for status, expected in SEEN_WITH_STATUS.items():
                 watched = Watched(world.service.database)
-                count, rows = await world.store.listed(User(id=reader.id), Narrowed(status=status), PageRequest())
+                count, rows = await world.store.list_visible(
+                    User(id=reader.id), AssetSearch(status=status), PageRequest()
+                )
                 assert (count, len(rows)) == expected, status
                 assert len(watched.sent) == 3, "however long the page"
                 costs[status].append(await cost(database, watched.sent))
@@ -246,7 +248,7 @@ async def test_an_asset_costs_what_is_on_it_for_its_reader(start: Start, databas
         things = [await world.thing(giver, "survey", collection if number % 2 else None) for number in range(20)]
         for thing in (collection, *things):
             await world.give(reader, thing, "view_asset")
-        find = Access(service.database)._find
+        find = AssetAuthorizer(service.database)._find
         caller = User(id=reader.id)
         database = Database(database_url)
         costs = []
@@ -258,10 +260,10 @@ async def test_an_asset_costs_what_is_on_it_for_its_reader(start: Start, databas
                 await analyze(world)
             to = [(find._sql, find._arguments({"uid": thing.uid, "user_id": reader.id})) for thing in things]
             watched = Watched(service.database)
-            store = SharingStore(service.database, service.changes)
-            found = await seen_in_assets([thing.uid for thing in things], caller, store)
+            store = AssignmentStore(service.database, service.changes)
+            found = await load_visible_many([thing.uid for thing in things], caller, store)
             event.remove(service.database._engine.sync_engine, "before_cursor_execute", watched._note)
-            assert {uid: len(shared.shown_to(caller)) for uid, shared in found.items()} == {
+            assert {uid: len(shared.visible_to(caller)) for uid, shared in found.items()} == {
                 thing.uid: len(rules.owner_permissions("survey")) + (2 if thing.parent else 1) for thing in things
             }
             assert len(watched.sent) <= 3, "however many assets"

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from fieldgate.assets.authorization import Access
+from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.store import AssetStore
 from fieldgate.identity import User
 from fieldgate.imports.worker import Worker
@@ -111,7 +111,7 @@ async def test_a_change_of_nothing_changes_nothing(desk: Desk) -> None:
 async def test_an_asset_that_is_deleted_while_it_is_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is there as it was, or it is not there; never without its content."""
     asset = await desk.asset(await desk.done(xlsx()))
-    to, one, delete = Access.to, AssetStore.one, AssetStore.delete
+    to, one, delete = AssetAuthorizer.authorize, AssetStore.get_visible, AssetStore.delete
 
     async def and_meanwhile(store: AssetStore, caller: User, number: int) -> Any:
         found = await one(store, caller, number)
@@ -122,7 +122,7 @@ async def test_an_asset_that_is_deleted_while_it_is_read(desk: Desk, monkeypatch
         patch.setattr(AssetStore, "one", and_meanwhile)
         assert (await desk.get(asset["url"]))["content"] == asset["content"]
 
-    async def and_then_it_goes(access: Access, uid: str, caller: User) -> Any:
+    async def and_then_it_goes(access: AssetAuthorizer, uid: str, caller: User) -> Any:
         found = await to(access, uid, caller)
         await desk.service.client.delete(f"{PATH}{uid}/", headers=desk.headers)
         return found
@@ -130,7 +130,7 @@ async def test_an_asset_that_is_deleted_while_it_is_read(desk: Desk, monkeypatch
     for part in ("", "xform/"):
         asset = await desk.asset(await desk.done(xlsx()))
         with monkeypatch.context() as patch:
-            patch.setattr(Access, "to", and_then_it_goes)
+            patch.setattr(AssetAuthorizer, "authorize", and_then_it_goes)
             assert (await desk.service.get(f"{asset['url']}{part}", headers=desk.headers)).status_code == 404
 
 

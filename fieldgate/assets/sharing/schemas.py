@@ -60,13 +60,13 @@ class HistoryRecord(EffectOnSubmissions, frozen=True, kw_only=True):
     user: Annotated[Link, Meta(description="Whose permission.")]
 
 
-class DryRun(msgspec.Struct, frozen=True):
+class DryRunQuery(msgspec.Struct, frozen=True):
     dry_run: Annotated[
         bool, Meta(description="true, or no value: tell the effects, and write nothing.", extra={"blank": True})
     ] = False
 
 
-class Upload(DryRun, frozen=True):
+class TableUploadQuery(DryRunQuery, frozen=True):
     mode: Annotated[
         Mode | None, Meta(description="The same as `mode` in the body, which wins where both are sent.")
     ] = None

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import httpx
 
 from fieldgate.accounts.store import IssuedBy
-from fieldgate.assets.sharing.store import SharingStore
+from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.permissions.catalogue import BY_CODENAME
 from tests.conftest import BASE, Service
@@ -35,7 +35,7 @@ class Team:
         self.headers: dict[str, dict[str, str]] = {"": {}}
         self.numbers: dict[str, int] = {PUBLIC: -1}
         self.assets = AssetStore(service.database, service.changes)
-        self.sharing = SharingStore(service.database, service.changes)
+        self.sharing = AssignmentStore(service.database, service.changes)
 
     @classmethod
     async def gathered(cls, service: Service) -> "Team":

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fieldgate.assets.authorization import Access, Asset
+from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset
 from fieldgate.identity import Caller
 from fieldgate.permissions.rules import find_contradiction, with_implied
 from tests.assets.sharing.sharing_team import MANY, Team, last
@@ -158,7 +158,7 @@ async def test_managers_who_remove_each_other(teams: tuple[Team, Team]) -> None:
 
 async def test_who_lost_the_right_meanwhile_is_refused(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     """He was a manager when he was first asked, and is none when it is his turn."""
-    to = Access.to
+    to = AssetAuthorizer.authorize
     new = {"user": "bob", "permission": "view_asset"}
     other = await team.asset()
     await team.give(other, "manager", "view_asset")
@@ -176,14 +176,14 @@ async def test_who_lost_the_right_meanwhile_is_refused(team: Team, monkeypatch: 
             row = await team.row(uid, "manager", permission)
             rest = rest.format(row=await team.row(uid, "viewer", "view_asset"))
 
-            async def and_meanwhile(access: Access, asked: str, caller: Caller) -> Asset:
+            async def and_meanwhile(access: AssetAuthorizer, asked: str, caller: Caller) -> AuthorizedAsset:
                 found = await to(access, asked, caller)
                 if caller.username == "manager" and asked == uid:  # noqa: B023
                     monkeypatch.undo()
                     await team.on(uid, "owner", "DELETE", f"{row}/")  # noqa: B023
                 return found
 
-            monkeypatch.setattr(Access, "to", and_meanwhile)
+            monkeypatch.setattr(AssetAuthorizer, "authorize", and_meanwhile)
             answer = await team.on(uid, "manager", method, rest, **body)
             expected = 404 if rest.startswith("p") else status
             assert answer.status_code == expected, (method, rest, answer.text)

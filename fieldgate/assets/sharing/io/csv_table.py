@@ -12,16 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from fieldgate.assets.sharing.io.request_parsing import (
-    MOST_ITEMS,
-    Named,
-    is_unsaid,
-    read_partials,
-    read_permission,
-    read_user,
-    too_many,
+    MAX_ITEMS,
+    UnresolvedGrant,
+    lacks_filters,
+    parse_partial_permissions,
+    parse_permission,
+    parse_user,
+    too_many_message,
 )
-from fieldgate.assets.sharing.model.grants import Shown
-from fieldgate.assets.sharing.model.planning import Mistakes
+from fieldgate.assets.sharing.model.grants import ListedAssignment
+from fieldgate.assets.sharing.model.planning import ErrorCollector
 from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.request.body_parsing import decode_json
 from fieldgate.http.response.csv_safe import encode_csv, unescape_formula
@@ -30,31 +30,31 @@ from fieldgate.permissions.rules import PARTIAL
 
 COLUMNS = ("user", "permission", "filters")
 SEPARATORS = (",", ";", "\t")
-LARGEST = 2 * 1024 * 1024  # bytes
+MAX_TABLE_BYTES = 2 * 1024 * 1024  # bytes
 
 # A cell can be as large as the table. There is one limit for all readers of a process, and no other way to raise it;
 # our others read files of our own, or of who runs the service.
-csv.field_size_limit(LARGEST)
+csv.field_size_limit(MAX_TABLE_BYTES)
 
 
-def write_table(every: Iterable[Shown]) -> bytes:
+def write_table(assignments: Iterable[ListedAssignment]) -> bytes:
     """What is shown, each permission of a user once."""
     lines: dict[tuple[str, str], str] = {}
-    for shown in every:
-        filters = "" if shown.filters is None else _unsplit(msgspec.json.encode(shown.filters).decode())
+    for shown in assignments:
+        filters = "" if shown.filters is None else _escape_separators(msgspec.json.encode(shown.filters).decode())
         lines.setdefault((shown.user.username, shown.permission), filters)
-    return encode_csv([COLUMNS]) + b"".join(_line(*key, filters) for key, filters in lines.items())
+    return encode_csv([COLUMNS]) + b"".join(_encode_line(*key, filters) for key, filters in lines.items())
 
 
 # Some spreadsheets split at semicolons or tabs, whatever is between commas: what comes after one could be a formula.
 
 
-def _unsplit(filters: str) -> str:
+def _escape_separators(filters: str) -> str:
     """In JSON, semicolons stand in texts only, and tabs are escaped as it is."""
     return filters.replace(";", r"\u003b")
 
 
-def _line(user: str, permission: str, filters: str) -> bytes:
+def _encode_line(user: str, permission: str, filters: str) -> bytes:
     """A line of the table; what is in quotes at its beginning is split nowhere."""
     line = encode_csv([(user, permission, filters)])
     if line.startswith(b'"') or not any(separator in user for separator in SEPARATORS):
@@ -63,26 +63,26 @@ def _line(user: str, permission: str, filters: str) -> bytes:
     return b'"%s",%s' % (written, rest)
 
 
-def read_table(data: bytes, field: str, mistakes: Mistakes, *, with_filters: bool = True) -> list[Named]:
+def parse_table(data: bytes, field: str, errors: ErrorCollector, *, with_filters: bool = True) -> list[UnresolvedGrant]:
     """What a table wants; every line that cannot be taken is named, with its column. `field` is where it was sent."""
-    lines = _lines(data, field)
+    lines = _parse_lines(data, field)
     header = [cell.strip().lower() for cell in next(lines, (0, []))[1]]
     if "user" not in header or "permission" not in header:
         said = Message("The first line must name the columns: {columns}.", columns=", ".join(COLUMNS))
         raise ValidationError({field: [said]})
     found = []
     for place, (number, cells) in enumerate(lines):
-        if place >= MOST_ITEMS:
-            raise ValidationError({field: [too_many(MOST_ITEMS)]})
+        if place >= MAX_ITEMS:
+            raise ValidationError({field: [too_many_message(MAX_ITEMS)]})
         by_column = dict(zip(header, map(unescape_formula, cells), strict=False))
         if not any(cell.strip() for cell in cells):
             continue
-        if named := _named(by_column, f"line {number}.", mistakes, with_filters):
+        if named := _parse_row(by_column, f"line {number}.", errors, with_filters):
             found.append(named)
     return found
 
 
-def _lines(data: bytes, field: str) -> Iterator[tuple[int, Sequence[str]]]:
+def _parse_lines(data: bytes, field: str) -> Iterator[tuple[int, Sequence[str]]]:
     """The lines with their numbers, as an editor counts them."""
     try:
         text = data.decode("utf-8-sig")
@@ -103,26 +103,28 @@ def _lines(data: bytes, field: str) -> Iterator[tuple[int, Sequence[str]]]:
         before = reader.line_num
 
 
-def _named(cells: dict[str, str], where: str, mistakes: Mistakes, with_filters: bool) -> Named | None:
-    user = read_user(cells.get("user", ""), where + "user", mistakes)
-    permission = read_permission(cells.get("permission", ""), where + "permission", mistakes)
-    column = where + "filters"
+def _parse_row(
+    cells: dict[str, str], field_prefix: str, errors: ErrorCollector, with_filters: bool
+) -> UnresolvedGrant | None:
+    user = parse_user(cells.get("user", ""), field_prefix + "user", errors)
+    permission = parse_permission(cells.get("permission", ""), field_prefix + "permission", errors)
+    column = field_prefix + "filters"
     filters = None
     if with_filters and (permission == PARTIAL or cells.get("filters", "").strip()):
-        partials = _partials(cells.get("filters", ""), column, mistakes)
-        filters = None if partials is None else read_partials([permission], partials, column, mistakes)
-        if partials is None or is_unsaid(permission, filters):
+        partials = _parse_filters(cells.get("filters", ""), column, errors)
+        filters = None if partials is None else parse_partial_permissions([permission], partials, column, errors)
+        if partials is None or lacks_filters(permission, filters):
             permission = None
-    return None if user is None else Named(user, permission, filters, where)
+    return None if user is None else UnresolvedGrant(user, permission, filters, field_prefix)
 
 
-def _partials(cell: str, column: str, mistakes: Mistakes) -> list[dict[str, object]] | None:
+def _parse_filters(cell: str, column: str, errors: ErrorCollector) -> list[dict[str, object]] | None:
     """The cell of filters, an object by permission, as a body has them."""
     try:
         by_permission = decode_json(cell) if cell.strip() else {}
     except BadRequest:
         by_permission = None
     if not isinstance(by_permission, dict):
-        mistakes.note(column, Message("Enter a JSON object: for each permission, a list of queries."))
+        errors.add(column, Message("Enter a JSON object: for each permission, a list of queries."))
         return None
     return [{"url": codename, "filters": given} for codename, given in by_permission.items()]

@@ -9,11 +9,11 @@ from typing import Any, TypeGuard
 import msgspec
 
 from fieldgate.accounts.store import username_key
-from fieldgate.assets.sharing.model.grants import Person
-from fieldgate.assets.sharing.model.planning import Mistakes, Wish
-from fieldgate.assets.sharing.model.references import Kind, Misnamed, read_name, shown
+from fieldgate.assets.sharing.model.grants import Grantee
+from fieldgate.assets.sharing.model.planning import ErrorCollector, GrantRequest
+from fieldgate.assets.sharing.model.references import InvalidReference, ReferenceKind, parse_reference, quote_input
 from fieldgate.assets.sharing.schemas import AssignmentBody
-from fieldgate.concurrency import WITH_FILTERS
+from fieldgate.concurrency import FILTER_COST
 from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.request.validation import NULL_CHARACTERS, parse_struct
 from fieldgate.i18n.messages import Message
@@ -31,174 +31,180 @@ from fieldgate.permissions.rules import (
     with_implied_filters,
 )
 
-MOST_ITEMS = 20_000  # of a list
+MAX_ITEMS = 20_000  # of a list
 
 _NEEDS_PARTIALS = Message("This field is needed with the permission partial_submissions.")
 _ONLY_PARTIALS = Message("This field goes with the permission partial_submissions only.")
 
 
-class Named(msgspec.Struct, frozen=True):
+class UnresolvedGrant(msgspec.Struct, frozen=True):
     """A permission for somebody who is known by name so far; None where something is wrong with it, and was told."""
 
     user: str
     permission: str | None
     filters: Filters | None = None
-    where: str = ""
+    field_prefix: str = ""
 
 
-def read_list(items: Sequence[Any], mistakes: Mistakes) -> list[Named]:
+def parse_assignments(items: Sequence[Any], errors: ErrorCollector) -> list[UnresolvedGrant]:
     """What a JSON array of assignments wants."""
-    if len(items) > MOST_ITEMS:
-        raise BadRequest(too_many(MOST_ITEMS))
+    if len(items) > MAX_ITEMS:
+        raise BadRequest(too_many_message(MAX_ITEMS))
     found = []
     for place, item in enumerate(items):
         where = f"{place}."
         if not isinstance(item, dict):
-            mistakes.note(str(place), Message("Send an object."))
+            errors.add(str(place), Message("Send an object."))
             continue
         try:
             fields = parse_struct(AssignmentBody, item)
         except ValidationError as invalid:
-            mistakes.note_all(invalid, where)
-            named = _rest(item, invalid, mistakes, where)
+            errors.add_all(invalid, where)
+            named = _parse_remaining(item, invalid, errors, where)
         else:
-            named = read_assignment(fields, mistakes, where)
+            named = parse_assignment(fields, errors, where)
         if named is not None:
             found.append(named)
     return found
 
 
-def _rest(item: Mapping[str, Any], invalid: ValidationError, mistakes: Mistakes, where: str) -> Named | None:
+def _parse_remaining(
+    item: Mapping[str, Any], invalid: ValidationError, errors: ErrorCollector, field_prefix: str
+) -> UnresolvedGrant | None:
     """What can be read of an assignment with fields that cannot: there may be more wrong with it."""
     if "permission" not in invalid.fields:
-        read_permission(item["permission"], where + "permission", mistakes)
-    user = None if "user" in invalid.fields else read_user(item["user"], where + "user", mistakes)
-    return None if user is None else Named(user, None, None, where)
+        parse_permission(item["permission"], field_prefix + "permission", errors)
+    user = None if "user" in invalid.fields else parse_user(item["user"], field_prefix + "user", errors)
+    return None if user is None else UnresolvedGrant(user, None, None, field_prefix)
 
 
-def read_assignment(fields: AssignmentBody, mistakes: Mistakes, where: str = "") -> Named | None:
+def parse_assignment(fields: AssignmentBody, errors: ErrorCollector, field_prefix: str = "") -> UnresolvedGrant | None:
     """One assignment; None where nobody is named."""
-    username = read_user(fields.user, where + "user", mistakes)
-    codename = read_permission(fields.permission, where + "permission", mistakes)
-    filters = read_partials([codename], fields.partial_permissions, where + "partial_permissions", mistakes)
+    username = parse_user(fields.user, field_prefix + "user", errors)
+    codename = parse_permission(fields.permission, field_prefix + "permission", errors)
+    filters = parse_partial_permissions(
+        [codename], fields.partial_permissions, field_prefix + "partial_permissions", errors
+    )
     if username is None:
         return None
-    return Named(username, None if is_unsaid(codename, filters) else codename, filters, where)
+    return UnresolvedGrant(username, None if lacks_filters(codename, filters) else codename, filters, field_prefix)
 
 
-def work_of(items: Iterable[Any]) -> int:
+def estimate_parse_cost(items: Iterable[Any]) -> int:
     """Roughly, how many assignments without filters take as long to read as these."""
-    return sum(WITH_FILTERS if isinstance(each, dict) and each.get("partial_permissions") else 1 for each in items)
+    return sum(FILTER_COST if isinstance(each, dict) and each.get("partial_permissions") else 1 for each in items)
 
 
-def is_unsaid(codename: str | None, filters: Filters | None) -> bool:
+def lacks_filters(codename: str | None, filters: Filters | None) -> bool:
     """Whether it is not known which submissions are meant: that was told already."""
     return codename == PARTIAL and filters is None
 
 
-def read_user(text: str, field: str, mistakes: Mistakes) -> str | None:
-    return _name("users", text, field, mistakes)
+def parse_user(text: str, field: str, errors: ErrorCollector) -> str | None:
+    return _parse_name("users", text, field, errors)
 
 
-def read_permission(text: str, field: str, mistakes: Mistakes) -> str | None:
-    codename = _name("permissions", text, field, mistakes)
+def parse_permission(text: str, field: str, errors: ErrorCollector) -> str | None:
+    codename = _parse_name("permissions", text, field, errors)
     if codename is not None and codename not in BY_CODENAME:
-        mistakes.note(field, Message("There is no permission {codename}.", codename=shown(codename)))
+        errors.add(field, Message("There is no permission {codename}.", codename=quote_input(codename)))
         return None
     return codename
 
 
-def read_partials(
-    codenames: Sequence[str | None], given: Sequence[Any] | None, field: str, mistakes: Mistakes
+def parse_partial_permissions(
+    codenames: Sequence[str | None], given: Sequence[Any] | None, field: str, errors: ErrorCollector
 ) -> Filters | None:
     """The filters that go with partial_submissions, by permission; None where it is not among the permissions."""
     if PARTIAL not in codenames:
         if given and None not in codenames:
-            mistakes.note(field, _ONLY_PARTIALS)
+            errors.add(field, _ONLY_PARTIALS)
         return None
     if not given:
-        mistakes.note(field, _NEEDS_PARTIALS)
+        errors.add(field, _NEEDS_PARTIALS)
         return None
     if len(given) > MAX_FILTERS:  # each has one at least
-        mistakes.note(field, too_many_filters_message())
+        errors.add(field, too_many_filters_message())
         return None
     found: dict[str, list[Filter]] = {}
     for place, entry in enumerate(given):
         named = entry if isinstance(entry, dict) else {}
-        codename = _partial_permission(named.get("url"), f"{field}.{place}.url", mistakes)
+        codename = _parse_partial_permission(named.get("url"), f"{field}.{place}.url", errors)
         filters = named.get("filters")
-        if _are_filters(filters, f"{field}.{place}.filters", mistakes) and codename is not None:
+        if _validate_filters(filters, f"{field}.{place}.filters", errors) and codename is not None:
             found.setdefault(codename, []).extend(filters)
     try:
         return with_implied_filters({each: tuple(those) for each, those in found.items()}) or None
     except RuleViolation as refused:
-        mistakes.note(field, refused.message)
+        errors.add(field, refused.message)
         return None
 
 
-def _partial_permission(url: object, field: str, mistakes: Mistakes) -> str | None:
+def _parse_partial_permission(url: object, field: str, errors: ErrorCollector) -> str | None:
     try:
-        codename = read_name("permissions", url) if isinstance(url, str) else None
-    except Misnamed:
+        codename = parse_reference("permissions", url) if isinstance(url, str) else None
+    except InvalidReference:
         codename = None
     if codename not in PARTIALLY_GRANTABLE:
         choices = ", ".join(PARTIALLY_GRANTABLE)
-        mistakes.note(field, Message("Enter one of these, or its address: {choices}.", choices=choices))
+        errors.add(field, Message("Enter one of these, or its address: {choices}.", choices=choices))
         return None
     return codename
 
 
-def _are_filters(filters: object, field: str, mistakes: Mistakes) -> TypeGuard[list[Filter]]:
+def _validate_filters(filters: object, field: str, errors: ErrorCollector) -> TypeGuard[list[Filter]]:
     first = filters[:MAX_FILTERS] if isinstance(filters, list) else []
     if not isinstance(filters, list) or not first or not all(isinstance(each, dict) for each in first):
-        mistakes.note(field, Message("Send a list of at least one query, each an object."))
+        errors.add(field, Message("Send a list of at least one query, each an object."))
         return False
     # Before anything walks through it: it may be as large as a body.
     if len(filters) > MAX_FILTERS:
-        mistakes.note(field, too_many_filters_message())
+        errors.add(field, too_many_filters_message())
         return False
     written = msgspec.json.encode(filters)
     if len(written) > MAX_FILTER_BYTES:
-        mistakes.note(field, filters_too_large_message())
+        errors.add(field, filters_too_large_message())
         return False
-    if rb"\u0000" in written and _holds_null(filters):  # which may be a backslash and what comes after it
-        mistakes.note(field, NULL_CHARACTERS)
+    if rb"\u0000" in written and _contains_null(filters):  # which may be a backslash and what comes after it
+        errors.add(field, NULL_CHARACTERS)
         return False
     return True
 
 
-def _holds_null(value: object) -> bool:
+def _contains_null(value: object) -> bool:
     """PostgreSQL cannot store it. Bodies are not nested so deeply that this could not come back."""
     if isinstance(value, str):
         return "\0" in value
     if isinstance(value, Mapping):
-        return any(_holds_null(name) or _holds_null(each) for name, each in value.items())
-    return isinstance(value, list) and any(map(_holds_null, value))
+        return any(_contains_null(name) or _contains_null(each) for name, each in value.items())
+    return isinstance(value, list) and any(map(_contains_null, value))
 
 
-def _name(kind: Kind, text: str, field: str, mistakes: Mistakes) -> str | None:
+def _parse_name(kind: ReferenceKind, text: str, field: str, errors: ErrorCollector) -> str | None:
     try:
-        return read_name(kind, text)
-    except Misnamed as misnamed:
-        mistakes.note(field, misnamed.message)
+        return parse_reference(kind, text)
+    except InvalidReference as misnamed:
+        errors.add(field, misnamed.message)
         return None
 
 
-def wishes(named: Iterable[Named], people: Mapping[str, Person], mistakes: Mistakes) -> list[Wish]:
+def resolve_grantees(
+    unresolved: Iterable[UnresolvedGrant], grantees: Mapping[str, Grantee], errors: ErrorCollector
+) -> list[GrantRequest]:
     """The same with the users themselves. Who is disabled is nobody here."""
     found = []
-    for each in named:
-        person = people.get(username_key(each.user))
+    for each in unresolved:
+        person = grantees.get(username_key(each.user))
         if person is None or not person.is_active:
-            mistakes.note(f"{each.where}user", no_user(each.user))
+            errors.add(f"{each.field_prefix}user", user_not_found_message(each.user))
         elif each.permission is not None:
-            found.append(Wish(person, each.permission, each.filters, each.where))
+            found.append(GrantRequest(person, each.permission, each.filters, each.field_prefix))
     return found
 
 
-def no_user(name: str) -> Message:
-    return Message("There is no user {name}.", name=shown(name))
+def user_not_found_message(name: str) -> Message:
+    return Message("There is no user {name}.", name=quote_input(name))
 
 
-def too_many(most: int) -> Message:
-    return Message("This is too much at once; at most {most} are taken.", most=most)
+def too_many_message(limit: int) -> Message:
+    return Message("This is too much at once; at most {most} are taken.", most=limit)

@@ -9,10 +9,10 @@ from msgspec import UNSET, Raw
 from sqlalchemy import Row
 
 from fieldgate.accounts.schemas import user_path
-from fieldgate.assets.sharing.model.grants import Shared, Shown
+from fieldgate.assets.sharing.model.grants import AssetGrants, ListedAssignment
 from fieldgate.assets.sharing.model.labels import label
-from fieldgate.assets.sharing.model.planning import Change, refuse_too_large
-from fieldgate.assets.sharing.model.references import ROOT
+from fieldgate.assets.sharing.model.planning import PermissionChange, reject_oversized
+from fieldgate.assets.sharing.model.references import API_ROOT
 from fieldgate.assets.sharing.schemas import AssignmentRecord, ChangeRecord, EffectOnUser, HistoryRecord, ResultRecord
 from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
@@ -21,11 +21,11 @@ from fieldgate.permissions.catalogue import permission_path as permission_path
 from fieldgate.permissions.rules import PARTIAL, Effect, EffectKind, EffectReason
 from fieldgate.permissions.serializers import effect_fields, partial_records
 
-MOST_EFFECTS = 10_000  # effects of one request
+MAX_EFFECTS = 10_000  # effects of one request
 
 _SERVICE = "http://127.0.0.1:8000/api/v2/"
 _ASSET = f"{_SERVICE}assets/aKm3pVw8ZtQ2xYcRnB5dFh/"
-EXAMPLE: dict[str, Any] = {
+ASSIGNMENT_EXAMPLE: dict[str, Any] = {
     "url": f"{_ASSET}permission-assignments/pKm3pVw8ZtQ2xYcRnB5dFh/",
     "user": f"{_SERVICE}users/amina/",
     "permission": f"{_SERVICE}permissions/view_asset/",
@@ -54,60 +54,62 @@ HISTORY_EXAMPLE: dict[str, Any] = {
 
 
 def asset_path(uid: str) -> str:
-    return f"{ROOT}assets/{uid}/"
+    return f"{API_ROOT}assets/{uid}/"
 
 
 def assignment_path(uid: str, assignment: str) -> str:
     return f"{asset_path(uid)}permission-assignments/{assignment}/"
 
 
-def assignment_array(shared: Shared, every: Iterable[Shown], language: Language) -> Raw:
+def encode_assignments(grants: AssetGrants, assignments: Iterable[ListedAssignment], language: Language) -> Raw:
     """What is shown, as JSON."""
-    return Raw(encode(assignment_records(shared, every, language)))
+    return Raw(encode(assignment_records(grants, assignments, language)))
 
 
-def assignment_records(shared: Shared, every: Iterable[Shown], language: Language) -> list[AssignmentRecord]:
-    return [assignment_record(shared, shown, language) for shown in every]
+def assignment_records(
+    grants: AssetGrants, assignments: Iterable[ListedAssignment], language: Language
+) -> list[AssignmentRecord]:
+    return [assignment_record(grants, shown, language) for shown in assignments]
 
 
-def assignment_record(shared: Shared, shown: Shown, language: Language) -> AssignmentRecord:
-    partials = partial_records(shown.filters or {}) if shown.permission == PARTIAL else UNSET
+def assignment_record(grants: AssetGrants, assignment: ListedAssignment, language: Language) -> AssignmentRecord:
+    partials = partial_records(assignment.filters or {}) if assignment.permission == PARTIAL else UNSET
     return AssignmentRecord(
-        url=Link(assignment_path(shared.uid, shown.uid)),
-        user=Link(user_path(shown.user.username)),
-        permission=Link(permission_path(shown.permission)),
+        url=Link(assignment_path(grants.uid, assignment.uid)),
+        user=Link(user_path(assignment.user.username)),
+        permission=Link(permission_path(assignment.permission)),
         partial_permissions=partials,
-        label=label(shown.permission, shared.asset_type, language),
+        label=label(assignment.permission, grants.asset_type, language),
     )
 
 
-def change_told(changes: Sequence[Change], language: Language, *, is_dry_run: bool) -> Raw:
+def encode_changes(changes: Sequence[PermissionChange], language: Language, *, is_dry_run: bool) -> Raw:
     """What an act does, or would do, as JSON; a dry run is refused where the run would be."""
     if is_dry_run:
-        refuse_too_large(changes)
+        reject_oversized(changes)
     effects = chain.from_iterable(((change, effect) for effect in change.effects) for change in changes)
     record = ChangeRecord(
         dry_run=is_dry_run,
         counts=dict(Counter(effect.kind.value for change in changes for effect in change.effects)),
-        effects=[_effect_record(change, effect, language) for change, effect in islice(effects, MOST_EFFECTS)],
-        result=[_result_record(change) for change in changes[:MOST_EFFECTS]],
+        effects=[_effect_record(change, effect, language) for change, effect in islice(effects, MAX_EFFECTS)],
+        result=[_result_record(change) for change in changes[:MAX_EFFECTS]],
     )
     return Raw(encode(record))
 
 
-def _effect_record(change: Change, effect: Effect, language: Language) -> EffectOnUser:
+def _effect_record(change: PermissionChange, effect: Effect, language: Language) -> EffectOnUser:
     return EffectOnUser(
-        asset=Link(asset_path(change.shared.uid)),
+        asset=Link(asset_path(change.grants.uid)),
         user=Link(user_path(change.user.username)),
         partial_permissions=partial_records(change.filters_of(effect) or {}) or UNSET,
         **effect_fields(effect, language),
     )
 
 
-def _result_record(change: Change) -> ResultRecord:
-    held = sorted(rules.own_permissions(change.after, change.shared.asset_type))
+def _result_record(change: PermissionChange) -> ResultRecord:
+    held = sorted(rules.own_permissions(change.after, change.grants.asset_type))
     return ResultRecord(
-        asset=Link(asset_path(change.shared.uid)),
+        asset=Link(asset_path(change.grants.uid)),
         user=Link(user_path(change.user.username)),
         permissions=[Link(permission_path(permission)) for permission in held],
     )

@@ -7,16 +7,16 @@ from functools import lru_cache
 import msgspec
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID
-from fieldgate.assets.authorization import Asset, allowed_to, seen_by
-from fieldgate.assets.sharing.model.assignments import Assignment, Place
-from fieldgate.concurrency import WITH_FILTERS
+from fieldgate.assets.authorization import AuthorizedAsset, allowed_permissions, authorize_scope
+from fieldgate.assets.sharing.model.assignments import Assignment, AssignmentScope
+from fieldgate.concurrency import FILTER_COST
 from fieldgate.db.uid import uid_from_int
 from fieldgate.identity import Caller
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import Filters
 
 
-class Person(msgspec.Struct, frozen=True):
+class Grantee(msgspec.Struct, frozen=True):
     """Somebody who holds permissions, or may be given some. Who is disabled keeps them, and gets no others."""
 
     id: int
@@ -24,97 +24,103 @@ class Person(msgspec.Struct, frozen=True):
     is_active: bool = True
 
 
-class Held(Assignment, frozen=True, kw_only=True):
+class StoredAssignment(Assignment, frozen=True, kw_only=True):
     """A row as it is stored."""
 
     id: int
     uid: str
 
 
-class Shown(msgspec.Struct, frozen=True):
+class ListedAssignment(msgspec.Struct, frozen=True):
     """A permission somebody holds, as it is listed."""
 
     uid: str
-    user: Person
+    user: Grantee
     permission: str
     filters: Filters | None = None
     is_inherited: bool = False
 
 
-class Shared(msgspec.Struct, frozen=True, kw_only=True):
+class AssetGrants(msgspec.Struct, frozen=True, kw_only=True):
     """An asset with the assignments on it and on its collection: all of them, or those of some users."""
 
     id: int
     uid: str
-    place: Place
+    scope: AssignmentScope
     collection_uid: str | None = None
-    people: Mapping[int, Person]
+    grantees_by_id: Mapping[int, Grantee]
 
     @property
     def asset_type(self) -> str:
-        return self.place.asset_type
+        return self.scope.asset_type
 
     @property
-    def size(self) -> int:
+    def cost(self) -> int:
         """Roughly, how many assignments there are; those with filters count for many."""
-        filtered = sum(row.filters is not None for rows in self.place.here.values() for row in rows)
-        return sum(map(len, self.place.here.values())) + len(self.place.above) + WITH_FILTERS * filtered
+        filtered = sum(row.filters is not None for rows in self.scope.direct.values() for row in rows)
+        return sum(map(len, self.scope.direct.values())) + len(self.scope.on_collection) + FILTER_COST * filtered
 
-    def to(self, caller: Caller) -> Asset:
+    def authorize(self, caller: Caller) -> AuthorizedAsset:
         """The asset in the eyes of a caller; 404 where he may not see it."""
-        return seen_by(self.id, self.uid, caller, self.place)
+        return authorize_scope(self.id, self.uid, caller, self.scope)
 
-    def holders(self) -> list[Person]:
+    def holders(self) -> list[Grantee]:
         """Everybody but the owner who holds something here, or would if it were not denied."""
-        above = (*self.place.above, self.place.collection_owner_id)
-        numbers = dict.fromkeys((*self.place.here, *above))
-        return [self.people[number] for number in numbers if number not in (None, self.place.owner_id)]
+        above = (*self.scope.on_collection, self.scope.collection_owner_id)
+        numbers = dict.fromkeys((*self.scope.direct, *above))
+        return [self.grantees_by_id[number] for number in numbers if number not in (None, self.scope.owner_id)]
 
-    def shown_to(self, caller: Caller) -> list[Shown]:
+    def visible_to(self, caller: Caller) -> list[ListedAssignment]:
         """What a caller is shown: everything, or his own, the owner's and what the public holds."""
-        everything = self.shown()
-        if "manage_asset" in allowed_to(caller, self.place):
+        everything = self.list_all()
+        if "manage_asset" in allowed_permissions(caller, self.scope):
             return everything
-        known = (caller.id, self.place.owner_id, PUBLIC_USER_ID)
+        known = (caller.id, self.scope.owner_id, PUBLIC_USER_ID)
         return [each for each in everything if each.user.id in known]
 
-    def shown(self) -> list[Shown]:
+    def list_all(self) -> list[ListedAssignment]:
         """All that anybody holds who is not disabled, in order. What is assigned and passed down is there twice."""
-        every = [*self._owners(), *self._assigned(), *self._passed_down()]
-        return sorted((each for each in every if each.user.is_active), key=_order)
+        every = [*self._owner_assignments(), *self._direct_assignments(), *self._inherited_assignments()]
+        return sorted((each for each in every if each.user.is_active), key=_sort_key)
 
-    def _owners(self) -> Iterator[Shown]:
-        owner = self.people[self.place.owner_id]
+    def _owner_assignments(self) -> Iterator[ListedAssignment]:
+        owner = self.grantees_by_id[self.scope.owner_id]
         for permission in rules.owner_permissions(self.asset_type):
-            yield Shown(owners_uid(self.uid, permission), owner, permission)
+            yield ListedAssignment(owner_assignment_uid(self.uid, permission), owner, permission)
 
-    def _assigned(self) -> Iterator[Shown]:
-        for number, rows in self.place.here.items():
-            person = self.people[number]
+    def _direct_assignments(self) -> Iterator[ListedAssignment]:
+        for number, rows in self.scope.direct.items():
+            person = self.grantees_by_id[number]
             for row in rows:
-                if isinstance(row, Held) and not row.is_denied:
-                    yield Shown(row.uid, person, row.permission, row.filters)
+                if isinstance(row, StoredAssignment) and not row.is_denied:
+                    yield ListedAssignment(row.uid, person, row.permission, row.filters)
 
-    def _passed_down(self) -> Iterator[Shown]:
+    def _inherited_assignments(self) -> Iterator[ListedAssignment]:
         for person in self.holders():
-            standing = self.place.standing(person.id)
-            uids = self._uids_above(person.id)
+            standing = self.scope.state_of(person.id)
+            uids = self._collection_uids(person.id)
             for permission in standing.collection - standing.denied:
-                yield Shown(uids[permission], person, permission, is_inherited=True)
+                yield ListedAssignment(uids[permission], person, permission, is_inherited=True)
 
-    def _uids_above(self, number: int) -> dict[str, str]:
+    def _collection_uids(self, user_id: int) -> dict[str, str]:
         """By permission, the uids of what somebody holds on the collection."""
-        if number == self.place.collection_owner_id and self.collection_uid is not None:
-            return {each: owners_uid(self.collection_uid, each) for each in rules.owner_permissions("collection")}
-        return {row.permission: row.uid for row in self.place.above.get(number, ()) if isinstance(row, Held)}
+        if user_id == self.scope.collection_owner_id and self.collection_uid is not None:
+            return {
+                each: owner_assignment_uid(self.collection_uid, each) for each in rules.owner_permissions("collection")
+            }
+        return {
+            row.permission: row.uid
+            for row in self.scope.on_collection.get(user_id, ())
+            if isinstance(row, StoredAssignment)
+        }
 
 
-def _order(shown: Shown) -> tuple[str, str, bool, str]:
-    return shown.user.username, shown.permission, shown.is_inherited, shown.uid
+def _sort_key(assignment: ListedAssignment) -> tuple[str, str, bool, str]:
+    return assignment.user.username, assignment.permission, assignment.is_inherited, assignment.uid
 
 
 @lru_cache(4096)
-def owners_uid(asset_uid: str, permission: str) -> str:
+def owner_assignment_uid(asset_uid: str, permission: str) -> str:
     """The uid of what an owner holds, which is no row and cannot be deleted: always the same."""
     digest = hashlib.blake2b(f"{asset_uid} {permission}".encode(), person=b"fieldgate-owner").digest()
     return uid_from_int("p", int.from_bytes(digest))

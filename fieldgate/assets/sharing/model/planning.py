@@ -5,19 +5,19 @@ from enum import Enum
 
 import msgspec
 
-from fieldgate.assets.sharing.model.grants import Person, Shared
-from fieldgate.concurrency import WITH_FILTERS
+from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee
+from fieldgate.concurrency import FILTER_COST
 from fieldgate.errors import ValidationError
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import Effect, EffectKind, Filter, Filters, PermissionState, RuleOutcome, RuleViolation
 
-MOST_MISTAKES = 100  # mistakes of one request; whoever has more reads the first
-MOST_BYTES = 64 * 1024**2  # of filters, written by one act
+MAX_ERRORS = 100  # mistakes of one request; whoever has more reads the first
+MAX_WRITTEN_FILTER_BYTES = 64 * 1024**2  # of filters, written by one act
 
 
-class Act(Enum):
+class Action(Enum):
     """What was done, as the history calls it."""
 
     ASSIGN = "assign"
@@ -28,25 +28,25 @@ class Act(Enum):
     IMPORT = "import"  # into an asset that had no type yet
 
 
-class Wish(msgspec.Struct, frozen=True):
+class GrantRequest(msgspec.Struct, frozen=True):
     """A permission for somebody. `where` is its place in the request, as the names of wrong fields begin."""
 
-    user: Person
+    user: Grantee
     permission: str
     filters: Filters | None = None
-    where: str = ""
+    field_prefix: str = ""
 
 
-def work_for(wishes: Iterable[Wish]) -> int:
+def estimate_cost(requests: Iterable[GrantRequest]) -> int:
     """Roughly, how many wishes without filters take as long as these."""
-    return sum(1 if wish.filters is None else WITH_FILTERS for wish in wishes)
+    return sum(1 if wish.filters is None else FILTER_COST for wish in requests)
 
 
-class Change(msgspec.Struct, frozen=True):
+class PermissionChange(msgspec.Struct, frozen=True):
     """What an act does to one user's standing on one asset."""
 
-    shared: Shared
-    user: Person
+    grants: AssetGrants
+    user: Grantee
     before: PermissionState
     after: PermissionState
     effects: tuple[Effect, ...]
@@ -57,148 +57,154 @@ class Change(msgspec.Struct, frozen=True):
         return self.after.filters if is_about else None
 
     @property
-    def size(self) -> int:
+    def filter_bytes(self) -> int:
         """Bytes of filters to be written: with the assignment, and with its history."""
         about = [given for effect in self.effects if (given := self.filters_of(effect)) is not None]
         return 2 * sum(map(rules.filters_json_size, about))
 
 
-def refuse_too_large(changes: Iterable[Change]) -> None:
+def reject_oversized(changes: Iterable[PermissionChange]) -> None:
     """The same filters for ever so many users are more than one transaction should write."""
-    if sum(change.size for change in changes) > MOST_BYTES:
+    if sum(change.filter_bytes for change in changes) > MAX_WRITTEN_FILTER_BYTES:
         said = Message(
             "These filters are too large for so many at once: in all, {most} MiB can be written.",
-            most=MOST_BYTES // 1024**2,
+            most=MAX_WRITTEN_FILTER_BYTES // 1024**2,
         )
         raise ValidationError({"partial_permissions": [said]})
 
 
-class Mistakes:
+class ErrorCollector:
     """Everything wrong with a request, told at once."""
 
     def __init__(self) -> None:
         self._fields: dict[str, list[Message]] = {}
-        self._said: set[tuple[str, str]] = set()
+        self._seen: set[tuple[str, str]] = set()
 
-    def note(self, field: str, message: Message) -> None:
+    def add(self, field: str, message: Message) -> None:
         said = field, str(message)
-        if said not in self._said and len(self._said) < MOST_MISTAKES:
-            self._said.add(said)
+        if said not in self._seen and len(self._seen) < MAX_ERRORS:
+            self._seen.add(said)
             self._fields.setdefault(field, []).append(message)
 
-    def note_all(self, invalid: ValidationError, where: str = "") -> None:
+    def add_all(self, invalid: ValidationError, field_prefix: str = "") -> None:
         for field, messages in invalid.fields.items():
             for message in messages:
-                self.note(where + field, message)
+                self.add(field_prefix + field, message)
 
-    def all(self) -> list[tuple[str, Message]]:
+    def items(self) -> list[tuple[str, Message]]:
         return [(field, message) for field, messages in self._fields.items() for message in messages]
 
-    def refuse(self) -> None:
+    def raise_if_any(self) -> None:
         """Raise `Invalid` if there is any."""
         if self._fields:
             raise ValidationError(self._fields)
 
 
-def assigned(shared: Shared, wishes: Iterable[Wish], mistakes: Mistakes) -> list[Change]:
+def plan_assign(
+    grants: AssetGrants, requests: Iterable[GrantRequest], errors: ErrorCollector
+) -> list[PermissionChange]:
     """Everybody gets what is wished, beside what he has."""
 
     def assign(standing: PermissionState, permissions: Sequence[str], filters: Filters | None) -> RuleOutcome:
-        return rules.assign(standing, permissions, shared.asset_type, filters)
+        return rules.assign(standing, permissions, grants.asset_type, filters)
 
-    return _changes(shared, _by_user(wishes), assign, mistakes)
+    return _plan(grants, _group_by_user(requests), assign, errors)
 
 
-def removed(shared: Shared, wishes: Iterable[Wish], mistakes: Mistakes) -> list[Change]:
+def plan_remove(
+    grants: AssetGrants, requests: Iterable[GrantRequest], errors: ErrorCollector
+) -> list[PermissionChange]:
     """Everybody loses what is wished, with what cannot be without it."""
 
     def remove(standing: PermissionState, permissions: Sequence[str], _: Filters | None) -> RuleOutcome:
-        return rules.remove(standing, permissions, shared.asset_type)
+        return rules.remove(standing, permissions, grants.asset_type)
 
-    return _changes(shared, _by_user(wishes), remove, mistakes)
+    return _plan(grants, _group_by_user(requests), remove, errors)
 
 
-def replaced(shared: Shared, wishes: Iterable[Wish], mistakes: Mistakes) -> list[Change]:
+def plan_replace(
+    grants: AssetGrants, requests: Iterable[GrantRequest], errors: ErrorCollector
+) -> list[PermissionChange]:
     """Everybody holds what is wished and nothing else: also who is not in the list. Who is disabled is left alone."""
 
     def replace(standing: PermissionState, permissions: Sequence[str], filters: Filters | None) -> RuleOutcome:
-        return rules.replace(standing, permissions, shared.asset_type, filters)
+        return rules.replace(standing, permissions, grants.asset_type, filters)
 
-    wanted = _by_user(wishes)
-    for person in shared.holders():
+    wanted = _group_by_user(requests)
+    for person in grants.holders():
         if person.is_active:
             wanted.setdefault(person, [])
-    return _changes(shared, wanted, replace, mistakes)
+    return _plan(grants, wanted, replace, errors)
 
 
-def retyped(shared: Shared) -> list[Change]:
+def plan_type_change(grants: AssetGrants) -> list[PermissionChange]:
     """Everybody holds what comes with his permissions on an asset of the type that it is of now."""
     changes = []
-    for number in shared.place.here:
-        before = shared.place.standing(number)
-        outcome = rules.recompute_implied(before, shared.asset_type)
-        changes.append(Change(shared, shared.people[number], before, outcome.state, outcome.effects))
+    for number in grants.scope.direct:
+        before = grants.scope.state_of(number)
+        outcome = rules.recompute_implied(before, grants.asset_type)
+        changes.append(PermissionChange(grants, grants.grantees_by_id[number], before, outcome.state, outcome.effects))
     return changes
 
 
-def cleared(shared: Shared, user: Person) -> list[Change]:
+def plan_remove_all(grants: AssetGrants, user: Grantee) -> list[PermissionChange]:
     """Somebody loses all he holds."""
-    before = shared.place.standing(user.id)
-    outcome = rules.remove_all(before, shared.asset_type)
-    return [Change(shared, user, before, outcome.state, outcome.effects)]
+    before = grants.scope.state_of(user.id)
+    outcome = rules.remove_all(before, grants.asset_type)
+    return [PermissionChange(grants, user, before, outcome.state, outcome.effects)]
 
 
-def as_on(source: Shared, target: Shared, caller: Caller) -> list[Wish]:
+def clone_requests(source: AssetGrants, target: AssetGrants, caller: Caller) -> list[GrantRequest]:
     """What makes the target shared as a caller sees the source to be; its owner is one of those it is shared with.
 
     Who may not see all of it must not learn of the rest by cloning it.
     """
     return [
-        Wish(shown.user, shown.permission, shown.filters)
-        for shown in source.shown_to(caller)
-        if shown.user.id != target.place.owner_id
+        GrantRequest(shown.user, shown.permission, shown.filters)
+        for shown in source.visible_to(caller)
+        if shown.user.id != target.scope.owner_id
     ]
 
 
-_Apply = Callable[[PermissionState, Sequence[str], Filters | None], RuleOutcome]
+_Planner = Callable[[PermissionState, Sequence[str], Filters | None], RuleOutcome]
 
 
-def _by_user(wishes: Iterable[Wish]) -> dict[Person, list[Wish]]:
-    found: dict[Person, list[Wish]] = {}
-    for wish in wishes:
+def _group_by_user(requests: Iterable[GrantRequest]) -> dict[Grantee, list[GrantRequest]]:
+    found: dict[Grantee, list[GrantRequest]] = {}
+    for wish in requests:
         found.setdefault(wish.user, []).append(wish)
     return found
 
 
-def _changes(
-    shared: Shared, wanted: Mapping[Person, Sequence[Wish]], apply: _Apply, mistakes: Mistakes
-) -> list[Change]:
+def _plan(
+    grants: AssetGrants, by_user: Mapping[Grantee, Sequence[GrantRequest]], apply: _Planner, errors: ErrorCollector
+) -> list[PermissionChange]:
     changes = []
     # Of a thousand users most are alike. The filters are kept too, or others could come to have their identity.
     seen: dict[object, tuple[RuleOutcome, Filters | None]] = {}
-    for user, wishes in wanted.items():
-        before = shared.place.standing(user.id)
-        permissions, filters = tuple(wish.permission for wish in wishes), _together(wishes)
-        alike = None if before.filters else (_without_filters(before), permissions, id(filters))
+    for user, wishes in by_user.items():
+        before = grants.scope.state_of(user.id)
+        permissions, filters = tuple(wish.permission for wish in wishes), _merge_filters(wishes)
+        alike = None if before.filters else (_cache_key(before), permissions, id(filters))
         try:
             outcome = seen[alike][0] if alike in seen else apply(before, permissions, filters)
         except RuleViolation as refused:
-            where, reason = _at_fault(before, wishes, apply, refused)
-            mistakes.note(where + reason.field, reason.message)
+            where, reason = _find_offender(before, wishes, apply, refused)
+            errors.add(where + reason.field, reason.message)
             continue
         if alike is not None:
             seen[alike] = outcome, filters
-        changes.append(Change(shared, user, before, outcome.state, outcome.effects))
+        changes.append(PermissionChange(grants, user, before, outcome.state, outcome.effects))
     return changes
 
 
-def _without_filters(standing: PermissionState) -> tuple[object, ...]:
-    return tuple(getattr(standing, name) for name in PermissionState.__struct_fields__ if name != "filters")
+def _cache_key(state: PermissionState) -> tuple[object, ...]:
+    return tuple(getattr(state, name) for name in PermissionState.__struct_fields__ if name != "filters")
 
 
-def _together(wishes: Iterable[Wish]) -> Filters | None:
+def _merge_filters(requests: Iterable[GrantRequest]) -> Filters | None:
     """The filters of several wishes for one user: any of them lets a submission through."""
-    found = [wish.filters for wish in wishes if wish.filters is not None]
+    found = [wish.filters for wish in requests if wish.filters is not None]
     if len(found) < 2:
         return found[0] if found else None
     joined: dict[str, list[Filter]] = {}
@@ -208,13 +214,13 @@ def _together(wishes: Iterable[Wish]) -> Filters | None:
     return {codename: tuple(given) for codename, given in joined.items()}
 
 
-def _at_fault(
-    before: PermissionState, wishes: Sequence[Wish], apply: _Apply, refused: RuleViolation
+def _find_offender(
+    before: PermissionState, requests: Sequence[GrantRequest], apply: _Planner, violation: RuleViolation
 ) -> tuple[str, RuleViolation]:
     """Which wish it is that cannot be, and why: the first that cannot be alone, else the last of those together."""
-    for wish in wishes:
+    for wish in requests:
         try:
             apply(before, [wish.permission], wish.filters)
         except RuleViolation as alone:
-            return wish.where, alone
-    return wishes[-1].where, refused
+            return wish.field_prefix, alone
+    return requests[-1].field_prefix, violation

@@ -9,20 +9,20 @@ from urllib.parse import unquote, urlsplit
 
 from fieldgate.i18n.messages import Message
 
-Kind = Literal["users", "permissions", "assets"]
+ReferenceKind = Literal["users", "permissions", "assets"]
 
-ROOT = "/api/v2/"
-LONGEST = 2000  # characters of an address
-SHOWN = 50  # characters of what somebody sent, when it is told back
+API_ROOT = "/api/v2/"
+MAX_ADDRESS_CHARS = 2000  # characters of an address
+MAX_QUOTED_CHARS = 50  # characters of what somebody sent, when it is told back
 
-_OTHER_KIND = {
+_INVALID_MESSAGES = {
     "users": Message("“{given}” is not a user: enter the address of one, or a username."),
     "permissions": Message("“{given}” is not a permission: enter the address of one, or a codename."),
     "assets": Message("“{given}” is not an asset: enter the address of one, or a uid."),
 }
 
 
-class Misnamed(ValueError):
+class InvalidReference(ValueError):
     """What was sent names nothing of the kind."""
 
     def __init__(self, message: Message) -> None:
@@ -30,28 +30,28 @@ class Misnamed(ValueError):
         self.message = message
 
 
-def read_name(kind: Kind, text: str) -> str:
+def parse_reference(kind: ReferenceKind, text: str) -> str:
     """The name in an address, or `Misnamed` where that leads to something else."""
     given = text.strip()
-    if not given or "\0" in given or len(given) > LONGEST:
-        raise _misnamed(kind, given)
+    if not given or "\0" in given or len(given) > MAX_ADDRESS_CHARS:
+        raise _invalid_reference(kind, given)
     if "://" not in given and not given.startswith("/"):
         return given
     try:
         path = urlsplit(given).path
     except ValueError:
-        raise _misnamed(kind, given) from None
-    _, found, rest = path.partition(f"{ROOT}{kind}/")
+        raise _invalid_reference(kind, given) from None
+    _, found, rest = path.partition(f"{API_ROOT}{kind}/")
     name = unquote(rest.removesuffix("/") if rest.endswith("/") else rest.removesuffix(".json"))
     if not found or not name or "\0" in name or (kind != "users" and "/" in name):
-        raise _misnamed(kind, given)
+        raise _invalid_reference(kind, given)
     return name
 
 
-def shown(text: str) -> str:
+def quote_input(text: str) -> str:
     """What somebody sent, short enough to be told back."""
-    return text.replace("\0", "")[:SHOWN]
+    return text.replace("\0", "")[:MAX_QUOTED_CHARS]
 
 
-def _misnamed(kind: Kind, given: str) -> Misnamed:
-    return Misnamed(Message(_OTHER_KIND[kind].text, given=shown(given)))
+def _invalid_reference(kind: ReferenceKind, given: str) -> InvalidReference:
+    return InvalidReference(Message(_INVALID_MESSAGES[kind].text, given=quote_input(given)))

@@ -5,24 +5,32 @@ Every write can be a dry run; whether the caller may do it is asked again once n
 
 from msgspec import Raw
 
-from fieldgate.assets.authorization import Access
-from fieldgate.assets.sharing.io.request_parsing import read_assignment
+from fieldgate.assets.authorization import AssetAuthorizer
+from fieldgate.assets.sharing.io.request_parsing import parse_assignment
 from fieldgate.assets.sharing.io.serializers import (
+    ASSIGNMENT_EXAMPLE,
     CHANGE_EXAMPLE,
-    EXAMPLE,
     HISTORY_EXAMPLE,
-    assignment_array,
     assignment_record,
-    change_told,
+    encode_assignments,
+    encode_changes,
     history_record,
 )
-from fieldgate.assets.sharing.loading import OWNERS, PATH, TAG, managed, one, seen, wished
+from fieldgate.assets.sharing.loading import (
+    OWNER_PROTECTED,
+    PATH,
+    TAG,
+    load_assignment,
+    load_managed,
+    load_visible,
+    resolve_requests,
+)
 from fieldgate.assets.sharing.model import planning
-from fieldgate.assets.sharing.model.grants import Held, Shared, Shown
-from fieldgate.assets.sharing.model.planning import Act, Mistakes, Wish
-from fieldgate.assets.sharing.schemas import AssignmentBody, AssignmentRecord, ChangeRecord, DryRun, HistoryRecord
-from fieldgate.assets.sharing.store import SharingStore
-from fieldgate.concurrency import aside
+from fieldgate.assets.sharing.model.grants import AssetGrants, ListedAssignment, StoredAssignment
+from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, GrantRequest
+from fieldgate.assets.sharing.schemas import AssignmentBody, AssignmentRecord, ChangeRecord, DryRunQuery, HistoryRecord
+from fieldgate.assets.sharing.store import AssignmentStore
+from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import Conflict
 from fieldgate.http.operations import (
     Created,
@@ -49,16 +57,18 @@ from fieldgate.pagination import ListResult, PageRequest
         "others see their own, the owner's and what everybody may."
     ),
     tag=TAG,
-    example=[EXAMPLE],
+    example=[ASSIGNMENT_EXAMPLE],
     error_statuses=(404,),
 )
-async def assignment_list(uid: str, caller: Caller, language: Language, access: Access, store: SharingStore) -> Raw:
-    shared = await seen(uid, caller, access, store)
-    return await aside(shared.size, _list, shared, caller, language)
+async def assignment_list(
+    uid: str, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
+) -> Raw:
+    shared = await load_visible(uid, caller, authorizer, store)
+    return await run_in_thread_if(shared.cost, _encode_list, shared, caller, language)
 
 
-def _list(shared: Shared, caller: Caller, language: Language) -> Raw:
-    return assignment_array(shared, shared.shown_to(caller), language)
+def _encode_list(grants: AssetGrants, caller: Caller, language: Language) -> Raw:
+    return encode_assignments(grants, grants.visible_to(caller), language)
 
 
 @post(
@@ -72,33 +82,39 @@ def _list(shared: Shared, caller: Caller, language: Language) -> Raw:
     ),
     tag=TAG,
     body_schema=AssignmentBody,
-    example=EXAMPLE,
+    example=ASSIGNMENT_EXAMPLE,
     alternate_example=CHANGE_EXAMPLE,
     error_statuses=(403, 404, 413, 415),
 )
 async def assignment_creation(
-    uid: str, user: User, body: RawFields, filters: DryRun, language: Language, access: Access, store: SharingStore
+    uid: str,
+    user: User,
+    body: RawFields,
+    query: DryRunQuery,
+    language: Language,
+    authorizer: AssetAuthorizer,
+    store: AssignmentStore,
 ) -> Created | PreviewResult:
-    (await access.to(uid, user)).need("manage_asset")
-    mistakes = Mistakes()
-    named = read_assignment(parse_struct(AssignmentBody, body), mistakes)
-    async with store.session([uid], is_reading=filters.dry_run) as session:
-        wanted = await wished(session, [] if named is None else [named], mistakes)
-        changes = planning.assigned(await managed(session, uid, user, wanted), wanted, mistakes)
-        mistakes.refuse()
-        if filters.dry_run:
-            return PreviewResult(change_told(changes, language, is_dry_run=True))
-        await session.write(Act.ASSIGN, user, changes)
-        shared = await session.shared(uid, [wanted[0].user.id])
-    record = assignment_record(shared, _direct(shared, wanted[0]), language)
+    (await authorizer.authorize(uid, user)).require("manage_asset")
+    mistakes = ErrorCollector()
+    named = parse_assignment(parse_struct(AssignmentBody, body), mistakes)
+    async with store.transaction([uid], is_reading=query.dry_run) as session:
+        wanted = await resolve_requests(session, [] if named is None else [named], mistakes)
+        changes = planning.plan_assign(await load_managed(session, uid, user, wanted), wanted, mistakes)
+        mistakes.raise_if_any()
+        if query.dry_run:
+            return PreviewResult(encode_changes(changes, language, is_dry_run=True))
+        await session.write(Action.ASSIGN, user, changes)
+        shared = await session.load(uid, [wanted[0].user.id])
+    record = assignment_record(shared, _stored_assignment(shared, wanted[0]), language)
     return Created(record, record.url)
 
 
-def _direct(shared: Shared, wish: Wish) -> Shown:
+def _stored_assignment(grants: AssetGrants, wish: GrantRequest) -> ListedAssignment:
     """What was assigned, as it is stored now."""
-    rows = shared.place.here[wish.user.id]
-    row = next(row for row in rows if isinstance(row, Held) and row.permission == wish.permission)
-    return Shown(row.uid, wish.user, row.permission, row.filters)
+    rows = grants.scope.direct[wish.user.id]
+    row = next(row for row in rows if isinstance(row, StoredAssignment) and row.permission == wish.permission)
+    return ListedAssignment(row.uid, wish.user, row.permission, row.filters)
 
 
 @get_list(
@@ -113,10 +129,10 @@ def _direct(shared: Shared, wish: Wish) -> Shown:
     error_statuses=(403, 404),
 )
 async def assignment_history(
-    uid: str, page: PageRequest, caller: Caller, language: Language, access: Access, store: SharingStore
+    uid: str, page: PageRequest, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
 ) -> ListResult[HistoryRecord]:
-    asset = await access.to(uid, caller)
-    asset.need("manage_asset")
+    asset = await authorizer.authorize(uid, caller)
+    asset.require("manage_asset")
     count, rows = await store.history(asset.id, page)
     return ListResult(count, [history_record(row, language) for row in rows])
 
@@ -127,15 +143,15 @@ async def assignment_history(
     title=Message("Permission assignment"),
     description=Message("One permission that somebody holds on an asset."),
     tag=TAG,
-    example=EXAMPLE,
+    example=ASSIGNMENT_EXAMPLE,
     error_statuses=(404,),
 )
 async def assignment_detail(
-    uid: str, assignment: str, caller: Caller, language: Language, access: Access, store: SharingStore
+    uid: str, assignment: str, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
 ) -> AssignmentRecord:
-    await access.to(uid, caller)
-    async with store.session([uid], is_reading=True) as session:
-        shared, shown = await one(session, uid, assignment, caller)
+    await authorizer.authorize(uid, caller)
+    async with store.transaction([uid], is_reading=True) as session:
+        shared, shown = await load_assignment(session, uid, assignment, caller)
     return assignment_record(shared, shown, language)
 
 
@@ -152,20 +168,26 @@ async def assignment_detail(
     error_statuses=(403, 404, 409),
 )
 async def assignment_deletion(
-    uid: str, assignment: str, user: User, filters: DryRun, language: Language, access: Access, store: SharingStore
+    uid: str,
+    assignment: str,
+    user: User,
+    query: DryRunQuery,
+    language: Language,
+    authorizer: AssetAuthorizer,
+    store: AssignmentStore,
 ) -> PreviewResult | None:
-    await access.to(uid, user)
-    mistakes = Mistakes()
-    async with store.session([uid], is_reading=filters.dry_run) as session:
-        shared, shown = await one(session, uid, assignment, user)
-        if shown.user.id != user.id or shared.place.owner_id == user.id:
-            shared.to(user).need("manage_asset")
-        if shown.user.id == shared.place.owner_id:
-            raise Conflict(OWNERS)
-        changes = planning.removed(shared, [Wish(shown.user, shown.permission)], mistakes)
-        if filters.dry_run:
-            return PreviewResult(change_told(changes, language, is_dry_run=True))
-        await session.write(Act.REMOVE, user, changes)
+    await authorizer.authorize(uid, user)
+    mistakes = ErrorCollector()
+    async with store.transaction([uid], is_reading=query.dry_run) as session:
+        shared, shown = await load_assignment(session, uid, assignment, user)
+        if shown.user.id != user.id or shared.scope.owner_id == user.id:
+            shared.authorize(user).require("manage_asset")
+        if shown.user.id == shared.scope.owner_id:
+            raise Conflict(OWNER_PROTECTED)
+        changes = planning.plan_remove(shared, [GrantRequest(shown.user, shown.permission)], mistakes)
+        if query.dry_run:
+            return PreviewResult(encode_changes(changes, language, is_dry_run=True))
+        await session.write(Action.REMOVE, user, changes)
     return None
 
 

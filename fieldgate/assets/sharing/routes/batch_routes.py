@@ -6,26 +6,26 @@ import msgspec
 from msgspec import Raw
 
 from fieldgate.accounts.store import username_key
-from fieldgate.assets.authorization import no_asset
+from fieldgate.assets.authorization import asset_not_found
 from fieldgate.assets.sharing.io.request_parsing import (
-    MOST_ITEMS,
-    is_unsaid,
-    no_user,
-    read_partials,
-    read_permission,
-    read_user,
-    too_many,
+    MAX_ITEMS,
+    lacks_filters,
+    parse_partial_permissions,
+    parse_permission,
+    parse_user,
+    too_many_message,
+    user_not_found_message,
 )
-from fieldgate.assets.sharing.io.serializers import CHANGE_EXAMPLE, change_told
+from fieldgate.assets.sharing.io.serializers import CHANGE_EXAMPLE, encode_changes
 from fieldgate.assets.sharing.loading import TAG
 from fieldgate.assets.sharing.model import planning
-from fieldgate.assets.sharing.model.grants import Person, Shared
-from fieldgate.assets.sharing.model.planning import Act, Change, Mistakes, Wish
-from fieldgate.assets.sharing.model.references import Misnamed, read_name
-from fieldgate.assets.sharing.routes.bulk_routes import LARGEST_LIST
-from fieldgate.assets.sharing.schemas import ChangeRecord, DryRun, ManyAdded, ManyRemoved
-from fieldgate.assets.sharing.store import Session, SharingStore
-from fieldgate.concurrency import aside
+from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee
+from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, GrantRequest, PermissionChange
+from fieldgate.assets.sharing.model.references import InvalidReference, parse_reference
+from fieldgate.assets.sharing.routes.bulk_routes import MAX_LIST_BYTES
+from fieldgate.assets.sharing.schemas import ChangeRecord, DryRunQuery, ManyAdded, ManyRemoved
+from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
+from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import BadRequest, Conflict, Forbidden
 from fieldgate.http.operations import ResponseKind, operation
 from fieldgate.http.request.body_parsing import JSONObject
@@ -37,9 +37,9 @@ from fieldgate.permissions import rules
 from fieldgate.permissions.rules import PARTIAL, Filters
 
 PATH = "/api/v2/permission-assignments/"
-MOST_ROWS = 20_000  # that one request writes
+MAX_ROWS = 20_000  # that one request writes
 
-_Apply = Callable[[Shared, Iterable[Wish], Mistakes], list[Change]]
+_Planner = Callable[[AssetGrants, Iterable[GrantRequest], ErrorCollector], list[PermissionChange]]
 _FIELDS = {"user": "users", "permission": "permissions"}  # as one assignment calls them, and as many do
 
 
@@ -55,14 +55,16 @@ _FIELDS = {"user": "users", "permission": "permissions"}  # as one assignment ca
     ),
     tag=TAG,
     body_schema=ManyAdded,
-    max_body=LARGEST_LIST,
+    max_body=MAX_LIST_BYTES,
     example={**CHANGE_EXAMPLE, "dry_run": False},
     error_statuses=(403, 404, 413, 415),
 )
-async def many_added(user: User, body: JSONObject, filters: DryRun, language: Language, store: SharingStore) -> Raw:
-    wanted = parse_struct(ManyAdded, _checked(body))
+async def many_added(
+    user: User, body: JSONObject, query: DryRunQuery, language: Language, store: AssignmentStore
+) -> Raw:
+    wanted = parse_struct(ManyAdded, _validate_lists(body))
     partials = wanted.partial_permissions
-    return await _change(user, wanted, partials, filters, language, store, Act.ASSIGN, planning.assigned)
+    return await _apply_batch(user, wanted, partials, query, language, store, Action.ASSIGN, planning.plan_assign)
 
 
 @operation(
@@ -77,105 +79,111 @@ async def many_added(user: User, body: JSONObject, filters: DryRun, language: La
     ),
     tag=TAG,
     body_schema=ManyRemoved,
-    max_body=LARGEST_LIST,
+    max_body=MAX_LIST_BYTES,
     example={**CHANGE_EXAMPLE, "dry_run": False},
     error_statuses=(403, 404, 409, 413, 415),
 )
-async def many_removed(user: User, body: JSONObject, filters: DryRun, language: Language, store: SharingStore) -> Raw:
-    wanted = parse_struct(ManyRemoved, _checked(body))
-    return await _change(user, wanted, None, filters, language, store, Act.REMOVE, planning.removed)
+async def many_removed(
+    user: User, body: JSONObject, query: DryRunQuery, language: Language, store: AssignmentStore
+) -> Raw:
+    wanted = parse_struct(ManyRemoved, _validate_lists(body))
+    return await _apply_batch(user, wanted, None, query, language, store, Action.REMOVE, planning.plan_remove)
 
 
-def _checked(body: JSONObject) -> JSONObject:
+def _validate_lists(body: JSONObject) -> JSONObject:
     """The body, unless there is more to say of its lists than that they are none."""
-    mistakes = Mistakes()
+    mistakes = ErrorCollector()
     for field in ("assets", "users", "permissions"):
         given = body.get(field)
         if given == []:
-            mistakes.note(field, Message("Name at least one."))
-        elif isinstance(given, list) and len(given) > MOST_ITEMS:
-            mistakes.note(field, too_many(MOST_ITEMS))
+            mistakes.add(field, Message("Name at least one."))
+        elif isinstance(given, list) and len(given) > MAX_ITEMS:
+            mistakes.add(field, too_many_message(MAX_ITEMS))
         elif isinstance(given, list) and not all(isinstance(each, str) for each in given):
-            mistakes.note(field, Message("Send a list of texts."))
-    mistakes.refuse()
+            mistakes.add(field, Message("Send a list of texts."))
+    mistakes.raise_if_any()
     return body
 
 
-class _Many(msgspec.Struct, frozen=True):
+class _BatchRequest(msgspec.Struct, frozen=True):
     """What was sent, each thing once, by the names we know it by; None where it is none."""
 
     uids: list[str]
     names: list[str | None]
     permissions: list[str | None]
     partials: Filters | None
-    mistakes: Mistakes
+    mistakes: ErrorCollector
 
 
-def _read(body: ManyRemoved, partials: Sequence[object] | None, act: Act) -> _Many:
-    mistakes = Mistakes()
-    assets = [_uid(text, mistakes) for text in dict.fromkeys(body.assets)]
-    names = [read_user(text, "users", mistakes) for text in dict.fromkeys(body.users)]
-    permissions = [read_permission(text, "permissions", mistakes) for text in dict.fromkeys(body.permissions)]
-    given = read_partials(permissions, partials, "partial_permissions", mistakes) if act is Act.ASSIGN else None
+def _parse_batch(body: ManyRemoved, partials: Sequence[object] | None, action: Action) -> _BatchRequest:
+    mistakes = ErrorCollector()
+    assets = [_parse_uid(text, mistakes) for text in dict.fromkeys(body.assets)]
+    names = [parse_user(text, "users", mistakes) for text in dict.fromkeys(body.users)]
+    permissions = [parse_permission(text, "permissions", mistakes) for text in dict.fromkeys(body.permissions)]
+    given = (
+        parse_partial_permissions(permissions, partials, "partial_permissions", mistakes)
+        if action is Action.ASSIGN
+        else None
+    )
     uids = list(dict.fromkeys(uid for uid in assets if uid is not None))
     if len(uids) < len(set(assets)):  # on which of the others it may be done does not matter then
-        mistakes.refuse()
-    return _Many(uids, names, list(dict.fromkeys(permissions)), given, mistakes)
+        mistakes.raise_if_any()
+    return _BatchRequest(uids, names, list(dict.fromkeys(permissions)), given, mistakes)
 
 
-def _refuse_too_much(many: _Many, act: Act) -> None:
+def _reject_oversized(batch: _BatchRequest, action: Action) -> None:
     """What is written grows with all three lists, and with what the permissions bring with them."""
-    named = [each for each in many.permissions if each is not None]
-    reach = rules.with_implied if act is Act.ASSIGN else rules.with_dependent
+    named = [each for each in batch.permissions if each is not None]
+    reach = rules.with_implied if action is Action.ASSIGN else rules.with_dependent
     each = max(len(reach(named, asset_type)) for asset_type in rules.ASSIGNABLE)
-    people = len({username_key(name) for name in many.names if name is not None})
-    count = len(many.uids) * people * max(each, 1)
-    if count > MOST_ROWS:
+    people = len({username_key(name) for name in batch.names if name is not None})
+    count = len(batch.uids) * people * max(each, 1)
+    if count > MAX_ROWS:
         raise BadRequest(
             Message(
                 "This comes to {count} assignments, and at most {most} are made at once. Send fewer assets or users, "
                 "several times.",
                 count=count,
-                most=MOST_ROWS,
+                most=MAX_ROWS,
             )
         )
 
 
-async def _change(
+async def _apply_batch(
     user: User,
     body: ManyRemoved,
     partials: Sequence[object] | None,
-    filters: DryRun,
+    query: DryRunQuery,
     language: Language,
-    store: SharingStore,
-    act: Act,
-    apply: _Apply,
+    store: AssignmentStore,
+    action: Action,
+    apply: _Planner,
 ) -> Raw:
     sent = len(body.assets) + len(body.users) + len(body.permissions)
-    many = await aside(sent, _read, body, partials, act)
-    _refuse_too_much(many, act)
-    async with store.session(many.uids, is_reading=filters.dry_run) as session:
-        people = await session.people(name for name in many.names if name is not None)
-        every = await _managed(session, user, many.uids, [person.id for person in people.values()])
+    many = await run_in_thread_if(sent, _parse_batch, body, partials, action)
+    _reject_oversized(many, action)
+    async with store.transaction(many.uids, is_reading=query.dry_run) as session:
+        people = await session.find_grantees(name for name in many.names if name is not None)
+        every = await _load_managed(session, user, many.uids, [person.id for person in people.values()])
         wanted = [
-            Wish(person, permission, many.partials if permission == PARTIAL else None)
-            for person in _active(many.names, people, many.mistakes)
+            GrantRequest(person, permission, many.partials if permission == PARTIAL else None)
+            for person in _active_grantees(many.names, people, many.mistakes)
             for permission in many.permissions
-            if permission is not None and not (act is Act.ASSIGN and is_unsaid(permission, many.partials))
+            if permission is not None and not (action is Action.ASSIGN and lacks_filters(permission, many.partials))
         ]
-        if act is Act.REMOVE:
-            _refuse_owners(every, {wish.user.id: wish.user for wish in wanted})
+        if action is Action.REMOVE:
+            _reject_owners(every, {wish.user.id: wish.user for wish in wanted})
         count = len(every) * len(wanted)
-        changes = await aside(count, _on_all, every, wanted, many.mistakes, apply)
-        many.mistakes.refuse()
-        if not filters.dry_run:
-            await session.write(act, user, changes)
-    return await aside(count, change_told, changes, language, is_dry_run=filters.dry_run)
+        changes = await run_in_thread_if(count, _plan_all, every, wanted, many.mistakes, apply)
+        many.mistakes.raise_if_any()
+        if not query.dry_run:
+            await session.write(action, user, changes)
+    return await run_in_thread_if(count, encode_changes, changes, language, is_dry_run=query.dry_run)
 
 
-def _refuse_owners(every: Iterable[Shared], people: Mapping[int, Person]) -> None:
-    for shared in every:
-        if owner := people.get(shared.place.owner_id):
+def _reject_owners(all_grants: Iterable[AssetGrants], grantees: Mapping[int, Grantee]) -> None:
+    for shared in all_grants:
+        if owner := grantees.get(shared.scope.owner_id):
             raise Conflict(
                 Message(
                     "{user} owns the asset {uid}, and an owner's permissions cannot be taken away.",
@@ -185,46 +193,52 @@ def _refuse_owners(every: Iterable[Shared], people: Mapping[int, Person]) -> Non
             )
 
 
-async def _managed(session: Session, user: User, uids: Sequence[str], of_users: Sequence[int]) -> list[Shared]:
+async def _load_managed(
+    session: SharingTransaction, user: User, uids: Sequence[str], user_ids: Sequence[int]
+) -> list[AssetGrants]:
     """The assets, if the caller manages all of them; else which of them he does not."""
-    found = {shared.uid: shared for shared in await session.all_shared(uids, [user.id, *of_users])}
+    found = {shared.uid: shared for shared in await session.load_many(uids, [user.id, *user_ids])}
     for uid in uids:
         if uid not in found:
-            raise no_asset(uid)
-        if "manage_asset" not in found[uid].to(user).allowed:
+            raise asset_not_found(uid)
+        if "manage_asset" not in found[uid].authorize(user).allowed:
             raise Forbidden(Message("You do not manage the asset {uid}.", uid=uid))
     return [found[uid] for uid in uids]
 
 
-def _uid(text: str, mistakes: Mistakes) -> str | None:
+def _parse_uid(text: str, errors: ErrorCollector) -> str | None:
     try:
-        return read_name("assets", text)
-    except Misnamed as misnamed:
-        mistakes.note("assets", misnamed.message)
+        return parse_reference("assets", text)
+    except InvalidReference as misnamed:
+        errors.add("assets", misnamed.message)
         return None
 
 
-def _active(names: Iterable[str | None], people: dict[str, Person], mistakes: Mistakes) -> list[Person]:
+def _active_grantees(
+    names: Iterable[str | None], grantees: dict[str, Grantee], errors: ErrorCollector
+) -> list[Grantee]:
     """The users, each once. Who is disabled is nobody here."""
-    found: dict[Person, None] = {}
+    found: dict[Grantee, None] = {}
     for name in names:
-        person = None if name is None else people.get(username_key(name))
+        person = None if name is None else grantees.get(username_key(name))
         if person is not None and person.is_active:
             found[person] = None
         elif name is not None:
-            mistakes.note("users", no_user(name))
+            errors.add("users", user_not_found_message(name))
     return list(found)
 
 
-def _on_all(every: Iterable[Shared], wanted: Sequence[Wish], mistakes: Mistakes, apply: _Apply) -> list[Change]:
+def _plan_all(
+    all_grants: Iterable[AssetGrants], requests: Sequence[GrantRequest], errors: ErrorCollector, apply: _Planner
+) -> list[PermissionChange]:
     """What becomes of the wishes on every asset; a mistake tells on which."""
-    changes: list[Change] = []
-    for shared in every:
-        own = Mistakes()
-        changes += apply(shared, wanted, own)
-        for field, message in own.all():
+    changes: list[PermissionChange] = []
+    for shared in all_grants:
+        own = ErrorCollector()
+        changes += apply(shared, requests, own)
+        for field, message in own.items():
             told = Message("{message} (asset {uid})", message=message, uid=shared.uid)
-            mistakes.note(_FIELDS.get(field, field), told)
+            errors.add(_FIELDS.get(field, field), told)
     return changes
 
 

@@ -6,28 +6,33 @@ from urllib.parse import quote
 from msgspec import Raw
 
 from fieldgate.accounts.store import username_key
-from fieldgate.assets.authorization import Access, no_asset
-from fieldgate.assets.sharing.io.csv_table import LARGEST as LARGEST_TABLE
-from fieldgate.assets.sharing.io.csv_table import read_table, write_table
-from fieldgate.assets.sharing.io.request_parsing import read_list, work_of
-from fieldgate.assets.sharing.io.serializers import CHANGE_EXAMPLE, EXAMPLE, assignment_array, change_told
-from fieldgate.assets.sharing.loading import OWNERS, PATH, TAG, managed, seen, wished
+from fieldgate.assets.authorization import AssetAuthorizer, asset_not_found
+from fieldgate.assets.sharing.io.csv_table import MAX_TABLE_BYTES as LARGEST_TABLE
+from fieldgate.assets.sharing.io.csv_table import parse_table, write_table
+from fieldgate.assets.sharing.io.request_parsing import estimate_parse_cost, parse_assignments
+from fieldgate.assets.sharing.io.serializers import (
+    ASSIGNMENT_EXAMPLE,
+    CHANGE_EXAMPLE,
+    encode_assignments,
+    encode_changes,
+)
+from fieldgate.assets.sharing.loading import OWNER_PROTECTED, PATH, TAG, load_managed, load_visible, resolve_requests
 from fieldgate.assets.sharing.model import planning
-from fieldgate.assets.sharing.model.grants import Person, Shared
-from fieldgate.assets.sharing.model.planning import Act, Change, Mistakes, Wish
-from fieldgate.assets.sharing.model.references import Misnamed, read_name
+from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee
+from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, GrantRequest, PermissionChange
+from fieldgate.assets.sharing.model.references import InvalidReference, parse_reference
 from fieldgate.assets.sharing.schemas import (
     AssignmentBody,
     AssignmentRecord,
     ChangeRecord,
     ClearBody,
     CloneBody,
-    DryRun,
+    DryRunQuery,
     TableBody,
-    Upload,
+    TableUploadQuery,
 )
-from fieldgate.assets.sharing.store import Session, SharingStore
-from fieldgate.concurrency import aside
+from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
+from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import Conflict, Forbidden, ValidationError
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import (
@@ -46,8 +51,8 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
 from fieldgate.settings import Settings
 
-SHORT_LINE = 20  # bytes of a table
-LARGEST_LIST = 4 * 1024 * 1024  # bytes of a list that replaces everything
+MIN_LINE_BYTES = 20  # bytes of a table
+MAX_LIST_BYTES = 4 * 1024 * 1024  # bytes of a list that replaces everything
 
 
 @operation(
@@ -63,20 +68,26 @@ LARGEST_LIST = 4 * 1024 * 1024  # bytes of a list that replaces everything
     ),
     tag=TAG,
     body_schema=list[AssignmentBody],
-    max_body=LARGEST_LIST,
-    example=[EXAMPLE],
+    max_body=MAX_LIST_BYTES,
+    example=[ASSIGNMENT_EXAMPLE],
     error_statuses=(403, 404, 413, 415),
 )
 async def assignment_replacement(
-    uid: str, user: User, body: JSONArray, filters: DryRun, language: Language, access: Access, store: SharingStore
+    uid: str,
+    user: User,
+    body: JSONArray,
+    query: DryRunQuery,
+    language: Language,
+    authorizer: AssetAuthorizer,
+    store: AssignmentStore,
 ) -> Raw:
-    (await access.to(uid, user)).need("manage_asset")
-    mistakes = Mistakes()
-    named = await aside(work_of(body), read_list, body, mistakes)
-    async with store.session([uid], is_reading=filters.dry_run) as session:
-        wanted = await wished(session, named, mistakes)
-        shared = await managed(session, uid, user)
-        return await _replace(session, Act.REPLACE, user, shared, wanted, mistakes, filters, language)
+    (await authorizer.authorize(uid, user)).require("manage_asset")
+    mistakes = ErrorCollector()
+    named = await run_in_thread_if(estimate_parse_cost(body), parse_assignments, body, mistakes)
+    async with store.transaction([uid], is_reading=query.dry_run) as session:
+        wanted = await resolve_requests(session, named, mistakes)
+        shared = await load_managed(session, uid, user)
+        return await _replace(session, Action.REPLACE, user, shared, wanted, mistakes, query, language)
 
 
 @delete(
@@ -90,38 +101,44 @@ async def assignment_replacement(
     error_statuses=(403, 404, 409, 413, 415),
 )
 async def assignment_clearing(
-    uid: str, user: User, body: RawFields, filters: DryRun, language: Language, access: Access, store: SharingStore
+    uid: str,
+    user: User,
+    body: RawFields,
+    query: DryRunQuery,
+    language: Language,
+    authorizer: AssetAuthorizer,
+    store: AssignmentStore,
 ) -> PreviewResult | None:
-    asset = await access.to(uid, user)
-    name = _username(parse_struct(ClearBody, body).username, is_needed="manage_asset" in asset.allowed)
-    async with store.session([uid], is_reading=filters.dry_run) as session:
-        person = (await session.people([name])).get(username_key(name))
-        shared = await session.shared(uid, [user.id] if person is None else [user.id, person.id])
+    asset = await authorizer.authorize(uid, user)
+    name = _parse_username(parse_struct(ClearBody, body).username, is_needed="manage_asset" in asset.allowed)
+    async with store.transaction([uid], is_reading=query.dry_run) as session:
+        person = (await session.find_grantees([name])).get(username_key(name))
+        shared = await session.load(uid, [user.id] if person is None else [user.id, person.id])
         if person is None or person.id != user.id:
-            shared.to(user).need("manage_asset")
-        changes = [] if person is None else _cleared(shared, person)
-        if filters.dry_run:
-            return PreviewResult(change_told(changes, language, is_dry_run=True))
-        await session.write(Act.REMOVE_ALL, user, changes)
+            shared.authorize(user).require("manage_asset")
+        changes = [] if person is None else _plan_remove_all(shared, person)
+        if query.dry_run:
+            return PreviewResult(encode_changes(changes, language, is_dry_run=True))
+        await session.write(Action.REMOVE_ALL, user, changes)
     return None
 
 
-def _username(text: str, *, is_needed: bool) -> str:
+def _parse_username(text: str, *, is_needed: bool) -> str:
     """The name in a body; who may remove nobody but himself is told so rather than what is missing."""
     if not text.strip():
         if not is_needed:
             raise Forbidden
         raise ValidationError({"username": [Message("This field is required.")]})
     try:
-        return read_name("users", text)
-    except Misnamed as misnamed:
+        return parse_reference("users", text)
+    except InvalidReference as misnamed:
         raise ValidationError({"username": [misnamed.message]}) from None
 
 
-def _cleared(shared: Shared, person: Person) -> list[Change]:
-    if person.id == shared.place.owner_id:
-        raise Conflict(OWNERS)
-    return planning.cleared(shared, person)
+def _plan_remove_all(grants: AssetGrants, grantee: Grantee) -> list[PermissionChange]:
+    if grantee.id == grants.scope.owner_id:
+        raise Conflict(OWNER_PROTECTED)
+    return planning.plan_remove_all(grants, grantee)
 
 
 @patch(
@@ -135,31 +152,39 @@ def _cleared(shared: Shared, person: Person) -> list[Change]:
     ),
     tag=TAG,
     body_schema=CloneBody,
-    example=[EXAMPLE],
+    example=[ASSIGNMENT_EXAMPLE],
     error_statuses=(403, 404, 413, 415),
 )
 async def assignment_cloning(
-    uid: str, user: User, body: RawFields, filters: DryRun, language: Language, access: Access, store: SharingStore
+    uid: str,
+    user: User,
+    body: RawFields,
+    query: DryRunQuery,
+    language: Language,
+    authorizer: AssetAuthorizer,
+    store: AssignmentStore,
 ) -> Raw:
-    (await access.to(uid, user)).need("manage_asset")
-    source_uid = _source(parse_struct(CloneBody, body).clone_from, uid)
-    await access.to(source_uid, user)
-    async with store.session([uid, source_uid], is_reading=filters.dry_run) as session:
-        by_uid = {shared.uid: shared for shared in await session.all_shared([uid, source_uid])}
+    (await authorizer.authorize(uid, user)).require("manage_asset")
+    source_uid = _parse_source(parse_struct(CloneBody, body).clone_from, uid)
+    await authorizer.authorize(source_uid, user)
+    async with store.transaction([uid, source_uid], is_reading=query.dry_run) as session:
+        by_uid = {shared.uid: shared for shared in await session.load_many([uid, source_uid])}
         for each in (uid, source_uid):
             if each not in by_uid:
-                raise no_asset(each)
-            by_uid[each].to(user)
+                raise asset_not_found(each)
+            by_uid[each].authorize(user)
         target = by_uid[uid]
-        target.to(user).need("manage_asset")
-        wanted = planning.as_on(by_uid[source_uid], target, user)
-        return await _replace(session, Act.CLONE, user, target, wanted, Mistakes(), filters, language, source_uid)
+        target.authorize(user).require("manage_asset")
+        wanted = planning.clone_requests(by_uid[source_uid], target, user)
+        return await _replace(
+            session, Action.CLONE, user, target, wanted, ErrorCollector(), query, language, source_uid
+        )
 
 
-def _source(text: str, target_uid: str) -> str:
+def _parse_source(text: str, target_uid: str) -> str:
     try:
-        uid = read_name("assets", text)
-    except Misnamed as misnamed:
+        uid = parse_reference("assets", text)
+    except InvalidReference as misnamed:
         raise ValidationError({"clone_from": [misnamed.message]}) from None
     if uid == target_uid:
         said = Message("This is the asset itself: nothing would change. Name another one.")
@@ -168,28 +193,28 @@ def _source(text: str, target_uid: str) -> str:
 
 
 async def _replace(
-    session: Session,
-    act: Act,
+    session: SharingTransaction,
+    action: Action,
     user: User,
-    shared: Shared,
-    wanted: Sequence[Wish],
-    mistakes: Mistakes,
-    filters: DryRun,
+    grants: AssetGrants,
+    requests: Sequence[GrantRequest],
+    errors: ErrorCollector,
+    query: DryRunQuery,
     language: Language,
     source: str | None = None,
 ) -> Raw:
-    count = shared.size + planning.work_for(wanted)
-    changes = await aside(count, planning.replaced, shared, wanted, mistakes)
-    mistakes.refuse()
-    if filters.dry_run:
-        return await aside(count, change_told, changes, language, is_dry_run=True)
-    await session.write(act, user, changes, source)
-    shared = await session.shared(shared.uid)
-    return await aside(shared.size, _everything, shared, language)
+    count = grants.cost + planning.estimate_cost(requests)
+    changes = await run_in_thread_if(count, planning.plan_replace, grants, requests, errors)
+    errors.raise_if_any()
+    if query.dry_run:
+        return await run_in_thread_if(count, encode_changes, changes, language, is_dry_run=True)
+    await session.write(action, user, changes, source)
+    grants = await session.load(grants.uid)
+    return await run_in_thread_if(grants.cost, _encode_all, grants, language)
 
 
-def _everything(shared: Shared, language: Language) -> Raw:
-    return assignment_array(shared, shared.shown(), language)
+def _encode_all(grants: AssetGrants, language: Language) -> Raw:
+    return encode_assignments(grants, grants.list_all(), language)
 
 
 @raw(
@@ -202,9 +227,9 @@ def _everything(shared: Shared, language: Language) -> Raw:
     no_store=True,
     error_statuses=(404,),
 )
-async def assignment_table(uid: str, caller: Caller, access: Access, store: SharingStore) -> Response:
-    shared = await seen(uid, caller, access, store)
-    table = await aside(shared.size, _table_of, shared, caller)
+async def assignment_table(uid: str, caller: Caller, authorizer: AssetAuthorizer, store: AssignmentStore) -> Response:
+    shared = await load_visible(uid, caller, authorizer, store)
+    table = await run_in_thread_if(shared.cost, _encode_table, shared, caller)
     headers = [
         (b"content-type", Format.CSV.content_type),
         (b"content-disposition", f"attachment; filename*=UTF-8''{quote(uid, safe='')}.csv".encode()),
@@ -214,11 +239,11 @@ async def assignment_table(uid: str, caller: Caller, access: Access, store: Shar
     return Response(200, headers, table)
 
 
-def _table_of(shared: Shared, caller: Caller) -> bytes:
-    return write_table(each for each in shared.shown_to(caller) if each.user.id != shared.place.owner_id)
+def _encode_table(grants: AssetGrants, caller: Caller) -> bytes:
+    return write_table(each for each in grants.visible_to(caller) if each.user.id != grants.scope.owner_id)
 
 
-def _largest_table(_: Settings) -> int:
+def _max_table_bytes(_: Settings) -> int:
     return LARGEST_TABLE
 
 
@@ -234,41 +259,51 @@ def _largest_table(_: Settings) -> int:
     ),
     tag=TAG,
     body_schema=TableBody,
-    file_limit=_largest_table,
+    file_limit=_max_table_bytes,
     example={**CHANGE_EXAMPLE, "dry_run": False},
     error_statuses=(403, 404, 409, 413, 415),
 )
 async def assignment_table_upload(
-    uid: str, user: User, body: RawFields, filters: Upload, language: Language, access: Access, store: SharingStore
+    uid: str,
+    user: User,
+    body: RawFields,
+    query: TableUploadQuery,
+    language: Language,
+    authorizer: AssetAuthorizer,
+    store: AssignmentStore,
 ) -> Raw:
-    (await access.to(uid, user)).need("manage_asset")
+    (await authorizer.authorize(uid, user)).require("manage_asset")
     sent = parse_struct(TableBody, body)
-    mode = sent.mode or filters.mode or "add"
-    field, data = _table(sent)
-    mistakes = Mistakes()
-    named = await aside(len(data) // SHORT_LINE, read_table, data, field, mistakes, with_filters=mode != "remove")
+    mode = sent.mode or query.mode or "add"
+    field, data = _uploaded_table(sent)
+    mistakes = ErrorCollector()
+    named = await run_in_thread_if(
+        len(data) // MIN_LINE_BYTES, parse_table, data, field, mistakes, with_filters=mode != "remove"
+    )
     act, apply = _MODES[mode]
-    async with store.session([uid], is_reading=filters.dry_run) as session:
-        wanted = await wished(session, named, mistakes)
-        shared = await managed(session, uid, user, None if mode == "replace" else wanted)
-        if mode == "remove" and any(wish.user.id == shared.place.owner_id for wish in wanted):
-            raise Conflict(OWNERS)
-        count = shared.size + planning.work_for(wanted)
-        changes = await aside(count, apply, shared, wanted, mistakes)
-        mistakes.refuse()
-        if not filters.dry_run:
+    async with store.transaction([uid], is_reading=query.dry_run) as session:
+        wanted = await resolve_requests(session, named, mistakes)
+        shared = await load_managed(session, uid, user, None if mode == "replace" else wanted)
+        if mode == "remove" and any(wish.user.id == shared.scope.owner_id for wish in wanted):
+            raise Conflict(OWNER_PROTECTED)
+        count = shared.cost + planning.estimate_cost(wanted)
+        changes = await run_in_thread_if(count, apply, shared, wanted, mistakes)
+        mistakes.raise_if_any()
+        if not query.dry_run:
             await session.write(act, user, changes)
-    return await aside(count, change_told, changes, language, is_dry_run=filters.dry_run)
+    return await run_in_thread_if(count, encode_changes, changes, language, is_dry_run=query.dry_run)
 
 
-_MODES: dict[str, tuple[Act, Callable[[Shared, Iterable[Wish], Mistakes], list[Change]]]] = {
-    "add": (Act.ASSIGN, planning.assigned),
-    "replace": (Act.REPLACE, planning.replaced),
-    "remove": (Act.REMOVE, planning.removed),
+_MODES: dict[
+    str, tuple[Action, Callable[[AssetGrants, Iterable[GrantRequest], ErrorCollector], list[PermissionChange]]]
+] = {
+    "add": (Action.ASSIGN, planning.plan_assign),
+    "replace": (Action.REPLACE, planning.plan_replace),
+    "remove": (Action.REMOVE, planning.plan_remove),
 }
 
 
-def _table(body: TableBody) -> tuple[str, bytes]:
+def _uploaded_table(body: TableBody) -> tuple[str, bytes]:
     """The field the table was sent in, and the table."""
     if (body.file is None) == (not body.text):
         raise ValidationError({"file": [Message("Send a table, as file or as text.")]})

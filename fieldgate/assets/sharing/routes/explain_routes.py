@@ -9,10 +9,10 @@ from sqlalchemy import Row
 from fieldgate.accounts.schemas import user_path
 from fieldgate.accounts.store import AccountStore
 from fieldgate.accounts.tables import PUBLIC_USER_ID
-from fieldgate.assets.authorization import Access
-from fieldgate.assets.sharing.io.request_parsing import no_user
+from fieldgate.assets.authorization import AssetAuthorizer
+from fieldgate.assets.sharing.io.request_parsing import user_not_found_message
 from fieldgate.assets.sharing.loading import TAG
-from fieldgate.assets.sharing.model.references import Kind, Misnamed, read_name
+from fieldgate.assets.sharing.model.references import InvalidReference, ReferenceKind, parse_reference
 from fieldgate.errors import Forbidden, ValidationError
 from fieldgate.http.operations import get
 from fieldgate.http.response.links import Link
@@ -62,23 +62,28 @@ class ExplanationFilters(msgspec.Struct, frozen=True):
     error_statuses=(403, 404),
 )
 async def assignment_explanation(
-    uid: str, filters: ExplanationFilters, caller: Caller, language: Language, access: Access, accounts: AccountStore
+    uid: str,
+    query: ExplanationFilters,
+    caller: Caller,
+    language: Language,
+    authorizer: AssetAuthorizer,
+    accounts: AccountStore,
 ) -> ExplanationRecord:
-    asset = await access.to(uid, caller)
-    username = _named("user", "users", filters.user)
-    permission = _named("permission", "permissions", filters.permission)
+    asset = await authorizer.authorize(uid, caller)
+    username = _parse_field("user", "users", query.user)
+    permission = _parse_field("permission", "permissions", query.permission)
     if permission not in BY_CODENAME:
         raise ValidationError(
             {"permission": [Message("There is no permission {codename}.", codename=permission[:100])]}
         )
     user = await accounts.find_any(username)
-    if not asset.may_manage and not _is_own_business(user, caller):
+    if not asset.may_manage and not _concerns_self_or_public(user, caller):
         raise Forbidden(
             Message("Only those who manage this asset can ask about others. Ask about yourself, or the public.")
         )
-    standing = None if user is None else await access.standing(asset, user.id)
-    if user is None or standing is None or (user.disabled_at is not None and not _is_concerned(standing)):
-        raise ValidationError({"user": [no_user(username)]})
+    standing = None if user is None else await authorizer.permission_state(asset, user.id)
+    if user is None or standing is None or (user.disabled_at is not None and not _holds_anything(standing)):
+        raise ValidationError({"user": [user_not_found_message(username)]})
     explanation = explain(
         standing,
         permission,
@@ -91,19 +96,19 @@ async def assignment_explanation(
     )
 
 
-def _is_own_business(user: Row[Any] | None, caller: Caller) -> bool:
+def _concerns_self_or_public(user: Row[Any] | None, caller: Caller) -> bool:
     return user is not None and user.id in (caller.id, PUBLIC_USER_ID)
 
 
-def _is_concerned(standing: PermissionState) -> bool:
+def _holds_anything(state: PermissionState) -> bool:
     """Whether something is, or would be, somebody's here for himself."""
-    return bool(standing.is_owner or standing.granted or standing.denied or standing.collection)
+    return bool(state.is_owner or state.granted or state.denied or state.collection)
 
 
-def _named(field: str, kind: Kind, text: str) -> str:
+def _parse_field(field: str, kind: ReferenceKind, text: str) -> str:
     try:
-        return read_name(kind, text)
-    except Misnamed as misnamed:
+        return parse_reference(kind, text)
+    except InvalidReference as misnamed:
         raise ValidationError({field: [misnamed.message]}) from None
 
 

@@ -39,12 +39,12 @@ _EXAMPLE = {
     error_statuses=(403,),
 )
 async def user_list(
-    page: PageRequest, user: User, filters: UserFilters, accounts: AccountStore, store: AssetStore
+    page: PageRequest, user: User, query: UserFilters, accounts: AccountStore, store: AssetStore
 ) -> ListResult[UserRecord]:
     if not user.is_superuser:
         raise Forbidden(Message("Only superusers can list all users. Ask for one of them by name."))
-    count, rows = await accounts.list_active(filters.search, page)
-    return ListResult(count, await _shown(rows, store))
+    count, rows = await accounts.list_active(query.search, page)
+    return ListResult(count, await _to_records(rows, store))
 
 
 @get(
@@ -60,12 +60,12 @@ async def user_detail(username: str, user: User, accounts: AccountStore, store: 
     row = await accounts.find_grantee(username)
     if row is None:
         raise NotFound(Message("There is no user {name}.", name=username[:150]))
-    [record] = await _shown([row], store)
+    [record] = await _to_records([row], store)
     return record
 
 
-async def _shown(rows: Sequence[Row[Any]], store: AssetStore) -> list[UserRecord]:
-    collections = await store.public_collections([row.id for row in rows])
+async def _to_records(rows: Sequence[Row[Any]], store: AssetStore) -> list[UserRecord]:
+    collections = await store.count_public_collections([row.id for row in rows])
     return [
         UserRecord(
             url=Link(user_path(row.username)),
