@@ -8,9 +8,9 @@ import msgspec
 
 from fieldgate.db import Database, DataVersions
 from fieldgate.events.demo.generator import demo_events
-from fieldgate.events.document_templates import Reader, detail_document, document
+from fieldgate.events.document_templates import TemplateRenderer, build_detail_template, build_list_template
 from fieldgate.events.model import PUBLIC, Event
-from fieldgate.events.visibility import EVERYBODY
+from fieldgate.events.visibility import PUBLIC_SCOPE
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import ReferenceStore
@@ -34,11 +34,14 @@ class _Both(msgspec.Struct):
 def export(data: Path, count: int, file: Path) -> list[Listed]:
     """Write the records of all demo events in public lists, for the peer to load; the newest is told first."""
     directory = asyncio.run(_directory(data))
-    reader = Reader(directory, Language.ENGLISH)
+    reader = TemplateRenderer(directory, Language.ENGLISH)
     listed = []
     with file.open("wb") as lines:
         for event in _public(count, directory):
-            records = [msgspec.Raw(reader.read(made, EVERYBODY)) for made in (document(event), detail_document(event))]
+            records = [
+                msgspec.Raw(reader.render(made, PUBLIC_SCOPE))
+                for made in (build_list_template(event), build_detail_template(event))
+            ]
             lines.write(msgspec.json.encode(_Both(*records)) + b"\n")
             regions = {directory.countries[each].region for each in event.countries}
             listed.append(Listed(event.id, frozenset(event.countries), frozenset(regions - {None})))  # type: ignore[arg-type]

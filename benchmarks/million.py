@@ -23,7 +23,7 @@ from benchmarks.report import write
 from benchmarks.starting import started
 from benchmarks.targets import AT_MOST, Check
 from benchmarks.walks import EVENTS
-from fieldgate.events.demo.generator import PRONE
+from fieldgate.events.demo.generator import DISASTER_PRONE_COUNTRIES
 
 RESULTS = Path(__file__).parent / "results" / "million.json"
 
@@ -75,7 +75,7 @@ def struck_often(asking: Asking) -> list[int]:
     """The ids of countries of which every list of demo events has many."""
     return [
         msgspec.json.decode(asking.get(f"/api/v2/country/?iso3={iso3}"), type=_Page).results[0].id
-        for iso3 in PRONE.split()
+        for iso3 in DISASTER_PRONE_COUNTRIES.split()
     ]
 
 

@@ -21,8 +21,8 @@ from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Database, DataVersions
 from fieldgate.events import routes as event_routes
-from fieldgate.events.export.export import Exports
-from fieldgate.events.search.event_search import Events
+from fieldgate.events.export.export import EventExporter
+from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.store import EventStore
 from fieldgate.http import health
 from fieldgate.http.application import Application
@@ -87,19 +87,19 @@ def build_app(
     pages = PageTemplates(assets)
     reference = ReferenceStore(database, changes)
     event_store = EventStore(database, changes)
-    events = Events(
+    events = EventSearch(
         event_store,
         reference,
         changes,
-        kept_records=settings.kept_records,
-        tell_lag=observer.lag_setter("events"),
+        record_cache_bytes=settings.kept_records,
+        on_lag=observer.lag_setter("events"),
     )
     answered = (*operations(), *extra_operations)
     provided = (
         settings, database, changes, store, accounts, observer, assets, pages,
         ImportStore(database, changes), AssetStore(database, changes), AssetAuthorizer(database),
         AssignmentStore(database, changes), fetcher or Fetcher(settings.import_hosts),
-        reference, event_store, events, Exports(events, event_store),
+        reference, event_store, events, EventExporter(events, event_store),
         Catalogue(), OpenAPIDocument(answered), health.Readiness(database),
     )  # fmt: skip
     site = AppContext(

@@ -75,7 +75,7 @@ async def create_demo_events(
     directory = await ReferenceStore(database, DataVersions(database)).current()
     made = demo_events(count, directory, seed)
     while some := list(islice(made, BATCH_SIZE)):
-        await store.put(some, is_demo=True)
+        await store.upsert(some, is_demo=True)
         on_progress(len(some))
 
 

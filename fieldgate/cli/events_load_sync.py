@@ -12,14 +12,14 @@ import click
 
 from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
 from fieldgate.db import Database, DataVersions
-from fieldgate.events.model import Code
+from fieldgate.events.model import LanguageCode
 
 # What reads and writes events takes a while to load, and the other commands need none of it: imported where it is used.
 if TYPE_CHECKING:
-    from fieldgate.events.ingest.bulk_write import Failure, Written
-    from fieldgate.events.ingest.file_loader import Loose
+    from fieldgate.events.ingest.bulk_write import BulkWriteResult, WriteFailure
+    from fieldgate.events.ingest.file_loader import FileRecord
     from fieldgate.events.store import EventStore
-    from fieldgate.events.sync.synchronizer import Report
+    from fieldgate.events.sync.synchronizer import SyncReport
     from fieldgate.reference.store import ReferenceStore
 
 PROGRESS_INTERVAL = 100  # records between two looks at the progress bar
@@ -41,7 +41,7 @@ class EventStores(NamedTuple):
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option(
     "--language",
-    type=click.Choice(get_args(Code)),
+    type=click.Choice(get_args(LanguageCode)),
     default="en",
     show_default=True,
     help="Language of texts that do not say theirs.",
@@ -60,21 +60,21 @@ def load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path |
         raise SystemExit(1)
 
 
-async def _load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path | None) -> "Written":
+async def _load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path | None) -> "BulkWriteResult":
     from fieldgate.events.ingest import file_loader
     from fieldgate.i18n.languages import Language
 
     async with _open_stores(data) as (_, store, reference):
         await _check_demo_events(store, replace_demo)
         with _progress_bar() as show:
-            found = _with_progress((each for name in files for each in file_loader.records(name)), show)
+            found = _with_progress((each for name in files for each in file_loader.read_records(name)), show)
             try:
                 return await file_loader.load(store, reference, found, Language(language), _print_failure)
-            except file_loader.BadFile as error:
+            except file_loader.InvalidFile as error:
                 raise click.ClickException(str(error)) from None
 
 
-def _with_progress(records: Iterable["Loose"], on_progress: ProgressReporter) -> Iterator["Loose"]:
+def _with_progress(records: Iterable["FileRecord"], on_progress: ProgressReporter) -> Iterator["FileRecord"]:
     for count, each in enumerate(records, start=1):
         yield each
         if count % PROGRESS_INTERVAL == 0:
@@ -110,7 +110,7 @@ def sync(base_url: str, token: str, since: datetime | None, full: bool, replace_
     if since is not None and full:
         raise click.UsageError("--since and --full contradict each other.")
     report = asyncio.run(_sync(base_url, token, since, full, replace_demo, data))
-    if report.went_on:
+    if report.resumed:
         click.echo("went on with a run that had been stopped")
     if report.since is not None:
         click.echo(f"asked for what changed since {report.since:%Y-%m-%d %H:%M:%S} UTC")
@@ -122,17 +122,17 @@ def sync(base_url: str, token: str, since: datetime | None, full: bool, replace_
 
 async def _sync(
     base_url: str, token: str, since: datetime | None, full: bool, replace_demo: bool, data: Path | None
-) -> "Report":
-    from fieldgate.events.sync.remote import Far, Trouble
+) -> "SyncReport":
+    from fieldgate.events.sync.remote import RemoteError, RemoteServer
     from fieldgate.events.sync.synchronizer import Sync
 
     async with _open_stores(data) as (database, store, reference):
         await _check_demo_events(store, replace_demo)
         try:
             with _progress_bar() as show:
-                async with Far(base_url, token) as far:
+                async with RemoteServer(base_url, token) as far:
                     return await Sync(far, database, store, reference, _print_failure, show).run(since, full=full)
-        except Trouble as error:
+        except RemoteError as error:
             raise click.ClickException(str(error)) from None
 
 
@@ -160,7 +160,7 @@ async def _check_demo_events(store: "EventStore", replace_demo: bool) -> None:
     click.echo(f"deleted {await store.delete_demo()} demo events")
 
 
-def _print_failure(failure: "Failure") -> None:
+def _print_failure(failure: "WriteFailure") -> None:
     click.echo(str(failure), err=True)
 
 

@@ -9,11 +9,11 @@ from typing import Annotated, Literal, get_args
 import msgspec
 from msgspec import Meta
 
-Texts = dict[str, str]  # by language code
-Code = Literal["en", "fr", "ar", "es"]
-LARGEST_ID = 2**53  # larger ones are not the same number in every client
+LocalizedText = dict[str, str]  # by language code
+LanguageCode = Literal["en", "fr", "ar", "es"]
+MAX_ID = 2**53  # larger ones are not the same number in every client
 Count = Annotated[int, Meta(ge=0, le=2**53)]
-Id = Annotated[int, Meta(ge=0, le=LARGEST_ID)]
+Id = Annotated[int, Meta(ge=0, le=MAX_ID)]
 
 PUBLIC, MOVEMENT, SECRETARIAT, SOCIETIES = 3, 1, 2, 4  # who may see: levels of visibility
 Visibility = Literal[1, 2, 3, 4]
@@ -22,7 +22,7 @@ Source = Literal[
     "GDACs scraper", "WHO scraper", "Field report DMIS ingest", "Field report admin", "Appeal admin", "New field report"
 ]  # fmt: skip
 SOURCES: tuple[str, ...] = get_args(Source)
-DEFAULT_TAB = "Additional Information"
+DEFAULT_TAB_TITLE = "Additional Information"
 
 
 class Appeal(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ class Appeal(msgspec.Struct, frozen=True, kw_only=True):
     start_date: datetime | None = None
     end_date: datetime | None = None
     sector: str = ""
-    original_language: Code = "en"
+    original_language: LanguageCode = "en"
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,8 +53,8 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
 
 class FieldReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: Id
-    summary: Texts = {}
-    description: Texts = {}
+    summary: LocalizedText = {}
+    description: LocalizedText = {}
     status: int = 0
     is_covid_report: bool | None = None
     visibility: Visibility = 1
@@ -108,7 +108,7 @@ class FieldReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     notes_ns: str | None = None
     notes_socioeco: str | None = None
     recent_affected: Literal[0, 1, 2, 3, 4, 5, 6] = 0
-    original_language: Code = "en"
+    original_language: LanguageCode = "en"
 
 
 class District(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,9 +122,9 @@ class District(msgspec.Struct, frozen=True, kw_only=True):
 class KeyFigure(msgspec.Struct, frozen=True, kw_only=True):
     id: Id
     number: str
-    deck: Texts = {}
+    deck: LocalizedText = {}
     source: str = ""
-    original_language: Code = "en"
+    original_language: LanguageCode = "en"
 
 
 class FeaturedDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,16 +138,16 @@ class FeaturedDocument(msgspec.Struct, frozen=True, kw_only=True):
 class EventLink(msgspec.Struct, frozen=True, kw_only=True):
     id: Id
     url: str
-    title: Texts = {}
-    description: Texts = {}
-    original_language: Code = "en"
+    title: LocalizedText = {}
+    description: LocalizedText = {}
+    original_language: LanguageCode = "en"
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: Id
-    name: Texts
-    summary: Texts = {}
-    original_language: Code = "en"
+    name: LocalizedText
+    summary: LocalizedText = {}
+    original_language: LanguageCode = "en"
     slug: Annotated[str, Meta(max_length=50)] | None = None
     dtype: Id | None = None
     countries: tuple[Id, ...] = ()
@@ -164,7 +164,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_featured_region: bool = False
     parent_event: Id | None = None
     visibility: Visibility = 1
-    tab_one_title: str = DEFAULT_TAB
+    tab_one_title: str = DEFAULT_TAB_TITLE
     tab_two_title: str | None = None
     tab_three_title: str | None = None
     emergency_response_contact_email: str | None = None

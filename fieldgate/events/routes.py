@@ -8,17 +8,17 @@ from msgspec import Meta
 
 from fieldgate.db import now
 from fieldgate.errors import Forbidden, NotFound, ValidationError
-from fieldgate.events.document_templates import detail_document
+from fieldgate.events.document_templates import build_detail_template
 from fieldgate.events.export import export, serializers
-from fieldgate.events.export.export import Exports
-from fieldgate.events.ingest.parsing import Unreadable
-from fieldgate.events.ingest.replace_body import LARGEST, EventBody, replaced
-from fieldgate.events.model import LARGEST_ID
+from fieldgate.events.export.export import EventExporter
+from fieldgate.events.ingest.parsing import InvalidEvent
+from fieldgate.events.ingest.replace_body import MAX_BODY_BYTES, EventBody, replace_event
+from fieldgate.events.model import MAX_ID
 from fieldgate.events.schemas import DeletedEvent, EventDetail, EventRecord, FlatEvent, MiniEvent
-from fieldgate.events.search.event_search import Events, Found
+from fieldgate.events.search.event_search import EventPage, EventSearch
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import TOPIC, EventStore, SlugTaken
-from fieldgate.events.visibility import seen_as, sight_of
+from fieldgate.events.visibility import audience_key, viewer_scope
 from fieldgate.http.injection import SeenVersions
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Created, delete, get, get_list, put, raw
@@ -48,14 +48,14 @@ class ListFilters(EventFilters, frozen=True, kw_only=True):
     tableau: Annotated[bool, Meta(description="Records for tables: countries, appeals and reports joined.")] = False
 
 
-_COUNTRY: dict[str, Any] = {
+_COUNTRY_EXAMPLE: dict[str, Any] = {
     "iso": "NP", "iso3": "NPL", "id": 123, "record_type": 1, "record_type_display": "Country", "region": 2,
     "independent": True, "is_deprecated": False, "fdrs": "DNP001", "average_household_size": None,
     "society_name": "", "name": "Nepal", "translation_module_original_language": "en",
 }  # fmt: skip
-_TYPE = {"id": 12, "summary": "", "name": "Flood", "translation_module_original_language": "en"}
-_COMMON: dict[str, Any] = {
-    "countries": [_COUNTRY],
+_TYPE_EXAMPLE = {"id": 12, "summary": "", "name": "Flood", "translation_module_original_language": "en"}
+_COMMON_EXAMPLE: dict[str, Any] = {
+    "countries": [_COUNTRY_EXAMPLE],
     "num_affected": 12000,
     "ifrc_severity_level": 1,
     "ifrc_severity_level_display": "Orange",
@@ -82,10 +82,10 @@ _COMMON: dict[str, Any] = {
     "name": "Nepal: Floods, July 2026",
     "translation_module_original_language": "en",
 }
-_EXAMPLE = {"dtype": _TYPE, **_COMMON}
-_ALONE = {
+_LIST_EXAMPLE = {"dtype": _TYPE_EXAMPLE, **_COMMON_EXAMPLE}
+_DETAIL_EXAMPLE = {
     "dtype": 12,
-    **_COMMON,
+    **_COMMON_EXAMPLE,
     "districts": [],
     "contacts": [],
     "key_figures": [],
@@ -93,17 +93,17 @@ _ALONE = {
     "hide_field_report_map": False,
     "featured_documents": [],
     "links": [],
-    "countries_for_preview": [_COUNTRY],
+    "countries_for_preview": [_COUNTRY_EXAMPLE],
     "response_activity_count": 0,
     "visibility": 3,
 }
-_MINI = {
+_MINI_EXAMPLE = {
     "id": 7001,
     "slug": None,
-    "dtype": _TYPE,
+    "dtype": _TYPE_EXAMPLE,
     "auto_generated_source": None,
     "emergency_response_contact_email": None,
-    "countries_for_preview": [_COUNTRY],
+    "countries_for_preview": [_COUNTRY_EXAMPLE],
     "name": "Nepal: Floods, July 2026",
     "translation_module_original_language": "en",
 }
@@ -119,23 +119,23 @@ _MINI = {
     ),
     tag=TAG,
     formats=FORMATS,
-    serializers=serializers.WRITERS,
+    serializers=serializers.SERIALIZERS,
     depends_on=DEPENDS_ON,
-    audience_key=seen_as,
-    example=_EXAMPLE,
+    audience_key=audience_key,
+    example=_LIST_EXAMPLE,
 )
 async def event_list(
     page: PageRequest,
-    asked: ParsedRequest,
+    request: ParsedRequest,
     caller: Caller,
     language: Language,
-    filters: ListFilters,
-    events: Events,
+    query: ListFilters,
+    search: EventSearch,
     versions: SeenVersions,
 ) -> ListResult[EventRecord]:
-    found = await _found(page, caller, language, filters, events, versions)
-    is_flat = filters.tableau and asked.format is not Format.CSV  # which joins them itself
-    records = [serializers.flat(record) for record in found.records] if is_flat else found.records
+    found = await _find_page(page, caller, language, query, search, versions)
+    is_flat = query.tableau and request.format is not Format.CSV  # which joins them itself
+    records = [serializers.to_flat(record) for record in found.records] if is_flat else found.records
     return ListResult(found.count, records, found.versions)
 
 
@@ -146,14 +146,19 @@ async def event_list(
     description=Message("The same events as in the full list, with what menus need."),
     tag=TAG,
     depends_on=DEPENDS_ON,
-    audience_key=seen_as,
-    example=_MINI,
+    audience_key=audience_key,
+    example=_MINI_EXAMPLE,
 )
 async def event_mini_list(
-    page: PageRequest, caller: Caller, language: Language, filters: EventFilters, events: Events, versions: SeenVersions
+    page: PageRequest,
+    caller: Caller,
+    language: Language,
+    query: EventFilters,
+    search: EventSearch,
+    versions: SeenVersions,
 ) -> ListResult[MiniEvent]:
-    found = await _found(page, caller, language, filters, events, versions)
-    return ListResult(found.count, [serializers.mini(record) for record in found.records], found.versions)
+    found = await _find_page(page, caller, language, query, search, versions)
+    return ListResult(found.count, [serializers.to_mini(record) for record in found.records], found.versions)
 
 
 @get_list(
@@ -163,14 +168,14 @@ async def event_mini_list(
     description=Message("Events that are gone, the first first, for those who keep a copy."),
     tag=TAG,
     depends_on=DEPENDS_ON,
-    audience_key=seen_as,
+    audience_key=audience_key,
     example={"id": 7001, "deleted_at": "2026-11-15T08:30:00Z"},
 )
 async def event_deleted_list(
-    page: PageRequest, caller: Caller, filters: DeletedFilters, store: EventStore, reference: ReferenceStore
+    page: PageRequest, caller: Caller, query: DeletedFilters, store: EventStore, reference: ReferenceStore
 ) -> ListResult[DeletedEvent]:
-    sight = sight_of(caller, await reference.current())
-    count, rows = await store.gone(filters.since, sight, page.limit, page.offset)
+    sight = viewer_scope(caller, await reference.current())
+    count, rows = await store.list_deleted(query.since, sight, page.limit, page.offset)
     return ListResult(count, [DeletedEvent(id=number, deleted_at=moment) for number, moment in rows])
 
 
@@ -183,15 +188,15 @@ async def event_deleted_list(
     no_store=True,
 )
 async def event_export(
-    asked: ParsedRequest, caller: Caller, filters: EventFilters, reference: ReferenceStore, exports: Exports
+    request: ParsedRequest, caller: Caller, query: EventFilters, reference: ReferenceStore, exporter: EventExporter
 ) -> Response:
-    sight = sight_of(caller, await reference.current())
+    sight = viewer_scope(caller, await reference.current())
     headers = [
-        (b"content-type", asked.format.content_type),
-        (b"content-disposition", f'attachment; filename="events.{asked.format.query_value}"'.encode()),
+        (b"content-type", request.format.content_type),
+        (b"content-disposition", f'attachment; filename="events.{request.format.query_value}"'.encode()),
         NO_STORE,
     ]
-    return Response(200, headers, stream=exports.file(filters, sight, asked.language, asked.format))
+    return Response(200, headers, stream=exporter.stream(query, sight, request.language, request.format))
 
 
 @get(
@@ -201,18 +206,20 @@ async def event_export(
     description=Message("One event, by its id or its name in addresses, with all that is known of it."),
     tag=TAG,
     depends_on=DEPENDS_ON,
-    audience_key=seen_as,
-    example=_ALONE,
+    audience_key=audience_key,
+    example=_DETAIL_EXAMPLE,
     error_statuses=(404,),
 )
-async def event_detail(id: str, caller: Caller, language: Language, store: EventStore, events: Events) -> msgspec.Raw:
-    view = await events.view()
-    sight = sight_of(caller, view.directory)
+async def event_detail(
+    id: str, caller: Caller, language: Language, store: EventStore, search: EventSearch
+) -> msgspec.Raw:
+    view = await search.snapshot()
+    sight = viewer_scope(caller, view.reference_data)
     number = parse_integer(id)
-    event = await store.by_slug(id) if number is None else await store.one(number)
-    if event is None or not sight.sees(event.visibility, event.countries):
+    event = await store.by_slug(id) if number is None else await store.by_id(number)
+    if event is None or not sight.can_see(event.visibility, event.countries):
         raise NotFound(Message("There is no event {id}.", id=id[:50]))
-    return msgspec.Raw(await events.said(detail_document(event), language, sight))
+    return msgspec.Raw(await search.render(build_detail_template(event), language, sight))
 
 
 @put(
@@ -225,30 +232,30 @@ async def event_detail(id: str, caller: Caller, language: Language, store: Event
     ),
     tag=TAG,
     body_schema=EventBody,
-    max_body=LARGEST,
-    example=_ALONE,
+    max_body=MAX_BODY_BYTES,
+    example=_DETAIL_EXAMPLE,
     error_statuses=(403, 404, 413, 415),
 )
 async def event_replacement(
-    id: str, user: User, language: Language, body: JSONObject, store: EventStore, events: Events
+    id: str, user: User, language: Language, body: JSONObject, store: EventStore, search: EventSearch
 ) -> msgspec.Raw | Created:
-    number = _number_to_write(id, user)
+    number = _writable_id(id, user)
     if body.get("id") is not None and str(body["id"]) != str(number):
         raise ValidationError({"id": [Message("The id in the body must be that of the address: {id}.", id=number)]})
-    view = await events.view()
+    view = await search.snapshot()
     try:
-        async with store.writing() as writing:
-            before = (await writing.held([number])).get(number)
-            event = replaced({**body, "id": number}, view.directory, language, before, now())
+        async with store.writer() as writing:
+            before = (await writing.load([number])).get(number)
+            event = replace_event({**body, "id": number}, view.reference_data, language, before, now())
             if event.parent_event == number:
                 raise ValidationError({"parent_event": [Message("An event cannot be part of itself.")]})
-            await writing.put([event])
-    except Unreadable as error:
+            await writing.upsert([event])
+    except InvalidEvent as error:
         raise ValidationError(error.by_field()) from None
     except SlugTaken as taken:
         said = Message("Another event has this name in addresses already: {slug}.", slug=str(taken))
         raise ValidationError({"slug": [said]}) from None
-    record = msgspec.Raw(view.read(detail_document(event), language, sight_of(user, view.directory)))
+    record = msgspec.Raw(view.render(build_detail_template(event), language, viewer_scope(user, view.reference_data)))
     return record if before else Created(record, Link(f"{PATH}{number}/"))
 
 
@@ -260,25 +267,30 @@ async def event_replacement(
     error_statuses=(403, 404),
 )
 async def event_deletion(id: str, user: User, store: EventStore) -> None:
-    if not await store.delete([_number_to_write(id, user)]):
+    if not await store.delete([_writable_id(id, user)]):
         raise NotFound(Message("There is no event {id}.", id=id[:50]))
 
 
-def _number_to_write(id: str, user: User) -> int:
+def _writable_id(id: str, user: User) -> int:
     """The id in an address, for who may write there."""
     if not user.is_superuser:
         raise Forbidden(Message("Only superusers can write events."))
     number = parse_integer(id)
-    if number is None or not 0 <= number <= LARGEST_ID:
+    if number is None or not 0 <= number <= MAX_ID:
         raise NotFound(Message("There is no event {id}.", id=id[:50]))
     return number
 
 
-async def _found(
-    page: PageRequest, caller: Caller, language: Language, filters: EventFilters, events: Events, versions: SeenVersions
-) -> Found:
-    view = await events.view(versions)
-    return await events.find(filters, sight_of(caller, view.directory), language, page, view)
+async def _find_page(
+    page: PageRequest,
+    caller: Caller,
+    language: Language,
+    query: EventFilters,
+    search: EventSearch,
+    versions: SeenVersions,
+) -> EventPage:
+    view = await search.snapshot(versions)
+    return await search.find(query, viewer_scope(caller, view.reference_data), language, page, view)
 
 
 OPERATIONS = (

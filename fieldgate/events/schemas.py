@@ -109,7 +109,7 @@ class FieldReportRecord(msgspec.Struct):
     ) = UNSET
 
 
-class _Plain(msgspec.Struct):
+class _EventFields(msgspec.Struct):
     """What all records of an event share but the smallest."""
 
     num_affected: Figure
@@ -130,7 +130,7 @@ class _Plain(msgspec.Struct):
     name: Annotated[str, Meta(description="Its name.")]
 
 
-class _Common(_Plain):
+class _EventRecordBase(_EventFields):
     """What the record in a list and the record alone share."""
 
     countries: Annotated[list[MiniCountry], Meta(description="Countries affected, by name.")]
@@ -145,7 +145,7 @@ class _Common(_Plain):
     translation_module_original_language: OriginalLanguage
 
 
-class EventRecord(_Common):
+class EventRecord(_EventRecordBase):
     dtype: Annotated[DisasterTypeRecord | None, Meta(description="Type of the disaster.")]
 
 
@@ -157,7 +157,7 @@ class JoinedCountries(JoinedIds):
     name: Annotated[str, Meta(description="Their names, joined by commas.")]
 
 
-class FlatEvent(_Plain):
+class FlatEvent(_EventFields):
     """A record for tables, as `tableau=true` asks for."""
 
     appeals: Annotated[JoinedIds, Meta(description="Appeals for it, newest first.")]
@@ -198,7 +198,7 @@ class FeaturedDocumentRecord(msgspec.Struct):
     file: Annotated[str | None, Meta(description="Address of the document.")]
 
 
-class EventDetail(_Common):
+class EventDetail(_EventRecordBase):
     dtype: Annotated[int | None, Meta(description="Id of the type of the disaster.")]
     districts: Annotated[list[DistrictRecord], Meta(description="Districts affected.")]
     contacts: Annotated[list[EventPersonRecord], Meta(description="Whom to ask; for callers who are logged in.")]

@@ -70,7 +70,7 @@ class House:
             self.callers[kind] = await self.world.person(is_superuser=kind == "superuser")
         for kind in ON_ASSETS:
             self._kept[kind] = await self.asset(kind)
-        await EventStore(self.service.database, self.service.changes).put([event(1)])
+        await EventStore(self.service.database, self.service.changes).upsert([event(1)])
         await self.world.disable(self.callers["disabled"])
 
     @property
@@ -193,7 +193,7 @@ def explaining(kind: str, *, oneself: bool) -> Call:
 
 
 async def _event_deletion(house: House, caller: str) -> httpx.Response:
-    await EventStore(house.service.database, house.service.changes).put([event(2)])
+    await EventStore(house.service.database, house.service.changes).upsert([event(2)])
     return await house.ask(caller, "DELETE", "/api/v2/event/2/")
 
 

@@ -17,27 +17,27 @@ async def test_demo_events_are_made_and_replaced(database: Database, database_ur
     assert re.fullmatch(r"made 2100 demo events in \d+\.\d s\n", done.stdout), done.stderr
     store = EventStore(database, DataVersions(database))
     assert (await store.has_demo(), await store.has_real()) == (True, False)
-    last = await store.one(2100)
+    last = await store.by_id(2100)
 
     again = run("events", "demo", "3", data=tmp_path, environment=environment)
     assert again.returncode == 1
     assert again.stderr == "Error: There are demo events already. To make others in their place: --replace\n"
-    assert await store.one(2100) == last
+    assert await store.by_id(2100) == last
 
     done = run("events", "demo", "3", "--replace", "--seed", "5", data=tmp_path, environment=environment)
     assert done.stdout.startswith("made 3 demo events in ")
-    assert len((await store.read_index())[1]) == 3
-    assert await store.one(4) is None
+    assert len((await store.load_index())[1]) == 3
+    assert await store.by_id(4) is None
 
 
 async def test_real_events_are_left_alone(database: Database, database_url: str, tmp_path: Path) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     run("events", "demo", "1", data=tmp_path, environment=environment)
     store = EventStore(database, DataVersions(database))
-    event = await store.one(1)
+    event = await store.by_id(1)
     assert event is not None
     await store.delete_demo()
-    await store.put([event])
+    await store.upsert([event])
     for options in ((), ("--replace",)):
         done = run("events", "demo", "3", *options, data=tmp_path, environment=environment)
         assert done.returncode == 1

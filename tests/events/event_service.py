@@ -65,5 +65,5 @@ async def house(
         new_database(kind_of_database, tmp_path_factory.mktemp("events"), request) as address,
         running(Settings(database_url=address, access_log=False)) as service,
     ):
-        await EventStore(service.database, service.changes).put(EVENTS)
+        await EventStore(service.database, service.changes).upsert(EVENTS)
         yield service

@@ -6,14 +6,14 @@ from typing import Any
 
 from fieldgate.events.model import Event
 from fieldgate.events.search.filters import EventFilters, ordering_terms, search_words
-from fieldgate.events.visibility import Sight
+from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import in_language
 from fieldgate.reference.reference_data import ReferenceData, fold_text, sort_key
 
 
 def matching(
-    events: Sequence[Event], filters: EventFilters, sight: Sight, language: Language, directory: ReferenceData
+    events: Sequence[Event], filters: EventFilters, sight: ViewerScope, language: Language, directory: ReferenceData
 ) -> list[int]:
     """The ids of the events that match, in order."""
     found = [event for event in events if _matches(event, filters, sight, directory)]
@@ -42,14 +42,14 @@ def _key(event: Event, field: str, language: Language, directory: ReferenceData)
     return getattr(event, field)
 
 
-def _matches(event: Event, filters: EventFilters, sight: Sight, directory: ReferenceData) -> bool:
+def _matches(event: Event, filters: EventFilters, sight: ViewerScope, directory: ReferenceData) -> bool:
     countries = set(event.countries)
     regions = {directory.countries[number].region for number in countries}
     iso3 = {directory.countries[number].iso3 for number in countries}
     codes = {appeal.code for appeal in event.appeals}
     checks = (
         event.parent_event is None,
-        sight.sees(event.visibility, event.countries),
+        sight.can_see(event.visibility, event.countries),
         not filters.countries__in or countries & set(filters.countries__in),
         not filters.regions__in or regions & set(filters.regions__in),
         not filters.countries__iso3__in or iso3 & {each.upper() for each in filters.countries__iso3__in},

@@ -3,10 +3,10 @@
 import msgspec
 from hypothesis import given
 
-from fieldgate.events.document_templates import Reader, detail_document, document
+from fieldgate.events.document_templates import TemplateRenderer, build_detail_template, build_list_template
 from fieldgate.events.model import Event, pack, unpack
 from fieldgate.events.schemas import EventDetail, EventRecord
-from fieldgate.events.visibility import EVERYBODY, EVERYTHING, Sight
+from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
 from tests.events.samples import COUNTRIES, TYPES, some_events
@@ -15,26 +15,28 @@ DIRECTORY = ReferenceData(
     [Country(id=number, names={"en": f"Country {number}", "fr": f"Pays {100 - number}"}) for number in COUNTRIES],
     [DisasterType(id=number, names={"en": f"Type {number}"}) for number in TYPES],
 )
-SIGHTS = (EVERYBODY, EVERYTHING, Sight(frozenset({1, 3}), frozenset({14})))
+SIGHTS = (PUBLIC_SCOPE, FULL_SCOPE, ViewerScope(frozenset({1, 3}), frozenset({14})))
 
 
 @given(some_events(4))
 def test_documents_are_records_for_everybody(events: list[Event]) -> None:
     for language in Language:
-        reader = Reader(DIRECTORY, language)
+        reader = TemplateRenderer(DIRECTORY, language)
         for sight in SIGHTS:
             for event in events:
-                listed = reader.read(document(event), sight)
-                alone = reader.read(detail_document(event), sight)
+                listed = reader.render(build_list_template(event), sight)
+                alone = reader.render(build_detail_template(event), sight)
                 assert not any(byte < 0x20 for byte in listed + alone), "a mark was left"
                 record = msgspec.json.decode(listed, type=EventRecord, strict=True)
                 detail = msgspec.json.decode(alone, type=EventDetail, strict=True)
                 assert record.id == detail.id == event.id
-                seen = {report.id for report in event.field_reports if sight.sees(report.visibility, report.countries)}
+                seen = {
+                    report.id for report in event.field_reports if sight.can_see(report.visibility, report.countries)
+                }
                 assert {report.id for report in record.field_reports} == seen
                 assert {report.id for report in detail.field_reports} == seen
                 people = [*detail.contacts, *(each for report in record.field_reports for each in report.contacts)]
-                if not sight.sees_persons:
+                if not sight.can_see_contacts:
                     assert people == []
                 assert [country.id for country in record.countries] == sorted(
                     event.countries, key=lambda number: (DIRECTORY.country_name(language, number), number)

@@ -81,14 +81,14 @@ async def test_what_is_written_among_demo_events_is_one_of_them(database_url: st
     async with running(Settings(database_url=database_url, access_log=False)) as service:
         store = EventStore(service.database, service.changes)
         headers = await superuser(service)
-        await store.put([event(1), event(2)], is_demo=True)
+        await store.upsert([event(1), event(2)], is_demo=True)
         for number in (1, 7001):
             await service.request("PUT", f"{PATH}{number}/", json=EVENT | {"slug": None}, headers=headers)
             assert not await store.has_real()
         assert await store.delete_demo() == 3
         await service.request("PUT", f"{PATH}7001/", json=EVENT, headers=headers)
         assert (await store.has_real(), await store.has_demo()) == (True, False)
-        await store.put([event(1), event(2)], is_demo=True)  # as it could be before
+        await store.upsert([event(1), event(2)], is_demo=True)  # as it could be before
         for number in (1, 2, 7001, 7002):
             await service.request("PUT", f"{PATH}{number}/", json=EVENT | {"slug": None}, headers=headers)
         assert await store.delete_demo() == 2, "each stays what it was"

@@ -38,8 +38,8 @@ async def write(address: str, rounds: int) -> None:
     database = Database(address)
     store = EventStore(database, DataVersions(database))
     for number in range(1, rounds + 1):
-        async with store.writing() as writing:
-            await writing.put(state(number))
+        async with store.writer() as writing:
+            await writing.upsert(state(number))
             if number % 2:
                 await writing.delete([SOMETIMES])
     await database.close()

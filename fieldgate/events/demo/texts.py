@@ -3,15 +3,15 @@
 A country or a type stands by itself in a sentence, before a colon: so no language has to bend it.
 """
 
-CODES = ("en", "fr", "ar", "es")
-Said = tuple[str, str, str, str]
+LANGUAGE_CODES = ("en", "fr", "ar", "es")
+TextByLanguage = tuple[str, str, str, str]
 
-COLON: Said = (": ", " : ", ": ", ": ")
-COMMA: Said = (", ", ", ", "، ", ", ")
-OTHERS: Said = (" and others", " et autres", " وغيرها", " y otros")
-THOUSANDS: Said = (",", "\u202f", ",", ".")
+COLON: TextByLanguage = (": ", " : ", ": ", ": ")
+COMMA: TextByLanguage = (", ", ", ", "، ", ", ")
+AND_OTHERS: TextByLanguage = (" and others", " et autres", " وغيرها", " y otros")
+THOUSANDS_SEPARATOR: TextByLanguage = (",", "\u202f", ",", ".")
 
-AFFECTED: tuple[Said, ...] = (
+AFFECTED_SENTENCES: tuple[TextByLanguage, ...] = (
     (
         "{place}: about {people} people are affected.",
         "{place} : environ {people} personnes sont touchées.",
@@ -33,7 +33,7 @@ AFFECTED: tuple[Said, ...] = (
 )
 
 # By what a disaster does. Which types do what: `demo.KINDS`.
-WORK: dict[str, tuple[Said, ...]] = {
+RESPONSE_SENTENCES: dict[str, tuple[TextByLanguage, ...]] = {
     "water": (
         (
             "Houses and roads are under water; volunteers bring families to higher ground.",
@@ -120,8 +120,13 @@ WORK: dict[str, tuple[Said, ...]] = {
     ),
 }
 
-VOLUNTEERS: Said = ("volunteers at work", "volontaires à l’œuvre", "متطوع في الميدان", "voluntarios en acción")
-MAP: Said = ("Map of the area", "Carte de la zone", "خريطة المنطقة", "Mapa de la zona")
+VOLUNTEERS_LABEL: TextByLanguage = (
+    "volunteers at work",
+    "volontaires à l’œuvre",
+    "متطوع في الميدان",
+    "voluntarios en acción",
+)
+MAP_TITLE: TextByLanguage = ("Map of the area", "Carte de la zone", "خريطة المنطقة", "Mapa de la zona")
 
 # Of persons who do not exist.
 FIRST_NAMES = (
@@ -152,7 +157,7 @@ LAST_NAMES = (
     "Rahman",
     "Silva",
 )
-WORKS_AS = (
+CONTACT_ROLES = (
     ("Originator", "Disaster manager"),
     ("NationalSociety", "Head of operations"),
     ("Federation", "Operations coordinator"),

@@ -59,20 +59,20 @@ class _Type(msgspec.Struct):
     translation_module_original_language: str
 
 
-class _Numbered(msgspec.Struct):
+class _WithId(msgspec.Struct):
     id: int
 
 
-class _Flat(msgspec.Struct):
+class _FlatFields(msgspec.Struct):
     """What a table shows of a record; the rest is skipped over."""
 
-    appeals: list[_Numbered]
+    appeals: list[_WithId]
     auto_generated: bool
     countries: list[_Country]
     created_at: str
     disaster_start_date: str
     dtype: _Type | None
-    field_reports: list[_Numbered]
+    field_reports: list[_WithId]
     glide: str
     id: int
     ifrc_severity_level: int
@@ -88,7 +88,7 @@ class _Flat(msgspec.Struct):
     updated_at: str
 
 
-class _Mini(msgspec.Struct):
+class _MiniFields(msgspec.Struct):
     """What the small record takes from the one of lists, as it is."""
 
     id: msgspec.Raw
@@ -101,83 +101,83 @@ class _Mini(msgspec.Struct):
     translation_module_original_language: msgspec.Raw
 
 
-MINI = tuple(field.name for field in msgspec.structs.fields(MiniEvent))
+MINI_FIELDS = tuple(field.name for field in msgspec.structs.fields(MiniEvent))
 
-_mini = msgspec.json.Decoder(_Mini).decode
-_flat = msgspec.json.Decoder(_Flat).decode
+_decode_mini = msgspec.json.Decoder(_MiniFields).decode
+_decode_flat = msgspec.json.Decoder(_FlatFields).decode
 
 
-def rows(records: Iterable[bytes]) -> Iterable[list[CSVCell]]:
+def to_rows(records: Iterable[bytes]) -> Iterable[list[CSVCell]]:
     """Records as rows of a table with `COLUMNS`; several values in one cell are joined by commas."""
     for record in records:
-        yield _row(_flat(record))
+        yield _to_row(_decode_flat(record))
 
 
 def as_csv(records: Sequence[bytes]) -> bytes:
-    return encode_csv([list(COLUMNS), *rows(records)])
+    return encode_csv([list(COLUMNS), *to_rows(records)])
 
 
 def as_ndjson(records: Sequence[bytes]) -> bytes:
     return b"".join([record + b"\n" for record in records])
 
 
-WRITERS = {Format.CSV: as_csv, Format.NDJSON: as_ndjson}
+SERIALIZERS = {Format.CSV: as_csv, Format.NDJSON: as_ndjson}
 
 
-def mini(record: bytes) -> bytes:
+def to_mini(record: bytes) -> bytes:
     """A record of a list as a small one."""
-    fields = msgspec.structs.asdict(_mini(record))
+    fields = msgspec.structs.asdict(_decode_mini(record))
     fields["countries_for_preview"] = fields.pop("countries")
-    return msgspec.json.encode({name: fields[name] for name in MINI})
+    return msgspec.json.encode({name: fields[name] for name in MINI_FIELDS})
 
 
-def flat(record: bytes) -> bytes:
+def to_flat(record: bytes) -> bytes:
     """A record of a list with what it names joined, for clients that make tables of it."""
-    known = _flat(record)
+    known = _decode_flat(record)
     countries = {
-        "id": _joined(country.id for country in known.countries),
-        "name": _joined(country.name for country in known.countries),
+        "id": _join(country.id for country in known.countries),
+        "name": _join(country.name for country in known.countries),
     }
     joined = {
-        "appeals": {"id": _joined(appeal.id for appeal in known.appeals)},
+        "appeals": {"id": _join(appeal.id for appeal in known.appeals)},
         "countries": countries,
-        "field_reports": {"id": _joined(report.id for report in known.field_reports)},
+        "field_reports": {"id": _join(report.id for report in known.field_reports)},
     }
     return msgspec.json.encode({**msgspec.structs.asdict(known), **joined})
 
 
-def _row(flat: _Flat) -> list[CSVCell]:
-    kind = flat.dtype
+def _to_row(fields: _FlatFields) -> list[CSVCell]:
+    kind = fields.dtype
     return [
-        _joined(appeal.id for appeal in flat.appeals),
-        str(flat.auto_generated),
-        _joined(country.id for country in flat.countries),
-        _joined(country.iso for country in flat.countries),
-        _joined(country.iso3 for country in flat.countries),
-        _joined(country.name for country in flat.countries),
-        _joined(country.society_name for country in flat.countries),
-        flat.created_at,
-        flat.disaster_start_date,
+        _join(appeal.id for appeal in fields.appeals),
+        str(fields.auto_generated),
+        _join(country.id for country in fields.countries),
+        _join(country.iso for country in fields.countries),
+        _join(country.iso3 for country in fields.countries),
+        _join(country.name for country in fields.countries),
+        _join(country.society_name for country in fields.countries),
+        fields.created_at,
+        fields.disaster_start_date,
         None if kind is None else kind.id,
         None if kind is None else kind.name,
         None if kind is None else kind.summary,
         None if kind is None else kind.translation_module_original_language,
-        _joined(report.id for report in flat.field_reports),
-        flat.glide,
-        flat.id,
-        flat.ifrc_severity_level,
-        flat.ifrc_severity_level_display,
-        flat.ifrc_severity_level_update_date,
-        str(flat.is_featured),
-        str(flat.is_featured_region),
-        flat.name,
-        flat.num_affected,
-        flat.parent_event,
-        flat.slug,
-        flat.summary,
-        flat.updated_at,
+        _join(report.id for report in fields.field_reports),
+        fields.glide,
+        fields.id,
+        fields.ifrc_severity_level,
+        fields.ifrc_severity_level_display,
+        fields.ifrc_severity_level_update_date,
+        str(fields.is_featured),
+        str(fields.is_featured_region),
+        fields.name,
+        fields.num_affected,
+        fields.parent_event,
+        fields.slug,
+        fields.summary,
+        fields.updated_at,
     ]
 
 
-def _joined(values: Iterable[Any]) -> str:
+def _join(values: Iterable[Any]) -> str:
     return ", ".join([str(value) for value in values if value not in (None, "")])

@@ -4,25 +4,25 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 import msgspec
 
-from fieldgate.events.ingest.parsing import Unreadable
+from fieldgate.events.ingest.parsing import InvalidEvent
 from fieldgate.events.model import Event
-from fieldgate.events.store import EventStore, Writing
+from fieldgate.events.store import EventStore, EventWriter
 
-AT_ONCE = 1000  # events of one transaction
+BATCH_SIZE = 1000  # events of one transaction
 
 
-class Failure(msgspec.Struct, frozen=True):
+class WriteFailure(msgspec.Struct, frozen=True):
     """A record that was not written, and why."""
 
-    where: str
+    location: str
     field: str
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.field}: {self.reason}" if self.field else f"{self.where}: {self.reason}"
+        return f"{self.location}: {self.field}: {self.reason}" if self.field else f"{self.location}: {self.reason}"
 
 
-class Written(msgspec.Struct):
+class BulkWriteResult(msgspec.Struct):
     """What became of records."""
 
     created: int = 0
@@ -31,7 +31,7 @@ class Written(msgspec.Struct):
     failed: int = 0
     deleted: int = 0
 
-    def add(self, other: "Written") -> None:
+    def add(self, other: "BulkWriteResult") -> None:
         for name in self.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -40,76 +40,79 @@ class Written(msgspec.Struct):
         return ", ".join(f"{name} {count}" for name, count in counts.items() if count or name != "deleted")
 
 
-Tell = Callable[[Failure], None]
-Read = Callable[[Event | None], Event]
+FailureCallback = Callable[[WriteFailure], None]
+EventParser = Callable[[Event | None], Event]
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class PendingRecord(msgspec.Struct, frozen=True):
     """A record that is to be written: which event it is, what people know it by, and how it is read."""
 
     id: int
-    where: str
-    read: Read  # given what there was before; raises `Unreadable`
+    location: str
+    parse: EventParser  # given what there was before; raises `Unreadable`
 
 
-Alongside = Callable[[Writing, Collection[int]], Awaitable[None]]  # given the ids of those that failed
+TransactionHook = Callable[[EventWriter, Collection[int]], Awaitable[None]]  # given the ids of those that failed
 
 
-async def write(
-    store: EventStore, waiting: Sequence[Waiting], tell: Tell, alongside: Alongside | None = None
-) -> Written:
+async def write_records(
+    store: EventStore,
+    pending: Sequence[PendingRecord],
+    on_failure: FailureCallback,
+    in_transaction: TransactionHook | None = None,
+) -> BulkWriteResult:
     """Write records in one transaction; `alongside` is written with them, whatever becomes of them."""
-    failed: dict[int, list[Failure]] = {}
-    by_id = {each.id: each for each in waiting}
-    async with store.writing() as writing:
-        fresh = _read(by_id, await writing.held(list(by_id)), failed)
-        holders = await writing.holders([event.slug for event in fresh.values() if event.slug is not None])
-        _refuse_taken(by_id, fresh, holders, failed)
-        outcome = await writing.put(list(fresh.values()))
-        if alongside is not None:
-            await alongside(writing, failed.keys())
+    failed: dict[int, list[WriteFailure]] = {}
+    by_id = {each.id: each for each in pending}
+    async with store.writer() as writing:
+        fresh = _parse_pending(by_id, await writing.load(list(by_id)), failed)
+        holders = await writing.ids_by_slug([event.slug for event in fresh.values() if event.slug is not None])
+        _reject_taken_slugs(by_id, fresh, holders, failed)
+        outcome = await writing.upsert(list(fresh.values()))
+        if in_transaction is not None:
+            await in_transaction(writing, failed.keys())
     for failures in failed.values():
         for failure in failures:
-            tell(failure)
-    return Written(outcome.created, outcome.changed, outcome.unchanged, len(failed))
+            on_failure(failure)
+    return BulkWriteResult(outcome.created, outcome.changed, outcome.unchanged, len(failed))
 
 
-def _read(
-    waiting: Mapping[int, Waiting], before: Mapping[int, Event], failed: dict[int, list[Failure]]
+def _parse_pending(
+    pending: Mapping[int, PendingRecord], before: Mapping[int, Event], failed: dict[int, list[WriteFailure]]
 ) -> dict[int, Event]:
     fresh: dict[int, Event] = {}
     slugs: set[str] = set()
-    for number, each in waiting.items():
+    for number, each in pending.items():
         try:
-            event = each.read(before.get(number))
-        except Unreadable as error:
-            failed[number] = [Failure(each.where, path, str(message)) for path, message in error.problems]
+            event = each.parse(before.get(number))
+        except InvalidEvent as error:
+            failed[number] = [WriteFailure(each.location, path, str(message)) for path, message in error.errors]
             continue
         if event.slug is not None and event.slug in slugs:
-            failed[number] = [_slug_taken(each.where, event.slug)]
+            failed[number] = [_slug_taken_failure(each.location, event.slug)]
             continue
         slugs |= {event.slug} if event.slug is not None else set()
         fresh[number] = event
     return fresh
 
 
-def _refuse_taken(
-    waiting: Mapping[int, Waiting],
+def _reject_taken_slugs(
+    pending: Mapping[int, PendingRecord],
     fresh: dict[int, Event],
-    holders: Mapping[str, int],
-    failed: dict[int, list[Failure]],
+    ids_by_slug: Mapping[str, int],
+    failed: dict[int, list[WriteFailure]],
 ) -> None:
     """Take out whatever wants the slug of an event that keeps it; what is taken out keeps its own in turn."""
 
     def is_taken(event: Event) -> bool:
-        holder = holders.get(event.slug or "", event.id)
+        holder = ids_by_slug.get(event.slug or "", event.id)
         return holder != event.id and (holder not in fresh or fresh[holder].slug == event.slug)
 
     while refused := [event for event in fresh.values() if is_taken(event)]:
         for event in refused:
-            failed[event.id] = [_slug_taken(waiting[event.id].where, event.slug or "")]
+            failed[event.id] = [_slug_taken_failure(pending[event.id].location, event.slug or "")]
             del fresh[event.id]
 
 
-def _slug_taken(where: str, slug: str) -> Failure:
-    return Failure(where, "slug", f"Another event has this name in addresses already: {slug}.")
+def _slug_taken_failure(location: str, slug: str) -> WriteFailure:
+    return WriteFailure(location, "slug", f"Another event has this name in addresses already: {slug}.")

@@ -15,8 +15,15 @@ from typing import IO, Any, NamedTuple, cast
 import msgspec
 
 from fieldgate.events.export.serializers import COLUMNS
-from fieldgate.events.ingest.bulk_write import AT_ONCE, Failure, Tell, Waiting, Written, write
-from fieldgate.events.ingest.parsing import read_event
+from fieldgate.events.ingest.bulk_write import (
+    BATCH_SIZE,
+    BulkWriteResult,
+    FailureCallback,
+    PendingRecord,
+    WriteFailure,
+    write_records,
+)
+from fieldgate.events.ingest.parsing import parse_event
 from fieldgate.events.model import Id
 from fieldgate.events.store import EventStore
 from fieldgate.http.response.csv_safe import unescape_formula
@@ -24,107 +31,115 @@ from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
 
 STANDARD_INPUT = "-"
-GZIP = b"\x1f\x8b"
-BOM = b"\xef\xbb\xbf"
-LONGEST_CELL = 16 * 1024 * 1024  # characters
+GZIP_MAGIC = b"\x1f\x8b"
+UTF8_BOM = b"\xef\xbb\xbf"
+MAX_CELL_CHARS = 16 * 1024 * 1024  # characters
 # What a table holds of other records is not enough to make them: those an event has stay as they are.
-NOT_TAKEN = ("appeals.id", "field_reports.id")
+IGNORED_COLUMNS = ("appeals.id", "field_reports.id")
 
 
-class BadFile(Exception):
+class InvalidFile(Exception):
     """A file that holds no records of events."""
 
 
-class Loose(NamedTuple):
+class FileRecord(NamedTuple):
     """A record as it was found: where, and what it is, or why it cannot be read."""
 
-    where: str
+    location: str
     record: dict[str, Any] | None
     reason: str = ""
 
 
-def records(name: str) -> Iterator[Loose]:
+def read_records(path: str) -> Iterator[FileRecord]:
     """The records of a file, `-` for standard input, as they are found."""
-    shown = "standard input" if name == STANDARD_INPUT else name
+    shown = "standard input" if path == STANDARD_INPUT else path
     try:
-        with _opened(name) as file:
-            for place, (record, reason) in enumerate(_records(file), start=1):
-                yield Loose(f"{shown}, record {place}{_id_of(record)}", record, reason)
-    except BadFile as error:
-        raise BadFile(f"{shown}: {error}") from None
+        with _open_file(path) as file:
+            for place, (record, reason) in enumerate(_parse_records(file), start=1):
+                yield FileRecord(f"{shown}, record {place}{_id_suffix(record)}", record, reason)
+    except InvalidFile as error:
+        raise InvalidFile(f"{shown}: {error}") from None
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise BadFile(f"{shown} cannot be read: {reason}.") from None
+        raise InvalidFile(f"{shown} cannot be read: {reason}.") from None
 
 
 async def load(
-    store: EventStore, reference: ReferenceStore, found: Iterable[Loose], language: Language, tell: Tell
-) -> Written:
+    store: EventStore,
+    reference: ReferenceStore,
+    file_records: Iterable[FileRecord],
+    language: Language,
+    on_failure: FailureCallback,
+) -> BulkWriteResult:
     """Write all records that are events, a thousand at a time. What a record does not carry stays as it was."""
     directory = await reference.current()
-    total = Written()
-    waiting: dict[int, Waiting] = {}
+    total = BulkWriteResult()
+    waiting: dict[int, PendingRecord] = {}
 
     async def flush() -> None:
         if waiting:
-            total.add(await write(store, list(waiting.values()), tell))
+            total.add(await write_records(store, list(waiting.values()), on_failure))
             waiting.clear()
 
-    for where, record, reason in found:
-        number = None if record is None else _number(record)
+    for where, record, reason in file_records:
+        number = None if record is None else _record_id(record)
         if record is None or number is None:
             total.failed += 1
-            tell(Failure(where, "", reason) if record is None else Failure(where, "id", "A whole number is needed."))
+            on_failure(
+                WriteFailure(where, "", reason)
+                if record is None
+                else WriteFailure(where, "id", "A whole number is needed.")
+            )
             continue
-        if number in waiting or len(waiting) >= AT_ONCE:  # told twice, the second builds on the first
+        if number in waiting or len(waiting) >= BATCH_SIZE:  # told twice, the second builds on the first
             await flush()
-        waiting[number] = Waiting(
+        waiting[number] = PendingRecord(
             number,
             where,
-            lambda before, record=record: read_event(record, directory, language, before),  # type: ignore[misc]
+            lambda before, record=record: parse_event(record, directory, language, before),  # type: ignore[misc]
         )
     await flush()
     return total
 
 
 @contextmanager
-def _opened(name: str) -> Iterator[IO[bytes]]:
+def _open_file(path: str) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked where it is gzipped, whatever it is called."""
-    with nullcontext(sys.stdin.buffer) if name == STANDARD_INPUT else Path(name).open("rb") as opened:
+    with nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else Path(path).open("rb") as opened:
         file = cast(io.BufferedReader, opened)
-        is_packed = file.peek(2)[:2] == GZIP
+        is_packed = file.peek(2)[:2] == GZIP_MAGIC
         yield io.BufferedReader(gzip.GzipFile(fileobj=file)) if is_packed else file
 
 
-def _records(file: IO[bytes]) -> Iterator[tuple[dict[str, Any] | None, str]]:
+def _parse_records(file: IO[bytes]) -> Iterator[tuple[dict[str, Any] | None, str]]:
     first = _first_line(file)
     start = first.lstrip()[:1]
     if not start:
         return
     if start == b"[":
-        yield from _members(_decoded(first + file.read()))
+        yield from _extract_records(_decode_json(first + file.read()))
     elif start == b"{" and (first.rstrip().endswith(b"}") or _is_json(first)):
-        for line in _lines(first, file):
+        for line in _nonblank_lines(first, file):
             try:
                 found = msgspec.json.decode(line)
             except (ValueError, RecursionError):
                 yield None, "This line is not valid JSON."
                 continue
-            yield from _members(found)
+            yield from _extract_records(found)
     elif start == b"{":
-        yield from _members(_decoded(first + file.read()))
+        yield from _extract_records(_decode_json(first + file.read()))
     else:
-        yield from _rows(first, file)
+        yield from _parse_table(first, file)
 
 
 def _first_line(file: IO[bytes]) -> bytes:
-    line = file.readline().removeprefix(BOM)
+    line = file.readline().removeprefix(UTF8_BOM)
     while line and not line.strip():
         line = file.readline()
     return line
 
 
-def _lines(first: bytes, file: IO[bytes]) -> Iterator[bytes]:
+def _nonblank_lines(first: bytes, file: IO[bytes]) -> Iterator[bytes]:
     yield first
     for line in file:
         if line.strip():
@@ -139,41 +154,41 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def _decoded(text: bytes) -> Any:
+def _decode_json(text: bytes) -> Any:
     try:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError) as error:
-        raise BadFile(f"This is not valid JSON: {error}.") from None
+        raise InvalidFile(f"This is not valid JSON: {error}.") from None
 
 
-def _members(found: Any) -> Iterator[tuple[dict[str, Any] | None, str]]:
+def _extract_records(value: Any) -> Iterator[tuple[dict[str, Any] | None, str]]:
     """The records in a piece of JSON: a page, an array, or one record."""
-    if isinstance(found, dict) and isinstance(found.get("results"), list):
-        found = found["results"]
-    for each in found if isinstance(found, list) else [found]:
+    if isinstance(value, dict) and isinstance(value.get("results"), list):
+        value = value["results"]
+    for each in value if isinstance(value, list) else [value]:
         yield (each, "") if isinstance(each, dict) else (None, "This is no record, but a bare value.")
 
 
-def _rows(first: bytes, file: IO[bytes]) -> Iterator[tuple[dict[str, Any] | None, str]]:
+def _parse_table(first: bytes, file: IO[bytes]) -> Iterator[tuple[dict[str, Any] | None, str]]:
     head = first.decode()
     lines = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    csv.field_size_limit(LONGEST_CELL)
+    csv.field_size_limit(MAX_CELL_CHARS)
     separator = ";" if head.count(";") > head.count(",") else ","  # Excel's, where the comma is in numbers
     names = next(csv.reader([head], delimiter=separator))
     if "id" not in names or "name" not in names:
-        raise BadFile(f"This is neither JSON nor a table of events, whose columns are: {', '.join(COLUMNS)}.")
+        raise InvalidFile(f"This is neither JSON nor a table of events, whose columns are: {', '.join(COLUMNS)}.")
     for cells in csv.reader(lines, delimiter=separator):
         if len(cells) > len(names):
             yield None, "There are more cells than columns."
         elif cells:
-            yield _from_row(dict(zip(names, cells, strict=False))), ""
+            yield _record_from_row(dict(zip(names, cells, strict=False))), ""
     lines.detach()
 
 
-def _from_row(row: dict[str, str]) -> dict[str, Any]:
+def _record_from_row(row: dict[str, str]) -> dict[str, Any]:
     """A row as a record: joined cells apart, empty ones null."""
     record: dict[str, Any] = {
-        name: unescape_formula(cell) or None for name, cell in row.items() if name not in NOT_TAKEN
+        name: unescape_formula(cell) or None for name, cell in row.items() if name not in IGNORED_COLUMNS
     }
     if "dtype.id" in row:
         record["dtype"] = record["dtype.id"]
@@ -182,13 +197,13 @@ def _from_row(row: dict[str, str]) -> dict[str, Any]:
     return record
 
 
-def _number(record: dict[str, Any]) -> int | None:
+def _record_id(record: dict[str, Any]) -> int | None:
     try:
         return msgspec.convert(record.get("id"), Id, strict=False)
     except msgspec.ValidationError:
         return None
 
 
-def _id_of(record: dict[str, Any] | None) -> str:
-    number = None if record is None else _number(record)
+def _id_suffix(record: dict[str, Any] | None) -> str:
+    number = None if record is None else _record_id(record)
     return "" if number is None else f" (event {number})"

@@ -17,8 +17,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 import msgspec
 from msgspec import Meta
 
-from fieldgate.events.document_templates import AFFECTED
-from fieldgate.events.model import Event, EventLink, FieldReport, Id, Texts
+from fieldgate.events.document_templates import AFFECTED_FIELDS
+from fieldgate.events.model import Event, EventLink, FieldReport, Id, LocalizedText
 from fieldgate.http.request.page_parsing import parse_integer
 from fieldgate.http.request.validation import NULL_CHARACTERS, expected_message, parse_timestamp
 from fieldgate.i18n.languages import Language
@@ -26,68 +26,68 @@ from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, in_language
 from fieldgate.i18n.messages import Message
 from fieldgate.reference.reference_data import ReferenceData
 
-LONGEST_NAME = 256
-LONGEST_QUOTE = 40  # characters of a wrong value that are said again
+MAX_NAME_CHARS = 256
+MAX_QUOTED_CHARS = 40  # characters of a wrong value that are said again
 
 REQUIRED = Message("This field is required.")
 MUST_BE_LIST = Message("Send a list.")
 MUST_BE_OBJECT = Message("Send an object.")
 
 _SLUG = re.compile(r"[a-z_-][a-z0-9_-]{0,49}")
-_ADDRESSES = ("deleted", "export", "mini")  # beside those of events
+_RESERVED_SLUGS = ("deleted", "export", "mini")  # beside those of events
 _LANGUAGES = frozenset(language.value for language in Language)
-_ON_THE_WIRE = {"original_language": "translation_module_original_language"}
+_WIRE_NAMES = {"original_language": "translation_module_original_language"}
 
-Read = Callable[["_Reading", Any, str, Any, str], Any]  # value, path, what was there, original language
+ValueParser = Callable[["_ParseContext", Any, str, Any, str], Any]  # value, path, what was there, original language
 
 
-class Unreadable(Exception):
+class InvalidEvent(Exception):
     """A record that is no event: the path of every field that is wrong, and what is wrong with it."""
 
-    def __init__(self, problems: Sequence[tuple[str, Message]]) -> None:
-        super().__init__("; ".join(f"{path}: {message}" for path, message in problems))
-        self.problems = tuple(problems)
+    def __init__(self, errors: Sequence[tuple[str, Message]]) -> None:
+        super().__init__("; ".join(f"{path}: {message}" for path, message in errors))
+        self.errors = tuple(errors)
 
     def by_field(self) -> dict[str, list[Message]]:
         found: dict[str, list[Message]] = {}
-        for path, message in self.problems:
+        for path, message in self.errors:
             found.setdefault(path, []).append(message)
         return found
 
 
-def read_event(
+def parse_event(
     record: Mapping[str, Any],
-    directory: ReferenceData,
+    reference_data: ReferenceData,
     language: Language = Language.ENGLISH,
     before: Event | None = None,
 ) -> Event:
     """The event of a record, or `Unreadable` with everything that is wrong."""
-    reading = _Reading(directory, language)
-    event = reading.struct(Event, _with_dates(record, before), "", before)
-    if reading.problems:
-        raise Unreadable(reading.problems)
+    reading = _ParseContext(reference_data, language)
+    event = reading.parse_struct(Event, _with_default_dates(record, before), "", before)
+    if reading.errors:
+        raise InvalidEvent(reading.errors)
     assert isinstance(event, Event)  # noqa: S101 -- what cannot be made has its problem
     return event
 
 
 def wire_name(name: str) -> str:
     """What a field of the model is called in records."""
-    return _ON_THE_WIRE.get(name, name)
+    return _WIRE_NAMES.get(name, name)
 
 
-def _with_dates(record: Mapping[str, Any], before: Event | None) -> Mapping[str, Any]:
+def _with_default_dates(record: Mapping[str, Any], before: Event | None) -> Mapping[str, Any]:
     """A record that does not say when it was made or changed: then as before, else with what it tells of."""
     if record.get("created_at") is not None and record.get("updated_at") is not None:
         return record
     made, changed = record.get("created_at"), record.get("updated_at")
     if made is None:
-        made = before.created_at if before else _moment(record.get("disaster_start_date"))
+        made = before.created_at if before else _timestamp_or_min(record.get("disaster_start_date"))
     if changed is None:
-        changed = before.updated_at if before else _moment(made)
+        changed = before.updated_at if before else _timestamp_or_min(made)
     return {**record, "created_at": made, "updated_at": changed}
 
 
-def _moment(value: Any) -> datetime:
+def _timestamp_or_min(value: Any) -> datetime:
     """A moment another field tells; where it cannot be read, that field's own problem says so."""
     try:
         return value if isinstance(value, datetime) else parse_timestamp(value)
@@ -95,29 +95,29 @@ def _moment(value: Any) -> datetime:
         return datetime.min
 
 
-class _Field(NamedTuple):
+class _FieldSpec(NamedTuple):
     name: str
     wire_name: str
     is_required: bool
     default: Any
-    read: Read
+    parse: ValueParser
 
 
-class _Reading:
+class _ParseContext:
     """One record under way: what it is read with, and the problems found so far."""
 
-    def __init__(self, directory: ReferenceData, language: Language) -> None:
-        self.directory = directory
+    def __init__(self, reference_data: ReferenceData, language: Language) -> None:
+        self.reference_data = reference_data
         self.language = language
-        self.problems: list[tuple[str, Message]] = []
+        self.errors: list[tuple[str, Message]] = []
 
-    def struct(self, kind: type[msgspec.Struct], record: Mapping[str, Any], path: str, before: Any) -> Any:
+    def parse_struct(self, kind: type[msgspec.Struct], record: Mapping[str, Any], path: str, before: Any) -> Any:
         """A struct of the model, or None where a problem was found."""
-        known = len(self.problems)
+        known = len(self.errors)
         taken: dict[str, Any] = {}
         said = record.get("translation_module_original_language")
         original: str = said if isinstance(said, str) else getattr(before, "original_language", "en")
-        for name, on_the_wire, is_required, default, read in _fields(kind):
+        for name, on_the_wire, is_required, default, read in _field_specs(kind):
             was = None if before is None else getattr(before, name)
             if before is not None and on_the_wire not in record:
                 taken[name] = was
@@ -125,108 +125,108 @@ class _Reading:
             value = record.get(on_the_wire)
             if value is None:
                 if is_required:
-                    self.problems.append((path + on_the_wire, REQUIRED))
+                    self.errors.append((path + on_the_wire, REQUIRED))
                 continue
             try:
                 found = read(self, value, path + on_the_wire, was, original)
             except ValueError as error:
-                self.problems.append((path + on_the_wire, error.args[0]))
+                self.errors.append((path + on_the_wire, error.args[0]))
                 continue
             if found != default:  # the default itself is left out when an event is stored, what only equals it is not
                 taken[name] = found
-        return kind(**taken) if len(self.problems) == known else None
+        return kind(**taken) if len(self.errors) == known else None
 
 
 @cache
-def _fields(kind: type[msgspec.Struct]) -> tuple[_Field, ...]:
+def _field_specs(kind: type[msgspec.Struct]) -> tuple[_FieldSpec, ...]:
     return tuple(
-        _Field(
+        _FieldSpec(
             name=field.name,
             wire_name=wire_name(field.name),
             is_required=field.required,
             default=field.default,
-            read=_OWN_WAYS.get((kind, field.name)) or _way(field.type),
+            parse=_FIELD_PARSERS.get((kind, field.name)) or _parser_for(field.type),
         )
         for field in msgspec.structs.fields(kind)
     )
 
 
-def _way(kind: Any) -> Read:
+def _parser_for(kind: Any) -> ValueParser:
     """How a value of this type is read."""
-    bare = _bare(kind)
-    if bare == Texts:
-        return _read_texts
+    bare = _unwrap_type(kind)
+    if bare == LocalizedText:
+        return _parse_texts
     if get_origin(bare) is tuple:
-        return _items_of(get_args(bare)[0])
+        return _items_parser(get_args(bare)[0])
     if bare is datetime:
-        return _read_datetime
+        return _parse_datetime
     if bare is str:
-        return _text_of(kind)
-    return _plain(kind, bare)
+        return _text_parser(kind)
+    return _scalar_parser(kind, bare)
 
 
-def _bare(kind: Any) -> Any:
+def _unwrap_type(kind: Any) -> Any:
     """A type without its limits, and without None."""
     while get_origin(kind) in (Annotated, Union, UnionType):
         kind = next(choice for choice in get_args(kind) if choice is not NoneType)
     return kind
 
 
-def _refused(value: Any, expected: Message) -> ValueError:
+def _invalid_value(value: Any, expected: Message) -> ValueError:
     if isinstance(value, (Mapping, list)):
         return ValueError(expected)
-    said = str(value)[:LONGEST_QUOTE].replace("\0", "")
+    said = str(value)[:MAX_QUOTED_CHARS].replace("\0", "")
     return ValueError(Message("“{value}” cannot be taken. {expected}", value=said, expected=expected))
 
 
-def _plain(kind: Any, bare: Any) -> Read:
+def _scalar_parser(kind: Any, bare: Any) -> ValueParser:
     """Numbers, choices, true and false. Numbers may be written as text, as the live system writes decimals."""
     is_number = bare in (int, float) or (get_origin(bare) is Literal and isinstance(get_args(bare)[0], int))
     expected = expected_message(kind)
     convert = bare if get_origin(bare) is Literal else kind
 
-    def read(_: _Reading, value: Any, __: str, ___: Any, ____: str) -> Any:
+    def read(_: _ParseContext, value: Any, __: str, ___: Any, ____: str) -> Any:
         try:
             if is_number and isinstance(value, (str, float)):
                 value = msgspec.convert(value, float if bare is float else int, strict=False)
             taken = msgspec.convert(value, convert, strict=bare is not bool and bare is not float)
         except msgspec.ValidationError:
-            raise _refused(value, expected) from None
+            raise _invalid_value(value, expected) from None
         if bare is float and not math.isfinite(taken):
-            raise _refused(value, expected)
+            raise _invalid_value(value, expected)
         return taken
 
     return read
 
 
-def _text_of(kind: Any) -> Read:
+def _text_parser(kind: Any) -> ValueParser:
     expected = expected_message(kind)
 
-    def read(_: _Reading, value: Any, __: str, ___: Any, ____: str) -> str:
+    def read(_: _ParseContext, value: Any, __: str, ___: Any, ____: str) -> str:
         if isinstance(value, str) and "\0" in value:
             raise ValueError(NULL_CHARACTERS)
         try:
             return str(msgspec.convert(value, kind))
         except msgspec.ValidationError:
-            raise _refused(value, expected) from None
+            raise _invalid_value(value, expected) from None
 
     return read
 
 
-def _read_datetime(_: _Reading, value: Any, __: str, ___: Any, ____: str) -> datetime:
+def _parse_datetime(_: _ParseContext, value: Any, __: str, ___: Any, ____: str) -> datetime:
     if isinstance(value, datetime):
         return value
     try:
         return parse_timestamp(value)
     except (ValueError, AttributeError):  # the latter for what is no text
-        raise _refused(value, expected_message(datetime)) from None
+        raise _invalid_value(value, expected_message(datetime)) from None
 
 
-def _items_of(kind: Any) -> Read:
-    if _bare(kind) is int:
-        return _read_countries
+def _items_parser(kind: Any) -> ValueParser:
+    if _unwrap_type(kind) is int:
+        return _parse_countries
 
-    def read(reading: _Reading, value: Any, path: str, before: Any, __: str) -> tuple[Any, ...]:
+    def read(reading: _ParseContext, value: Any, path: str, before: Any, __: str) -> tuple[Any, ...]:
         if not isinstance(value, list):
             raise ValueError(MUST_BE_LIST)
         known = {item.id: item for item in before or ()}
@@ -234,13 +234,13 @@ def _items_of(kind: Any) -> Read:
         for place, record in enumerate(value):
             where = f"{path}.{place}"
             if not isinstance(record, dict):
-                reading.problems.append((where, MUST_BE_OBJECT))
+                reading.errors.append((where, MUST_BE_OBJECT))
                 continue
             if kind is FieldReport:
-                record = _with_selector(record)
+                record = _with_recent_affected(record)
             number = record.get("id")
             was = known.get(number) if isinstance(number, int) else None
-            items.append(reading.struct(kind, record, f"{where}.", was))
+            items.append(reading.parse_struct(kind, record, f"{where}.", was))
         found = {item.id: item for item in items if item is not None}
         if kind is EventLink:  # shown in the order they are kept in; all others are not
             return tuple(found.values())
@@ -250,36 +250,36 @@ def _items_of(kind: Any) -> Read:
     return read
 
 
-def _with_selector(record: dict[str, Any]) -> dict[str, Any]:
+def _with_recent_affected(record: dict[str, Any]) -> dict[str, Any]:
     """A report in the record of one event holds, of the six figures, only the one that counts."""
     if "recent_affected" in record:
         return record
-    there = [place for place, name in enumerate(AFFECTED, start=1) if name in record]
+    there = [place for place, name in enumerate(AFFECTED_FIELDS, start=1) if name in record]
     return {**record, "recent_affected": there[0]} if len(there) == 1 else record
 
 
-def _read_texts(reading: _Reading, value: Any, path: str, before: Any, original: str) -> Texts:
+def _parse_texts(context: _ParseContext, value: Any, path: str, before: Any, original: str) -> LocalizedText:
     if isinstance(value, Mapping):
-        return _by_language(reading, value, path)
-    text = _any_text(reading, value, path, None, original)
-    return _in_one_language(text, reading.language, before or {}, original)
+        return _parse_translations(context, value, path)
+    text = _parse_text(context, value, path, None, original)
+    return _merge_translation(text, context.language, before or {}, original)
 
 
-def _by_language(reading: _Reading, value: Mapping[str, Any], path: str) -> Texts:
-    texts: Texts = {}
+def _parse_translations(context: _ParseContext, value: Mapping[str, Any], path: str) -> LocalizedText:
+    texts: LocalizedText = {}
     for code, text in value.items():
         try:
             if code not in _LANGUAGES:
                 choices = Message("Choose one of: {choices}.", choices=", ".join(sorted(_LANGUAGES)))
-                raise _refused(code, choices)
-            if text is not None and _any_text(reading, text, path, None, code):
+                raise _invalid_value(code, choices)
+            if text is not None and _parse_text(context, text, path, None, code):
                 texts[code] = text
         except ValueError as error:
-            reading.problems.append((f"{path}.{code[:LONGEST_QUOTE]}", error.args[0]))
+            context.errors.append((f"{path}.{code[:MAX_QUOTED_CHARS]}", error.args[0]))
     return texts
 
 
-def _in_one_language(text: str, language: Language, before: Texts, original: str) -> Texts:
+def _merge_translation(text: str, language: Language, before: LocalizedText, original: str) -> LocalizedText:
     """What a text becomes that is now shown like this in one language: the other languages keep theirs.
 
     Shown is a translation, or what a server falls back to where it has none: to the original, or to English first.
@@ -295,59 +295,59 @@ def _in_one_language(text: str, language: Language, before: Texts, original: str
     return {**others, language.value: text}
 
 
-def _read_name(reading: _Reading, value: Any, path: str, before: Any, original: str) -> Texts:
-    names = _read_texts(reading, value, path, before, original)
+def _parse_name(context: _ParseContext, value: Any, path: str, before: Any, original: str) -> LocalizedText:
+    names = _parse_texts(context, value, path, before, original)
     longest = max(map(len, names.values()), default=0)
-    if longest > LONGEST_NAME:
-        raise ValueError(Message("Enter text of at most {length} characters.", length=LONGEST_NAME))
+    if longest > MAX_NAME_CHARS:
+        raise ValueError(Message("Enter text of at most {length} characters.", length=MAX_NAME_CHARS))
     if not any(name.strip() for name in names.values()):
         raise ValueError(REQUIRED)
     return names
 
 
-def _read_slug(_: _Reading, value: Any, __: str, ___: Any, ____: str) -> str | None:
+def _parse_slug(_: _ParseContext, value: Any, __: str, ___: Any, ____: str) -> str | None:
     if value == "":
         return None
     if not isinstance(value, str) or not _SLUG.fullmatch(value):
         expected = Message("Enter at most 50 small letters, digits, - and _, not beginning with a digit.")
-        raise _refused(value, expected)
-    if value in _ADDRESSES or parse_integer(value) is not None:
-        names = ", ".join(_ADDRESSES)
-        raise _refused(value, Message("Choose another name than a number or one of: {names}.", names=names))
+        raise _invalid_value(value, expected)
+    if value in _RESERVED_SLUGS or parse_integer(value) is not None:
+        names = ", ".join(_RESERVED_SLUGS)
+        raise _invalid_value(value, Message("Choose another name than a number or one of: {names}.", names=names))
     return value
 
 
-def _read_type(reading: _Reading, value: Any, path: str, __: Any, ___: str) -> int:
-    number = _number(reading, value, path)
-    if reading.directory.disaster_type(number) is None:
+def _parse_type(context: _ParseContext, value: Any, path: str, __: Any, ___: str) -> int:
+    number = _parse_reference_id(context, value, path)
+    if context.reference_data.disaster_type(number) is None:
         raise ValueError(Message("There is no disaster type {id}.", id=number))
     return number
 
 
-def _read_countries(reading: _Reading, value: Any, path: str, __: Any, ___: str) -> tuple[int, ...]:
+def _parse_countries(context: _ParseContext, value: Any, path: str, __: Any, ___: str) -> tuple[int, ...]:
     if not isinstance(value, list):
         raise ValueError(MUST_BE_LIST)
     numbers = set()
     for place, item in enumerate(value):
         try:
-            number = _number(reading, item, path)
-            if reading.directory.country(number) is None:
+            number = _parse_reference_id(context, item, path)
+            if context.reference_data.country(number) is None:
                 raise ValueError(Message("There is no country {id}.", id=number))
             numbers.add(number)
         except ValueError as error:
-            reading.problems.append((f"{path}.{place}", error.args[0]))
+            context.errors.append((f"{path}.{place}", error.args[0]))
     return tuple(sorted(numbers))
 
 
-def _number(reading: _Reading, value: Any, path: str) -> int:
+def _parse_reference_id(context: _ParseContext, value: Any, path: str) -> int:
     """The id of something: by itself, or in its record."""
-    return int(_read_id(reading, value.get("id") if isinstance(value, dict) else value, path, None, ""))
+    return int(_parse_id(context, value.get("id") if isinstance(value, dict) else value, path, None, ""))
 
 
-_read_id = _plain(Id, int)
-_any_text = _text_of(Annotated[str, Meta(max_length=2**20)])
-_OWN_WAYS: dict[tuple[type, str], Read] = {
-    (Event, "name"): _read_name,
-    (Event, "slug"): _read_slug,
-    (Event, "dtype"): _read_type,
+_parse_id = _scalar_parser(Id, int)
+_parse_text = _text_parser(Annotated[str, Meta(max_length=2**20)])
+_FIELD_PARSERS: dict[tuple[type, str], ValueParser] = {
+    (Event, "name"): _parse_name,
+    (Event, "slug"): _parse_slug,
+    (Event, "dtype"): _parse_type,
 }

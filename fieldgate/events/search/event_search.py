@@ -15,12 +15,12 @@ from pyroaring import BitMap
 
 from fieldgate.db import DataVersions
 from fieldgate.errors import ServiceUnavailable
-from fieldgate.events.document_templates import Reader
-from fieldgate.events.search.filters import EventFilters, in_regions, narrow, ordering_terms, search_words
-from fieldgate.events.search.index import CannotApply, Index
-from fieldgate.events.search.record_cache import Shown
-from fieldgate.events.store import TOPIC, EventStore, Missed, Standing
-from fieldgate.events.visibility import Sight
+from fieldgate.events.document_templates import TemplateRenderer
+from fieldgate.events.search.filters import EventFilters, matching_sets, ordering_terms, region_sets, search_words
+from fieldgate.events.search.index import Index, RebuildRequired
+from fieldgate.events.search.record_cache import RecordCache
+from fieldgate.events.store import TOPIC, EventStore, IndexVersion, SnapshotExpired
+from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.pagination import PageRequest
 from fieldgate.reference.reference_data import ReferenceData, fold_text
@@ -30,43 +30,45 @@ from fieldgate.reference.store import ReferenceStore
 if TYPE_CHECKING:
     from fieldgate.events.search import ordering  # not at run time: it loads numpy
 
-AT_ONCE = 100_000  # events whose index is made anew while the caller waits; beyond, beside the answers
-KEPT_RECORDS = 24 * 1024 * 1024  # bytes, some 10,000 records
-KEPT_SELECTIONS = 128
-KEPT_ORDERS = 4  # some 8 MB each for a million events
-KEPT_RANKS = 10  # of as many fields; some 4 MB each
-USUAL = (("disaster_start_date", True),)  # the order of the index itself; clients like to name it
-ATTEMPTS = 3  # at an answer, when the data runs away under it
+MAX_BLOCKING_REBUILD_EVENTS = (
+    100_000  # events whose index is made anew while the caller waits; beyond, beside the answers
+)
+RECORD_CACHE_BYTES = 24 * 1024 * 1024  # bytes, some 10,000 records
+MAX_CACHED_SELECTIONS = 128
+MAX_CACHED_ORDERS = 4  # some 8 MB each for a million events
+MAX_CACHED_RANKS = 10  # of as many fields; some 4 MB each
+DEFAULT_ORDERING = (("disaster_start_date", True),)  # the order of the index itself; clients like to name it
+MAX_ATTEMPTS = 3  # at an answer, when the data runs away under it
 
 log = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
 
-class _Kept(Generic[Value]):
+class SingleFlightCache(Generic[Value]):
     """What was made lately, each once."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_entries: int) -> None:
+        self._max_entries = max_entries
         self._values: OrderedDict[object, asyncio.Future[Value]] = OrderedDict()
 
     async def get(self, key: object, make: Callable[[], Awaitable[Value]]) -> Value:
         making = self._values.get(key)
         if making is None:
             making = self._values[key] = asyncio.ensure_future(make())
-            making.add_done_callback(lambda made: self._forget_failed(key, made))
-            while len(self._values) > self._most:
+            making.add_done_callback(lambda made: self._discard_failed(key, made))
+            while len(self._values) > self._max_entries:
                 self._values.popitem(last=False)
         else:
             self._values.move_to_end(key)
         return await asyncio.shield(making)
 
-    def _forget_failed(self, key: object, made: asyncio.Future[Value]) -> None:
-        if (made.cancelled() or made.exception() is not None) and self._values.get(key) is made:
+    def _discard_failed(self, key: object, future: asyncio.Future[Value]) -> None:
+        if (future.cancelled() or future.exception() is not None) and self._values.get(key) is future:
             del self._values[key]
 
 
-class Found(msgspec.Struct, frozen=True):
+class EventPage(msgspec.Struct, frozen=True):
     """What a list asks for: how many match, the records of the page as the caller is shown them, and the versions of
     the data they are of."""
 
@@ -75,250 +77,281 @@ class Found(msgspec.Struct, frozen=True):
     versions: tuple[int, int]
 
 
-class View:
+class EventSnapshot:
     """One state of the events: never changes, and forgets nothing it was asked within its bounds."""
 
     def __init__(
         self,
-        standing: Standing,
+        index_version: IndexVersion,
         index: Index,
-        directory: ReferenceData,
-        directory_version: int,
+        reference_data: ReferenceData,
+        reference_version: int,
         store: EventStore,
-        shown: Shown,
+        record_cache: RecordCache,
     ) -> None:
-        self.standing = standing
+        self.index_version = index_version
         self.index = index
-        self.directory = directory
-        self.versions = (standing.version, directory_version)
-        self.shown = shown
+        self.reference_data = reference_data
+        self.versions = (index_version.version, reference_version)
+        self.record_cache = record_cache
         self._store = store
-        self._selections = _Kept[BitMap](KEPT_SELECTIONS)
-        self._ranks = _Kept["ordering.Ranks"](KEPT_RANKS)
-        self._orders = _Kept["ordering.Order"](KEPT_ORDERS)
-        self._places = _Kept[BitMap](KEPT_SELECTIONS)
+        self._selections = SingleFlightCache[BitMap](MAX_CACHED_SELECTIONS)
+        self._ranks = SingleFlightCache["ordering.Ranks"](MAX_CACHED_RANKS)
+        self._orders = SingleFlightCache["ordering.EventOrder"](MAX_CACHED_ORDERS)
+        self._ordinals = SingleFlightCache[BitMap](MAX_CACHED_SELECTIONS)
         # By partial, not by method: a view that refers to itself would stay in memory for a while.
-        narrowed = partial(_narrowed, index, directory, in_regions(index, directory))
-        self._narrowed = lru_cache(KEPT_SELECTIONS)(narrowed)
-        self._readers = {language: Reader(directory, language) for language in Language}
+        narrowed = partial(_match_facets, index, reference_data, region_sets(index, reference_data))
+        self._match_facets = lru_cache(MAX_CACHED_SELECTIONS)(narrowed)
+        self._renderers = {language: TemplateRenderer(reference_data, language) for language in Language}
 
-    def read(self, document: bytes, language: Language, sight: Sight) -> bytes:
+    def render(self, template: bytes, language: Language, scope: ViewerScope) -> bytes:
         """A document as a caller may see it."""
-        return self._readers[language].read(document, sight)
+        return self._renderers[language].render(template, scope)
 
-    async def records(self, numbers: Sequence[int], language: Language, sight: Sight) -> list[bytes]:
+    async def records(self, ids: Sequence[int], language: Language, scope: ViewerScope) -> list[bytes]:
         """The records of these events as a caller may see them."""
-        to = (language, sight)
-        found = self.shown.get(to, numbers)
+        to = (language, scope)
+        found = self.record_cache.get(to, ids)
         if all(found):
             return cast(list[bytes], found)
-        missing = [number for number, record in zip(numbers, found, strict=True) if record is None]
-        documents = await self._store.documents(missing, self.standing.version)
-        reader = self._readers[language]
-        read = {number: reader.read(each, sight) for number, each in zip(missing, documents, strict=True)}
-        self.shown.put(to, read)
-        return [record or read[number] for number, record in zip(numbers, found, strict=True)]
+        missing = [number for number, record in zip(ids, found, strict=True) if record is None]
+        documents = await self._store.documents(missing, self.index_version.version)
+        reader = self._renderers[language]
+        read = {number: reader.render(each, scope) for number, each in zip(missing, documents, strict=True)}
+        self.record_cache.put(to, read)
+        return [record or read[number] for number, record in zip(ids, found, strict=True)]
 
-    async def find(self, filters: EventFilters, sight: Sight, language: Language, page: PageRequest) -> Found:
+    async def find(self, filters: EventFilters, scope: ViewerScope, language: Language, page: PageRequest) -> EventPage:
         """A page of the events that match."""
-        count, numbers = await self.numbers(filters, sight, language, page)
-        return Found(count, await self.records(numbers, language, sight), self.versions)
+        count, numbers = await self.matching_ids(filters, scope, language, page)
+        return EventPage(count, await self.records(numbers, language, scope), self.versions)
 
-    async def numbers(
-        self, filters: EventFilters, sight: Sight, language: Language, page: PageRequest
+    async def matching_ids(
+        self, filters: EventFilters, scope: ViewerScope, language: Language, page: PageRequest
     ) -> tuple[int, list[int]]:
         """How many events match, and the ids of a page of them."""
         terms = ordering_terms(filters.ordering)
         wanted = msgspec.structs.replace(filters, ordering="") if filters.ordering else filters
         if wanted.search or wanted.glide or wanted.appeal_code:
-            chosen = await self._selections.get((wanted, sight), lambda: self._select(wanted, sight))
+            chosen = await self._selections.get((wanted, scope), lambda: self._select(wanted, scope))
         else:
-            chosen = self._narrowed(wanted, sight)
-        if terms and terms != USUAL:
-            order = await self._orders.get((terms, language), lambda: self._order(terms, language))
-            places = await self._places.get((wanted, sight, terms, language), lambda: _in_thread(order.places, chosen))
+            chosen = self._match_facets(wanted, scope)
+        if terms and terms != DEFAULT_ORDERING:
+            order = await self._orders.get((terms, language), lambda: self._build_order(terms, language))
+            places = await self._ordinals.get(
+                (wanted, scope, terms, language), lambda: _run_in_thread(order.ordinals, chosen)
+            )
             return len(chosen), order.page(self.index, places, page.limit, page.offset)
         return len(chosen), self.index.page(chosen, page.limit, page.offset)
 
-    async def _select(self, filters: EventFilters, sight: Sight) -> BitMap:
+    async def _select(self, filters: EventFilters, scope: ViewerScope) -> BitMap:
         """The events that match, where sets alone do not tell."""
-        index, version = self.index, self.standing.version
-        sets = [self._narrowed(filters, sight)]
+        index, version = self.index, self.index_version.version
+        sets = [self._match_facets(filters, scope)]
         for word in search_words(filters.search):
-            named = index.numbered(await self._store.named(fold_text(word), version))
-            about = [f"c{country}" for country in self.directory.countries_matching(word)]
-            about += [f"d{kind}" for kind in self.directory.types_matching(word)]
-            sets.append(named | index.bearing(*about))
+            named = index.by_ids(await self._store.ids_by_name(fold_text(word), version))
+            about = [f"c{country}" for country in self.reference_data.countries_matching(word)]
+            about += [f"d{kind}" for kind in self.reference_data.types_matching(word)]
+            sets.append(named | index.with_any_facet(*about))
         if filters.glide:
-            sets.append(index.numbered(await self._store.with_glide(filters.glide, version)))
+            sets.append(index.by_ids(await self._store.ids_by_glide(filters.glide, version)))
         if filters.appeal_code:
-            sets.append(index.numbered(await self._store.with_appeal(filters.appeal_code, version)))
+            sets.append(index.by_ids(await self._store.ids_by_appeal_code(filters.appeal_code, version)))
         return reduce(and_, sorted(sets, key=len))
 
-    async def _order(self, terms: "ordering.Terms", language: Language) -> "ordering.Order":
+    async def _build_order(self, terms: "ordering.Terms", language: Language) -> "ordering.EventOrder":
         # In a thread and not before: it brings numpy, which takes a tenth of a second, and its 16 MB.
-        await _in_thread(import_module, "fieldgate.events.search.ordering")
+        await _run_in_thread(import_module, "fieldgate.events.search.ordering")
         from fieldgate.events.search import ordering
 
         ranks = {
-            field: await self._ranks.get((field, language), lambda field=field: self._rank(field, language))  # type: ignore[misc]
+            field: await self._ranks.get((field, language), lambda field=field: self._build_ranks(field, language))  # type: ignore[misc]
             for field, _ in terms
         }
-        return await _in_thread(ordering.order, terms, ranks, self.index.ids)
+        return await _run_in_thread(ordering.build_order, terms, ranks, self.index.ids)
 
-    async def _rank(self, field: str, language: Language) -> "ordering.Ranks":
+    async def _build_ranks(self, field: str, language: Language) -> "ordering.Ranks":
         from fieldgate.events.search import ordering
 
-        if field in ordering.IN_RECORDS:
-            reading = ordering.Reading(field, self.index, language)
-            async for some in self._store.facts(self.standing.version):
-                await _in_thread(reading.add, some)
-            return await _in_thread(reading.ranks)
-        return await _in_thread(ordering.held_ranks, field, self.index, self.directory, language)
+        if field in ordering.UNINDEXED_FIELDS:
+            reading = ordering.RankBuilder(field, self.index, language)
+            async for some in self._store.stream_packed(self.index_version.version):
+                await _run_in_thread(reading.add, some)
+            return await _run_in_thread(reading.build)
+        return await _run_in_thread(ordering.indexed_ranks, field, self.index, self.reference_data, language)
 
 
-class Events:
+class EventSearch:
     """Finds events in the state the database is in. Every process has one."""
 
     def __init__(
         self,
         store: EventStore,
         reference: ReferenceStore,
-        changes: DataVersions,
+        data_versions: DataVersions,
         *,
-        at_once: int = AT_ONCE,
-        kept_records: int = KEPT_RECORDS,
-        tell_lag: Callable[[float], None] = lambda _: None,
+        max_blocking_rebuild_events: int = MAX_BLOCKING_REBUILD_EVENTS,
+        record_cache_bytes: int = RECORD_CACHE_BYTES,
+        on_lag: Callable[[float], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._reference = reference
-        self._changes = changes
-        self._at_once = at_once
-        self._kept_records = kept_records
-        self._tell_lag = tell_lag
-        self._view: View | None = None
-        self._turn = asyncio.Lock()
-        self._remaking: asyncio.Task[None] | None = None
-        self._behind_since: float | None = None
+        self._data_versions = data_versions
+        self._max_blocking_rebuild_events = max_blocking_rebuild_events
+        self._record_cache_bytes = record_cache_bytes
+        self._on_lag = on_lag
+        self._snapshot: EventSnapshot | None = None
+        self._refresh_lock = asyncio.Lock()
+        self._rebuild_task: asyncio.Task[None] | None = None
+        self._stale_since: float | None = None
 
     async def find(
-        self, filters: EventFilters, sight: Sight, language: Language, page: PageRequest, view: View | None = None
-    ) -> Found:
+        self,
+        filters: EventFilters,
+        scope: ViewerScope,
+        language: Language,
+        page: PageRequest,
+        snapshot: EventSnapshot | None = None,
+    ) -> EventPage:
         """A page of the events that match, and how many do; in the view the caller has, if that can be read."""
-        for _ in range(ATTEMPTS):
-            view = view or await self.view()
-            with suppress(Missed):
-                return await view.find(filters, sight, language, page)
-            view = None
-            await self.settle()
+        for _ in range(MAX_ATTEMPTS):
+            snapshot = snapshot or await self.snapshot()
+            with suppress(SnapshotExpired):
+                return await snapshot.find(filters, scope, language, page)
+            snapshot = None
+            await self.wait_for_rebuild()
         raise ServiceUnavailable
 
-    async def view(self, known: Sequence[int] = ()) -> View:
+    async def snapshot(self, known_versions: Sequence[int] = ()) -> EventSnapshot:
         """The events as of now, or, while a large index is made anew, as of a moment ago.
 
         Who has just asked for the versions of events and reference data hands them in.
         """
-        version, directory_version = known or await self._changes.versions((TOPIC, REFERENCE))
-        view = self._view
-        if view is None or view.standing.version < version:
-            async with self._turn:
-                view = self._view
-                if view is None or view.standing.version < version:
-                    view = self._view = await self._renewed(view)
+        version, directory_version = known_versions or await self._data_versions.versions((TOPIC, REFERENCE))
+        view = self._snapshot
+        if view is None or view.index_version.version < version:
+            async with self._refresh_lock:
+                view = self._snapshot
+                if view is None or view.index_version.version < version:
+                    view = self._snapshot = await self._refresh(view)
         if view.versions[1] < directory_version:
             known_as, directory = await self._reference.current_with_version()
-            view = self._view = self._viewed(view.standing, view.index, directory, known_as)
-        self._measure(is_behind=view.standing.version < version)
+            view = self._snapshot = self._make_snapshot(view.index_version, view.index, directory, known_as)
+        self._track_lag(is_stale=view.index_version.version < version)
         return view
 
-    def _measure(self, *, is_behind: bool) -> None:
-        if not is_behind and self._behind_since is None:
+    def _track_lag(self, *, is_stale: bool) -> None:
+        if not is_stale and self._stale_since is None:
             return
-        if not is_behind:
-            self._behind_since = None
-        elif self._behind_since is None:
-            self._behind_since = _clock()
-        self._tell_lag(self.lag)
+        if not is_stale:
+            self._stale_since = None
+        elif self._stale_since is None:
+            self._stale_since = _clock()
+        self._on_lag(self.lag)
 
-    async def said(self, document: bytes, language: Language, sight: Sight) -> bytes:
+    async def render(self, template: bytes, language: Language, scope: ViewerScope) -> bytes:
         """A document that was read beside the view, and may name what came after it."""
-        view = await self.view()
+        view = await self.snapshot()
         try:
-            return view.read(document, language, sight)
+            return view.render(template, language, scope)
         except KeyError:
             known_as, directory = await self._reference.reload()
-            return self._viewed(view.standing, view.index, directory, known_as).read(document, language, sight)
+            return self._make_snapshot(view.index_version, view.index, directory, known_as).render(
+                template, language, scope
+            )
 
-    async def _renewed(self, view: View | None) -> View:
-        if view is None:
-            return await self._remade()
-        if self._remaking is not None and not self._remaking.done():
-            return view
-        changes = await self._store.read_changes(view.standing)
+    async def _refresh(self, snapshot: EventSnapshot | None) -> EventSnapshot:
+        if snapshot is None:
+            return await self._build_snapshot()
+        if self._rebuild_task is not None and not self._rebuild_task.done():
+            return snapshot
+        changes = await self._store.load_changes(snapshot.index_version)
         if changes is not None:
             standing, rows, gone = changes
-            with suppress(CannotApply):
-                index = await asyncio.to_thread(view.index.changed, rows, gone)
+            with suppress(RebuildRequired):
+                index = await asyncio.to_thread(snapshot.index.with_changes, rows, gone)
                 # After the events, which may name what was not known before.
                 known_as, directory = await self._reference.reload()
-                is_as_before = known_as == view.versions[1]
-                shown = view.shown.hand_on({*(row.id for row in rows), *gone}) if is_as_before else None
-                return self._viewed(standing, index, directory, known_as, shown)
-        if len(view.index) <= self._at_once:
-            return await self._remade()
-        self._remaking = asyncio.create_task(self._remake())
-        return view
+                is_as_before = known_as == snapshot.versions[1]
+                shown = (
+                    snapshot.record_cache.transfer_unchanged({*(row.id for row in rows), *gone})
+                    if is_as_before
+                    else None
+                )
+                return self._make_snapshot(standing, index, directory, known_as, shown)
+        if len(snapshot.index) <= self._max_blocking_rebuild_events:
+            return await self._build_snapshot()
+        self._rebuild_task = asyncio.create_task(self._rebuild_in_background())
+        return snapshot
 
-    async def _remade(self) -> View:
-        standing, index = await self._store.read_index()
+    async def _build_snapshot(self) -> EventSnapshot:
+        standing, index = await self._store.load_index()
         known_as, directory = await self._reference.reload()
-        return self._viewed(standing, index, directory, known_as)
+        return self._make_snapshot(standing, index, directory, known_as)
 
-    def _viewed(
-        self, standing: Standing, index: Index, directory: ReferenceData, known_as: int, shown: Shown | None = None
-    ) -> View:
-        return View(standing, index, directory, known_as, self._store, shown or Shown(self._kept_records))
+    def _make_snapshot(
+        self,
+        index_version: IndexVersion,
+        index: Index,
+        reference_data: ReferenceData,
+        reference_version: int,
+        record_cache: RecordCache | None = None,
+    ) -> EventSnapshot:
+        return EventSnapshot(
+            index_version,
+            index,
+            reference_data,
+            reference_version,
+            self._store,
+            record_cache or RecordCache(self._record_cache_bytes),
+        )
 
-    async def _remake(self) -> None:
+    async def _rebuild_in_background(self) -> None:
         try:
-            self._view = await self._remade()
+            self._snapshot = await self._build_snapshot()
         except Exception:  # the next request begins another one
             log.exception("the index of events could not be made")
 
     async def warm(self) -> None:
         """Make the index before somebody asks for it."""
         try:
-            await self.view()
+            await self.snapshot()
         except Exception:
             log.exception("the index of events could not be made")
 
-    async def settle(self) -> None:
+    async def wait_for_rebuild(self) -> None:
         """Wait for the index that is being made."""
-        if self._remaking is not None:
-            await asyncio.wait([self._remaking])
+        if self._rebuild_task is not None:
+            await asyncio.wait([self._rebuild_task])
 
     @property
     def lag(self) -> float:
         """Seconds for which answers have been of an earlier state; 0 while they are of now."""
-        return 0.0 if self._behind_since is None else _clock() - self._behind_since
+        return 0.0 if self._stale_since is None else _clock() - self._stale_since
 
     async def stop(self) -> None:
-        if self._remaking is not None:
-            self._remaking.cancel()
+        if self._rebuild_task is not None:
+            self._rebuild_task.cancel()
             with suppress(asyncio.CancelledError):
-                await self._remaking
+                await self._rebuild_task
 
 
-def _narrowed(
-    index: Index, directory: ReferenceData, regions: Mapping[int, BitMap], filters: EventFilters, sight: Sight
+def _match_facets(
+    index: Index,
+    reference_data: ReferenceData,
+    regions: Mapping[int, BitMap],
+    filters: EventFilters,
+    scope: ViewerScope,
 ) -> BitMap:
     """The events that a caller sees and that match, as far as sets alone tell."""
-    return reduce(and_, sorted([index.seen(sight), *narrow(index, directory, regions, filters)], key=len))
+    return reduce(
+        and_, sorted([index.visible_to(scope), *matching_sets(index, reference_data, regions, filters)], key=len)
+    )
 
 
 def _clock() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def _in_thread(work: Callable[..., Value], *arguments: object) -> Value:
+async def _run_in_thread(work: Callable[..., Value], *arguments: object) -> Value:
     return await asyncio.to_thread(work, *arguments)

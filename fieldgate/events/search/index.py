@@ -16,14 +16,14 @@ from pyroaring import BitMap
 
 from fieldgate.events.model import SOCIETIES, SOURCES, Event
 from fieldgate.events.search import int_arrays
-from fieldgate.events.search.int_arrays import Numbers, Places
-from fieldgate.events.visibility import Sight
+from fieldgate.events.search.int_arrays import Int64Array, UInt32Array
+from fieldgate.events.visibility import ViewerScope
 
-EARLIEST, LATEST = -(2**63), 2**63 - 1
-FEW = 100  # events that came or went: each is put into its place, more are sorted anew
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+MAX_IN_PLACE_CHANGES = 100  # events that came or went: each is put into its place, more are sorted anew
 
 
-class Row(NamedTuple):
+class IndexRow(NamedTuple):
     """What the index knows of one event. `facets` are words such as `c14` (a country) or `v3` (a visibility)."""
 
     id: int
@@ -33,11 +33,11 @@ class Row(NamedTuple):
     facets: str
 
 
-class CannotApply(Exception):
+class RebuildRequired(Exception):
     """The change moves events that stay: the index has to be built anew."""
 
 
-def facets_of(event: Event) -> str:
+def event_facets(event: Event) -> str:
     """The values of all facets of an event, as words: each is the name of a set of the index."""
     words = [f"v{event.visibility}", f"s{event.ifrc_severity_level}"]
     words += [f"c{country}" for country in sorted(set(event.countries))]
@@ -49,170 +49,179 @@ def facets_of(event: Event) -> str:
     if event.is_featured_region:
         words.append("g")
     if event.auto_generated_source is not None:
-        words.append(source_word(event.auto_generated_source))
+        words.append(source_facet(event.auto_generated_source))
     return " ".join(words)
 
 
-def source_word(source: str) -> str:
+def source_facet(source: str) -> str:
     return f"o{SOURCES.index(source)}"
 
 
 class Index:
     def __init__(
         self,
-        ids: Numbers,
-        starts: Numbers,
-        created: Numbers,
-        updated: Numbers,
-        sets: Mapping[str, BitMap],
-        everything: BitMap,
-        by_id: "ById",
+        ids: Int64Array,
+        starts: Int64Array,
+        created: Int64Array,
+        updated: Int64Array,
+        facet_sets: Mapping[str, BitMap],
+        live_positions: BitMap,
+        by_id: "IdLookup",
     ) -> None:
         self.ids = ids  # by position, as are the next three
         self.starts = starts
         self.created = created
         self.updated = updated
-        self._sets = sets
-        self.everything = everything  # what was not deleted
+        self._facet_sets = facet_sets
+        self.live_positions = live_positions  # what was not deleted
         self._by_id = by_id
 
     def __len__(self) -> int:
-        return len(self.everything)
+        return len(self.live_positions)
 
-    def position(self, number: int) -> int | None:
+    def position(self, id_: int) -> int | None:
         """Where an event stands."""
-        return self._by_id.position(number)
+        return self._by_id.position(id_)
 
     # Sets of positions. None of them may be changed by who gets it.
 
-    def bearing(self, *words: str) -> BitMap:
+    def with_any_facet(self, *facets: str) -> BitMap:
         """The events that bear any of these values."""
-        return union(list(filter(None, map(self._sets.get, words))))
+        return union(list(filter(None, map(self._facet_sets.get, facets))))
 
-    def seen(self, sight: Sight) -> BitMap:
+    def visible_to(self, scope: ViewerScope) -> BitMap:
         """The events a caller may see."""
-        seen = self.bearing(*(f"v{level}" for level in sight.levels))
-        if sight.countries and SOCIETIES not in sight.levels:
-            seen = seen | (self.bearing(f"v{SOCIETIES}") & self.bearing(*(f"c{each}" for each in sight.countries)))
-        return seen & self.everything
+        seen = self.with_any_facet(*(f"v{level}" for level in scope.levels))
+        if scope.countries and SOCIETIES not in scope.levels:
+            seen = seen | (
+                self.with_any_facet(f"v{SOCIETIES}") & self.with_any_facet(*(f"c{each}" for each in scope.countries))
+            )
+        return seen & self.live_positions
 
-    def numbered(self, numbers: Sequence[int]) -> BitMap:
+    def by_ids(self, ids: Sequence[int]) -> BitMap:
         """The events of these ids."""
-        wanted = int_arrays.numbers([number for number in numbers if EARLIEST <= number <= LATEST])
-        here = [position for position in self.positions(wanted) if position != int_arrays.NOWHERE]
+        wanted = int_arrays.int64_array([number for number in ids if INT64_MIN <= number <= INT64_MAX])
+        here = [position for position in self.positions(wanted) if position != int_arrays.NOT_FOUND]
         return BitMap(array("I", here))
 
-    def positions(self, numbers: Numbers) -> Numbers:
+    def positions(self, ids: Int64Array) -> Int64Array:
         """Where the events of these ids stand; `NOWHERE` for those that are not here."""
-        return int_arrays.found(self._by_id.ids, self._by_id.positions, numbers)
+        return int_arrays.find_positions(self._by_id.ids, self._by_id.positions, ids)
 
-    def started(self, low: int, high: int) -> BitMap:
+    def started_between(self, low: int, high: int) -> BitMap:
         """The events whose disaster began in [low, high]: positions run in that order."""
-        return _range(bisect_left(self.starts, low), bisect_right(self.starts, high))
+        return _bitmap_range(bisect_left(self.starts, low), bisect_right(self.starts, high))
 
-    def between(self, column: Numbers, low: int, high: int) -> BitMap:
+    def in_range(self, column: Int64Array, low: int, high: int) -> BitMap:
         """The events with a moment in [low, high]."""
-        return BitMap(int_arrays.within(column, low, high))
+        return BitMap(int_arrays.indices_in_range(column, low, high))
 
-    def page(self, chosen: BitMap, limit: int, offset: int) -> list[int]:
+    def page(self, selection: BitMap, limit: int, offset: int) -> list[int]:
         """The ids of one page in the usual order: the newest first, and the lowest id of the same moment."""
-        last = len(chosen) - offset
-        positions = chosen[max(0, last - limit) : last].to_array() if last > 0 else array("I")
+        last = len(selection) - offset
+        positions = selection[max(0, last - limit) : last].to_array() if last > 0 else array("I")
         return list(map(self.ids.__getitem__, positions[::-1]))
 
     # Changes
 
-    def changed(self, rows: Sequence[Row], gone: Iterable[int]) -> "Index":
+    def with_changes(self, rows: Sequence[IndexRow], deleted_ids: Iterable[int]) -> "Index":
         """The index after events were deleted, edited where they stand, or came after all others."""
-        sets = _Sets(self._sets)
-        everything = self.everything.copy()
+        sets = _CopyOnWriteSets(self._facet_sets)
+        everything = self.live_positions.copy()
         created, updated = self.created[:], self.updated[:]
         left: set[int] = set()
-        for number in gone:
+        for number in deleted_ids:
             position = self.position(number)
             if position is not None:
                 left.add(number)
                 everything.discard(position)
-                sets.put(position, "")
-        new: list[Row] = []
+                sets.set_facets(position, "")
+        new: list[IndexRow] = []
         for row in rows:
             position = self.position(row.id)
             if position is None:
                 new.append(row)
                 continue
             if self.starts[position] != row.start:
-                raise CannotApply
+                raise RebuildRequired
             created[position], updated[position] = row.created, row.updated
-            sets.put(position, row.facets)
+            sets.set_facets(position, row.facets)
         new.sort(key=lambda row: (row.start, -row.id))
         if new and len(self.ids) and (new[0].start, -new[0].id) <= (self.starts[-1], -self.ids[-1]):
-            raise CannotApply
+            raise RebuildRequired
         for position, row in enumerate(new, start=len(self.ids)):
             everything.add(position)
-            sets.put(position, row.facets, is_new=True)
-        ids = _longer(self.ids, [row.id for row in new])
-        int_arrays.get_ready(ids)
+            sets.set_facets(position, row.facets, is_new=True)
+        ids = _extended(self.ids, [row.id for row in new])
+        int_arrays.preload_numpy(ids)
         return Index(
             ids,
-            _longer(self.starts, [row.start for row in new]),
-            _longer(created, [row.created for row in new]),
-            _longer(updated, [row.updated for row in new]),
+            _extended(self.starts, [row.start for row in new]),
+            _extended(created, [row.created for row in new]),
+            _extended(updated, [row.updated for row in new]),
             sets.all,
             everything,
-            self._by_id.changed(left, [row.id for row in new], ids, everything),
+            self._by_id.with_changes(left, [row.id for row in new], ids, everything),
         )
 
 
-class ById:
+class IdLookup:
     """The ids of what was not deleted, in order, and where each stands. A deleted event may come back under its id, at
     another position."""
 
-    def __init__(self, ids: Numbers, positions: Places) -> None:
+    def __init__(self, ids: Int64Array, positions: UInt32Array) -> None:
         self.ids = ids
         self.positions = positions
 
     @classmethod
-    def of(cls, ids: Numbers, everything: BitMap) -> "ById":
+    def from_ids(cls, ids: Int64Array, live_positions: BitMap) -> "IdLookup":
         """From all ids by position, and the positions that count."""
-        alive: Places = everything.to_array()
-        held = int_arrays.taken(ids, alive)
-        order = int_arrays.in_order(held)
-        return cls(int_arrays.taken(held, order), int_arrays.taken(alive, order))
+        alive: UInt32Array = live_positions.to_array()
+        held = int_arrays.take(ids, alive)
+        order = int_arrays.argsort(held)
+        return cls(int_arrays.take(held, order), int_arrays.take(alive, order))
 
-    def position(self, number: int) -> int | None:
-        if not EARLIEST <= number <= LATEST:
+    def position(self, id_: int) -> int | None:
+        if not INT64_MIN <= id_ <= INT64_MAX:
             return None
-        place = bisect_left(self.ids, number)
-        return self.positions[place] if place < len(self.ids) and self.ids[place] == number else None
+        place = bisect_left(self.ids, id_)
+        return self.positions[place] if place < len(self.ids) and self.ids[place] == id_ else None
 
-    def changed(self, gone: Set[int], new: Sequence[int], all_ids: Numbers, everything: BitMap) -> "ById":
+    def with_changes(
+        self, deleted_ids: Set[int], new_ids: Sequence[int], all_ids: Int64Array, live_positions: BitMap
+    ) -> "IdLookup":
         """Without some ids, and with others that stand at the end of all."""
-        if not gone and not new:
+        if not deleted_ids and not new_ids:
             return self
-        if len(gone) + len(new) > FEW:
-            return ById.of(all_ids, everything)
+        if len(deleted_ids) + len(new_ids) > MAX_IN_PLACE_CHANGES:
+            return IdLookup.from_ids(all_ids, live_positions)
         ids, positions = self.ids[:], self.positions[:]
-        for number in gone:
+        for number in deleted_ids:
             place = bisect_left(ids, number)
             del ids[place], positions[place]
-        for position, number in enumerate(new, start=len(all_ids) - len(new)):
+        for position, number in enumerate(new_ids, start=len(all_ids) - len(new_ids)):
             place = bisect_left(ids, number)
             ids.insert(place, number)
             positions.insert(place, position)
-        return ById(ids, positions)
+        return IdLookup(ids, positions)
 
 
-class Builder:
+class IndexBuilder:
     """Takes events in any order, a few or many at a time, and makes their index."""
 
     def __init__(self) -> None:
-        self._columns = (int_arrays.numbers(), int_arrays.numbers(), int_arrays.numbers(), int_arrays.numbers())
-        self._bearers: dict[str, array[int]] = defaultdict(lambda: array("I"))
+        self._columns = (
+            int_arrays.int64_array(),
+            int_arrays.int64_array(),
+            int_arrays.int64_array(),
+            int_arrays.int64_array(),
+        )
+        self._rows_by_facet: dict[str, array[int]] = defaultdict(lambda: array("I"))
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         """Take rows with the fields of `Row`."""
         ids, starts, created, updated = self._columns
-        bearers = self._bearers
+        bearers = self._rows_by_facet
         for place, row in enumerate(rows, start=len(ids)):
             ids.append(row[0])
             starts.append(row[1])
@@ -222,35 +231,35 @@ class Builder:
                 bearers[word].append(place)
 
     def build(self) -> Index:
-        order = int_arrays.in_order_of_both(self._columns[1], then=self._columns[0])
-        positions = int_arrays.inverse(order)
-        sets = {word: _set(positions, places) for word, places in self._bearers.items()}
-        ids, starts, created, updated = (int_arrays.taken(column, order) for column in self._columns)
-        everything = _range(0, len(ids))
-        return Index(ids, starts, created, updated, sets, everything, ById.of(ids, everything))
+        order = int_arrays.argsort_with_tiebreak(self._columns[1], tiebreak_desc=self._columns[0])
+        positions = int_arrays.inverse_permutation(order)
+        sets = {word: _remapped(positions, places) for word, places in self._rows_by_facet.items()}
+        ids, starts, created, updated = (int_arrays.take(column, order) for column in self._columns)
+        everything = _bitmap_range(0, len(ids))
+        return Index(ids, starts, created, updated, sets, everything, IdLookup.from_ids(ids, everything))
 
 
-class _Sets:
+class _CopyOnWriteSets:
     """The sets of an index, those that change copied first."""
 
     def __init__(self, shared: Mapping[str, BitMap]) -> None:
         self.all = dict(shared)
-        self._own: set[str] = set()
+        self._copied: set[str] = set()
 
-    def put(self, position: int, facets: str, *, is_new: bool = False) -> None:
+    def set_facets(self, position: int, facets: str, *, is_new: bool = False) -> None:
         """Let a position bear these values and no others."""
         words = set(facets.split())
         if not is_new:
             for word in [word for word, bearing in self.all.items() if position in bearing and word not in words]:
-                self._edit(word).discard(position)
+                self._writable(word).discard(position)
         for word in words:
-            self._edit(word).add(position)
+            self._writable(word).add(position)
 
-    def _edit(self, word: str) -> BitMap:
-        if word not in self._own:
-            self._own.add(word)
-            self.all[word] = self.all[word].copy() if word in self.all else BitMap()
-        return self.all[word]
+    def _writable(self, facet: str) -> BitMap:
+        if facet not in self._copied:
+            self._copied.add(facet)
+            self.all[facet] = self.all[facet].copy() if facet in self.all else BitMap()
+        return self.all[facet]
 
 
 def union(sets: Sequence[BitMap]) -> BitMap:
@@ -260,13 +269,13 @@ def union(sets: Sequence[BitMap]) -> BitMap:
     return BitMap.union(*sets) if sets else BitMap()
 
 
-def _set(positions: Places, places: Places) -> BitMap:
-    return BitMap(int_arrays.taken(positions, places))
+def _remapped(positions: UInt32Array, places: UInt32Array) -> BitMap:
+    return BitMap(int_arrays.take(positions, places))
 
 
-def _range(low: int, high: int) -> BitMap:
+def _bitmap_range(low: int, high: int) -> BitMap:
     return BitMap(range(low, high)) if low < high else BitMap()
 
 
-def _longer(column: Numbers, values: Sequence[int]) -> Numbers:
-    return column + int_arrays.numbers(values) if values else column
+def _extended(column: Int64Array, values: Sequence[int]) -> Int64Array:
+    return column + int_arrays.int64_array(values) if values else column

@@ -12,45 +12,45 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-Numbers: TypeAlias = "array[int]"  # ids and moments, of 64 bits
-Places: TypeAlias = "array[int]"  # of numbers in a column, of 32 bits
+Int64Array: TypeAlias = "array[int]"  # ids and moments, of 64 bits
+UInt32Array: TypeAlias = "array[int]"  # of numbers in a column, of 32 bits
 
-MANY = 20_000  # numbers in a column: from here on numpy is worth loading
-NOWHERE = -1
+NUMPY_THRESHOLD = 20_000  # numbers in a column: from here on numpy is worth loading
+NOT_FOUND = -1
 
 
-def numbers(values: Sequence[int] = ()) -> Numbers:
+def int64_array(values: Sequence[int] = ()) -> Int64Array:
     return array("q", values)
 
 
-def get_ready(column: Numbers) -> None:
+def preload_numpy(column: Int64Array) -> None:
     """Load what a column of this length is asked with, in the thread that made it: that takes a tenth of a second."""
-    if len(column) >= MANY:
+    if len(column) >= NUMPY_THRESHOLD:
         import numpy  # noqa: F401
 
 
-def in_order(column: Numbers) -> Places:
+def argsort(column: Int64Array) -> UInt32Array:
     """The places of a column from its lowest number."""
-    if len(column) < MANY:
+    if len(column) < NUMPY_THRESHOLD:
         return array("I", sorted(range(len(column)), key=column.__getitem__))
     import numpy as np
 
-    return packed(np.argsort(np.asarray(column), kind="stable"))
+    return to_uint32_array(np.argsort(np.asarray(column), kind="stable"))
 
 
-def in_order_of_both(column: Numbers, then: Numbers) -> Places:
+def argsort_with_tiebreak(column: Int64Array, tiebreak_desc: Int64Array) -> UInt32Array:
     """The places of a column from its lowest number; of equal ones, those with the highest number in `then` first."""
-    if len(column) < MANY:
-        by_the_other = sorted(range(len(column)), key=then.__getitem__, reverse=True)
+    if len(column) < NUMPY_THRESHOLD:
+        by_the_other = sorted(range(len(column)), key=tiebreak_desc.__getitem__, reverse=True)
         return array("I", sorted(by_the_other, key=column.__getitem__))
     import numpy as np
 
-    return packed(np.lexsort((-np.asarray(then), np.asarray(column))))
+    return to_uint32_array(np.lexsort((-np.asarray(tiebreak_desc), np.asarray(column))))
 
 
-def inverse(order: Places) -> Places:
+def inverse_permutation(order: UInt32Array) -> UInt32Array:
     """Where each place comes in an order."""
-    if len(order) < MANY:
+    if len(order) < NUMPY_THRESHOLD:
         found = array("I", bytes(4 * len(order)))
         for turn, place in enumerate(order):
             found[place] = turn
@@ -59,48 +59,48 @@ def inverse(order: Places) -> Places:
 
     turns = np.empty(len(order), dtype=np.uint32)
     turns[np.asarray(order)] = np.arange(len(order), dtype=np.uint32)
-    return packed(turns)
+    return to_uint32_array(turns)
 
 
-def taken(column: Numbers, places: Places) -> Numbers:
+def take(column: Int64Array, indices: UInt32Array) -> Int64Array:
     """The numbers at some places of a column, in the order of these."""
-    if len(column) < MANY:
-        return array(column.typecode, map(column.__getitem__, places))
+    if len(column) < NUMPY_THRESHOLD:
+        return array(column.typecode, map(column.__getitem__, indices))
     import numpy as np
 
-    return array(column.typecode, np.asarray(column)[np.asarray(places)].tobytes())
+    return array(column.typecode, np.asarray(column)[np.asarray(indices)].tobytes())
 
 
-def within(column: Numbers, low: int, high: int) -> Places:
+def indices_in_range(column: Int64Array, low: int, high: int) -> UInt32Array:
     """The places of all numbers in [low, high]."""
-    if len(column) < MANY:
+    if len(column) < NUMPY_THRESHOLD:
         return array("I", [place for place, number in enumerate(column) if low <= number <= high])
     import numpy as np
 
     held = np.asarray(column)
-    return packed(np.nonzero((held >= low) & (held <= high))[0])
+    return to_uint32_array(np.nonzero((held >= low) & (held <= high))[0])
 
 
-def found(ordered: Numbers, places: Places, wanted: Numbers) -> Numbers:
+def find_positions(sorted_values: Int64Array, positions: UInt32Array, targets: Int64Array) -> Int64Array:
     """For each number that is wanted, the place that goes with it in a column in order; `NOWHERE` for others."""
-    if len(ordered) < MANY:
-        return array("q", [_found(ordered, places, number) for number in wanted])
+    if len(sorted_values) < NUMPY_THRESHOLD:
+        return array("q", [_find_position(sorted_values, positions, number) for number in targets])
     import numpy as np
 
-    held, sought = np.asarray(ordered), np.asarray(wanted)
+    held, sought = np.asarray(sorted_values), np.asarray(targets)
     turns_of_all = np.minimum(np.searchsorted(held, sought), len(held) - 1)
-    at = np.where(held[turns_of_all] == sought, np.asarray(places)[turns_of_all].astype(np.int64), NOWHERE)
+    at = np.where(held[turns_of_all] == sought, np.asarray(positions)[turns_of_all].astype(np.int64), NOT_FOUND)
     return array("q", at.tobytes())
 
 
-def _found(ordered: Numbers, places: Places, number: int) -> int:
-    turn = bisect_left(ordered, number)
-    return places[turn] if turn < len(ordered) and ordered[turn] == number else NOWHERE
+def _find_position(sorted_values: Int64Array, positions: UInt32Array, target: int) -> int:
+    turn = bisect_left(sorted_values, target)
+    return positions[turn] if turn < len(sorted_values) and sorted_values[turn] == target else NOT_FOUND
 
 
-def common(column: Numbers, other: Numbers) -> Numbers:
+def intersect(column: Int64Array, other: Int64Array) -> Int64Array:
     """The numbers of a column that are in another too, in their order."""
-    if max(len(column), len(other)) < MANY:
+    if max(len(column), len(other)) < NUMPY_THRESHOLD:
         return array("q", filter(frozenset(other).__contains__, column))
     import numpy as np
 
@@ -108,8 +108,8 @@ def common(column: Numbers, other: Numbers) -> Numbers:
     return array("q", held[np.isin(held, np.asarray(other))].tobytes())
 
 
-def packed(places: "npt.NDArray[Any]") -> Places:
+def to_uint32_array(indices: "npt.NDArray[Any]") -> UInt32Array:
     """Places as numpy tells them, as a column."""
     import numpy as np
 
-    return array("I", places.astype(np.uint32, copy=False).tobytes())
+    return array("I", indices.astype(np.uint32, copy=False).tobytes())

@@ -10,7 +10,7 @@ from fieldgate.db import Database
 from fieldgate.events.tables import syncs
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
+class SyncState(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     with_token: bool
     finished: datetime | None = None
@@ -20,28 +20,28 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     reached: int = 0
     failing: tuple[int, ...] = ()
 
-    def goes_on(self, since: datetime | None, *, is_filtered: bool) -> bool:
+    def can_resume(self, since: datetime | None, *, is_filtered: bool) -> bool:
         """Whether a sync is under way that asked for the same."""
         return self.began is not None and (self.since, self.is_filtered) == (since, is_filtered)
 
     @property
-    def leaves_no_gap(self) -> bool:
+    def is_contiguous(self) -> bool:
         """Whether with this run everything up to its beginning is pulled: all of it, or since the last whole sync."""
         return self.since is None or (self.finished is not None and self.since <= self.finished)
 
 
-async def known(database: Database, source: str, *, with_token: bool) -> Progress:
+async def load_state(database: Database, source: str, *, with_token: bool) -> SyncState:
     async with database.read_transaction() as connection:
         condition = (syncs.c.source == source) & (syncs.c.with_token == with_token)
         row = (await connection.execute(select(syncs).where(condition))).mappings().first()
     if row is None:
-        return Progress(source=source, with_token=with_token)
-    return Progress(**{**row, "failing": tuple(map(int, row["failing"].split()))})
+        return SyncState(source=source, with_token=with_token)
+    return SyncState(**{**row, "failing": tuple(map(int, row["failing"].split()))})
 
 
-async def save(connection: AsyncConnection, progress: Progress) -> None:
+async def save_state(connection: AsyncConnection, state: SyncState) -> None:
     """Keep it, as part of the transaction that made the progress."""
-    condition = (syncs.c.source == progress.source) & (syncs.c.with_token == progress.with_token)
+    condition = (syncs.c.source == state.source) & (syncs.c.with_token == state.with_token)
     await connection.execute(syncs.delete().where(condition))
-    values = {**msgspec.structs.asdict(progress), "failing": " ".join(map(str, progress.failing))}
+    values = {**msgspec.structs.asdict(state), "failing": " ".join(map(str, state.failing))}
     await connection.execute(syncs.insert().values(**values))

@@ -9,12 +9,12 @@ import pytest
 from fieldgate.db import Database
 from fieldgate.db.data_versions import DataVersions
 from fieldgate.db.schema import upgrade
-from fieldgate.events.demo.generator import END, KINDS, START, demo_events
-from fieldgate.events.demo.texts import CODES
-from fieldgate.events.document_templates import Reader, detail_document, document
+from fieldgate.events.demo.generator import DISASTER_PROFILES, END, START, demo_events
+from fieldgate.events.demo.texts import LANGUAGE_CODES
+from fieldgate.events.document_templates import TemplateRenderer, build_detail_template, build_list_template
 from fieldgate.events.model import Event, pack, unpack
 from fieldgate.events.schemas import EventDetail, EventRecord
-from fieldgate.events.visibility import EVERYBODY, EVERYTHING
+from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import ReferenceStore
@@ -46,10 +46,10 @@ def test_the_same_seed_makes_the_same_events(made: list[Event], directory: Refer
 
 
 def test_every_event_is_valid(made: list[Event], directory: ReferenceData) -> None:
-    assert tuple(language.value for language in Language) == CODES
+    assert tuple(language.value for language in Language) == LANGUAGE_CODES
     for event in made:
         assert unpack(pack(event)) == event
-        assert set(event.name) == set(CODES)
+        assert set(event.name) == set(LANGUAGE_CODES)
         assert event.summary[event.original_language].startswith("<p>")
         assert re.search(r"&(?!amp;)", event.summary[event.original_language]) is None
         assert event.dtype in directory.types
@@ -57,7 +57,7 @@ def test_every_event_is_valid(made: list[Event], directory: ReferenceData) -> No
         assert 1 <= len(set(event.countries)) == len(event.countries) <= 4
         assert len({country.region for country in countries}) == 1, "neighbours"
         if event.glide:
-            kind, year = KINDS[event.dtype or 0].glide, event.disaster_start_date.year
+            kind, year = DISASTER_PROFILES[event.dtype or 0].glide_code, event.disaster_start_date.year
             assert re.fullmatch(rf"{kind}-{year}-\d{{6}}-{countries[0].iso3}", event.glide)
         for report in event.field_reports:
             assert report.created_at >= event.created_at
@@ -100,7 +100,7 @@ def test_shares_are_roughly_those_of_a_real_service(made: list[Event]) -> None:
     types = Counter(event.dtype for event in made)
     assert types.most_common(1)[0][0] == 12, "floods"
     assert types[67] < COUNT / 100, "radiological emergencies"
-    assert {event.original_language for event in made} == set(CODES)
+    assert {event.original_language for event in made} == set(LANGUAGE_CODES)
     for is_rare in (
         [event.is_featured for event in made],
         [event.parent_event is not None for event in made],
@@ -110,7 +110,7 @@ def test_shares_are_roughly_those_of_a_real_service(made: list[Event]) -> None:
         [bool(event.links) for event in made],
     ):
         assert 0 < share(is_rare) < 0.06
-    assert 1500 < sum(len(document(event)) for event in made) / COUNT < 2100
+    assert 1500 < sum(len(build_list_template(event)) for event in made) / COUNT < 2100
 
 
 def test_they_are_named_in_four_languages(made: list[Event], directory: ReferenceData) -> None:
@@ -128,9 +128,9 @@ def test_they_are_named_in_four_languages(made: list[Event], directory: Referenc
 
 @pytest.mark.parametrize("language", Language)
 def test_their_documents_can_be_read(made: list[Event], directory: ReferenceData, language: Language) -> None:
-    reader = Reader(directory, language)
+    reader = TemplateRenderer(directory, language)
     for event in made[:500]:
-        for sight in (EVERYBODY, EVERYTHING):
-            listed = msgspec.json.decode(reader.read(document(event), sight), type=EventRecord)
-            alone = msgspec.json.decode(reader.read(detail_document(event), sight), type=EventDetail)
+        for sight in (PUBLIC_SCOPE, FULL_SCOPE):
+            listed = msgspec.json.decode(reader.render(build_list_template(event), sight), type=EventRecord)
+            alone = msgspec.json.decode(reader.render(build_detail_template(event), sight), type=EventDetail)
             assert listed.name == alone.name == event.name[language.value]

@@ -19,15 +19,15 @@ from python_calamine import CalamineWorkbook
 
 from fieldgate.db import Database, DataVersions
 from fieldgate.errors import ServiceUnavailable
-from fieldgate.events.document_templates import Reader
+from fieldgate.events.document_templates import TemplateRenderer
 from fieldgate.events.export import export, serializers
-from fieldgate.events.export.export import Exports
+from fieldgate.events.export.export import EventExporter
 from fieldgate.events.export.serializers import COLUMNS
-from fieldgate.events.search.event_search import Events
+from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.search.filters import EventFilters
-from fieldgate.events.store import EventStore, Missed
+from fieldgate.events.store import EventStore, SnapshotExpired
 from fieldgate.events.tables import history
-from fieldgate.events.visibility import EVERYBODY
+from fieldgate.events.visibility import PUBLIC_SCOPE
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Operation, raw
 from fieldgate.http.response import responses
@@ -52,16 +52,16 @@ class Desk:
         changes = DataVersions(database)
         self.database = database
         self.store = EventStore(database, changes)
-        self.events = Events(self.store, ReferenceStore(database, changes), changes)
+        self.events = EventSearch(self.store, ReferenceStore(database, changes), changes)
 
-    def exports(self, **options: Any) -> Exports:
-        return Exports(self.events, self.store, **options)
+    def exports(self, **options: Any) -> EventExporter:
+        return EventExporter(self.events, self.store, **options)
 
 
 @pytest.fixture
 async def desk(database: Database) -> AsyncIterator[Desk]:
     desk = Desk(database)
-    await desk.store.put([event(number) for number in range(1, 8)])
+    await desk.store.upsert([event(number) for number in range(1, 8)])
     yield desk
     await desk.events.stop()
 
@@ -77,9 +77,9 @@ def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 def file(
-    exports: Exports, kind: Format = Format.NDJSON, filters: EventFilters | None = None
+    exports: EventExporter, kind: Format = Format.NDJSON, filters: EventFilters | None = None
 ) -> AsyncGenerator[bytes, None]:
-    return exports.file(filters or EventFilters(), EVERYBODY, Language.ENGLISH, kind)
+    return exports.stream(filters or EventFilters(), PUBLIC_SCOPE, Language.ENGLISH, kind)
 
 
 def told(part: bytes) -> list[tuple[int, str]]:
@@ -89,7 +89,7 @@ def told(part: bytes) -> list[tuple[int, str]]:
 
 async def test_more_than_one_batch(start: Start) -> None:
     async with start() as service:
-        await EventStore(service.database, service.changes).put([event(n) for n in range(1, MANY + 1)])
+        await EventStore(service.database, service.changes).upsert([event(n) for n in range(1, MANY + 1)])
         expected = list(range(MANY, 0, -1))
         rows = list(csv.DictReader(io.StringIO((await service.get(EXPORT)).text)))
         assert [int(row["id"]) for row in rows] == expected
@@ -124,7 +124,7 @@ async def test_a_head_without_the_work(house: Service, monkeypatch: pytest.Monke
         raise AssertionError("work was begun")
 
     whole = await house.get(EXPORT)
-    monkeypatch.setattr(export.Exports, "_state", refuse)
+    monkeypatch.setattr(export.EventExporter, "_state", refuse)
     head = await house.request("HEAD", EXPORT)
     assert (head.status_code, head.content) == (200, b"")
     own = {"x-request-id", "content-length"}
@@ -136,7 +136,7 @@ async def test_a_head_without_the_work(house: Service, monkeypatch: pytest.Monke
 
 async def test_what_goes_wrong_at_the_beginning_is_told(house: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     async def miss(*_: object) -> list[bytes]:
-        raise Missed
+        raise SnapshotExpired
 
     monkeypatch.setattr(EventStore, "documents", miss)
     for kind in ("csv", "ndjson", "xlsx"):
@@ -155,9 +155,9 @@ async def test_work_is_done_in_threads(desk: Desk, kind: Format, monkeypatch: py
 
         return noted
 
-    monkeypatch.setattr(Reader, "read", noting(Reader.read))
-    monkeypatch.setattr(serializers, "_row", noting(serializers._row))
-    monkeypatch.setattr(export._Book, "close", noting(export._Book.close))
+    monkeypatch.setattr(TemplateRenderer, "render", noting(TemplateRenderer.render))
+    monkeypatch.setattr(serializers, "_to_row", noting(serializers._to_row))
+    monkeypatch.setattr(export._XlsxWriter, "close", noting(export._XlsxWriter.close))
     assert b"".join([part async for part in file(desk.exports(), kind)])
     assert busy
     assert threading.current_thread() not in busy
@@ -166,7 +166,7 @@ async def test_work_is_done_in_threads(desk: Desk, kind: Format, monkeypatch: py
 async def test_ids_are_taken_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """And what is left of them is not copied with every batch: for a million that would take seconds."""
     copied: list[int] = []
-    begin = Exports._state
+    begin = EventExporter._load_state
 
     class Followed(array):  # type: ignore[type-arg]
         def __getitem__(self, which: Any) -> Any:
@@ -181,7 +181,7 @@ async def test_ids_are_taken_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -
         state.ids = Followed("q", state.ids)
         return state
 
-    monkeypatch.setattr(Exports, "_state", followed)
+    monkeypatch.setattr(EventExporter, "_load_state", followed)
     found = [each async for part in file(desk.exports(at_once=2)) for each in told(part)]
     assert [number for number, _ in found] == [7, 6, 5, 4, 3, 2, 1]
     assert copied == [2, 2, 2, 1]
@@ -202,7 +202,7 @@ async def test_a_few_files_at_once(desk: Desk) -> None:
 
 
 async def test_too_many_files_are_refused(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fieldgate.app.Exports", partial(Exports, most=0))
+    monkeypatch.setattr("fieldgate.app.Exports", partial(EventExporter, max_concurrent=0))
     async with start() as service:
         for language, said in (("en", "Many files are being made"), ("fr", "De nombreux fichiers")):
             refused = await service.get(EXPORT, headers={"Accept-Language": language})
@@ -211,7 +211,7 @@ async def test_too_many_files_are_refused(start: Start, monkeypatch: pytest.Monk
 
 
 async def test_sheets_that_are_full(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(export.WRITERS, Format.XLSX, lambda batches: export.as_xlsx(batches, most_rows=4))
+    monkeypatch.setitem(export.WRITERS, Format.XLSX, lambda batches: export.as_xlsx(batches, max_rows=4))
     data = b"".join([part async for part in file(desk.exports(at_once=2), Format.XLSX)])
     book = CalamineWorkbook.from_filelike(io.BytesIO(data))
     assert book.sheet_names == ["events", "events 2", "events 3"]
@@ -224,8 +224,8 @@ async def test_sheets_that_are_full(desk: Desk, monkeypatch: pytest.MonkeyPatch)
 
 
 async def change(desk: Desk) -> None:
-    await desk.store.put([event(4, name={"en": "Renamed"}), event(9), event(3, visibility=2)])
-    await desk.store.put([event(2, countries=(INDIA,))])
+    await desk.store.upsert([event(4, name={"en": "Renamed"}), event(9), event(3, visibility=2)])
+    await desk.store.upsert([event(2, countries=(INDIA,))])
     await desk.store.delete([5])
 
 
@@ -284,9 +284,9 @@ async def test_a_client_that_leaves_ends_the_work(start: Start, kind: str, monke
         return await read(store, numbers, version)
 
     monkeypatch.setattr(EventStore, "documents", counted)
-    monkeypatch.setattr("fieldgate.app.Exports", partial(Exports, at_once=10))
+    monkeypatch.setattr("fieldgate.app.Exports", partial(EventExporter, batch_size=10))
     async with start() as service:
-        await EventStore(service.database, service.changes).put([event(n) for n in range(1, 201)])
+        await EventStore(service.database, service.changes).upsert([event(n) for n in range(1, 201)])
         await service.app(scope(EXPORT, b"format=" + kind.encode()), receive, send)
     assert len(asked) < 10, "of twenty batches"
 
@@ -342,7 +342,7 @@ def test_a_slow_client_and_clients_that_leave(tmp_path: Path) -> None:
             begun = next(parts)
             assert client.get("/healthz").status_code == 200
             assert (begun + b"".join(parts)).count(b"\n") == everything
-        for _ in range(export.MOST):
+        for _ in range(export.MAX_CONCURRENT_EXPORTS):
             with client.stream("GET", f"{EXPORT}?format=xlsx") as left:
                 assert left.status_code == 200
                 assert client.get("/healthz").status_code == 200

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from fieldgate.db import Database, DataVersions
-from fieldgate.events.document_templates import Reader, document
+from fieldgate.events.document_templates import TemplateRenderer, build_list_template
 from fieldgate.events.export import serializers
-from fieldgate.events.ingest.bulk_write import Failure, Waiting, Written, write
-from fieldgate.events.ingest.file_loader import load, records
+from fieldgate.events.ingest.bulk_write import BulkWriteResult, PendingRecord, WriteFailure, write_records
+from fieldgate.events.ingest.file_loader import load, read_records
 from fieldgate.events.model import Appeal, Event
 from fieldgate.events.store import EventStore
-from fieldgate.events.visibility import EVERYTHING
+from fieldgate.events.visibility import FULL_SCOPE
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
 from tests.events.event_service import EVENTS, event
@@ -27,8 +27,8 @@ SOME = [each for each in EVENTS if each.parent_event is None]
 
 
 async def as_records(reference: ReferenceStore, language: Language = Language.ENGLISH) -> list[bytes]:
-    reader = Reader(await reference.current(), language)
-    return [reader.read(document(each), EVERYTHING) for each in SOME]
+    reader = TemplateRenderer(await reference.current(), language)
+    return [reader.render(build_list_template(each), FULL_SCOPE) for each in SOME]
 
 
 class Loading:
@@ -38,21 +38,21 @@ class Loading:
         self.folder = folder
         self.told: list[str] = []
 
-    async def load(self, *contents: bytes, language: Language = Language.ENGLISH) -> Written:
+    async def load(self, *contents: bytes, language: Language = Language.ENGLISH) -> BulkWriteResult:
         names = []
         for number, content in enumerate(contents):
             path = self.folder / f"{number}.dat"
             path.write_bytes(content)
             names.append(str(path))
-        found = (each for name in names for each in records(name))
+        found = (each for name in names for each in read_records(name))
         return await load(self.store, self.reference, found, language, self._tell)
 
-    def _tell(self, failure: Failure) -> None:
+    def _tell(self, failure: WriteFailure) -> None:
         self.told.append(str(failure).removeprefix(f"{self.folder}/"))
 
     async def held(self) -> dict[int, Event]:
-        async with self.store.writing() as writing:
-            return await writing.held([each.id for each in SOME] + list(range(2000, 6000)))
+        async with self.store.writer() as writing:
+            return await writing.load([each.id for each in SOME] + list(range(2000, 6000)))
 
 
 @pytest.fixture
@@ -80,23 +80,23 @@ KINDS: dict[str, Callable[[list[bytes]], bytes]] = {
 @pytest.mark.parametrize("kind", KINDS)
 async def test_every_kind_of_file(loading: Loading, kind: str) -> None:
     content = KINDS[kind](await as_records(loading.reference))
-    assert await loading.load(content) == Written(created=len(SOME))
+    assert await loading.load(content) == BulkWriteResult(created=len(SOME))
     held = await loading.held()
     assert len(held) == len(SOME)
     assert held[101].name == {"en": "=Two countries"}
     assert held[101].countries == (84, 123)
     assert (held[102].slug, held[102].glide, held[102].ifrc_severity_level) == ("south-sudan", "DR-2026-000102-SSD", 2)
     assert held[1].visibility == 1, "where a list does not tell"
-    assert await loading.load(content) == Written(unchanged=len(SOME)), "once more changes nothing"
+    assert await loading.load(content) == BulkWriteResult(unchanged=len(SOME)), "once more changes nothing"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_what_a_file_does_not_carry_stays(loading: Loading, kind: str) -> None:
-    await loading.store.put(SOME)
+    await loading.store.upsert(SOME)
     before = await loading.held()
     for language in Language:
         content = KINDS[kind](await as_records(loading.reference, language))
-        assert await loading.load(content, language=language) == Written(unchanged=len(SOME))
+        assert await loading.load(content, language=language) == BulkWriteResult(unchanged=len(SOME))
     assert await loading.held() == before
     assert loading.told == []
 
@@ -125,7 +125,7 @@ async def test_a_bad_record_is_told_and_the_others_are_written(loading: Loading)
         encode(record(2000, num_affected=5)),
     ]
     written = await loading.load(b"\n".join(lines))
-    assert written == Written(created=2, changed=1, failed=5)
+    assert written == BulkWriteResult(created=2, changed=1, failed=5)
     assert str(written) == "created 2, changed 1, unchanged 0, failed 5"
     assert loading.told == [
         "0.dat, record 2: This line is not valid JSON.",
@@ -142,23 +142,25 @@ async def test_a_bad_record_is_told_and_the_others_are_written(loading: Loading)
 
 async def test_taken_slugs_do_not_make_the_others_wait(database: Database) -> None:
     store = EventStore(database, DataVersions(database))
-    await store.put([event(number, slug=f"s{number}") for number in range(1, 31)])
+    await store.upsert([event(number, slug=f"s{number}") for number in range(1, 31)])
     reads: list[int] = []
     told: list[str] = []
 
-    def waiting(number: int, slug: str) -> Waiting:
+    def waiting(number: int, slug: str) -> PendingRecord:
         def read(_: Event | None) -> Event:
             reads.append(number)
             return event(number, slug=slug)
 
-        return Waiting(number, f"event {number}", read)
+        return PendingRecord(number, f"event {number}", read)
 
     swapped = [waiting(1, "s2"), waiting(2, "s1")]
     # 3 would have the slug of 4, and 4 that of 5, which nobody gives up.
     stuck = [waiting(3, "s4"), waiting(4, "s5")]
     taken = [waiting(number + 100, f"s{number}") for number in range(6, 31)]
-    written = await write(store, [*swapped, *stuck, *taken, waiting(500, "free")], lambda why: told.append(why.where))
-    assert written == Written(created=1, changed=2, failed=27)
+    written = await write_records(
+        store, [*swapped, *stuck, *taken, waiting(500, "free")], lambda why: told.append(why.location)
+    )
+    assert written == BulkWriteResult(created=1, changed=2, failed=27)
     assert len(reads) == len(set(reads)) == 30, "each is read once"
     assert sorted(told) == sorted(["event 3", "event 4", *(f"event {number + 100}" for number in range(6, 31))])
     held = [await store.by_slug(slug) for slug in ("s1", "s2", "s3", "s4", "free")]
@@ -166,9 +168,9 @@ async def test_taken_slugs_do_not_make_the_others_wait(database: Database) -> No
 
 
 async def test_a_slug_of_another_event_is_not_taken_away(loading: Loading) -> None:
-    await loading.store.put([event(1, slug="floods")])
+    await loading.store.upsert([event(1, slug="floods")])
     written = await loading.load(encode([record(2000, slug="floods"), record(2001, slug="others")]))
-    assert written == Written(created=1, failed=1)
+    assert written == BulkWriteResult(created=1, failed=1)
     assert loading.told == [
         "0.dat, record 1 (event 2000): slug: Another event has this name in addresses already: floods."
     ]
@@ -176,7 +178,7 @@ async def test_a_slug_of_another_event_is_not_taken_away(loading: Loading) -> No
 
 async def test_thousands_are_written_a_thousand_at_a_time(loading: Loading, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
-    put = EventStore.writing
+    put = EventStore.writer
 
     def counted(store: EventStore) -> Any:
         sizes.append(1)
@@ -184,15 +186,15 @@ async def test_thousands_are_written_a_thousand_at_a_time(loading: Loading, monk
 
     monkeypatch.setattr(EventStore, "writing", counted)
     lines = b"\n".join(encode(record(2000 + number)) for number in range(2500))
-    assert await loading.load(lines) == Written(created=2500)
+    assert await loading.load(lines) == BulkWriteResult(created=2500)
     assert len(sizes) == 3
 
 
 async def test_a_table_changes_no_appeals(loading: Loading) -> None:
     appeal = Appeal(id=1, aid="x", atype=0, status=0)
-    await loading.store.put([event(1, appeals=(appeal,), visibility=2)])
+    await loading.store.upsert([event(1, appeals=(appeal,), visibility=2)])
     table = b"id;name;disaster_start_date;appeals.id;num_affected\r\n1;Flood 1;2026-01-02;1, 2;7\r\n\r\n2;a;b;c;d;e\r\n"
-    assert await loading.load(table) == Written(changed=1, failed=1)
+    assert await loading.load(table) == BulkWriteResult(changed=1, failed=1)
     held = (await loading.held())[1]
     assert (held.appeals, held.num_affected, held.visibility) == ((appeal,), 7, 2)
     assert loading.told == ["0.dat, record 2: There are more cells than columns."]
@@ -246,7 +248,7 @@ async def test_real_events_do_not_mix_with_demo_events(tmp_path: Path) -> None:
     assert run("migrate", data=tmp_path / "data").returncode == 0
     database = Database(f"sqlite:///{tmp_path / 'data' / 'fieldgate.db'}")
     store = EventStore(database, DataVersions(database))
-    await store.put([event(1), event(2)], is_demo=True)
+    await store.upsert([event(1), event(2)], is_demo=True)
     status, _, errors = command(tmp_path, "-", stdin=encode(record(1)))
     assert status == 1
     assert errors == "Error: There are demo events in this database. Delete them first with --replace-demo.\n"

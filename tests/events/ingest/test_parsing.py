@@ -8,11 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.events.document_templates import AFFECTED, Reader, detail_document, document
-from fieldgate.events.ingest.parsing import Unreadable, read_event
+from fieldgate.events.document_templates import (
+    AFFECTED_FIELDS,
+    TemplateRenderer,
+    build_detail_template,
+    build_list_template,
+)
+from fieldgate.events.ingest.parsing import InvalidEvent, parse_event
 from fieldgate.events.model import District, Event, EventLink, FeaturedDocument, FieldReport, KeyFigure
-from fieldgate.events.sync.merge_translations import merge_languages
-from fieldgate.events.visibility import EVERYTHING
+from fieldgate.events.sync.merge_translations import merge_translations
+from fieldgate.events.visibility import FULL_SCOPE
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from tests.events.samples import events, texts
@@ -39,8 +44,8 @@ detailed = st.builds(
 )
 
 
-def shown(event: Event, language: Language, make: Any = document) -> dict[str, Any]:
-    record: dict[str, Any] = msgspec.json.decode(Reader(DIRECTORY, language).read(make(event), EVERYTHING))
+def shown(event: Event, language: Language, make: Any = build_list_template) -> dict[str, Any]:
+    record: dict[str, Any] = msgspec.json.decode(TemplateRenderer(DIRECTORY, language).render(make(event), FULL_SCOPE))
     return record
 
 
@@ -51,27 +56,29 @@ def in_all_languages(event: Event, make: Any) -> list[dict[str, Any]]:
 @given(detailed)
 def test_our_own_records_in_four_languages_make_the_same_event(event: Event) -> None:
     """As far as they carry it: read, merged and shown again, both kinds of record are the same in every language."""
-    seen = {lang: {**shown(event, lang, detail_document), **shown(event, lang)} for lang in Language}
-    merged = read_event(merge_languages(seen), DIRECTORY)
-    assert in_all_languages(merged, document) == in_all_languages(event, document)
-    assert in_all_languages(merged, detail_document) == in_all_languages(event, detail_document)
+    seen = {lang: {**shown(event, lang, build_detail_template), **shown(event, lang)} for lang in Language}
+    merged = parse_event(merge_translations(seen), DIRECTORY)
+    assert in_all_languages(merged, build_list_template) == in_all_languages(event, build_list_template)
+    assert in_all_languages(merged, build_detail_template) == in_all_languages(event, build_detail_template)
     assert merged.visibility == event.visibility
-    again = read_event(shown(event, Language.FRENCH), DIRECTORY, Language.FRENCH, merged)
+    again = parse_event(shown(event, Language.FRENCH), DIRECTORY, Language.FRENCH, merged)
     assert again == merged, "what is as it was before changes nothing"
 
 
 @given(detailed)
 def test_the_record_of_one_event_alone_carries_what_it_shows(event: Event) -> None:
-    seen = {language: shown(event, language, detail_document) for language in Language}
-    merged = read_event(merge_languages(seen), DIRECTORY)
-    assert in_all_languages(merged, detail_document) == in_all_languages(event, detail_document)
+    seen = {language: shown(event, language, build_detail_template) for language in Language}
+    merged = parse_event(merge_translations(seen), DIRECTORY)
+    assert in_all_languages(merged, build_detail_template) == in_all_languages(event, build_detail_template)
     for language in Language:
-        kept = read_event(shown(event, language, detail_document), DIRECTORY, language, event)
-        assert in_all_languages(kept, document) == in_all_languages(event, document), "the other figures stay"
+        kept = parse_event(shown(event, language, build_detail_template), DIRECTORY, language, event)
+        assert in_all_languages(kept, build_list_template) == in_all_languages(event, build_list_template), (
+            "the other figures stay"
+        )
 
 
 def test_little_is_needed() -> None:
-    event = read_event(MINIMAL, DIRECTORY)
+    event = parse_event(MINIMAL, DIRECTORY)
     assert event == Event(id=7, name={"en": "Floods"}, disaster_start_date=START, created_at=START, updated_at=START)
     assert event.visibility == 1, "where it is not known"
 
@@ -92,7 +99,7 @@ def test_as_the_live_system_writes_it() -> None:
         "ifrc_severity_level_display": "Yellow",
         "unheard_of": {"a": 1},
     }
-    event = read_event(record, DIRECTORY)
+    event = parse_event(record, DIRECTORY)
     assert (event.dtype, event.countries, event.num_affected, event.glide, event.slug) == (
         12,
         (14, 123),
@@ -102,11 +109,11 @@ def test_as_the_live_system_writes_it() -> None:
     )
     assert event.updated_at == datetime(2026, 7, 15, 6, 12, 9, tzinfo=UTC)
     assert (event.appeals[0].amount_requested, event.appeals[0].num_beneficiaries) == (1500.5, 10)
-    assert read_event({**record, "dtype": 12, "countries": [123, "14"]}, DIRECTORY) == event
+    assert parse_event({**record, "dtype": 12, "countries": [123, "14"]}, DIRECTORY) == event
 
 
 def test_texts_by_language() -> None:
-    event = read_event({**MINIMAL, "name": {"en": "Floods", "fr": "Crues", "ar": "", "es": None}}, DIRECTORY)
+    event = parse_event({**MINIMAL, "name": {"en": "Floods", "fr": "Crues", "ar": "", "es": None}}, DIRECTORY)
     assert event.name == {"en": "Floods", "fr": "Crues"}
 
 
@@ -136,14 +143,14 @@ BEFORE = Event(
     ],
 )
 def test_a_text_in_one_language_leaves_the_others(language: Language, name: str, expected: dict[str, str]) -> None:
-    event = read_event({**MINIMAL, "name": name}, DIRECTORY, language, BEFORE)
+    event = parse_event({**MINIMAL, "name": name}, DIRECTORY, language, BEFORE)
     assert event.name == expected
     assert (event.summary, event.visibility, event.slug) == ({"es": "Mucho"}, 3, "floods"), "not in the record: stays"
     assert event.field_reports == BEFORE.field_reports
 
 
 def test_an_empty_text_is_empty_in_every_language() -> None:
-    assert read_event({**MINIMAL, "summary": ""}, DIRECTORY, before=BEFORE).summary == {}
+    assert parse_event({**MINIMAL, "summary": ""}, DIRECTORY, before=BEFORE).summary == {}
 
 
 @pytest.mark.parametrize(
@@ -166,12 +173,12 @@ def test_a_translation_is_told_from_a_fallback(own: dict[str, str], original: st
     for language in Language:
         text = next(own[code] for code in (language.value, *order) if code in own)
         seen[language] = {**MINIMAL, "name": text, "translation_module_original_language": original}
-    assert merge_languages(seen, english_first=english_first)["name"] == own
+    assert merge_translations(seen, english_first=english_first)["name"] == own
 
 
 def test_what_is_no_text_is_left_for_the_reader_to_refuse() -> None:
     odd = {**MINIMAL, "name": 5, "links": [5, {"title": "x"}], "field_reports": 7}
-    assert merge_languages(dict.fromkeys(Language, odd)) == odd
+    assert merge_translations(dict.fromkeys(Language, odd)) == odd
 
 
 WHOLE = "Enter a whole number from 0 to 9007199254740992."
@@ -243,16 +250,16 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
 
 @pytest.mark.parametrize(("sent", "path", "message"), WRONG, ids=lambda each: str(each)[:60])
 def test_every_mistake_has_its_place_and_its_message(sent: dict[str, Any], path: str, message: str) -> None:
-    with pytest.raises(Unreadable) as found:
-        read_event({**MINIMAL, **sent}, DIRECTORY)
-    assert [(where, str(said)) for where, said in found.value.problems] == [(path, message)]
-    said = found.value.problems[0][1]
+    with pytest.raises(InvalidEvent) as found:
+        parse_event({**MINIMAL, **sent}, DIRECTORY)
+    assert [(where, str(said)) for where, said in found.value.errors] == [(path, message)]
+    said = found.value.errors[0][1]
     assert all(translate(said, language) != message for language in Language if language is not Language.ENGLISH)
 
 
 def test_all_mistakes_are_told_at_once() -> None:
-    with pytest.raises(Unreadable) as found:
-        read_event({"glide": 5, "countries": [1, 2], "appeals": [{}]}, DIRECTORY)
+    with pytest.raises(InvalidEvent) as found:
+        parse_event({"glide": 5, "countries": [1, 2], "appeals": [{}]}, DIRECTORY)
     assert set(found.value.by_field()) == {
         "id", "name", "disaster_start_date", "glide", "countries.0", "countries.1",
         "appeals.0.id", "appeals.0.aid", "appeals.0.atype", "appeals.0.status",
@@ -260,6 +267,6 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 
 def test_of_the_six_figures_the_one_that_is_there_counts() -> None:
-    for place, name in enumerate(AFFECTED, start=1):
-        event = read_event({**MINIMAL, "field_reports": [{**REPORT, name: 5}]}, DIRECTORY)
+    for place, name in enumerate(AFFECTED_FIELDS, start=1):
+        event = parse_event({**MINIMAL, "field_reports": [{**REPORT, name: 5}]}, DIRECTORY)
         assert event.field_reports[0].recent_affected == place

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from fieldgate.db import Database, DataVersions
 from fieldgate.events.model import SOURCES, Event
-from fieldgate.events.search.event_search import KEPT_RECORDS, Events, View, _Kept
-from fieldgate.events.search.filters import ORDERINGS, EventFilters
-from fieldgate.events.store import EventStore, Missed
-from fieldgate.events.visibility import EVERYBODY, EVERYTHING, Sight
+from fieldgate.events.search.event_search import RECORD_CACHE_BYTES, EventSearch, EventSnapshot, SingleFlightCache
+from fieldgate.events.search.filters import ORDERING_FIELDS, EventFilters
+from fieldgate.events.store import EventStore, SnapshotExpired
+from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.pagination import PageRequest
 from fieldgate.reference.store import ReferenceStore
@@ -24,8 +24,8 @@ from tests.events.reference_search import matching
 from tests.events.samples import COUNTRIES, TYPES, moments, some_events
 from tests.events.write_events import SOMETIMES, START, state
 
-sights = st.sampled_from((EVERYBODY, EVERYTHING, Sight(frozenset({1, 3}), frozenset({14, 27}))))
-terms = st.builds(lambda sign, field: sign + field, st.sampled_from(("", "-")), st.sampled_from(ORDERINGS))
+sights = st.sampled_from((PUBLIC_SCOPE, FULL_SCOPE, ViewerScope(frozenset({1, 3}), frozenset({14, 27}))))
+terms = st.builds(lambda sign, field: sign + field, st.sampled_from(("", "-")), st.sampled_from(ORDERING_FIELDS))
 numbers = st.lists(st.sampled_from((*COUNTRIES, 9999, 2**70)), max_size=2).map(tuple)
 few = st.sampled_from((None, None, None, True, False))
 
@@ -73,22 +73,24 @@ class House:
         self.store = EventStore(database, DataVersions(database))
         self.reference = ReferenceStore(database, DataVersions(database))
         # One keeps records, another too few for a page, and one none: all make the same of them.
-        self.readers = [self.reader(database, kept) for kept in (KEPT_RECORDS, 5000, 0)]
+        self.readers = [self.reader(database, kept) for kept in (RECORD_CACHE_BYTES, 5000, 0)]
         self.held: dict[int, Event] = {}
 
-    def reader(self, database: Database, kept: int) -> Events:
+    def reader(self, database: Database, kept: int) -> EventSearch:
         changes = DataVersions(database)
-        return Events(EventStore(database, changes), ReferenceStore(database, changes), changes, kept_records=kept)
+        return EventSearch(
+            EventStore(database, changes), ReferenceStore(database, changes), changes, record_cache_bytes=kept
+        )
 
     async def put(self, events: Sequence[Event]) -> None:
-        await self.store.put(events)
+        await self.store.upsert(events)
         self.held |= {event.id: event for event in events}
 
     async def delete(self, number: int) -> None:
         assert await self.store.delete([number]) == (number in self.held)
         self.held.pop(number, None)
 
-    async def check(self, question: tuple[EventFilters, Sight, Language, int, int]) -> None:
+    async def check(self, question: tuple[EventFilters, ViewerScope, Language, int, int]) -> None:
         filters, sight, language, limit, offset = question
         directory = await self.reference.current()
         expected = matching(list(self.held.values()), filters, sight, language, directory)
@@ -125,31 +127,31 @@ async def test_what_was_deleted_may_come_back(database: Database) -> None:
     house = House(database)
     (first, second) = state(1)[:2]
     await house.put([first, second])
-    question = (EventFilters(id=first.id), EVERYBODY, Language.ENGLISH, 5, 0)
+    question = (EventFilters(id=first.id), PUBLIC_SCOPE, Language.ENGLISH, 5, 0)
     for days in (1000, 2000):
         await house.check(question)
         await house.delete(first.id)
         await house.check(question)
         await house.put([msgspec.structs.replace(first, disaster_start_date=START + timedelta(days=days))])
         await house.check(question)
-        await house.check((EventFilters(search="round"), EVERYBODY, Language.ENGLISH, 5, 0))
+        await house.check((EventFilters(search="round"), PUBLIC_SCOPE, Language.ENGLISH, 5, 0))
     await house.delete(first.id)
-    await house.check((EventFilters(), EVERYBODY, Language.ENGLISH, 5, 0))
+    await house.check((EventFilters(), PUBLIC_SCOPE, Language.ENGLISH, 5, 0))
 
 
 async def test_orders_by_what_only_records_hold_are_of_one_state(database: Database) -> None:
     house = House(database)
     await house.put(state(2))
     reader = house.readers[0]
-    before = await reader.view()
+    before = await reader.snapshot()
     await house.put(state(4))
-    with pytest.raises(Missed):
-        await before.find(EventFilters(ordering="num_affected"), EVERYBODY, Language.ENGLISH, PageRequest(5))
-    await house.check((EventFilters(ordering="-num_affected,name"), EVERYBODY, Language.ENGLISH, 5, 0))
+    with pytest.raises(SnapshotExpired):
+        await before.find(EventFilters(ordering="num_affected"), PUBLIC_SCOPE, Language.ENGLISH, PageRequest(5))
+    await house.check((EventFilters(ordering="-num_affected,name"), PUBLIC_SCOPE, Language.ENGLISH, 5, 0))
 
 
 async def test_a_failure_is_not_kept() -> None:
-    kept = _Kept[int](2)
+    kept = SingleFlightCache[int](2)
 
     async def fail() -> int:
         await asyncio.sleep(0)
@@ -170,19 +172,21 @@ async def test_a_failure_is_not_kept() -> None:
 
 async def test_a_large_index_is_made_beside_the_answers(database: Database) -> None:
     changes = DataVersions(database)
-    events = Events(EventStore(database, changes), ReferenceStore(database, changes), changes, at_once=0)
+    events = EventSearch(
+        EventStore(database, changes), ReferenceStore(database, changes), changes, max_blocking_rebuild_events=0
+    )
     writer = EventStore(database, DataVersions(database))
     first = {event.id: event for event in state(2)}
-    await writer.put(list(first.values()))
-    before = await events.view()
+    await writer.upsert(list(first.values()))
+    before = await events.snapshot()
     assert await _shown(before) == _in_order(first.values())
     second = {event.id: event for event in state(3)}
-    await writer.put(list(second.values()))
+    await writer.upsert(list(second.values()))
     await writer.delete([SOMETIMES])
-    assert await events.view() is before, "another one is in the making"
+    assert await events.snapshot() is before, "another one is in the making"
     assert events.lag > 0
-    await events.settle()
-    assert await _shown(await events.view()) == _in_order(second.values())
+    await events.wait_for_rebuild()
+    assert await _shown(await events.snapshot()) == _in_order(second.values())
     assert events.lag == 0
     assert await _shown(before) == _in_order(first.values()), "deleted and moved ones as they were"
     assert await _shown(before, search="round 2") == _in_order(first.values())
@@ -195,8 +199,8 @@ def _in_order(events: Iterable[Event]) -> list[tuple[int, int | None]]:
     return [(event.id, event.num_affected) for event in ordered]
 
 
-async def _shown(events: Events | View, **filters: Any) -> list[tuple[int, int | None]]:
-    found = await events.find(EventFilters(**filters), EVERYBODY, Language.ENGLISH, PageRequest(100))
+async def _shown(events: EventSearch | EventSnapshot, **filters: Any) -> list[tuple[int, int | None]]:
+    found = await events.find(EventFilters(**filters), PUBLIC_SCOPE, Language.ENGLISH, PageRequest(100))
     records = [msgspec.json.decode(record) for record in found.records]
     assert found.count == len(records)
     return [(record["id"], record["num_affected"]) for record in records]
@@ -209,7 +213,9 @@ async def test_answers_are_of_one_state_while_another_process_writes(
     rounds = 40
     changes = DataVersions(database)
     await changes.start()
-    events = Events(EventStore(database, changes), ReferenceStore(database, changes), changes, at_once=at_once)
+    events = EventSearch(
+        EventStore(database, changes), ReferenceStore(database, changes), changes, max_blocking_rebuild_events=at_once
+    )
     writer = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.events.write_events", database_url, str(rounds)
     )

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from fieldgate.events.search.index import FEW, LATEST, ById
-from fieldgate.events.search.int_arrays import numbers
+from fieldgate.events.search.index import INT64_MAX, MAX_IN_PLACE_CHANGES, IdLookup
+from fieldgate.events.search.int_arrays import int64_array
 
-ids = st.lists(st.integers(-LATEST, LATEST), unique=True, max_size=40)
+ids = st.lists(st.integers(-INT64_MAX, INT64_MAX), unique=True, max_size=40)
 
 
 @given(ids, st.data())
@@ -19,12 +19,14 @@ def test_ids_that_come_and_go_are_put_into_their_places(known: list[int], data: 
     before = BitMap(range(len(known)))
     gone = data.draw(st.sets(st.sampled_from(known))) if known else set()
     # What was deleted may come back under its id.
-    fresh = data.draw(st.lists(st.integers(-LATEST, LATEST) | st.sampled_from([0, *gone]), unique=True, max_size=40))
+    fresh = data.draw(
+        st.lists(st.integers(-INT64_MAX, INT64_MAX) | st.sampled_from([0, *gone]), unique=True, max_size=40)
+    )
     new = [number for number in fresh if number not in known or number in gone]
-    all_ids = numbers([*known, *new])
+    all_ids = int64_array([*known, *new])
     alive = BitMap(place for place, number in enumerate(all_ids) if place >= len(known) or number not in gone)
-    found = ById.of(numbers(known), before).changed(gone, new, all_ids, alive)
-    anew = ById.of(all_ids, alive)
+    found = IdLookup.from_ids(int64_array(known), before).with_changes(gone, new, all_ids, alive)
+    anew = IdLookup.from_ids(all_ids, alive)
     assert (found.ids, found.positions) == (anew.ids, anew.positions)
     for number in {*known, *new}:
         place = found.position(number)
@@ -33,18 +35,18 @@ def test_ids_that_come_and_go_are_put_into_their_places(known: list[int], data: 
 
 
 def test_many_are_sorted_anew() -> None:
-    known, new = numbers(range(0, 400, 2)), list(range(399, 399 - 2 * (FEW + 1), -2))
-    all_ids = known + numbers(new)
+    known, new = int64_array(range(0, 400, 2)), list(range(399, 399 - 2 * (MAX_IN_PLACE_CHANGES + 1), -2))
+    all_ids = known + int64_array(new)
     alive = BitMap(range(len(all_ids)))
-    found = ById.of(known, BitMap(range(len(known)))).changed(set(), new, all_ids, alive)
-    assert found.ids == numbers(sorted(all_ids))
+    found = IdLookup.from_ids(known, BitMap(range(len(known)))).with_changes(set(), new, all_ids, alive)
+    assert found.ids == int64_array(sorted(all_ids))
     assert found.positions == array("I", sorted(range(len(all_ids)), key=all_ids.__getitem__))
 
 
 def test_numbers_that_no_column_holds_are_nowhere() -> None:
-    by_id = ById.of(numbers([7]), BitMap([0]))
-    assert by_id.position(LATEST + 1) is None
-    assert by_id.position(-LATEST - 2) is None
+    by_id = IdLookup.from_ids(int64_array([7]), BitMap([0]))
+    assert by_id.position(INT64_MAX + 1) is None
+    assert by_id.position(-INT64_MAX - 2) is None
     assert by_id.position(7) == 0
 
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.events.search import int_arrays
-from fieldgate.events.search.index import EARLIEST, LATEST
-from fieldgate.events.search.int_arrays import MANY, NOWHERE, numbers
+from fieldgate.events.search.index import INT64_MAX, INT64_MIN
+from fieldgate.events.search.int_arrays import NOT_FOUND, NUMPY_THRESHOLD, int64_array
 
 ALWAYS, NEVER = 1, 10**9  # how many are too many for loops
 
-number = st.integers(EARLIEST + 1, LATEST)
+number = st.integers(INT64_MIN + 1, INT64_MAX)
 small = st.integers(-3, 3)
 column = st.lists(small | number, max_size=30)
 
@@ -22,55 +22,59 @@ column = st.lists(small | number, max_size=30)
 @pytest.fixture(params=[NEVER, ALWAYS], ids=["loops", "numpy"], autouse=True, scope="module")
 def many(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(int_arrays, "MANY", request.param)
+        patch.setattr(int_arrays, "NUMPY_THRESHOLD", request.param)
         yield
 
 
 @given(column)
 def test_in_order(values: list[int]) -> None:
-    found = int_arrays.in_order(numbers(values))
+    found = int_arrays.argsort(int64_array(values))
     assert found == array("I", sorted(range(len(values)), key=values.__getitem__))
-    assert int_arrays.taken(numbers(values), found) == numbers(sorted(values))
+    assert int_arrays.take(int64_array(values), found) == int64_array(sorted(values))
 
 
 @given(st.lists(st.tuples(small | number, number), max_size=30, unique_by=lambda both: both[1]))
 def test_in_order_of_both(values: list[tuple[int, int]]) -> None:
-    found = int_arrays.in_order_of_both(numbers([one for one, _ in values]), numbers([other for _, other in values]))
+    found = int_arrays.argsort_with_tiebreak(
+        int64_array([one for one, _ in values]), int64_array([other for _, other in values])
+    )
     assert [values[place] for place in found] == sorted(values, key=lambda both: (both[0], -both[1]))
 
 
 @given(st.integers(0, 30).flatmap(lambda count: st.permutations(range(count))))
 def test_inverse(order: list[int]) -> None:
-    turns = int_arrays.inverse(array("I", order))
+    turns = int_arrays.inverse_permutation(array("I", order))
     assert [order[turn] for turn in turns] == list(range(len(order)))
 
 
 @given(column, small | number, small | number)
 def test_within(values: list[int], low: int, high: int) -> None:
-    found = int_arrays.within(numbers(values), low, high)
+    found = int_arrays.indices_in_range(int64_array(values), low, high)
     assert list(found) == [place for place, value in enumerate(values) if low <= value <= high]
 
 
 @given(st.lists(small | number, max_size=30, unique=True), column)
 def test_found(values: list[int], wanted: list[int]) -> None:
-    in_order = int_arrays.in_order(numbers(values))
-    found = int_arrays.found(int_arrays.taken(numbers(values), in_order), in_order, numbers(wanted))
-    assert list(found) == [values.index(each) if each in values else NOWHERE for each in wanted]
+    in_order = int_arrays.argsort(int64_array(values))
+    found = int_arrays.find_positions(int_arrays.take(int64_array(values), in_order), in_order, int64_array(wanted))
+    assert list(found) == [values.index(each) if each in values else NOT_FOUND for each in wanted]
 
 
 @given(column, column)
 def test_common(values: list[int], others: list[int]) -> None:
-    assert int_arrays.common(numbers(values), numbers(others)) == numbers([each for each in values if each in others])
+    assert int_arrays.intersect(int64_array(values), int64_array(others)) == int64_array(
+        [each for each in values if each in others]
+    )
 
 
 def test_few_in_common_with_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is left of an export, near its end: the many are not all held once more for it."""
-    monkeypatch.setattr(int_arrays, "MANY", MANY)
-    few, all_of_them = numbers([7, 100_000, 8]), numbers(range(50_000))
-    int_arrays.common(few, all_of_them)  # numpy is loaded
+    monkeypatch.setattr(int_arrays, "NUMPY_THRESHOLD", NUMPY_THRESHOLD)
+    few, all_of_them = int64_array([7, 100_000, 8]), int64_array(range(50_000))
+    int_arrays.intersect(few, all_of_them)  # numpy is loaded
     tracemalloc.start()
     try:
-        assert int_arrays.common(few, all_of_them) == numbers([7, 8])
+        assert int_arrays.intersect(few, all_of_them) == int64_array([7, 8])
         held = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

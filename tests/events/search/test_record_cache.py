@@ -3,22 +3,24 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.events.search.record_cache import PER_RECORD, Shown
+from fieldgate.events.search.record_cache import RECORD_OVERHEAD_BYTES, RecordCache
 
-BOUND = 4 * PER_RECORD
+BOUND = 4 * RECORD_OVERHEAD_BYTES
 
 tos = st.sampled_from(("fr", "en", ("en", 3)))
 numbers = st.integers(1, 8)
-puts = st.tuples(st.just("put"), tos, st.dictionaries(numbers, st.binary(min_size=1, max_size=2 * PER_RECORD)))
+puts = st.tuples(
+    st.just("put"), tos, st.dictionaries(numbers, st.binary(min_size=1, max_size=2 * RECORD_OVERHEAD_BYTES))
+)
 gets = st.tuples(st.just("get"), tos, st.lists(numbers, unique=True))
 changes = st.tuples(st.just("change"), tos, st.sets(numbers))
 
 
 @given(st.lists(puts | gets | changes))
 def test_whatever_happens(steps: list) -> None:  # type: ignore[type-arg]
-    shown = Shown(BOUND)
+    shown = RecordCache(BOUND)
     last: dict[tuple[object, int], bytes] = {}
-    left: list[Shown] = []
+    left: list[RecordCache] = []
     for what, to, given_ in steps:
         if what == "put":
             shown.put(to, given_)
@@ -30,15 +32,15 @@ def test_whatever_happens(steps: list) -> None:  # type: ignore[type-arg]
                 assert record in (None, last.get((to, number)))
         else:
             left.append(shown)
-            shown = shown.hand_on(given_)
+            shown = shown.transfer_unchanged(given_)
             last = {(to, number): record for (to, number), record in last.items() if number not in given_}
         kept = [record for to, number in last if (record := shown.get(to, [number])[0]) is not None]
-        assert shown.held == sum(len(record) + PER_RECORD for record in kept) <= BOUND
-    assert all(earlier.held == 0 for earlier in left)
+        assert shown.used_bytes == sum(len(record) + RECORD_OVERHEAD_BYTES for record in kept) <= BOUND
+    assert all(earlier.used_bytes == 0 for earlier in left)
 
 
 def test_of_those_not_asked_for_the_longest_what_was_kept_first_goes_first() -> None:
-    shown = Shown(3 * (PER_RECORD + 1))
+    shown = RecordCache(3 * (RECORD_OVERHEAD_BYTES + 1))
     shown.put("fr", {1: b"1", 2: b"2"})
     shown.put("en", {3: b"3"})
     assert shown.get("en", [3]) == [b"3"]

@@ -17,14 +17,14 @@ import pytest
 
 from fieldgate.db import Database, DataVersions
 from fieldgate.db.schema import upgrade
-from fieldgate.events.ingest.bulk_write import Failure, Written
+from fieldgate.events.ingest.bulk_write import BulkWriteResult, WriteFailure
 from fieldgate.events.model import District, Event, EventLink, KeyFigure
 from fieldgate.events.store import EventStore
 from fieldgate.events.sync import remote as far_module
 from fieldgate.events.sync import sync_state
 from fieldgate.events.sync import synchronizer as sync_module
-from fieldgate.events.sync.remote import Far, Trouble
-from fieldgate.events.sync.synchronizer import Report, Sync
+from fieldgate.events.sync.remote import RemoteError, RemoteServer
+from fieldgate.events.sync.synchronizer import Sync, SyncReport
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import Settings
@@ -64,11 +64,11 @@ class Target:
         since: datetime | None = None,
         full: bool = False,
         on_page: Callable[[int, int], None] = lambda done, total: None,
-    ) -> Report:
+    ) -> SyncReport:
         reference = ReferenceStore(self.database, DataVersions(self.database))
-        async with Far(BASE, token, transport) as far:
+        async with RemoteServer(BASE, token, transport) as far:
             far._client.event_hooks["request"].append(self._note)
-            tell: Callable[[Failure], None] = lambda failure: self.told.append(str(failure))  # noqa: E731
+            tell: Callable[[WriteFailure], None] = lambda failure: self.told.append(str(failure))  # noqa: E731
             return await Sync(far, self.database, self.store, reference, tell, on_page).run(since, full=full)
 
     async def _note(self, request: httpx.Request) -> None:
@@ -83,7 +83,7 @@ def target(database: Database) -> Target:
 @pytest.fixture
 async def source(tmp_path: Path) -> AsyncIterator[Service]:
     async with running(Settings(data=tmp_path / "source", access_log=False)) as service:
-        await EventStore(service.database, service.changes).put(SOURCE)
+        await EventStore(service.database, service.changes).upsert(SOURCE)
         yield service
 
 
@@ -112,18 +112,18 @@ async def everything(service: Service, numbers: list[int]) -> list[Any]:
 
 
 async def test_one_instance_from_another(source: Service, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync_module, "PAGE", 20)
+    monkeypatch.setattr(sync_module, "PAGE_SIZE", 20)
     token = await source.token(is_superuser=True)
     report = await target.sync(transport_to(source), token)
-    assert report.events == Written(created=len(LISTED))
-    assert (report.since, report.went_on, target.told) == (None, False, [])
+    assert report.events == BulkWriteResult(created=len(LISTED))
+    assert (report.since, report.resumed, target.told) == (None, False, [])
     numbers = [each.id for each in LISTED[-8:]]
     async with served(target.database) as copy:
         assert await everything(copy, numbers) == await everything(source, numbers)
 
     # Once more: nothing, and then what changed and nothing else.
     again = await target.sync(transport_to(source), token)
-    assert again.events == Written(), "nothing changed since, so nothing is asked for"
+    assert again.events == BulkWriteResult(), "nothing changed since, so nothing is asked for"
     assert again.since is not None
     headers = {"Authorization": f"Token {token}"}
     record = (await source.get("/api/v2/event/200/", headers=headers)).json()
@@ -132,29 +132,29 @@ async def test_one_instance_from_another(source: Service, target: Target, monkey
     await source.request("PUT", "/api/v2/event/300/", json=body, headers=headers)
     await source.request("DELETE", "/api/v2/event/1/", headers=headers)
     third = await target.sync(transport_to(source), token)
-    assert third.events == Written(created=1, changed=1, deleted=1)
+    assert third.events == BulkWriteResult(created=1, changed=1, deleted=1)
     async with served(target.database) as copy:
         assert await everything(copy, [200, 300]) == await everything(source, [200, 300])
         assert (await copy.get("/api/v2/event/1/")).status_code == 404
 
     full = await target.sync(transport_to(source), token, full=True)
-    assert (full.since, full.events) == (None, Written(unchanged=len(LISTED)))
+    assert (full.since, full.events) == (None, BulkWriteResult(unchanged=len(LISTED)))
 
 
 async def test_the_public_sees_public_events(source: Service, target: Target) -> None:
     report = await target.sync(transport_to(source))
     assert report.events.created == len([each for each in LISTED if each.visibility == 3])
-    held = await target.store.one(1)
+    held = await target.store.by_id(1)
     assert held is not None
     assert held.visibility == 1, "where it is not told"
     assert held.name == {"en": "Flood 1", "fr": "Inondation 1"}
     with_token = await target.sync(transport_to(source), await source.token(is_superuser=True))
     assert with_token.since is None, "who sees more begins anew"
-    held = await target.store.one(1)
+    held = await target.store.by_id(1)
     assert held is not None
     assert held.visibility == 3
     await target.sync(transport_to(source), full=True)
-    assert await target.store.one(1) == held, "and loses nothing of it again"
+    assert await target.store.by_id(1) == held, "and loses nothing of it again"
 
 
 async def test_what_is_merged_or_hidden_leaves_the_copies(source: Service, target: Target) -> None:
@@ -164,13 +164,15 @@ async def test_what_is_merged_or_hidden_leaves_the_copies(source: Service, targe
     for number, change in ((1, {"parent_event": 2}), (3, {"visibility": 2})):
         record = (await source.get(f"/api/v2/event/{number}/", headers=headers)).json()
         await source.request("PUT", f"/api/v2/event/{number}/", json={**record, **change}, headers=headers)
-    assert (await target.sync(transport_to(source))).events == Written(deleted=2)
-    assert (await target.store.one(1), await target.store.one(3)) == (None, None)
+    assert (await target.sync(transport_to(source))).events == BulkWriteResult(deleted=2)
+    assert (await target.store.by_id(1), await target.store.by_id(3)) == (None, None)
 
     await target.sync(transport_to(source), token)
-    assert (await target.store.one(3)) is not None
+    assert (await target.store.by_id(3)) is not None
     await target.sync(transport_to(source), full=True)
-    assert (await target.store.one(3)) is not None, "seen with a token, it is not gone because the public cannot see it"
+    assert (await target.store.by_id(3)) is not None, (
+        "seen with a token, it is not gone because the public cannot see it"
+    )
 
 
 async def test_since_a_moment(source: Service, target: Target) -> None:
@@ -179,18 +181,18 @@ async def test_since_a_moment(source: Service, target: Target) -> None:
     late = len([each for each in public if each.id >= 95])
     assert report.events.created == late
     rest = await target.sync(transport_to(source))
-    assert (rest.since, rest.events) == (None, Written(created=len(public) - late, unchanged=late)), (
+    assert (rest.since, rest.events) == (None, BulkWriteResult(created=len(public) - late, unchanged=late)), (
         "the others come too"
     )
     await target.sync(transport_to(source), since=START + timedelta(days=95))
     again = await target.sync(transport_to(source))
-    assert (again.since is None, again.events) == (False, Written()), "what is whole stays so"
+    assert (again.since is None, again.events) == (False, BulkWriteResult()), "what is whole stays so"
 
 
 async def test_a_run_that_was_stopped_is_gone_on_with(
     source: Service, target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sync_module, "PAGE", 20)
+    monkeypatch.setattr(sync_module, "PAGE_SIZE", 20)
 
     class Stopped(Exception):
         pass
@@ -201,16 +203,16 @@ async def test_a_run_that_was_stopped_is_gone_on_with(
 
     with pytest.raises(Stopped):
         await target.sync(transport_to(source), on_page=stop)
-    state = await sync_state.known(target.database, BASE, with_token=False)
+    state = await sync_state.load_state(target.database, BASE, with_token=False)
     assert (state.reached, state.finished) == (77, None), "each page begins with the last record of the one before"
     target.asked.clear()
     report = await target.sync(transport_to(source))
-    assert report.went_on
+    assert report.resumed
     offsets = {
         int(url.params["offset"]) for url in target.asked if url.path.endswith("/event/") and "offset" in url.params
     }
     assert min(offsets) == 57
-    assert len([number for number in range(1, 101) if await target.store.one(number)]) == 100
+    assert len([number for number in range(1, 101) if await target.store.by_id(number)]) == 100
 
 
 # A server like the live one
@@ -286,7 +288,7 @@ def live(number: int, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(far_module, "SHORTEST_WAIT", 0.001)
+    monkeypatch.setattr(far_module, "INITIAL_BACKOFF_SECONDS", 0.001)
 
 
 async def test_a_server_like_the_live_one(target: Target) -> None:
@@ -301,12 +303,12 @@ async def test_a_server_like_the_live_one(target: Target) -> None:
         most=7,
     )
     report = await target.sync(system.transport())
-    assert report.events == Written(created=31, failed=2)
+    assert report.events == BulkWriteResult(created=31, failed=2)
     assert sorted(target.told) == [
         f"event 2: glide: “{'x' * 30}” cannot be taken. Enter text of at most 18 characters.",
         "record 'three': id: A whole number is needed.",
     ]
-    held = await target.store.one(1)
+    held = await target.store.by_id(1)
     assert held is not None
     assert (held.name, held.summary) == ({"es": "Inundación", "en": "Flood"}, {"es": "Mucho"}), "French is a fallback"
     assert (held.countries, held.dtype) == ((123, 9001), 99)
@@ -315,57 +317,59 @@ async def test_a_server_like_the_live_one(target: Target) -> None:
     assert directory.countries[123].average_household_size == 4.6
     assert directory.countries[123].names["ar"], "a name we have and they have not stays"
     again = await target.sync(system.transport())
-    assert (again.since, again.events) == (None, Written(unchanged=31, failed=2)), "it cannot tell what changed"
+    assert (again.since, again.events) == (None, BulkWriteResult(unchanged=31, failed=2)), "it cannot tell what changed"
 
 
 async def test_what_failed_is_asked_for_again(source: Service, target: Target) -> None:
-    await target.store.put([event(999, slug="south-sudan")])
+    await target.store.upsert([event(999, slug="south-sudan")])
     first = await target.sync(transport_to(source))
     taken = "event 102: slug: Another event has this name in addresses already: south-sudan."
     assert (first.events.failed, target.told) == (1, [taken])
-    state = await sync_state.known(target.database, BASE, with_token=False)
+    state = await sync_state.load_state(target.database, BASE, with_token=False)
     assert (state.failing, state.finished is None) == ((102,), False)
 
     second = await target.sync(transport_to(source))
-    assert (second.since is None, second.events) == (False, Written(failed=1)), "alone, and told each time"
+    assert (second.since is None, second.events) == (False, BulkWriteResult(failed=1)), "alone, and told each time"
     assert target.told == [taken, taken]
     await target.store.delete([999])
     third = await target.sync(transport_to(source))
-    assert (third.since is None, third.events) == (False, Written(created=1))
-    assert (await sync_state.known(target.database, BASE, with_token=False)).failing == ()
-    assert (await target.sync(transport_to(source))).events == Written()
+    assert (third.since is None, third.events) == (False, BulkWriteResult(created=1))
+    assert (await sync_state.load_state(target.database, BASE, with_token=False)).failing == ()
+    assert (await target.sync(transport_to(source))).events == BulkWriteResult()
 
 
 async def test_what_failed_and_is_gone_is_not_asked_for_again(source: Service, target: Target) -> None:
-    await target.store.put([event(999, slug="south-sudan")])
+    await target.store.upsert([event(999, slug="south-sudan")])
     await target.sync(transport_to(source))
     await EventStore(source.database, source.changes).delete([102])
-    assert (await target.sync(transport_to(source))).events == Written()
-    assert (await sync_state.known(target.database, BASE, with_token=False)).failing == ()
+    assert (await target.sync(transport_to(source))).events == BulkWriteResult()
+    assert (await sync_state.load_state(target.database, BASE, with_token=False)).failing == ()
 
 
 async def test_what_failed_at_a_server_that_only_knows_one_id_at_a_time(target: Target) -> None:
     system = LiveSystem([live(1), live(2, glide="x" * 30), live(3, glide="x" * 30)])
     system.knows_changes = True
     await target.sync(system.transport(), since=datetime(2020, 1, 1, tzinfo=UTC), full=True)
-    assert (await sync_state.known(target.database, BASE, with_token=False)).failing == (2, 3)
-    state = await sync_state.known(target.database, BASE, with_token=False)
+    assert (await sync_state.load_state(target.database, BASE, with_token=False)).failing == (2, 3)
+    state = await sync_state.load_state(target.database, BASE, with_token=False)
     async with target.database.transaction() as connection:
-        await sync_state.save(connection, msgspec.structs.replace(state, finished=datetime(2026, 6, 1, tzinfo=UTC)))
+        await sync_state.save_state(
+            connection, msgspec.structs.replace(state, finished=datetime(2026, 6, 1, tzinfo=UTC))
+        )
     system.records[1]["glide"] = ""
     report = await target.sync(system.transport())
-    assert (report.since is None, report.events) == (False, Written(created=1, failed=1))
-    assert (await sync_state.known(target.database, BASE, with_token=False)).failing == (3,)
+    assert (report.since is None, report.events) == (False, BulkWriteResult(created=1, failed=1))
+    assert (await sync_state.load_state(target.database, BASE, with_token=False)).failing == (3,)
 
 
 async def test_a_list_that_shrinks_while_it_is_read_is_read_whole(
     target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sync_module, "PAGE", 5)
+    monkeypatch.setattr(sync_module, "PAGE_SIZE", 5)
     system = LiveSystem([live(number) for number in range(1, 61)])
     system.shrinks_at = 30
     await target.sync(system.transport())
-    held = [number for number in range(1, 61) if await target.store.one(number)]
+    held = [number for number in range(1, 61) if await target.store.by_id(number)]
     assert held == list(range(1, 61))
 
 
@@ -388,22 +392,22 @@ class Meddling(httpx.ASGITransport):
 
 
 async def move_the_first(store: EventStore) -> None:
-    await store.put([msgspec.structs.replace(EVENTS[-1], disaster_start_date=START, updated_at=datetime.now(UTC))])
+    await store.upsert([msgspec.structs.replace(EVENTS[-1], disaster_start_date=START, updated_at=datetime.now(UTC))])
 
 
 async def delete_some(store: EventStore) -> None:
     await store.delete([1, 2, 3, 101, 102])
-    await store.put([event(number) for number in range(1001, 1006)])
+    await store.upsert([event(number) for number in range(1001, 1006)])
 
 
 @pytest.mark.parametrize("meddle", [move_the_first, delete_some])
 async def test_what_moves_while_our_list_is_read_hides_nothing(
     source: Service, target: Target, monkeypatch: pytest.MonkeyPatch, meddle: Callable[[EventStore], Awaitable[None]]
 ) -> None:
-    monkeypatch.setattr(sync_module, "PAGE", 5)
+    monkeypatch.setattr(sync_module, "PAGE_SIZE", 5)
     report = await target.sync(Meddling(source, meddle))
     kept = [each.id for each in LISTED if each.visibility == 3 and each.id not in (1, 2, 3, 101, 102)]
-    assert [number for number in kept if not await target.store.one(number)] == []
+    assert [number for number in kept if not await target.store.by_id(number)] == []
     assert report.events.unchanged == 0, "what is read twice is written once"
 
 
@@ -411,8 +415,8 @@ async def test_what_moves_while_our_list_is_read_hides_nothing(
 async def test_what_moves_while_another_list_is_read_hides_nothing(
     target: Target, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    monkeypatch.setattr(sync_module, "PAGE", 15)
-    monkeypatch.setattr(sync_module, "PAGES_AT_ONCE", 1)
+    monkeypatch.setattr(sync_module, "PAGE_SIZE", 15)
+    monkeypatch.setattr(sync_module, "MAX_PREFETCHED_PAGES", 1)
     system = LiveSystem([live(number) for number in range(1, 61)])
     listed, moves = system.listed, iter(range(times))
 
@@ -425,12 +429,12 @@ async def test_what_moves_while_another_list_is_read_hides_nothing(
 
     system.listed = moving  # type: ignore[method-assign]
     report = await target.sync(system.transport())
-    state = await sync_state.known(target.database, BASE, with_token=False)
+    state = await sync_state.load_state(target.database, BASE, with_token=False)
     if times == 100:
-        assert (target.told, report.events.failed) == ([f"{BASE}: {sync_module.MOVED}"], 1)
+        assert (target.told, report.events.failed) == ([f"{BASE}: {sync_module.LIST_CHANGED_DURING_READ}"], 1)
         assert state.finished is None
     else:
-        assert report.events == Written(created=60)
+        assert report.events == BulkWriteResult(created=60)
         assert (target.told, state.finished is None) == ([], False)
 
 
@@ -467,7 +471,7 @@ async def test_a_record_that_changes_while_it_is_read(target: Target) -> None:
 
     system.said = changing  # type: ignore[method-assign]
     await target.sync(system.transport())
-    held = await target.store.one(1)
+    held = await target.store.by_id(1)
     assert held is not None
     assert held.name in ({"es": "Otra", "fr": "Autre"}, {"es": "Otra", "en": "Autre"}), "all of one state"
 
@@ -475,7 +479,7 @@ async def test_a_record_that_changes_while_it_is_read(target: Target) -> None:
 async def test_a_record_that_never_stands_still_keeps_what_is_held(target: Target) -> None:
     system = LiveSystem([live(1)])
     await target.sync(system.transport())
-    held = await target.store.one(1)
+    held = await target.store.by_id(1)
     said, moments = system.said, iter(range(10**6))
 
     def changing(record: dict[str, Any], language: str) -> dict[str, Any]:
@@ -483,10 +487,10 @@ async def test_a_record_that_never_stands_still_keeps_what_is_held(target: Targe
 
     system.said = changing  # type: ignore[method-assign]
     report = await target.sync(system.transport())
-    assert (report.events, target.told) == (Written(failed=1), [f"event 1: {sync_module.CHANGING}"])
-    assert await target.store.one(1) == held
+    assert (report.events, target.told) == (BulkWriteResult(failed=1), [f"event 1: {sync_module.CHANGED_DURING_READ}"])
+    assert await target.store.by_id(1) == held
     system.said = said  # type: ignore[method-assign]
-    assert (await target.sync(system.transport())).events == Written(unchanged=1)
+    assert (await target.sync(system.transport())).events == BulkWriteResult(unchanged=1)
 
 
 @pytest.mark.parametrize(
@@ -507,17 +511,17 @@ async def test_servers_that_cannot_be_used(target: Target, answer: Any, message:
             raise answer
         return httpx.Response(answer.status_code, content=answer.content)
 
-    with pytest.raises(Trouble, match=message):
+    with pytest.raises(RemoteError, match=message):
         await target.sync(httpx.MockTransport(give))
 
 
 def test_how_long_is_waited() -> None:
-    assert far_module._wait(3, None) <= far_module.LONGEST_WAIT
-    assert far_module._wait(0, 5.0) == 5
-    assert far_module._wait(0, 1e9) == far_module.LONGEST_OBEYED
-    assert far_module._retry_after("12") == 12
-    assert far_module._retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0
-    assert far_module._retry_after("soon") is None
+    assert far_module._retry_delay(3, None) <= far_module.MAX_BACKOFF_SECONDS
+    assert far_module._retry_delay(0, 5.0) == 5
+    assert far_module._retry_delay(0, 1e9) == far_module.MAX_RETRY_AFTER_SECONDS
+    assert far_module._parse_retry_after("12") == 12
+    assert far_module._parse_retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0
+    assert far_module._parse_retry_after("soon") is None
 
 
 # Processes
@@ -536,7 +540,7 @@ def killed_after(count: int, command: list[Any], path: Path) -> None:
 async def filled(folder: Path, events: list[Event], **how: bool) -> None:
     database = Database(f"sqlite:///{folder / 'fieldgate.db'}")
     await upgrade(database)
-    await EventStore(database, DataVersions(database)).put(events, **how)
+    await EventStore(database, DataVersions(database)).upsert(events, **how)
     await database.close()
 
 
