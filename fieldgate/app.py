@@ -33,7 +33,7 @@ from fieldgate.http.request.hosts import HostPolicy
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.imports import routes as import_routes
-from fieldgate.imports.fetch.url_fetcher import Fetcher
+from fieldgate.imports.fetch.url_fetcher import URLFetcher
 from fieldgate.imports.store import ImportStore
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.requests import RequestMetrics
@@ -74,7 +74,7 @@ def build_app(
     settings: Settings,
     *,
     passwords: Passwords | None = None,
-    fetcher: Fetcher | None = None,
+    fetcher: URLFetcher | None = None,
     extra_operations: Sequence[Operation] = (),
 ) -> Application:
     """The ASGI application. `more` are operations beside our own, such as a test declares."""
@@ -98,7 +98,7 @@ def build_app(
     provided = (
         settings, database, changes, store, accounts, observer, assets, pages,
         ImportStore(database, changes), AssetStore(database, changes), AssetAuthorizer(database),
-        AssignmentStore(database, changes), fetcher or Fetcher(settings.import_hosts),
+        AssignmentStore(database, changes), fetcher or URLFetcher(settings.import_hosts),
         reference, event_store, events, EventExporter(events, event_store),
         Catalogue(), OpenAPIDocument(answered), health.Readiness(database),
     )  # fmt: skip

@@ -23,7 +23,7 @@ from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.app import build_app
 from fieldgate.db import Database, DataVersions
 from fieldgate.http.operations import Operation
-from fieldgate.imports.fetch.url_fetcher import Fetcher
+from fieldgate.imports.fetch.url_fetcher import URLFetcher
 from fieldgate.settings import Settings
 from tests.databases import on_postgres, prepare
 from tests.openapi_checker import Described
@@ -99,7 +99,7 @@ Start = Callable[..., AbstractAsyncContextManager[Service]]
 
 @asynccontextmanager
 async def running(
-    settings: Settings, more: tuple[Operation, ...] = (), base: str = BASE, fetcher: Fetcher | None = None
+    settings: Settings, more: tuple[Operation, ...] = (), base: str = BASE, fetcher: URLFetcher | None = None
 ) -> AsyncIterator[Service]:
     database = Database(settings.database)
     await prepare(database)
@@ -204,7 +204,7 @@ def start(tmp_path: Path) -> Start:
     """Start a service with settings or operations of the test's own."""
 
     def begin(
-        *more: Operation, base: str = BASE, fetcher: Fetcher | None = None, **chosen: Any
+        *more: Operation, base: str = BASE, fetcher: URLFetcher | None = None, **chosen: Any
     ) -> AbstractAsyncContextManager[Service]:
         settings = msgspec.structs.replace(Settings(data=tmp_path, access_log=False), **chosen)
         return running(settings, more, base, fetcher)

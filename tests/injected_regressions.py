@@ -16,23 +16,23 @@ from fieldgate.imports.store import ImportStore
 
 
 def one_query_more() -> None:
-    made_by = ImportStore.made_by
+    made_by = ImportStore.list_for_user
 
     async def twice(*arguments: Any) -> Any:
         await made_by(*arguments)
         return await made_by(*arguments)
 
-    ImportStore.made_by = twice  # type: ignore[assignment, method-assign]
+    ImportStore.list_for_user = twice  # type: ignore[assignment, method-assign]
 
 
 def a_loop_twice() -> None:
-    shown = routes._shown
+    shown = routes._to_record
 
     def twice(*arguments: Any) -> Any:
         shown(*arguments)
         return shown(*arguments)
 
-    routes._shown = twice  # type: ignore[assignment]
+    routes._to_record = twice  # type: ignore[assignment]
 
 
 def a_copy_more() -> None:

@@ -24,7 +24,7 @@ def worker(data: Path | None) -> None:
 
 async def _run_worker(settings: Settings) -> None:
     # Imported here: the libraries that read forms take a while to load, and the other commands need none of them.
-    from fieldgate.imports.worker import Worker
+    from fieldgate.imports.worker import ImportWorker
 
     stopping = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
@@ -33,6 +33,6 @@ async def _run_worker(settings: Settings) -> None:
     database = open_database(settings)
     try:
         await ensure_schema(database)
-        await Worker(settings, database).run(stopping)
+        await ImportWorker(settings, database).run(stopping)
     finally:
         await database.close()

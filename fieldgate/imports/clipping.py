@@ -5,6 +5,6 @@ from typing import TypeVar
 Text = TypeVar("Text", str, None, str | None)
 
 
-def clipped(text: Text, length: int) -> Text:
+def truncate(text: Text, max_chars: int) -> Text:
     """The text itself, or its beginning with an ellipsis."""
-    return text[: length - 1] + "…" if text is not None and len(text) > length else text
+    return text[: max_chars - 1] + "…" if text is not None and len(text) > max_chars else text

@@ -7,67 +7,67 @@ import msgspec
 
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.imports.clipping import clipped
+from fieldgate.imports.clipping import truncate
 
 if TYPE_CHECKING:  # the libraries that read forms are heavy, and who only shows messages needs none of them
-    from fieldgate.imports.xlsform import Problem
+    from fieldgate.imports.xlsform import Issue
 
-MOST_PROBLEMS = 500  # of a kind, for one import
-MOST_BYTES = 128 * 1024  # of problems of a kind as they are stored: a list shows a thousand imports
-LONGEST_VALUE = 300  # characters of what somebody wrote, in a sentence of ours
+MAX_STORED_ISSUES = 500  # of a kind, for one import
+MAX_STORED_BYTES = 128 * 1024  # of problems of a kind as they are stored: a list shows a thousand imports
+MAX_VALUE_CHARS = 300  # characters of what somebody wrote, in a sentence of ours
 
-INTO_COLLECTION = Message("A form cannot replace a collection. Choose another destination, or none.")
+CANNOT_REPLACE_COLLECTION = Message("A form cannot replace a collection. Choose another destination, or none.")
 
 
-def stored_sentence(message: Message) -> dict[str, Any]:
+def serialize_message(message: Message) -> dict[str, Any]:
     """A message as a row can hold it."""
-    return {"text": message.text, "values": {name: _stored_value(value) for name, value in message.values.items()}}
+    return {"text": message.text, "values": {name: _serialize_value(value) for name, value in message.values.items()}}
 
 
-def stored_problems(problems: "Sequence[Problem]") -> list[dict[str, Any]]:
+def serialize_issues(issues: "Sequence[Issue]") -> list[dict[str, Any]]:
     """The first problems of a form, and how many more there are; who has many begins with these."""
     kept: list[dict[str, Any]] = []
     size = 0
-    for problem in problems[:MOST_PROBLEMS]:
-        stored = _stored_problem(problem)
+    for problem in issues[:MAX_STORED_ISSUES]:
+        stored = _serialize_issue(problem)
         size += len(msgspec.json.encode(stored))
-        if size > MOST_BYTES:
+        if size > MAX_STORED_BYTES:
             break
         kept.append(stored)
-    if len(kept) < len(problems):
-        more = Message("There are {count} more, which are not listed here.", count=len(problems) - len(kept))
-        sentence = stored_sentence(more)
+    if len(kept) < len(issues):
+        more = Message("There are {count} more, which are not listed here.", count=len(issues) - len(kept))
+        sentence = serialize_message(more)
         kept.append({"sheet": None, "row": None, "column": None, "code": "more", "message": sentence})
     return kept
 
 
-def _stored_problem(problem: "Problem") -> dict[str, Any]:
+def _serialize_issue(issue: "Issue") -> dict[str, Any]:
     return {
-        "sheet": clipped(problem.sheet, LONGEST_VALUE),
-        "row": problem.row,
-        "column": clipped(problem.column, LONGEST_VALUE),
-        "code": problem.code,
-        "message": stored_sentence(problem.message),
+        "sheet": truncate(issue.sheet, MAX_VALUE_CHARS),
+        "row": issue.row,
+        "column": truncate(issue.column, MAX_VALUE_CHARS),
+        "code": issue.code,
+        "message": serialize_message(issue.message),
     }
 
 
-def _stored_value(value: object) -> object:
+def _serialize_value(value: object) -> object:
     if isinstance(value, Message):
         value = str(value)
-    return clipped(value, LONGEST_VALUE) if isinstance(value, str) else value
+    return truncate(value, MAX_VALUE_CHARS) if isinstance(value, str) else value
 
 
-def messages_in(language: Language, stored: dict[str, Any]) -> dict[str, Any]:
+def localize_messages(language: Language, stored: dict[str, Any]) -> dict[str, Any]:
     """Stored messages as a reader of this language gets them."""
     shown = dict(stored)
     if "error" in shown:
-        shown["error"] = _said(language, shown["error"])
+        shown["error"] = _translate(language, shown["error"])
     for key in ("problems", "warnings"):
         if key in shown:
-            shown[key] = [{**problem, "message": _said(language, problem["message"])} for problem in shown[key]]
+            shown[key] = [{**problem, "message": _translate(language, problem["message"])} for problem in shown[key]]
     return shown
 
 
-def _said(language: Language, sentence: dict[str, Any]) -> str:
-    text, values = sentence["text"], sentence["values"]
+def _translate(language: Language, message: dict[str, Any]) -> str:
+    text, values = message["text"], message["values"]
     return translate(Message(text, **values), language)

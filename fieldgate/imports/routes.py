@@ -14,17 +14,26 @@ from fieldgate.http.response.links import Link
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
-from fieldgate.imports.fetch.url_fetcher import Fetcher
-from fieldgate.imports.messages import INTO_COLLECTION, messages_in
+from fieldgate.imports.fetch.url_fetcher import URLFetcher
+from fieldgate.imports.messages import CANNOT_REPLACE_COLLECTION, localize_messages
 from fieldgate.imports.schemas import ImportAccepted, ImportFilters, ImportRecord, ImportRequest
-from fieldgate.imports.store import PROCESSING, TOPIC, ImportStore, Listed
-from fieldgate.imports.upload import LONGEST_KEY, Wanted, destination_field, planned, url_digest, wanted
+from fieldgate.imports.store import PROCESSING, TOPIC, ImportRow, ImportStore
+from fieldgate.imports.upload import (
+    MAX_IDEMPOTENCY_KEY_CHARS,
+    NewImport,
+    destination_field,
+    parse_options,
+    parse_upload,
+    url_digest,
+)
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.settings import Settings
 
 TAG = "Imports"
 PATH = "/api/v2/imports/"
-QUICK = 64 * 1024  # bytes of a file that are read at once, in half a millisecond; a thread costs a tenth
+THREAD_THRESHOLD_BYTES = (
+    64 * 1024
+)  # bytes of a file that are read at once, in half a millisecond; a thread costs a tenth
 
 _UID = "iKm3pVw8ZtQ2xYcRnB5dFh"
 _URL = f"http://127.0.0.1:8000{PATH}{_UID}/"
@@ -53,7 +62,7 @@ def _file_limit(settings: Settings) -> int:
     return settings.max_upload
 
 
-def _seen_as(caller: Caller) -> str:
+def _audience_key(caller: Caller) -> str:
     """Everybody sees their own imports."""
     return "" if caller.id is None else str(caller.id)
 
@@ -65,17 +74,17 @@ def _seen_as(caller: Caller) -> str:
     description=Message("The files the caller has imported, and what came of each. For the public the list is empty."),
     tag=TAG,
     depends_on=(TOPIC,),
-    audience_key=_seen_as,
+    audience_key=_audience_key,
     strict_freshness=True,
     example=_EXAMPLE,
 )
 async def import_list(
-    page: PageRequest, caller: Caller, language: Language, filters: ImportFilters, store: ImportStore
+    page: PageRequest, caller: Caller, language: Language, query: ImportFilters, store: ImportStore
 ) -> ListResult[ImportRecord]:
     if caller.id is None:
         return ListResult(0, [])
-    count, rows = await store.made_by(caller.id, filters.status, filters.ordering, page)
-    return ListResult(count, [_shown(row, language) for row in rows])
+    count, rows = await store.list_for_user(caller.id, query.status, query.ordering, page)
+    return ListResult(count, [_to_record(row, language) for row in rows])
 
 
 @post(
@@ -92,26 +101,26 @@ async def import_list(
     error_statuses=(403, 404, 413, 415, 422),
 )
 async def import_creation(
-    exchange: HandlerContext,
+    context: HandlerContext,
     user: User,
     body: ImportRequest,
     store: ImportStore,
-    access: AssetAuthorizer,
-    fetcher: Fetcher,
+    authorizer: AssetAuthorizer,
+    fetcher: URLFetcher,
     settings: Settings,
 ) -> Created:
-    key = _retry_key(exchange)
-    plan = planned(body)
-    asked = None if body.url else await _wanted(body, settings.max_upload)
+    key = _idempotency_key(context)
+    plan = parse_options(body)
+    asked = None if body.url else await _parse_upload(body, settings.max_upload)
     # What a client repeats was answered once: the destination, or what was at the address, may be gone since.
     digest = url_digest(body.url, plan) if asked is None else asked.digest
-    if key is not None and (known := await store.known(user.id, key, digest)):
-        return _accepted(known)
+    if key is not None and (known := await store.find_by_idempotency_key(user.id, key, digest)):
+        return _accepted_response(known)
     if plan.destination_uid is not None:
-        await _check_destination(user, destination_field(body), plan.destination_uid, access)
+        await _check_destination(user, destination_field(body), plan.destination_uid, authorizer)
     if asked is None:
-        asked = wanted(body, settings.max_upload, await fetcher.fetch(body.url, settings.max_upload))
-    return _accepted(await store.take(user.id, asked, key))
+        asked = parse_upload(body, settings.max_upload, await fetcher.fetch(body.url, settings.max_upload))
+    return _accepted_response(await store.create(user.id, asked, key))
 
 
 @get(
@@ -121,51 +130,55 @@ async def import_creation(
     description=Message("One import, and what came of it."),
     tag=TAG,
     depends_on=(TOPIC,),
-    audience_key=_seen_as,
+    audience_key=_audience_key,
     strict_freshness=True,
     example=_EXAMPLE,
     error_statuses=(404,),
 )
 async def import_detail(uid: str, caller: Caller, language: Language, store: ImportStore) -> ImportRecord:
-    row = None if caller.id is None else await store.one(caller.id, uid)
+    row = None if caller.id is None else await store.get_for_user(caller.id, uid)
     if row is None:
         raise NotFound(Message("There is no import {uid}.", uid=uid[:50]))
-    return _shown(row, language)
+    return _to_record(row, language)
 
 
-def _retry_key(exchange: HandlerContext) -> str | None:
-    key = exchange.headers.get(b"idempotency-key", b"").decode("latin-1").strip() or None
-    if key is not None and len(key) > LONGEST_KEY:
+def _idempotency_key(context: HandlerContext) -> str | None:
+    key = context.headers.get(b"idempotency-key", b"").decode("latin-1").strip() or None
+    if key is not None and len(key) > MAX_IDEMPOTENCY_KEY_CHARS:
         raise ValidationError(
-            {"Idempotency-Key": [Message("Enter text of at most {length} characters.", length=LONGEST_KEY)]}
+            {
+                "Idempotency-Key": [
+                    Message("Enter text of at most {length} characters.", length=MAX_IDEMPOTENCY_KEY_CHARS)
+                ]
+            }
         )
     return key
 
 
-def _accepted(uid: str) -> Created:
+def _accepted_response(uid: str) -> Created:
     link = Link(f"{PATH}{uid}/")
     return Created(ImportAccepted(uid=uid, url=link, status=PROCESSING), link)
 
 
-async def _wanted(body: ImportRequest, limit: int) -> Wanted:
+async def _parse_upload(body: ImportRequest, max_bytes: int) -> NewImport:
     """Decoding and digesting megabytes takes a while, which nobody else shall wait for."""
-    if len(body.base64Encoded if body.file is None else body.file.data) > QUICK:
-        return await asyncio.to_thread(wanted, body, limit)
-    return wanted(body, limit)
+    if len(body.base64Encoded if body.file is None else body.file.data) > THREAD_THRESHOLD_BYTES:
+        return await asyncio.to_thread(parse_upload, body, max_bytes)
+    return parse_upload(body, max_bytes)
 
 
-async def _check_destination(user: User, field: str, uid: str, access: AssetAuthorizer) -> None:
-    asset = await access.authorize(uid, user)
+async def _check_destination(user: User, field: str, uid: str, authorizer: AssetAuthorizer) -> None:
+    asset = await authorizer.authorize(uid, user)
     asset.require("change_asset")
     if asset.asset_type == "collection":
-        raise ValidationError({field: [INTO_COLLECTION]})
+        raise ValidationError({field: [CANNOT_REPLACE_COLLECTION]})
 
 
-def _shown(row: Listed, language: Language) -> ImportRecord:
+def _to_record(row: ImportRow, language: Language) -> ImportRecord:
     return ImportRecord(
         url=Link(f"{PATH}{row.uid}/"),
         status=row.status,
-        messages=messages_in(language, msgspec.json.decode(row.messages)),
+        messages=localize_messages(language, msgspec.json.decode(row.messages)),
         uid=row.uid,
         date_created=Timestamp.unpack(row.created_at),
         filename=row.filename,

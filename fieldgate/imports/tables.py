@@ -16,7 +16,7 @@ from sqlalchemy import (
 
 from fieldgate.db import Timestamp, metadata
 
-WAITS = text("status = 'processing'")  # as a partial index needs it: written out, not a parameter
+IS_PROCESSING = text("status = 'processing'")  # as a partial index needs it: written out, not a parameter
 
 imports = Table(
     "imports",
@@ -44,7 +44,7 @@ imports = Table(
     UniqueConstraint("user_id", "retry_key"),
     Index(None, "user_id", "created_at", "uid"),
     # Workers ask for what waits, and whom they served last; neither may depend on how long the history is.
-    Index(None, "user_id", "id", "lease_until", sqlite_where=WAITS, postgresql_where=WAITS),
+    Index(None, "user_id", "id", "lease_until", sqlite_where=IS_PROCESSING, postgresql_where=IS_PROCESSING),
     Index(None, "user_id", "claimed_at"),
     Index(None, "finished_at"),
     sqlite_autoincrement=True,

@@ -15,19 +15,19 @@ from fieldgate.http.request.body_parsing import UploadedFile, file_too_large
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.schemas import ImportRequest
 
-TYPES = ("survey", "template", "block", "question")
-LONGEST_NAME = 255
-LONGEST_KEY = 255
-LOOKED_AT = 64 * 1024  # bytes that tell what a file is
-SEPARATORS = (",", ";", "\t")
-OTHER_KINDS = ("<", "{", "[", "%PDF", "GIF8", "Rar!", "7z¼¯")  # web pages, JSON and others that can pass for text
+DESIRED_TYPES = ("survey", "template", "block", "question")
+MAX_NAME_CHARS = 255
+MAX_IDEMPOTENCY_KEY_CHARS = 255
+SNIFF_BYTES = 64 * 1024  # bytes that tell what a file is
+CSV_DELIMITERS = (",", ";", "\t")
+NON_CSV_PREFIXES = ("<", "{", "[", "%PDF", "GIF8", "Rar!", "7z¼¯")  # web pages, JSON and others that can pass for text
 
-_NOT_IN_TEXT = bytes(set(range(32)) - set(b"\t\n\r"))
+_CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r"))
 _UID = re.compile(r"a[2-9A-HJ-NP-Za-km-z]{21}")
 _EXTENSION = re.compile(r"\.(xlsx|xlsm|xls|csv|ods)$", re.IGNORECASE)
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class NewImport(msgspec.Struct, frozen=True):
     """A file and what shall become of it."""
 
     data: bytes
@@ -39,12 +39,12 @@ class Wanted(msgspec.Struct, frozen=True):
     digest: bytes
 
 
-class KeyUsedOtherwise(Problem):
+class IdempotencyKeyReused(Problem):
     status = 422
     detail = Message("This Idempotency-Key was used with other content. Send another key for another import.")
 
 
-class Plan(msgspec.Struct, frozen=True):
+class ImportOptions(msgspec.Struct, frozen=True):
     """What shall become of a file, wherever it comes from."""
 
     name: str
@@ -53,7 +53,7 @@ class Plan(msgspec.Struct, frozen=True):
     destination_uid: str | None
 
 
-def planned(request: ImportRequest) -> Plan:
+def parse_options(request: ImportRequest) -> ImportOptions:
     """Read everything of a request but the file, or say which field is wrong and why."""
     given = [name for name in ("file", "base64Encoded", "url") if getattr(request, name)]
     if not given:
@@ -61,37 +61,39 @@ def planned(request: ImportRequest) -> Plan:
     if len(given) > 1:
         raise ValidationError({name: [Message("Send only one of file, base64Encoded and url.")] for name in given})
     name = strip_control_characters(request.name)
-    if len(name) > LONGEST_NAME:
-        raise ValidationError({"name": [Message("Enter text of at most {length} characters.", length=LONGEST_NAME)]})
-    if request.desired_type and request.desired_type not in TYPES:
-        raise ValidationError({"desired_type": [Message("Choose one of: {choices}.", choices=", ".join(TYPES))]})
+    if len(name) > MAX_NAME_CHARS:
+        raise ValidationError({"name": [Message("Enter text of at most {length} characters.", length=MAX_NAME_CHARS)]})
+    if request.desired_type and request.desired_type not in DESIRED_TYPES:
+        raise ValidationError(
+            {"desired_type": [Message("Choose one of: {choices}.", choices=", ".join(DESIRED_TYPES))]}
+        )
     destination = destination_uid(destination_field(request), request.destination.strip() or request.assetUid.strip())
     is_library = request.library == 1 or str(request.library).strip().lower() in {"true", "1", "yes"}
-    return Plan(name, is_library, request.desired_type, destination)
+    return ImportOptions(name, is_library, request.desired_type, destination)
 
 
-def wanted(request: ImportRequest, limit: int, fetched: UploadedFile | None = None) -> Wanted:
+def parse_upload(request: ImportRequest, max_bytes: int, fetched_file: UploadedFile | None = None) -> NewImport:
     """Read a request, or say which field is wrong and why. `fetched` is the file at its `url`."""
-    plan = planned(request)
-    data, filename = _source(request, limit, fetched)
+    plan = parse_options(request)
+    data, filename = _read_source(request, max_bytes, fetched_file)
     name = plan.name or filename
-    digest = url_digest(request.url, plan) if fetched else _digest(data, msgspec.structs.replace(plan, name=name))
-    return Wanted(
-        data, filename or name, bare_name(name), plan.is_library, plan.desired_type, plan.destination_uid, digest
+    digest = url_digest(request.url, plan) if fetched_file else _digest(data, msgspec.structs.replace(plan, name=name))
+    return NewImport(
+        data, filename or name, strip_extension(name), plan.is_library, plan.desired_type, plan.destination_uid, digest
     )
 
 
-def url_digest(url: str, plan: Plan) -> bytes:
+def url_digest(url: str, options: ImportOptions) -> bytes:
     """What makes a repeated POST the same: the address, not the file, which may be another or gone by then."""
-    return _digest(b"url " + url.encode("utf-8", "surrogatepass"), plan)
+    return _digest(b"url " + url.encode("utf-8", "surrogatepass"), options)
 
 
-def _digest(content: bytes, plan: Plan) -> bytes:
-    meaning = repr(msgspec.structs.astuple(plan)).encode("utf-8", "surrogatepass")
+def _digest(content: bytes, options: ImportOptions) -> bytes:
+    meaning = repr(msgspec.structs.astuple(options)).encode("utf-8", "surrogatepass")
     return hashlib.sha256(hashlib.sha256(content).digest() + meaning).digest()
 
 
-def bare_name(name: str) -> str:
+def strip_extension(name: str) -> str:
     """A name without the extension of a workbook; other dots are part of it, as in "Household 2.0 survey"."""
     return _EXTENSION.sub("", name).strip()
 
@@ -116,15 +118,15 @@ def destination_uid(field: str, text: str) -> str | None:
     return uid
 
 
-def _source(request: ImportRequest, limit: int, fetched: UploadedFile | None) -> tuple[bytes, str]:
-    if fetched is not None:
-        data, filename, field = fetched.data, strip_control_characters(fetched.name)[-LONGEST_NAME:], "url"
+def _read_source(request: ImportRequest, max_bytes: int, fetched_file: UploadedFile | None) -> tuple[bytes, str]:
+    if fetched_file is not None:
+        data, filename, field = fetched_file.data, strip_control_characters(fetched_file.name)[-MAX_NAME_CHARS:], "url"
     elif request.file is not None:
-        data, filename, field = request.file.data, strip_control_characters(request.file.name)[-LONGEST_NAME:], "file"
+        data, filename, field = request.file.data, strip_control_characters(request.file.name)[-MAX_NAME_CHARS:], "file"
     else:
-        data, filename, field = _decoded(request.base64Encoded), "", "base64Encoded"
-    if len(data) > limit:
-        raise file_too_large(limit)
+        data, filename, field = _decode_base64(request.base64Encoded), "", "base64Encoded"
+    if len(data) > max_bytes:
+        raise file_too_large(max_bytes)
     if not looks_like_workbook(data):
         raise ValidationError({field: [Message("This is no workbook. Send an xlsx, xls, xlsm, ods or csv file.")]})
     return data, filename
@@ -132,18 +134,18 @@ def _source(request: ImportRequest, limit: int, fetched: UploadedFile | None) ->
 
 def looks_like_workbook(data: bytes) -> bool:
     """By the first bytes: a zip archive (xlsx, xlsm, ods), an OLE2 file (xls), or text in columns (csv)."""
-    start = data[:LOOKED_AT]
+    start = data[:SNIFF_BYTES]
     if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         return True
     encoding = "utf-16" if start.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     try:
-        text = codecs.getincrementaldecoder(encoding)().decode(start, final=len(data) <= LOOKED_AT)
+        text = codecs.getincrementaldecoder(encoding)().decode(start, final=len(data) <= SNIFF_BYTES)
     except UnicodeDecodeError:
         # Perhaps Windows text, which is what Excel's plain CSV is.
-        if encoding == "utf-16" or start.translate(None, _NOT_IN_TEXT) != start:
+        if encoding == "utf-16" or start.translate(None, _CONTROL_BYTES) != start:
             return False
         text = start.decode("cp1252", errors="replace")
-    return "\0" not in text and not text.lstrip().startswith(OTHER_KINDS) and _has_columns(text)
+    return "\0" not in text and not text.lstrip().startswith(NON_CSV_PREFIXES) and _has_columns(text)
 
 
 def _has_columns(text: str) -> bool:
@@ -151,11 +153,11 @@ def _has_columns(text: str) -> bool:
     lines = [line for line in text.splitlines(keepends=True) if line.strip()]
     if not lines or not lines[0].endswith(("\n", "\r")):  # nothing, or no more than a line that does not end
         return False
-    is_divided = any(mark in lines[0] for mark in SEPARATORS)
-    return is_divided or (len(lines) > 1 and lines[1].removeprefix('""').startswith(SEPARATORS))
+    is_divided = any(mark in lines[0] for mark in CSV_DELIMITERS)
+    return is_divided or (len(lines) > 1 and lines[1].removeprefix('""').startswith(CSV_DELIMITERS))
 
 
-def _decoded(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     """Base64, bare or behind `data:…;base64,`."""
     _, marker, rest = text.partition("base64")
     encoded = "".join((rest[1:] if marker else text).split())

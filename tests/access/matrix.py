@@ -22,7 +22,7 @@ from fieldgate.http.operations import Operation
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import ImportStore
-from fieldgate.imports.upload import wanted
+from fieldgate.imports.upload import parse_upload
 from fieldgate.settings import Settings
 from tests.access.permission_world import THE_PUBLIC_ITSELF, Person, Thing, World
 from tests.conftest import PASSWORD, Service, running
@@ -163,7 +163,7 @@ def importing_into(kind: str) -> Call:
 async def _import_detail(house: House, caller: str) -> httpx.Response:
     request = ImportRequest(file=UploadedFile("household.xlsx", xlsx()))
     store = ImportStore(house.service.database, house.service.changes)
-    uid = await store.take(house.owner.id, wanted(request, 2**20), None)
+    uid = await store.create(house.owner.id, parse_upload(request, 2**20), None)
     return await house.ask(caller, "GET", f"/api/v2/imports/{uid}/")
 
 

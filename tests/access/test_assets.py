@@ -7,7 +7,7 @@ import pytest
 
 from fieldgate.assets import authorization
 from fieldgate.assets.store import AssetStore
-from fieldgate.imports.worker import Worker
+from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
 from tests.access.permission_world import THE_PUBLIC_ITSELF, World
 from tests.conftest import BASE, Start
@@ -127,7 +127,7 @@ async def test_an_editor_imports_into_the_owners_asset(start: Start, database_ur
     async with start(database_url=database_url) as service:
         world = World(service)
         owner, editor, viewer = [await world.person() for _ in range(3)]
-        worker = Worker(Settings(), service.database)
+        worker = ImportWorker(Settings(), service.database)
         asset = await Desk(service, owner.headers, worker).done(xlsx())
         uid = asset["messages"]["created"][0]["uid"]
         thing = await world.known(uid, owner)
@@ -154,13 +154,13 @@ async def test_a_right_that_is_gone_when_the_import_is_written(start: Start, dat
         collection = await world.thing(owner, "collection")
         thing = await world.thing(owner, "survey", collection)
         await world.give(editor, collection if how == "passed down" else thing, "change_asset")
-        desk = Desk(service, editor.headers, Worker(Settings(), service.database))
+        desk = Desk(service, editor.headers, ImportWorker(Settings(), service.database))
         url = await desk.send(xlsx(), destination=thing.uid)
         if how == "disabled":
             await world.disable(editor)
         else:
             await world.take(editor, thing, "view_asset" if how == "hidden" else "change_asset")
-        assert await desk.worker.work_once()
+        assert await desk.worker.process_one()
         if how == "disabled":
             await service.store.enable_user(editor.username)
         record = await desk.get(url)
@@ -175,7 +175,7 @@ async def test_a_superuser_imports_anywhere(start: Start) -> None:
         world = World(service)
         owner, superuser = await world.person(), await world.person(is_superuser=True)
         thing = await world.thing(owner)
-        desk = Desk(service, superuser.headers, Worker(Settings(), service.database))
+        desk = Desk(service, superuser.headers, ImportWorker(Settings(), service.database))
         assert (await desk.done(xlsx(), destination=thing.uid))["status"] == "complete"
 
 

@@ -9,7 +9,7 @@ import pytest
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.store import AssetStore
 from fieldgate.identity import User
-from fieldgate.imports.worker import Worker
+from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
 from tests.conftest import Start
 from tests.imports.test_worker import Desk
@@ -22,7 +22,7 @@ PATH = "/api/v2/assets/"
 async def desk(start: Start, database_url: str) -> AsyncIterator[Desk]:
     async with start(database_url=database_url) as service:
         headers = {"Authorization": f"Token {await service.token()}"}
-        yield Desk(service, headers, Worker(Settings(), service.database))
+        yield Desk(service, headers, ImportWorker(Settings(), service.database))
 
 
 async def names(desk: Desk, query: str) -> list[str]:

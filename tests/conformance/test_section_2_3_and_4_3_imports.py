@@ -2,7 +2,7 @@
 
 import pytest
 
-from fieldgate.imports.worker import Worker
+from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
 from tests.conftest import BASE, Service
 from tests.imports.test_worker import Desk
@@ -18,14 +18,14 @@ TWO_LANGUAGES = (
 @pytest.fixture
 async def desk(service: Service) -> Desk:
     headers = {"Authorization": f"Token {await service.token()}"}
-    return Desk(service, headers, Worker(Settings(), service.database))
+    return Desk(service, headers, ImportWorker(Settings(), service.database))
 
 
 async def finished(desk: Desk, book: bytes, **fields: str) -> dict[str, object]:
     """The record of an import, whoever else's imports wait before it."""
     url = await desk.send(book, **fields)
     while (record := await desk.get(url))["status"] == "processing":
-        assert await desk.worker.work_once()
+        assert await desk.worker.process_one()
     return record
 
 

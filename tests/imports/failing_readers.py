@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fieldgate.imports.sandbox import runner
-from fieldgate.imports.xlsform import Form, understand
+from fieldgate.imports.xlsform import Form, parse_workbook
 
 
 def bomb(size: int) -> bytes:
@@ -30,7 +30,7 @@ def is_told_to_stop(data: bytes) -> Any:
     """As all processes of a service are, when a terminal or a supervisor stops it."""
     for asked_to_stop in (signal.SIGINT, signal.SIGTERM):
         os.kill(os.getpid(), asked_to_stop)
-    return understand(data, "form")
+    return parse_workbook(data, "form")
 
 
 def err(_: bytes) -> None:
@@ -56,7 +56,7 @@ def answers_what_cannot_be_sent(_: bytes) -> Any:
 
 
 def answers_at_length(_: bytes) -> Form:
-    return Form({}, {}, None, None, None, "x" * (runner.LONGEST_ANSWER + 1), 0, [])
+    return Form({}, {}, None, None, None, "x" * (runner.MAX_RESULT_BYTES + 1), 0, [])
 
 
 def says(answer: bytes) -> None:
@@ -86,7 +86,7 @@ def understood_without_writing(book: bytes) -> Any:
 
     sys.dont_write_bytecode = True
     sys.addaudithook(refuse)
-    return understand(book, "household")
+    return parse_workbook(book, "household")
 
 
 def _pipe() -> Connection:

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from typing import Any
 
-from fieldgate.imports.fetch.public_addresses import Address
-from fieldgate.imports.fetch.url_fetcher import Fetcher
+from fieldgate.imports.fetch.public_addresses import IPAddress
+from fieldgate.imports.fetch.url_fetcher import URLFetcher
 
 Answer = bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]
 
@@ -29,7 +29,7 @@ def redirect(location: str, code: int = 302) -> bytes:
     return status(code, f"Location: {location}")
 
 
-def is_loopback(address: Address) -> bool:
+def is_loopback(address: IPAddress) -> bool:
     return address.is_loopback
 
 
@@ -46,10 +46,10 @@ class Elsewhere:
     def url(self, path: str = "/household.xlsx", host: str = "forms.example.org", scheme: str = "http") -> str:
         return f"{scheme}://{host}:{self.port}{path}"
 
-    def fetcher(self, names: Mapping[str, Sequence[str]] | None = None, **more: Any) -> Fetcher:
+    def fetcher(self, names: Mapping[str, Sequence[str]] | None = None, **more: Any) -> URLFetcher:
         """A fetcher that finds names in a table and may connect to this machine, unless told otherwise."""
 
-        async def look_up(name: str, port: int) -> Sequence[Address]:
+        async def look_up(name: str, port: int) -> Sequence[IPAddress]:
             self.looked_up.append(name)
             try:
                 return [ip_address(text) for text in (HERE if names is None else names)[name]]
@@ -57,7 +57,7 @@ class Elsewhere:
                 raise socket.gaierror(socket.EAI_NONAME, "unknown") from None
 
         options = {"hosts": (f".example.org:{self.port}",), "resolve": look_up, "may_connect": is_loopback, **more}
-        return Fetcher(options.pop("hosts"), **options)
+        return URLFetcher(options.pop("hosts"), **options)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")

@@ -28,9 +28,9 @@ from fieldgate.imports.sandbox import runner
 from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import ImportStore
 from fieldgate.imports.tables import imports
-from fieldgate.imports.upload import wanted
-from fieldgate.imports.worker import Worker
-from fieldgate.imports.xlsform import Form, Library, Refused
+from fieldgate.imports.upload import parse_upload
+from fieldgate.imports.worker import ImportWorker
+from fieldgate.imports.xlsform import Form, FormRejected, Library
 from fieldgate.settings import Settings
 from tests.conftest import Start
 from tests.imports import failing_readers, hostile
@@ -46,7 +46,7 @@ SEED = int(os.environ.get("MUTATION_SEED", "20261115"))
 READERS = 3
 MEMORY = 512 * MEBIBYTE
 SECONDS = 5
-LIMITS = runner.Limits(MEMORY, SECONDS)
+LIMITS = runner.SandboxLimits(MEMORY, SECONDS)
 WORKER_MEMORY = 256 * MEBIBYTE  # of the worker itself, which holds the largest file and its outcome
 PATIENCE = 300.0  # seconds for all heavy files
 
@@ -56,7 +56,7 @@ async def desk(start: Start, database_url: str) -> AsyncIterator[Desk]:
     chosen: dict[str, Any] = {"import_memory": MEMORY, "import_seconds": SECONDS}
     async with start(database_url=database_url, **chosen) as service:
         headers = {"Authorization": f"Token {await service.token()}"}
-        yield Desk(service, headers, Worker(Settings(**chosen), service.database))
+        yield Desk(service, headers, ImportWorker(Settings(**chosen), service.database))
 
 
 async def check_well(desk: Desk) -> None:
@@ -99,7 +99,7 @@ async def test_a_hostile_file_harms_itself_alone(desk: Desk, name: str) -> None:
         assert answer.json()["file"]
     else:
         assert answer.status_code == 201, answer.text
-        assert await desk.worker.work_once()
+        assert await desk.worker.process_one()
         record = await desk.get(answer.json()["url"])
         assert ending(record["status"], record["messages"]) == file.ends, record["messages"]
         if record["status"] == ERROR:
@@ -171,7 +171,7 @@ async def test_names_of_files_are_only_names(desk: Desk, name: str) -> None:
         )
         assert answer.status_code in (201, 400), answer.text
         if answer.status_code == 201:
-            assert await desk.worker.work_once()
+            assert await desk.worker.process_one()
             assert (await desk.get(answer.json()["url"]))["status"] == COMPLETE
     await check_well(desk)
 
@@ -188,7 +188,7 @@ async def test_heavy_files_leave_the_worker_alive_and_small(tmp_path: Path) -> N
     async def send(file: Hostile) -> str:
         book = await asyncio.to_thread(file.build)
         request = ImportRequest(file=UploadedFile(file.filename, book))
-        return await store.take(user, wanted(request, Settings().max_upload), None)
+        return await store.create(user, parse_upload(request, Settings().max_upload), None)
 
     async def ended(uid: str) -> Row[Any]:
         limit = time.monotonic() + PATIENCE
@@ -260,26 +260,26 @@ FORGED = {
 def test_a_process_without_an_answer_has_died(
     monkeypatch: pytest.MonkeyPatch, work: Any, argument: bytes, why: str
 ) -> None:
-    monkeypatch.setattr(runner, "SPARE", 1)
-    with pytest.raises(runner.Died, match=f"^{why}$"):
-        runner._in_process(work, (argument,), runner.Limits(MEMORY, 1))
+    monkeypatch.setattr(runner, "GRACE_SECONDS", 1)
+    with pytest.raises(runner.SandboxFailure, match=f"^{why}$"):
+        runner._run_in_process(work, (argument,), runner.SandboxLimits(MEMORY, 1))
     assert traces_outside() == []
 
 
 def test_an_answer_too_long_for_the_worker_is_not_sent() -> None:
-    with pytest.raises(runner.Died, match="memory"):
-        runner._in_process(failing_readers.answers_at_length, (b"",), runner.Limits(4 * MEMORY, SECONDS))
+    with pytest.raises(runner.SandboxFailure, match="memory"):
+        runner._run_in_process(failing_readers.answers_at_length, (b"",), runner.SandboxLimits(4 * MEMORY, SECONDS))
 
 
 def test_reading_a_form_opens_no_file_to_write() -> None:
     for book in BOOKS.values():
-        assert isinstance(runner._in_process(failing_readers.understood_without_writing, (book,), LIMITS), Form)
+        assert isinstance(runner._run_in_process(failing_readers.understood_without_writing, (book,), LIMITS), Form)
 
 
 def test_a_process_cannot_fill_the_disk(tmp_path: Path) -> None:
-    with pytest.raises(runner.Died) as died:
-        runner._in_process(failing_readers.writes, (str(tmp_path / "left"),), LIMITS)
-    assert "File too large" in died.value.notes
+    with pytest.raises(runner.SandboxFailure) as died:
+        runner._run_in_process(failing_readers.writes, (str(tmp_path / "left"),), LIMITS)
+    assert "File too large" in died.value.details
     assert (tmp_path / "left").stat().st_size == 0
 
 
@@ -324,10 +324,10 @@ def mutation(number: int) -> bytes:
 def outcome(number: int) -> str:
     """What came of a mutation: an outcome there is a word for, which a database can store."""
     try:
-        read = runner.understand(mutation(number), "household", LIMITS)
-    except Refused as refused:
+        read = runner.parse_in_sandbox(mutation(number), "household", LIMITS)
+    except FormRejected as refused:
         return refused.error_type if refused.error.text else "nothing said"
-    except runner.Died as died:
+    except runner.SandboxFailure as died:
         return f"died: {died}"
     assert isinstance(read, Form | Library)
     if isinstance(read, Form):
@@ -340,7 +340,7 @@ def outcome(number: int) -> str:
 def test_mutations_of_a_valid_file(capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever happens to a file on its way, it is read, refused with a reason, or the reader is stopped."""
     for book in BOOKS.values():
-        assert isinstance(runner.understand(book, "household", LIMITS), Form)
+        assert isinstance(runner.parse_in_sandbox(book, "household", LIMITS), Form)
     begun = time.monotonic()
     with ThreadPoolExecutor(READERS) as pool:
         outcomes = list(pool.map(_told, range(MUTATIONS)))

@@ -23,10 +23,10 @@ async def test_any_page_of_any_status_in_either_order(database_url: str) -> None
         ):
             expected = [uid for uid in sent if status is None or (uid == done) == (status == COMPLETE)]
             expected = expected[::-1] if ordering.startswith("-") else expected
-            count, rows = await store.made_by(1, status, ordering, PageRequest(limit, offset))
+            count, rows = await store.list_for_user(1, status, ordering, PageRequest(limit, offset))
             assert count == len(expected)
             assert [row.uid for row in rows] == expected[offset : offset + limit]
-            assert (await store.made_by(2, status, ordering, PageRequest(limit, offset))) == (0, [])
+            assert (await store.list_for_user(2, status, ordering, PageRequest(limit, offset))) == (0, [])
 
 
 async def test_what_was_sent_through_one_process_is_listed_by_another(database_url: str) -> None:

@@ -23,7 +23,7 @@ from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import ImportStore
 from fieldgate.imports.tables import imports
-from fieldgate.imports.upload import wanted
+from fieldgate.imports.upload import parse_upload
 from tests.imports.workbooks import xlsx
 from tests.processes import Served
 
@@ -179,7 +179,7 @@ class Sender:
 
     async def send(self, user: int, name: str, book: bytes = BOOK) -> str:
         file = UploadedFile(f"{name}.xlsx", book)
-        return await self.store.take(user, wanted(ImportRequest(file=file), 10**9), None)
+        return await self.store.create(user, parse_upload(ImportRequest(file=file), 10**9), None)
 
 
 async def test_a_worker_killed_at_any_stage_loses_nothing(database_url: str, database: Database) -> None:

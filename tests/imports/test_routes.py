@@ -13,7 +13,7 @@ from fieldgate.accounts.store import IssuedBy
 from fieldgate.assets.tables import files
 from fieldgate.http.request import body_parsing
 from fieldgate.imports import routes
-from fieldgate.imports.upload import wanted
+from fieldgate.imports.upload import parse_upload
 from tests.conftest import BASE, Service, Start
 from tests.imports.fake_host import ok, serving, status
 from tests.imports.workbooks import xlsx
@@ -154,13 +154,13 @@ async def test_large_bodies_are_taken_apart_beside_the_event_loop(
         return called
 
     monkeypatch.setattr(body_parsing, "parse_fields_sync", watched("parse", body_parsing.parse_fields_sync))
-    monkeypatch.setattr(routes, "wanted", watched("digest", wanted))
+    monkeypatch.setattr(routes, "wanted", watched("digest", parse_upload))
     headers = await signed_in(service)
     large = b"PK\x03\x04" + bytes(2 * 1024 * 1024)
     assert (await service.client.post(PATH, headers=headers, files={"file": ("x.xlsx", large)})).status_code == 201
     assert seen == [("parse", False), ("digest", False)]
     seen.clear()
-    encoded = {"base64Encoded": base64.b64encode(large[: 2 * routes.QUICK]).decode(), "name": "x.xlsx"}
+    encoded = {"base64Encoded": base64.b64encode(large[: 2 * routes.THREAD_THRESHOLD_BYTES]).decode(), "name": "x.xlsx"}
     assert (await service.client.post(PATH, headers=headers, json=encoded)).status_code == 201
     assert seen == [("parse", True), ("digest", False)], "what is quickly read may take long to decode"
     seen.clear()

@@ -16,7 +16,7 @@ from fieldgate.identity import User
 from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import COMPLETE, ImportStore, Job, LostLease
 from fieldgate.imports.tables import imports
-from fieldgate.imports.upload import KeyUsedOtherwise, wanted
+from fieldgate.imports.upload import IdempotencyKeyReused, parse_upload
 from fieldgate.pagination import PageRequest
 from tests.imports.workbooks import xlsx
 
@@ -34,7 +34,7 @@ async def user(database: Database, name: str = "amina") -> int:
 
 
 async def put(store: ImportStore, user_id: int, name: str = "a", key: str | None = None) -> str:
-    return await store.take(user_id, wanted(ImportRequest(file=UploadedFile(f"{name}.xlsx", BOOK)), 10**9), key)
+    return await store.create(user_id, parse_upload(ImportRequest(file=UploadedFile(f"{name}.xlsx", BOOK)), 10**9), key)
 
 
 async def end(database: Database, store: ImportStore, job: Job) -> None:
@@ -85,21 +85,21 @@ async def test_workers_that_ask_at_once_all_get_something_to_do(database: Databa
 async def test_a_file_is_read_after_the_claim_is_committed(database: Database, store: ImportStore) -> None:
     """Or a worker would hold SQLite's lock while a large file travels."""
     await put(store, await user(database))
-    read = store._job
+    read = store._load_job
 
     async def slowly(number: int, lease: str) -> Job | None:
         async with asyncio.timeout(5), database.transaction() as connection:
             await connection.execute(imports.update().where(imports.c.id == number).values(name="seen"))
         return await read(number, lease)
 
-    store._job = slowly  # type: ignore[method-assign]
+    store._load_job = slowly  # type: ignore[method-assign]
     job = await store.claim(LEASE)
     assert job is not None
     assert (job.name, job.data) == ("seen", BOOK)
 
 
 async def test_claiming_does_not_look_at_the_history(database: Database, store: ImportStore) -> None:
-    statement = store._turns().compile(dialect=database.dialect, compile_kwargs={"literal_binds": True})
+    statement = store._users_in_turn().compile(dialect=database.dialect, compile_kwargs={"literal_binds": True})
     async with database.read_transaction() as connection:
         if database.is_sqlite:
             plan = (await connection.execute(text(f"EXPLAIN QUERY PLAN {statement}"))).all()
@@ -182,7 +182,7 @@ async def test_a_repeated_key_gives_the_first_answer(database: Database, store: 
     answers = await asyncio.gather(*(put(store, number, key="k") for _ in range(6)))
     assert len(set(answers)) == 1
     assert await put(store, other, key="k") != answers[0], "a key belongs to who sent it"
-    with pytest.raises(KeyUsedOtherwise):
+    with pytest.raises(IdempotencyKeyReused):
         await put(store, number, "another", key="k")
 
 
@@ -193,13 +193,13 @@ async def test_lists(database: Database, store: ImportStore) -> None:
     job = await store.claim(LEASE)
     assert job is not None
     await end(database, store, job)
-    count, rows = await store.made_by(number, None, "date_created", PageRequest(2, 0))
+    count, rows = await store.list_for_user(number, None, "date_created", PageRequest(2, 0))
     assert (count, [row.uid for row in rows]) == (3, taken[:2])
-    count, rows = await store.made_by(number, None, "-date_created", PageRequest(2, 0))
+    count, rows = await store.list_for_user(number, None, "-date_created", PageRequest(2, 0))
     assert [row.uid for row in rows] == taken[:0:-1]
-    count, rows = await store.made_by(number, "processing", "date_created", PageRequest())
+    count, rows = await store.list_for_user(number, "processing", "date_created", PageRequest())
     assert (count, [row.uid for row in rows]) == (2, taken[1:])
-    assert await store.one(other, taken[0]) is None
+    assert await store.get_for_user(other, taken[0]) is None
 
 
 async def test_old_imports_are_forgotten_with_their_files(database: Database, store: ImportStore) -> None:
@@ -209,9 +209,9 @@ async def test_old_imports_are_forgotten_with_their_files(database: Database, st
     job = await store.claim(LEASE)
     assert job is not None
     await end(database, store, job)
-    assert await store.forget(now() - timedelta(days=1)) == 0
-    assert await store.forget(now() + timedelta(days=1)) == 1
-    assert [row.uid for row in (await store.made_by(number, None, "date_created", PageRequest()))[1]] == [kept]
+    assert await store.purge(now() - timedelta(days=1)) == 0
+    assert await store.purge(now() + timedelta(days=1)) == 1
+    assert [row.uid for row in (await store.list_for_user(number, None, "date_created", PageRequest()))[1]] == [kept]
     async with database.read_transaction() as connection:
         assert (await connection.execute(select(func.count()).select_from(files))).scalar_one() == 1
 
@@ -230,17 +230,17 @@ async def test_a_file_stays_as_long_as_a_version_came_from_it(database: Database
     async with database.transaction() as connection:
         [(_, uid)] = await owned.create(connection, [new])
         await store.finish(connection, job, COMPLETE, {"updated": []})
-    assert await store.forget(now() + timedelta(days=1)) == 1
+    assert await store.purge(now() + timedelta(days=1)) == 1
     assert await count(database, files) == 1
     await owned.delete(User(id=number), uid)
-    assert await store.forget(now() - timedelta(days=1)) == 0
+    assert await store.purge(now() - timedelta(days=1)) == 0
     assert await count(database, files) == 0, "whether or not an import went too"
 
 
 async def test_much_is_forgotten_in_small_steps(
     database: Database, store: ImportStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fieldgate.imports.store.BATCH", 2)
+    monkeypatch.setattr("fieldgate.imports.store.BATCH_SIZE", 2)
     number = await user(database)
     for n in range(5):
         await put(store, number, f"f{n}")
@@ -249,6 +249,6 @@ async def test_much_is_forgotten_in_small_steps(
         await end(database, store, job)
     begun: list[object] = []
     event.listen(database._engine.sync_engine, "begin", begun.append)
-    assert await store.forget(now() + timedelta(days=1)) == 5
+    assert await store.purge(now() + timedelta(days=1)) == 5
     assert len(begun) >= 6
     assert (await count(database, imports), await count(database, files)) == (0, 0)

@@ -8,7 +8,7 @@ import pytest
 from fieldgate.errors import PayloadTooLarge, ValidationError
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.schemas import ImportRequest
-from fieldgate.imports.upload import bare_name, destination_uid, looks_like_workbook, wanted
+from fieldgate.imports.upload import destination_uid, looks_like_workbook, parse_upload, strip_extension
 from tests.imports.workbooks import xlsx
 
 UID = "aKm3pVw8ZtQ2xYcRnB5dFh"
@@ -22,19 +22,19 @@ def asked(**fields: Any) -> ImportRequest:
 
 def refused(request: ImportRequest) -> list[str]:
     with pytest.raises(ValidationError) as raised:
-        wanted(request, MIB)
+        parse_upload(request, MIB)
     return list(raised.value.fields)
 
 
 def test_the_files_own_name_is_used_unless_another_is_given() -> None:
-    assert (wanted(asked(), MIB).filename, wanted(asked(), MIB).name) == ("household.xlsx", "household")
-    assert wanted(asked(name="Visit 2.0"), MIB).name == "Visit 2.0"
+    assert (parse_upload(asked(), MIB).filename, parse_upload(asked(), MIB).name) == ("household.xlsx", "household")
+    assert parse_upload(asked(name="Visit 2.0"), MIB).name == "Visit 2.0"
 
 
 def test_names_hold_nothing_that_cannot_be_seen() -> None:
     sent = ImportRequest(file=UploadedFile("a\x01b\x1b[31m.xlsx", BOOK), name=" Visit\r\n\x85\ud800\uffff")
-    assert (wanted(sent, MIB).filename, wanted(sent, MIB).name) == ("a b [31m.xlsx", "Visit")
-    assert wanted(asked(name="\x01"), MIB).name == "household"
+    assert (parse_upload(sent, MIB).filename, parse_upload(sent, MIB).name) == ("a b [31m.xlsx", "Visit")
+    assert parse_upload(asked(name="\x01"), MIB).name == "household"
 
 
 @pytest.mark.parametrize(
@@ -48,22 +48,22 @@ def test_names_hold_nothing_that_cannot_be_seen() -> None:
     ],
 )
 def test_only_the_extension_of_a_workbook_is_dropped(name: str, bare: str) -> None:
-    assert bare_name(name) == bare
+    assert strip_extension(name) == bare
 
 
 @pytest.mark.parametrize("text", ["{}", "data:application/x;base64,{}", "base64:{}", "  {}\n"])
 def test_base64_as_clients_write_it(text: str) -> None:
     encoded = text.format(base64.b64encode(BOOK).decode())
-    assert wanted(ImportRequest(base64Encoded=encoded), MIB).data == BOOK
+    assert parse_upload(ImportRequest(base64Encoded=encoded), MIB).data == BOOK
 
 
 def test_a_fetched_file_is_checked_like_any_other() -> None:
     request = ImportRequest(url="https://forms.example.org/household.xlsx")
-    found = wanted(request, MIB, UploadedFile("household.xlsx", BOOK))
+    found = parse_upload(request, MIB, UploadedFile("household.xlsx", BOOK))
     assert (found.data, found.filename, found.name) == (BOOK, "household.xlsx", "household")
-    assert len(wanted(request, MIB, UploadedFile("x" * 300 + ".xlsx", BOOK)).filename) == 255
+    assert len(parse_upload(request, MIB, UploadedFile("x" * 300 + ".xlsx", BOOK)).filename) == 255
     with pytest.raises(ValidationError) as raised:
-        wanted(request, MIB, UploadedFile("household.xlsx", b"<!doctype html>\0"))
+        parse_upload(request, MIB, UploadedFile("household.xlsx", b"<!doctype html>\0"))
     assert list(raised.value.fields) == ["url"]
 
 
@@ -73,7 +73,7 @@ def test_a_fetched_file_is_checked_like_any_other() -> None:
      ("", False), ("0", False), ("maybe", False), (1.0, True), ({}, False)],
 )  # fmt: skip
 def test_a_library_only_where_it_is_said(library: Any, expected: bool) -> None:
-    assert wanted(asked(library=library), MIB).is_library is expected
+    assert parse_upload(asked(library=library), MIB).is_library is expected
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_library_only_where_it_is_said(library: Any, expected: bool) -> None:
 )  # fmt: skip
 def test_destinations_as_clients_write_them(text: str) -> None:
     assert destination_uid("destination", text) == UID
-    assert wanted(asked(assetUid=text), MIB).destination_uid == UID
+    assert parse_upload(asked(assetUid=text), MIB).destination_uid == UID
 
 
 @pytest.mark.parametrize("text", ["x", "aShort", f"/api/v2/users/{UID}/", "http://[", "a" + "0" * 21, f"{UID}/x", "/"])
@@ -101,7 +101,7 @@ def test_mistakes_that_can_be_seen_at_once() -> None:
     assert refused(asked(name="x" * 256)) == ["name"]
     assert refused(ImportRequest(file=UploadedFile("x.pdf", b"%PDF-1.4\n%\x00"))) == ["file"]
     with pytest.raises(PayloadTooLarge):
-        wanted(asked(), len(BOOK) - 1)
+        parse_upload(asked(), len(BOOK) - 1)
 
 
 @pytest.mark.parametrize(
@@ -147,15 +147,15 @@ def test_a_workbook_by_its_first_bytes(data: bytes, expected: bool) -> None:
 
 
 def test_what_is_the_same_import() -> None:
-    assert wanted(asked(), MIB).digest == wanted(asked(totalFiles="1"), MIB).digest
+    assert parse_upload(asked(), MIB).digest == parse_upload(asked(totalFiles="1"), MIB).digest
     for other in (asked(name="x"), asked(library="true"), asked(desired_type="block"), asked(destination=UID)):
-        assert wanted(other, MIB).digest != wanted(asked(), MIB).digest
+        assert parse_upload(other, MIB).digest != parse_upload(asked(), MIB).digest
 
 
 def test_what_is_the_same_import_of_an_address() -> None:
     def digest(data: bytes = BOOK, /, **fields: Any) -> bytes:
         request = ImportRequest(**{"url": "https://forms.example.org/a.xlsx", **fields})
-        return wanted(request, MIB, UploadedFile("a.xlsx", data)).digest
+        return parse_upload(request, MIB, UploadedFile("a.xlsx", data)).digest
 
     assert digest() == digest(BOOK + b"changed since")
     for fields in ({"url": "https://forms.example.org/b.xlsx"}, {"name": "x"}, {"library": "true"}):

@@ -25,8 +25,8 @@ from fieldgate.imports.sandbox import runner
 from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import ImportStore
 from fieldgate.imports.tables import imports
-from fieldgate.imports.upload import wanted
-from fieldgate.imports.worker import MOST_ATTEMPTS, Worker
+from fieldgate.imports.upload import parse_upload
+from fieldgate.imports.worker import MAX_ATTEMPTS, ImportWorker
 from fieldgate.imports.xlsform import Form
 from fieldgate.permissions import rules
 from fieldgate.settings import Settings
@@ -41,7 +41,7 @@ PATH = "/api/v2/imports/"
 class Desk:
     """A user of a running service, and a worker beside it."""
 
-    def __init__(self, service: Service, headers: dict[str, str], worker: Worker) -> None:
+    def __init__(self, service: Service, headers: dict[str, str], worker: ImportWorker) -> None:
         self.service = service
         self.headers = headers
         self.worker = worker
@@ -61,7 +61,7 @@ class Desk:
     async def done(self, book: bytes, **fields: Any) -> dict[str, Any]:
         """The record of an import after a worker has seen to it."""
         url = await self.send(book, **fields)
-        assert await self.worker.work_once()
+        assert await self.worker.process_one()
         return await self.get(url)
 
     async def asset(self, record: dict[str, Any], key: str = "created") -> dict[str, Any]:
@@ -74,7 +74,7 @@ def desk_at(start: Start, database_url: str) -> Any:
     async def open_desk(**chosen: Any) -> AsyncIterator[Desk]:
         async with start(database_url=database_url, **chosen) as service:
             headers = {"Authorization": f"Token {await service.token()}"}
-            yield Desk(service, headers, Worker(Settings(**chosen), service.database))
+            yield Desk(service, headers, ImportWorker(Settings(**chosen), service.database))
 
     return open_desk
 
@@ -231,7 +231,7 @@ async def test_a_large_library_is_written_with_a_few_statements(desk: Desk) -> N
     statements: list[str] = []
     engine = desk.service.database._engine.sync_engine
     event.listen(engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
-    assert await desk.worker.work_once()
+    assert await desk.worker.process_one()
     made = (await desk.get(url))["messages"]["created"]
     written = [text for text in statements if text.startswith(("INSERT", "UPDATE"))]
     assert len(written) < 20
@@ -252,7 +252,7 @@ async def test_a_form_that_does_not_compile_is_refused_with_every_problem(desk: 
         choices=(("list_name", "name", "label"), ("colour", None, "Red")),
     )
     url = await desk.send(broken)
-    await desk.worker.work_once()
+    await desk.worker.process_one()
     record = await desk.get(url)
     assert record["status"] == "error"
     messages = record["messages"]
@@ -297,7 +297,7 @@ async def test_a_destination_that_went_away_in_between(desk: Desk) -> None:
     url = await desk.send(xlsx(), destination=uid)
     gone = await desk.service.client.delete(f"/api/v2/assets/{uid}/", headers=desk.headers)
     assert gone.status_code == 204
-    await desk.worker.work_once()
+    await desk.worker.process_one()
     assert (await desk.get(url))["messages"]["error_type"] == "destination_gone"
 
 
@@ -329,7 +329,7 @@ async def test_a_destination_that_is_changed_while_it_is_replaced(
         return found
 
     monkeypatch.setattr(AssetStore, "find", and_meanwhile)
-    await desk.worker.work_once()
+    await desk.worker.process_one()
     assert (await under_way[0]).status_code in (200, 204)
     assert (await desk.get(url))["status"] == "complete"
     asset = await desk.service.get(f"/api/v2/assets/{uid}/", headers=desk.headers)
@@ -339,7 +339,7 @@ async def test_a_destination_that_is_changed_while_it_is_replaced(
         assert asset.status_code == 404
 
 
-LIMITS = runner.Limits(memory=2**30, seconds=1)
+LIMITS = runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=1)
 
 
 @pytest.mark.parametrize(
@@ -352,9 +352,9 @@ LIMITS = runner.Limits(memory=2**30, seconds=1)
     ],
 )
 def test_a_process_with_limits_ends_alone(work: Any, argument: Any, why: str) -> None:
-    with pytest.raises(runner.Died, match=f"^{why}$") as died:
-        runner._in_process(work, (argument,), LIMITS)
-    assert ("an error of ours" in died.value.notes) == (why == "fault")
+    with pytest.raises(runner.SandboxFailure, match=f"^{why}$") as died:
+        runner._run_in_process(work, (argument,), LIMITS)
+    assert ("an error of ours" in died.value.details) == (why == "fault")
 
 
 @pytest.mark.parametrize(
@@ -369,23 +369,23 @@ def test_a_process_with_limits_ends_alone(work: Any, argument: Any, why: str) ->
 async def test_people_are_told_why(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, work: Any, argument: Any, error_type: str, begins: str
 ) -> None:
-    monkeypatch.setattr(runner, "understand", lambda *_: runner._in_process(work, (argument,), LIMITS))
+    monkeypatch.setattr(runner, "parse_in_sandbox", lambda *_: runner._run_in_process(work, (argument,), LIMITS))
     messages = (await desk.done(xlsx()))["messages"]
     assert messages["error_type"] == error_type
     assert messages["error"].startswith(begins)
 
 
 def test_stopping_the_service_does_not_stop_what_is_being_read() -> None:
-    form = runner._in_process(failing_readers.is_told_to_stop, (b"type,name,label\ntext,a,A\n",), LIMITS)
+    form = runner._run_in_process(failing_readers.is_told_to_stop, (b"type,name,label\ntext,a,A\n",), LIMITS)
     assert isinstance(form, Form)
 
 
 async def test_too_many_attempts_end_in_an_error(desk: Desk, database_url: str) -> None:
     url = await desk.send(xlsx())
     store = ImportStore(desk.service.database, desk.service.changes)
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         assert await store.claim(timedelta(0)) is not None
-    await desk.worker.work_once()
+    await desk.worker.process_one()
     record = await desk.get(url)
     assert (record["status"], record["messages"]["error_type"]) == ("error", "gave_up")
 
@@ -411,7 +411,7 @@ async def test_what_cannot_be_tidied_up_holds_up_no_import(
 async def test_a_lease_is_renewed_while_the_work_takes_longer(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     url = await desk.send(xlsx())
     store = ImportStore(desk.service.database, desk.service.changes)
-    understand, renew, may_go_on = runner.understand, ImportStore.renew, threading.Event()
+    understand, renew, may_go_on = runner.parse_in_sandbox, ImportStore.renew, threading.Event()
     renewals: list[Exception | None] = [ConnectionError("away"), None, None, None]
     left = list(renewals)
 
@@ -425,10 +425,10 @@ async def test_a_lease_is_renewed_while_the_work_takes_longer(desk: Desk, monkey
             raise error
         await renew(*arguments)
 
-    monkeypatch.setattr(runner, "understand", slowly)
+    monkeypatch.setattr(runner, "parse_in_sandbox", slowly)
     monkeypatch.setattr(ImportStore, "renew", renew_after_trouble)
     desk.worker._lease = timedelta(seconds=1.5)
-    working = asyncio.create_task(desk.worker.work_once())
+    working = asyncio.create_task(desk.worker.process_one())
     async with asyncio.timeout(30):
         while left and not working.done():
             await asyncio.sleep(0.05)
@@ -444,7 +444,7 @@ async def test_workers_killed_at_work_lose_nothing(tmp_path: Path, database_url:
     store = ImportStore(database, DataVersions(database))
     number = await AccountStore(database, DataVersions(database)).create_user(NewUser(username="a", password_hash="x"))
     sent = [
-        await store.take(number, wanted(ImportRequest(file=UploadedFile(f"f{n}.xlsx", xlsx())), 10**9), None)
+        await store.create(number, parse_upload(ImportRequest(file=UploadedFile(f"f{n}.xlsx", xlsx())), 10**9), None)
         for n in range(12)
     ]
     environment = {**os.environ, "FIELDGATE_DATABASE_URL": database_url, "FIELDGATE_IMPORT_LEASE": "1s"}
@@ -512,16 +512,16 @@ async def test_what_came_of_an_import_waits_for_a_database_that_is_away(
     desk: Desk, book: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It costs no attempt: nothing is wrong with the file."""
-    failures = ["away"] * (MOST_ATTEMPTS + 2)
+    failures = ["away"] * (MAX_ATTEMPTS + 2)
 
     def fail(*arguments: Any) -> None:
         if failures and arguments[2].startswith("UPDATE imports") and "finished_at" in arguments[2]:
             raise ConnectionError(failures.pop())
 
-    monkeypatch.setattr("fieldgate.imports.worker.PAUSE", 0.0)
+    monkeypatch.setattr("fieldgate.imports.worker.RETRY_DELAY_SECONDS", 0.0)
     url = await desk.send(book)
     event.listen(desk.service.database._engine.sync_engine, "before_cursor_execute", fail)
-    assert await desk.worker.work_once()
+    assert await desk.worker.process_one()
     assert not failures
     assert (await desk.get(url))["status"] in ("complete", "error")
     async with desk.service.database.read_transaction() as connection:

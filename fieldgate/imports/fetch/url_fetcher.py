@@ -8,49 +8,49 @@ from typing import TYPE_CHECKING
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.i18n.messages import Message
-from fieldgate.imports.fetch.public_addresses import Address, Resolve, is_public, refused, resolved
+from fieldgate.imports.fetch.public_addresses import IPAddress, Resolver, is_public, resolve_host, url_error
 
 if TYPE_CHECKING:
-    from fieldgate.imports.fetch.safe_download import Following
+    from fieldgate.imports.fetch.safe_download import SafeDownloader
 
-PATIENCE = 20.0  # seconds for everything: names, redirects and the file; less than a stopping server waits
-MOST_AT_ONCE = 8  # in one process: each may hold a whole file in memory
+FETCH_TIMEOUT_SECONDS = 20.0  # seconds for everything: names, redirects and the file; less than a stopping server waits
+MAX_CONCURRENT_FETCHES = 8  # in one process: each may hold a whole file in memory
 
 
-class Fetcher:
+class URLFetcher:
     """Fetches files from the hosts it is told."""
 
     def __init__(
         self,
         hosts: Sequence[str],
         *,
-        patience: float = PATIENCE,
-        resolve: Resolve = resolved,
-        may_connect: Callable[[Address], bool] = is_public,
-        trust: ssl.SSLContext | None = None,
+        timeout: float = FETCH_TIMEOUT_SECONDS,
+        resolve: Resolver = resolve_host,
+        may_connect: Callable[[IPAddress], bool] = is_public,
+        ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        self._following: Following | None = None
+        self._downloader: SafeDownloader | None = None
         if hosts:
             from fieldgate.imports.fetch import (
                 safe_download,  # here: its client takes 6 MB, and most operators list no hosts
             )
 
-            self._following = safe_download.Following(hosts, resolve, may_connect, trust)
-        self._patience = patience
-        self._places = asyncio.Semaphore(MOST_AT_ONCE)
+            self._downloader = safe_download.SafeDownloader(hosts, resolve, may_connect, ssl_context)
+        self._timeout = timeout
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT_FETCHES)
 
-    async def fetch(self, text: str, limit: int) -> UploadedFile:
+    async def fetch(self, text: str, max_bytes: int) -> UploadedFile:
         """The file at an address, or what is wrong with the address."""
-        if self._following is None:
-            raise refused(Message("Files are not fetched from elsewhere here. Send the file itself."))
-        url = self._following.checked(text)
-        if self._places.locked():
+        if self._downloader is None:
+            raise url_error(Message("Files are not fetched from elsewhere here. Send the file itself."))
+        url = self._downloader.validate_url(text)
+        if self._slots.locked():
             raise ServiceUnavailable
         try:
-            async with self._places, asyncio.timeout(self._patience):
-                return await self._following.follow(url, limit)
+            async with self._slots, asyncio.timeout(self._timeout):
+                return await self._downloader.download(url, max_bytes)
         except TimeoutError:
-            seconds = int(self._patience)
-            raise refused(
+            seconds = int(self._timeout)
+            raise url_error(
                 Message("The file did not arrive within {seconds} seconds. Send the file itself.", seconds=seconds)
             ) from None

@@ -7,8 +7,8 @@ Nothing here touches a file, a network or a database. Whatever the bytes are, no
 MemoryError where memory is limited.
 """
 
-from fieldgate.imports.xlsform.importer import Form, understand
-from fieldgate.imports.xlsform.issues import Problem, Refused
+from fieldgate.imports.xlsform.importer import Form, parse_workbook
+from fieldgate.imports.xlsform.issues import FormRejected, Issue
 from fieldgate.imports.xlsform.library import Library, LibraryItem
 
-__all__ = ["Form", "Library", "LibraryItem", "Problem", "Refused", "understand"]
+__all__ = ["Form", "FormRejected", "Issue", "Library", "LibraryItem", "parse_workbook"]

@@ -5,63 +5,65 @@ from collections.abc import Iterable
 from secrets import token_bytes
 from typing import Any
 
-from fieldgate.imports.xlsform.question_types import FROM_FILE, METADATA
-from fieldgate.imports.xlsform.questions import NO, YES, Question
-from fieldgate.imports.xlsform.sheet_table import Row, Table
-from fieldgate.imports.xlsform.vocabulary import CHOICES, ENTITIES, EXTERNAL_CHOICES, OSM, TRANSLATABLE
+from fieldgate.imports.xlsform.question_types import FILE_SELECT_TYPES, METADATA_TYPES
+from fieldgate.imports.xlsform.questions import FALSE_WORDS, TRUE_WORDS, Question
+from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
+from fieldgate.imports.xlsform.vocabulary import CHOICES, ENTITIES, EXTERNAL_CHOICES, OSM, TRANSLATABLE_COLUMNS
 
-SCHEMA = "1"
+SCHEMA_VERSION = "1"
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ALPHABET = f"{_LETTERS}0123456789"
 _KUID_LENGTH = 9
 _HASHTAG = re.compile(r"[#+][^#+\s]+")
-_COMPUTED = frozenset({"type", "select_from_list_name"})
-_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
+_COMPUTED_COLUMNS = frozenset({"type", "select_from_list_name"})
+_NON_NAME_CHARS = re.compile(r"[^\w.-]+")
 
 
 def normalise(
-    survey: Table,
+    survey: SheetTable,
     questions: Iterable[Question],
-    sheets: dict[str, Table],
+    sheets: dict[str, SheetTable],
     settings: dict[str, str],
     languages: list[str | None],
 ) -> dict[str, Any]:
     """Metadata rows come first, as the live system puts them."""
-    rows = sorted(questions, key=lambda question: question.type.name not in METADATA or bool(question.path))
-    names = _Names()
+    rows = sorted(questions, key=lambda question: question.type.name not in METADATA_TYPES or bool(question.path))
+    names = _NameGenerator()
     content: dict[str, Any] = {
-        "schema": SCHEMA,
+        "schema": SCHEMA_VERSION,
         "survey": [_survey_row(question, languages, names) for question in rows],
         "choices": list(_choices(sheets.get(CHOICES), languages)),
         "settings": settings,
         "translations": languages,
-        "translated": _translated((survey, sheets.get(CHOICES))),
+        "translated": _translated_columns((survey, sheets.get(CHOICES))),
     }
     for kind in (EXTERNAL_CHOICES, ENTITIES, OSM):
         if kind in sheets:
-            content[kind] = [{cell.column.compiled: cell.text for cell in row.cells} for row in sheets[kind].filled()]
+            content[kind] = [
+                {cell.column.pyxform_header: cell.text for cell in row.cells} for row in sheets[kind].filled_rows()
+            ]
     return content
 
 
-class _Names:
+class _NameGenerator:
     """Gives a name to rows that have none, made of their label and numbered where labels are the same."""
 
     def __init__(self) -> None:
-        self._uses: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
 
-    def of(self, given: str | None, otherwise: str) -> str:
-        base = given or _NOT_IN_NAMES.sub("_", otherwise).strip("_") or "row"
+    def name_for(self, given: str | None, fallback: str) -> str:
+        base = given or _NON_NAME_CHARS.sub("_", fallback).strip("_") or "row"
         if not given and not (base[0].isalpha() or base[0] == "_"):
             base = f"_{base}"
-        self._uses[base] = self._uses.get(base, 0) + 1
-        return base if given or self._uses[base] == 1 else f"{base}_{self._uses[base]}"
+        self._counts[base] = self._counts.get(base, 0) + 1
+        return base if given or self._counts[base] == 1 else f"{base}_{self._counts[base]}"
 
 
-def _survey_row(question: Question, languages: list[str | None], names: _Names) -> dict[str, Any]:
+def _survey_row(question: Question, languages: list[str | None], names: _NameGenerator) -> dict[str, Any]:
     row: dict[str, Any] = {"type": question.type.name}
     if question.type.list_name:
-        key = "file" if question.type.name in FROM_FILE else "select_from_list_name"
+        key = "file" if question.type.name in FILE_SELECT_TYPES else "select_from_list_name"
         row[key] = question.type.list_name
     if question.type.or_other:
         row["_or_other"] = True
@@ -69,30 +71,30 @@ def _survey_row(question: Question, languages: list[str | None], names: _Names) 
     row["$kuid"] = _kuid()
     if not question.type.ends:
         label = question.row.text("label") or question.type.name
-        name = names.of(question.name, label)
+        name = names.name_for(question.name, label)
         row["$autoname"] = name
         row["$xpath"] = "/".join(part for part in (*question.path, name) if part)
     return row
 
 
-def _choices(table: Table | None, languages: list[str | None]) -> Iterable[dict[str, Any]]:
-    for row in table.filled() if table else ():
+def _choices(table: SheetTable | None, languages: list[str | None]) -> Iterable[dict[str, Any]]:
+    for row in table.filled_rows() if table else ():
         if "list_name" in row:
             choice = _cells(row, languages)
             yield {**choice, "$kuid": _kuid(), "$autovalue": choice.get("name")}
 
 
-def _cells(row: Row, languages: list[str | None]) -> dict[str, Any]:
+def _cells(row: SheetRow, languages: list[str | None]) -> dict[str, Any]:
     cells: dict[str, Any] = {}
     for cell in row.cells:
         key = cell.column.key
-        if key in _COMPUTED or key.startswith("$"):
+        if key in _COMPUTED_COLUMNS or key.startswith("$"):
             continue
-        if key in TRANSLATABLE:
+        if key in TRANSLATABLE_COLUMNS:
             texts = cells.setdefault(key, [None] * len(languages))
             texts[languages.index(cell.column.language)] = cell.text
         elif key == "required":
-            cells[key] = _yes_or_no(cell.text)
+            cells[key] = _parse_boolean(cell.text)
         elif key == "hxl":
             cells["tags"] = [f"hxl:{part}" for part in _HASHTAG.findall(cell.text)]
         else:
@@ -100,14 +102,16 @@ def _cells(row: Row, languages: list[str | None]) -> dict[str, Any]:
     return cells
 
 
-def _yes_or_no(text: str) -> str | bool:
+def _parse_boolean(text: str) -> str | bool:
     """A boolean, or the expression that will decide."""
     word = text.lower()
-    return True if word in YES else False if word in NO else text
+    return True if word in TRUE_WORDS else False if word in FALSE_WORDS else text
 
 
-def _translated(tables: Iterable[Table | None]) -> list[str]:
-    return sorted({column.key for table in tables if table for column in table.columns if column.key in TRANSLATABLE})
+def _translated_columns(tables: Iterable[SheetTable | None]) -> list[str]:
+    return sorted(
+        {column.key for table in tables if table for column in table.columns if column.key in TRANSLATABLE_COLUMNS}
+    )
 
 
 def _kuid() -> str:

@@ -6,21 +6,21 @@ from typing import Any
 import msgspec
 
 from fieldgate.i18n.messages import Message
-from fieldgate.imports.xlsform.checks.run import check_form, check_library, in_reading_order
+from fieldgate.imports.xlsform.checks.run import check_form, check_library, sort_by_position
 from fieldgate.imports.xlsform.compile.xform_compiler import compile_form
 from fieldgate.imports.xlsform.content import normalise
-from fieldgate.imports.xlsform.issues import Findings, Problem, Refused
-from fieldgate.imports.xlsform.languages import languages
-from fieldgate.imports.xlsform.library import Library, blocks
-from fieldgate.imports.xlsform.parsed_form import Draft
-from fieldgate.imports.xlsform.questions import outline
-from fieldgate.imports.xlsform.sheet_table import Table
-from fieldgate.imports.xlsform.size import refuse_if_large
+from fieldgate.imports.xlsform.issues import FormRejected, Issue, IssueCollector
+from fieldgate.imports.xlsform.languages import list_languages
+from fieldgate.imports.xlsform.library import Library, build_items
+from fieldgate.imports.xlsform.parsed_form import ParsedForm
+from fieldgate.imports.xlsform.questions import parse_questions
+from fieldgate.imports.xlsform.sheet_table import SheetTable
+from fieldgate.imports.xlsform.size import check_content_size
 from fieldgate.imports.xlsform.summary import summarise
-from fieldgate.imports.xlsform.vocabulary import LIBRARY, SHEETS, SURVEY, snake
-from fieldgate.imports.xlsform.workbook_reader import Grid, is_windows_text, read
+from fieldgate.imports.xlsform.vocabulary import LIBRARY, SHEET_NAMES, SURVEY, to_snake_case
+from fieldgate.imports.xlsform.workbook_reader import Sheet, is_windows_text, read_workbook
 
-_LIKELY_SLIP = 0.8  # of 1, which means the same word: `choises` is one, `notes` is none
+_SIMILARITY_CUTOFF = 0.8  # of 1, which means the same word: `choises` is one, `notes` is none
 
 
 class Form(msgspec.Struct):
@@ -33,36 +33,36 @@ class Form(msgspec.Struct):
     version: str | None
     xform: str
     row_count: int
-    warnings: list[Problem]
+    warnings: list[Issue]
 
 
-def understand(data: bytes, name: str) -> Form | Library:
+def parse_workbook(data: bytes, name: str) -> Form | Library:
     """The workbook as a form or as a library, whichever sheet it has. `name` is used where the form has no title."""
-    findings = Findings()
-    grids = read(data)
+    findings = IssueCollector()
+    grids = read_workbook(data)
     if is_windows_text(data):
         message = Message(
             "The file is no Unicode text. Check its accents, or save it as CSV UTF-8 and import it again."
         )
-        findings.warning("guessed_encoding", message, None)
-    sheets = _tables(grids)
+        findings.add_warning("guessed_encoding", message, None)
+    sheets = _tables_by_kind(grids)
     _check_sheet_names(grids, sheets, findings)
     if LIBRARY in sheets:
-        return _library(sheets.pop(LIBRARY), sheets, findings)
-    return _form(sheets.pop(SURVEY), sheets, name, findings)
+        return _build_library(sheets.pop(LIBRARY), sheets, findings)
+    return _build_form(sheets.pop(SURVEY), sheets, name, findings)
 
 
-def _form(survey: Table, sheets: dict[str, Table], name: str, findings: Findings) -> Form:
-    draft = Draft(survey, sheets, outline(survey, findings))
-    check_form(draft, findings)
-    findings.refuse_if_any()
-    xform = compile_form(draft, name, findings)
-    findings.refuse_if_any()
-    findings.warnings = in_reading_order(findings.warnings, draft)
+def _build_form(survey: SheetTable, sheets: dict[str, SheetTable], name: str, issues: IssueCollector) -> Form:
+    draft = ParsedForm(survey, sheets, parse_questions(survey, issues))
+    check_form(draft, issues)
+    issues.raise_if_problems()
+    xform = compile_form(draft, name, issues)
+    issues.raise_if_problems()
+    issues.warnings = sort_by_position(issues.warnings, draft)
     settings = draft.settings
-    spoken = languages((survey, draft.choices), settings.get("default_language"))
+    spoken = list_languages((survey, draft.choices), settings.get("default_language"))
     content = normalise(survey, draft.questions, sheets, settings, spoken)
-    refuse_if_large((content, xform))
+    check_content_size((content, xform))
     summary = summarise(content)
     return Form(
         content,
@@ -72,43 +72,45 @@ def _form(survey: Table, sheets: dict[str, Table], name: str, findings: Findings
         version=settings.get("version"),
         xform=xform,
         row_count=summary["row_count"],
-        warnings=findings.warnings,
+        warnings=issues.warnings,
     )
 
 
-def _library(table: Table, sheets: dict[str, Table], findings: Findings) -> Library:
-    draft = Draft(table, sheets, outline(table, findings))
-    check_library(draft, findings)
-    findings.refuse_if_any()
-    return Library(blocks(draft), findings.warnings)
+def _build_library(table: SheetTable, sheets: dict[str, SheetTable], issues: IssueCollector) -> Library:
+    draft = ParsedForm(table, sheets, parse_questions(table, issues))
+    check_library(draft, issues)
+    issues.raise_if_problems()
+    return Library(build_items(draft), issues.warnings)
 
 
-def _tables(grids: list[Grid]) -> dict[str, Table]:
+def _tables_by_kind(workbook_sheets: list[Sheet]) -> dict[str, SheetTable]:
     """The sheets that mean something, by what they mean. A workbook with one filled sheet needs no name for it."""
-    kinds = {snake(grid.name): grid for grid in reversed(grids)}
-    filled = [grid for grid in grids if any(any(texts) for _, texts in grid.rows)]
+    kinds = {to_snake_case(grid.name): grid for grid in reversed(workbook_sheets)}
+    filled = [grid for grid in workbook_sheets if any(any(texts) for _, texts in grid.rows)]
     if len(filled) == 1 and SURVEY not in kinds and LIBRARY not in kinds:
         kinds = {SURVEY: filled[0]}
     if SURVEY in kinds and LIBRARY in kinds:
-        raise Refused("both_sheets", Message("A workbook has either a survey or a library sheet. Remove one of them."))
+        raise FormRejected(
+            "both_sheets", Message("A workbook has either a survey or a library sheet. Remove one of them.")
+        )
     if SURVEY not in kinds and LIBRARY not in kinds:
-        raise Refused(
+        raise FormRejected(
             "no_usable_sheet",
             Message("The workbook has no survey or library sheet. Name the sheet with the questions survey."),
         )
-    return {kind: Table.of(kind, grid) for kind, grid in kinds.items() if kind in SHEETS}
+    return {kind: SheetTable.from_sheet(kind, grid) for kind, grid in kinds.items() if kind in SHEET_NAMES}
 
 
-def _check_sheet_names(grids: list[Grid], sheets: dict[str, Table], findings: Findings) -> None:
+def _check_sheet_names(workbook_sheets: list[Sheet], sheets: dict[str, SheetTable], issues: IssueCollector) -> None:
     """A sheet with almost the right name was probably meant to count. Others are the author's notes."""
-    for grid in grids:
-        kind = snake(grid.name)
+    for grid in workbook_sheets:
+        kind = to_snake_case(grid.name)
         if kind not in sheets and not kind.startswith("_"):
             for guess in get_close_matches(
-                kind, sorted(SHEETS - sheets.keys() - {SURVEY, LIBRARY}), n=1, cutoff=_LIKELY_SLIP
+                kind, sorted(SHEET_NAMES - sheets.keys() - {SURVEY, LIBRARY}), n=1, cutoff=_SIMILARITY_CUTOFF
             ):
                 message = Message("This sheet is not used. Rename it {name} if it belongs to the form.", name=guess)
-                findings.warning("unused_sheet", message, grid.name)
+                issues.add_warning("unused_sheet", message, grid.name)
 
 
 def _one_line(title: str | None) -> str | None:

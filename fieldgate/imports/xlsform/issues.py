@@ -11,7 +11,7 @@ import msgspec
 from fieldgate.i18n.messages import Message
 
 
-class Problem(msgspec.Struct, frozen=True):
+class Issue(msgspec.Struct, frozen=True):
     """One thing to correct or to consider, and the place in the author's own spreadsheet."""
 
     code: str
@@ -21,15 +21,15 @@ class Problem(msgspec.Struct, frozen=True):
     column: str | None = None
 
 
-class Refused(Exception):
+class FormRejected(Exception):
     """The workbook cannot become assets; nothing of it is kept."""
 
     def __init__(
         self,
         error_type: str,
         error: Message,
-        problems: list[Problem] | None = None,
-        warnings: list[Problem] | None = None,
+        problems: list[Issue] | None = None,
+        warnings: list[Issue] | None = None,
     ) -> None:
         super().__init__(error_type)
         self.error_type = error_type
@@ -38,30 +38,30 @@ class Refused(Exception):
         self.warnings = warnings or []
 
 
-class Findings:
+class IssueCollector:
     """Collects what the checks find, so that an author sees everything at once and not one mistake per try."""
 
     def __init__(self) -> None:
-        self.problems: list[Problem] = []
-        self.warnings: list[Problem] = []
+        self.problems: list[Issue] = []
+        self.warnings: list[Issue] = []
 
-    def problem(
+    def add_problem(
         self, code: str, message: Message, sheet: str | None, row: int | None = None, column: str | None = None
     ) -> None:
-        self.problems.append(Problem(code, message, sheet, row, column))
+        self.problems.append(Issue(code, message, sheet, row, column))
 
-    def warning(
+    def add_warning(
         self, code: str, message: Message, sheet: str | None, row: int | None = None, column: str | None = None
     ) -> None:
-        self.warnings.append(Problem(code, message, sheet, row, column))
+        self.warnings.append(Issue(code, message, sheet, row, column))
 
-    def forget(self, codes: Collection[str]) -> None:
+    def discard(self, codes: Collection[str]) -> None:
         self.problems = [problem for problem in self.problems if problem.code not in codes]
         self.warnings = [warning for warning in self.warnings if warning.code not in codes]
 
-    def refuse_if_any(self) -> None:
+    def raise_if_problems(self) -> None:
         if self.problems:
-            raise Refused(
+            raise FormRejected(
                 "invalid_form",
                 Message("The form was not imported. Problems to correct: {count}.", count=len(self.problems)),
                 self.problems,

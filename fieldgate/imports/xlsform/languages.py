@@ -6,39 +6,39 @@ from pyxform.validators.pyxform.iana_subtags.validation import (
     get_languages_with_bad_tags,
 )
 
-from fieldgate.imports.xlsform.sheet_table import Table
-from fieldgate.imports.xlsform.vocabulary import TRANSLATABLE
+from fieldgate.imports.xlsform.sheet_table import SheetTable
+from fieldgate.imports.xlsform.vocabulary import TRANSLATABLE_COLUMNS
 
 
-def languages(tables: Iterable[Table | None], default: str | None) -> list[str | None]:
+def list_languages(tables: Iterable[SheetTable | None], default: str | None) -> list[str | None]:
     """Every language once, None for the one without a name; the default language comes first."""
     found: dict[str | None, None] = {}
     for table in tables:
         for column in table.columns if table else ():
-            if column.key in TRANSLATABLE:
+            if column.key in TRANSLATABLE_COLUMNS:
                 found.setdefault(column.language)
     ordered = list(found)
-    first = meant(default, found) if default else None
+    first = match_language(default, found) if default else None
     if default and first in found:
         ordered.remove(first)
         ordered.insert(0, first)
     return ordered
 
 
-def meant(default: str, found: Collection[str | None]) -> str | None:
+def match_language(default: str, found: Collection[str | None]) -> str | None:
     """The language that a form calls its default: `English` is `English (en)`, and what has no column is unnamed."""
     if default in found:
         return default
-    return next((language for language in found if language and _differ_in_code(language, default)), None)
+    return next((language for language in found if language and _differ_only_in_code(language, default)), None)
 
 
-def _differ_in_code(language: str, other: str) -> bool:
+def _differ_only_in_code(language: str, other: str) -> bool:
     (name, code), (other_name, other_code) = (
         (text.partition("(")[0].strip().lower(), text.partition("(")[2]) for text in (language, other)
     )
     return name == other_name and not (code and other_code)
 
 
-def has_bad_code(language: str) -> bool:
+def has_invalid_code(language: str) -> bool:
     """`French (fr)` and `French` are fine; `French (xx1)` names a language that nobody has registered."""
     return "(" in language and language.endswith(")") and bool(get_languages_with_bad_tags([language]))

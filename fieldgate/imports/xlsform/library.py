@@ -7,18 +7,18 @@ import msgspec
 
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.content import normalise
-from fieldgate.imports.xlsform.issues import Problem, Refused
-from fieldgate.imports.xlsform.languages import languages
-from fieldgate.imports.xlsform.lists import Lists
-from fieldgate.imports.xlsform.parsed_form import Draft
+from fieldgate.imports.xlsform.issues import FormRejected, Issue
+from fieldgate.imports.xlsform.languages import list_languages
+from fieldgate.imports.xlsform.lists import ChoiceLists
+from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.questions import Question
-from fieldgate.imports.xlsform.size import refuse_if_large
+from fieldgate.imports.xlsform.size import check_content_size
 from fieldgate.imports.xlsform.summary import summarise
 
-MOST_BLOCKS = 2_000  # blocks and single questions of one library
+MAX_BLOCKS = 2_000  # blocks and single questions of one library
 
-_TAG = "tag::"
-_UNTAGGED = frozenset({"false", "0", "no", "n", "none"})
+_TAG_PREFIX = "tag::"
+_FALSE_WORDS = frozenset({"false", "0", "no", "n", "none"})
 
 
 class LibraryItem(msgspec.Struct):
@@ -35,29 +35,29 @@ class Library(msgspec.Struct):
     """A library sheet understood."""
 
     blocks: list[LibraryItem]
-    warnings: list[Problem]
+    warnings: list[Issue]
 
 
-def blocks(draft: Draft) -> list[LibraryItem]:
+def build_items(form: ParsedForm) -> list[LibraryItem]:
     """Blocks and single questions in the order in which the sheet first mentions them."""
-    parts = _parts(draft.questions)
-    if len(parts) > MOST_BLOCKS:
-        message = Message("The library has more than {count} blocks and questions. Split the file.", count=MOST_BLOCKS)
-        raise Refused("too_large", message)
-    spoken = languages((draft.survey, draft.choices), draft.settings.get("default_language"))
-    lists = Lists(draft.sheets)
+    parts = _group_by_block(form.questions)
+    if len(parts) > MAX_BLOCKS:
+        message = Message("The library has more than {count} blocks and questions. Split the file.", count=MAX_BLOCKS)
+        raise FormRejected("too_large", message)
+    spoken = list_languages((form.survey, form.choices), form.settings.get("default_language"))
+    lists = ChoiceLists(form.sheets)
     items = []
 
     def contents() -> Iterable[dict[str, Any]]:
         for block, questions in parts:
-            items.append(_item(draft, block, questions, lists, spoken))
+            items.append(_build_item(form, block, questions, lists, spoken))
             yield items[-1].content
 
-    refuse_if_large(contents())
+    check_content_size(contents())
     return items
 
 
-def _parts(questions: Iterable[Question]) -> list[tuple[str | None, list[Question]]]:
+def _group_by_block(questions: Iterable[Question]) -> list[tuple[str | None, list[Question]]]:
     """A block may be continued anywhere in the sheet; a row without block stands for itself."""
     parts: list[tuple[str | None, list[Question]]] = []
     blocks: dict[str, list[Question]] = {}
@@ -73,12 +73,12 @@ def _parts(questions: Iterable[Question]) -> list[tuple[str | None, list[Questio
     return parts
 
 
-def _item(
-    draft: Draft, block: str | None, questions: list[Question], lists: Lists, spoken: list[str | None]
+def _build_item(
+    form: ParsedForm, block: str | None, questions: list[Question], lists: ChoiceLists, languages: list[str | None]
 ) -> LibraryItem:
-    content = normalise(draft.survey, questions, lists.used_by(questions), {}, spoken)
+    content = normalise(form.survey, questions, lists.used_by(questions), {}, languages)
     for row in content["survey"]:
-        for key in [key for key in row if key == "block" or key.startswith(_TAG)]:
+        for key in [key for key in row if key == "block" or key.startswith(_TAG_PREFIX)]:
             del row[key]
     first = questions[0].row
     return LibraryItem(
@@ -93,9 +93,9 @@ def _item(
 def _tags(questions: Iterable[Question]) -> list[str]:
     return list(
         dict.fromkeys(
-            cell.column.key.removeprefix(_TAG)
+            cell.column.key.removeprefix(_TAG_PREFIX)
             for question in questions
             for cell in question.row.cells
-            if cell.column.key.startswith(_TAG) and cell.text.lower() not in _UNTAGGED
+            if cell.column.key.startswith(_TAG_PREFIX) and cell.text.lower() not in _FALSE_WORDS
         )
     )

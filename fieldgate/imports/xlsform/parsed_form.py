@@ -2,30 +2,30 @@
 
 import msgspec
 
-from fieldgate.imports.xlsform.questions import YES, Question
-from fieldgate.imports.xlsform.sheet_table import Row, Table
-from fieldgate.imports.xlsform.vocabulary import CHOICES, SETTINGS, STANDARD_WORDS, snake
+from fieldgate.imports.xlsform.questions import TRUE_WORDS, Question
+from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
+from fieldgate.imports.xlsform.vocabulary import CHOICES, PREFERRED_SETTINGS, SETTINGS, to_snake_case
 
 
-class Draft(msgspec.Struct):
+class ParsedForm(msgspec.Struct):
     """`survey` may also be a library sheet: its rows are the same."""
 
-    survey: Table
-    sheets: dict[str, Table]
+    survey: SheetTable
+    sheets: dict[str, SheetTable]
     questions: list[Question]
 
     @property
-    def choices(self) -> Table | None:
+    def choices(self) -> SheetTable | None:
         return self.sheets.get(CHOICES)
 
     @property
     def settings(self) -> dict[str, str]:
         """The first filled row of the settings sheet: XLSForm has no use for another."""
         table = self.sheets.get(SETTINGS)
-        row: Row | None = next(table.filled(), None) if table else None
+        row: SheetRow | None = next(table.filled_rows(), None) if table else None
         cells = [cell for cell in row.cells if cell.column.known] if row else []
-        cells.sort(key=lambda cell: snake(cell.column.header) in STANDARD_WORDS)
+        cells.sort(key=lambda cell: to_snake_case(cell.column.header) in PREFERRED_SETTINGS)
         return {cell.column.key: cell.text for cell in cells}
 
-    def allows(self, setting: str) -> bool:
-        return self.settings.get(setting, "").lower() in YES
+    def is_enabled(self, setting: str) -> bool:
+        return self.settings.get(setting, "").lower() in TRUE_WORDS

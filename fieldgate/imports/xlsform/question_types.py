@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import msgspec
 
-STANDARD = frozenset(
+STANDARD_TYPES = frozenset(
     {
         "text",
         "integer",
@@ -62,7 +62,7 @@ STANDARD = frozenset(
 )
 
 # Rows of these types hold facts about the interview: nobody is asked, so they are not counted as questions.
-METADATA = frozenset(
+METADATA_TYPES = frozenset(
     {
         "start",
         "today",
@@ -78,10 +78,10 @@ METADATA = frozenset(
     }
 )
 
-GEOGRAPHIC = frozenset({"geopoint", "geotrace", "geoshape"})
+GEO_TYPES = frozenset({"geopoint", "geotrace", "geoshape"})
 
 # Nothing of these is shown, so nothing needs a label.
-UNSEEN = METADATA | {
+HIDDEN_TYPES = METADATA_TYPES | {
     "calculate",
     "hidden",
     "email",
@@ -99,7 +99,7 @@ UNSEEN = METADATA | {
 STANDARD_CONTAINERS = frozenset({"group", "repeat", "loop"})
 # A compiler knows these with spaces only, and has a hint for each, so that they need no label. Unlike `phonenumber`, a
 # fact of the device, `phone number` is a question.
-_SPACED = frozenset(
+_TYPES_WITH_SPACES = frozenset(
     {
         "phone_number",
         "number_of_days_in_last_month",
@@ -108,20 +108,20 @@ _SPACED = frozenset(
     }
 )
 
-LIVE_CONTAINERS = frozenset({"kobomatrix", "score", "rank"})
-_BEGINS = {f"begin_{container}": container for container in STANDARD_CONTAINERS | LIVE_CONTAINERS}
-_ENDS = {f"end_{container}": container for container in STANDARD_CONTAINERS | LIVE_CONTAINERS}
-LIVE_ONLY = frozenset({"score__row", "rank__level"})
+KOBO_CONTAINERS = frozenset({"kobomatrix", "score", "rank"})
+_BEGINS = {f"begin_{container}": container for container in STANDARD_CONTAINERS | KOBO_CONTAINERS}
+_ENDS = {f"end_{container}": container for container in STANDARD_CONTAINERS | KOBO_CONTAINERS}
+KOBO_TYPES = frozenset({"score__row", "rank__level"})
 
-FROM_FILE = frozenset({"select_one_from_file", "select_multiple_from_file"})
-FROM_LIST = frozenset({"select_one", "select_multiple", "rank", "select_one_external", "begin_loop"})
+FILE_SELECT_TYPES = frozenset({"select_one_from_file", "select_multiple_from_file"})
+LIST_TYPES = frozenset({"select_one", "select_multiple", "rank", "select_one_external", "begin_loop"})
 
-EXTERNAL = frozenset({"csv-external", "xml-external"})
+EXTERNAL_TYPES = frozenset({"csv-external", "xml-external"})
 
 # Rows of these types have no place of their own in the answers, and nothing can refer to them.
-WITHOUT_NODE = EXTERNAL | {"audit"}
+TYPES_WITHOUT_NODE = EXTERNAL_TYPES | {"audit"}
 
-_ALIASES = {
+_TYPE_ALIASES = {
     "string": "text",
     "int": "integer",
     "photo": "image",
@@ -138,7 +138,7 @@ _ALIASES = {
     "subscriber_id": "subscriberid",
 }
 
-_WITH_LIST = {
+_LIST_TYPE_ALIASES = {
     "select_one": "select_one",
     "select1": "select_one",
     "select_one_from": "select_one",
@@ -158,11 +158,11 @@ _WITH_LIST = {
     "begin_loop_over": "begin_loop",
 }
 
-_CONTAINER = re.compile(r"(begin|end)_(?:(group)|(repeat|lgroup|looped_group)|(kobomatrix|score|rank))|end_loop")
-_OLD_WORDING = re.compile(r"q_(.+)|add_(.+)_prompt|get_(.+)")
-_OTHER = {("or_other",), ("or", "other"), ("or", "specify", "other")}
-_LONGEST_WORDING = 5  # words
-_LONGEST_GUESSED = 80  # characters: comparing words is slow
+_CONTAINER_TYPE = re.compile(r"(begin|end)_(?:(group)|(repeat|lgroup|looped_group)|(kobomatrix|score|rank))|end_loop")
+_LEGACY_TYPE = re.compile(r"q_(.+)|add_(.+)_prompt|get_(.+)")
+_OR_OTHER_SPELLINGS = {("or_other",), ("or", "other"), ("or", "specify", "other")}
+_MAX_TYPE_WORDS = 5  # words
+_MAX_SUGGESTION_CHARS = 80  # characters: comparing words is slow
 
 
 class QuestionType(msgspec.Struct, frozen=True):
@@ -181,74 +181,82 @@ class QuestionType(msgspec.Struct, frozen=True):
         return _ENDS.get(self.name)
 
     @property
-    def only_live(self) -> bool:
+    def is_kobo_only(self) -> bool:
         """Whether no tool but the live system understands it."""
-        return self.name in LIVE_ONLY or (self.begins or self.ends) in LIVE_CONTAINERS
+        return self.name in KOBO_TYPES or (self.begins or self.ends) in KOBO_CONTAINERS
 
     @property
     def needs_label(self) -> bool:
-        return self.is_shown and self.name not in _SPACED
+        return self.is_visible and self.name not in _TYPES_WITH_SPACES
 
     @property
-    def is_shown(self) -> bool:
-        return not (self.name in UNSEEN or self.begins or self.ends or self.only_live)
+    def is_visible(self) -> bool:
+        return not (self.name in HIDDEN_TYPES or self.begins or self.ends or self.is_kobo_only)
 
     @property
-    def compiled(self) -> str:
+    def pyxform_type(self) -> str:
         """The type as a compiler of forms knows it; what only the live system knows becomes the nearest thing."""
         if container := self.begins or self.ends:
             edge = "begin" if self.begins else "end"
             over = f" over {self.list_name}" if self.list_name else ""
             return f"{edge} {container if container in STANDARD_CONTAINERS else 'group'}{over}"
-        if self.name in LIVE_ONLY:
+        if self.name in KOBO_TYPES:
             return "text"
-        if self.name in _SPACED:
+        if self.name in _TYPES_WITH_SPACES:
             return self.name.replace("_", " ")
         return " ".join(part for part in (self.name, self.list_name, "or_other" if self.or_other else None) if part)
 
 
 @lru_cache(maxsize=256)  # a form of thousands of rows has a few types
-def parse(text: str) -> QuestionType | None:
+def parse_question_type(text: str) -> QuestionType | None:
     """None for a type that nobody knows."""
     words = text.split()
     spelling = "_".join(words).lower()
-    if container := _CONTAINER.fullmatch(spelling):
+    if container := _CONTAINER_TYPE.fullmatch(spelling):
         edge, group, repeat, live = container.groups()
         return QuestionType(f"{edge}_{group or live or (repeat and 'repeat')}" if edge else spelling)
-    if spelling in LIVE_ONLY:
+    if spelling in KOBO_TYPES:
         return QuestionType(spelling)
-    return _with_list(words) or _simple(spelling, words)
+    return _parse_list_type(words) or _parse_simple_type(spelling, words)
 
 
-def nearest(text: str) -> str | None:
+def suggest_question_type(text: str) -> str | None:
     """The known type that an unknown one was probably meant to be."""
-    known = [*STANDARD, *_WITH_LIST.values(), "begin_group", "end_group", "begin_repeat", "end_repeat", "end_loop"]
-    words = text[:_LONGEST_GUESSED].lower().split()
+    known = [
+        *STANDARD_TYPES,
+        *_LIST_TYPE_ALIASES.values(),
+        "begin_group",
+        "end_group",
+        "begin_repeat",
+        "end_repeat",
+        "end_loop",
+    ]
+    words = text[:_MAX_SUGGESTION_CHARS].lower().split()
     for guess in ("_".join(words), *words[:1]):
         if close := get_close_matches(guess, known, n=1):
             return close[0]
     return None
 
 
-def _with_list(words: list[str]) -> QuestionType | None:
-    for length in range(min(len(words), _LONGEST_WORDING), 0, -1):
-        name = _WITH_LIST.get("_".join(words[:length]).lower())
+def _parse_list_type(words: list[str]) -> QuestionType | None:
+    for length in range(min(len(words), _MAX_TYPE_WORDS), 0, -1):
+        name = _LIST_TYPE_ALIASES.get("_".join(words[:length]).lower())
         if name is None:
             continue
         rest = words[length:]
-        or_other = tuple(word.lower() for word in rest[1:]) in _OTHER
+        or_other = tuple(word.lower() for word in rest[1:]) in _OR_OTHER_SPELLINGS
         if len(rest) > 1 and (not or_other or name == "begin_loop"):
             return None
         return QuestionType(name, rest[0] if rest else None, or_other)
     return None
 
 
-def _simple(spelling: str, words: list[str]) -> QuestionType | None:
-    old = _OLD_WORDING.fullmatch(spelling)
-    if old and spelling not in _ALIASES:
+def _parse_simple_type(spelling: str, words: list[str]) -> QuestionType | None:
+    old = _LEGACY_TYPE.fullmatch(spelling)
+    if old and spelling not in _TYPE_ALIASES:
         spelling = next(group for group in old.groups() if group)
-    name = _ALIASES.get(spelling, spelling)
-    if name in STANDARD:
+    name = _TYPE_ALIASES.get(spelling, spelling)
+    if name in STANDARD_TYPES:
         return QuestionType(name)
     if len(words) == 2 and words[0].lower() == "osm":
         return QuestionType("osm", words[1])

@@ -6,19 +6,19 @@ from typing import Any
 import msgspec
 
 from fieldgate.i18n.messages import Message
-from fieldgate.imports.xlsform.issues import Refused
+from fieldgate.imports.xlsform.issues import FormRejected
 
-MOST_BYTES = 32 * 1024 * 1024
+MAX_CONTENT_BYTES = 32 * 1024 * 1024
 
 
-def refuse_if_large(parts: Iterable[Any]) -> None:
+def check_content_size(parts: Iterable[Any]) -> None:
     """Refused as soon as the parts together, as JSON, are more than one import may keep."""
     size = 0
     for part in parts:
         size += len(msgspec.json.encode(part))
-        if size > MOST_BYTES:
+        if size > MAX_CONTENT_BYTES:
             message = Message(
                 "What is in the file becomes larger than {size} MiB. Split the file, or shorten its lists of choices.",
-                size=MOST_BYTES // (1024 * 1024),
+                size=MAX_CONTENT_BYTES // (1024 * 1024),
             )
-            raise Refused("too_large", message)
+            raise FormRejected("too_large", message)

@@ -4,16 +4,16 @@ SURVEY, CHOICES, SETTINGS = "survey", "choices", "settings"
 EXTERNAL_CHOICES, ENTITIES, OSM, LIBRARY = "external_choices", "entities", "osm", "library"
 LOCKING = "kobo--locking-profiles"
 
-SHEETS = frozenset({SURVEY, CHOICES, SETTINGS, EXTERNAL_CHOICES, ENTITIES, OSM, LIBRARY, LOCKING})
+SHEET_NAMES = frozenset({SURVEY, CHOICES, SETTINGS, EXTERNAL_CHOICES, ENTITIES, OSM, LIBRARY, LOCKING})
 
 MEDIA = ("image", "big-image", "audio", "video")
 
-TRANSLATABLE = frozenset(
+TRANSLATABLE_COLUMNS = frozenset(
     {"label", "hint", "guidance_hint", "constraint_message", "required_message", *(f"media::{kind}" for kind in MEDIA)}
 )
 
 # Columns whose cells are XPath, and which therefore can be broken.
-EXPRESSIONS = frozenset(
+EXPRESSION_COLUMNS = frozenset(
     {"relevant", "constraint", "calculation", "choice_filter", "required", "read_only", "repeat_count"}
 )
 
@@ -39,13 +39,13 @@ SURVEY_COLUMNS = frozenset(
         "sms_date_format",
         "sms_datetime_format",
         "sms_response",
-        *TRANSLATABLE,
-        *EXPRESSIONS,
+        *TRANSLATABLE_COLUMNS,
+        *EXPRESSION_COLUMNS,
     }
 )
 
 # Columns that mean something to the live system and nothing to a compiler of forms.
-LIVE_COLUMNS = frozenset(
+KOBO_COLUMNS = frozenset(
     {
         "hxl",
         "tags",
@@ -101,7 +101,7 @@ SETTING_COLUMNS = frozenset(
 )
 
 # A header that starts with one of these and a separator goes into the form as it is.
-PASSED_ON = frozenset({"bind", "control", "body", "instance", "attribute"})
+PASSTHROUGH_PREFIXES = frozenset({"bind", "control", "body", "instance", "attribute"})
 
 _SURVEY_ALIASES = {
     "command": "type",
@@ -146,10 +146,10 @@ _SETTING_ALIASES = {
 }
 
 # Settings that may be given twice. The word of the standard wins, as with other tools.
-TWO_WORDS = [{"form_id", "id_string"}, {"form_title", "title"}]
-STANDARD_WORDS = frozenset({"form_id", "form_title"})
+SETTING_SYNONYMS = [{"form_id", "id_string"}, {"form_title", "title"}]
+PREFERRED_SETTINGS = frozenset({"form_id", "form_title"})
 
-ALIASES = {
+COLUMN_ALIASES = {
     SURVEY: _SURVEY_ALIASES,
     LIBRARY: _SURVEY_ALIASES,
     CHOICES: _CHOICE_ALIASES,
@@ -158,16 +158,16 @@ ALIASES = {
     SETTINGS: _SETTING_ALIASES,
 }
 
-COLUMNS = {
-    SURVEY: SURVEY_COLUMNS | LIVE_COLUMNS,
-    LIBRARY: SURVEY_COLUMNS | LIVE_COLUMNS | {"block"},
-    CHOICES: CHOICE_COLUMNS | LIVE_COLUMNS,
+COLUMNS_BY_SHEET = {
+    SURVEY: SURVEY_COLUMNS | KOBO_COLUMNS,
+    LIBRARY: SURVEY_COLUMNS | KOBO_COLUMNS | {"block"},
+    CHOICES: CHOICE_COLUMNS | KOBO_COLUMNS,
     EXTERNAL_CHOICES: CHOICE_COLUMNS,
     OSM: CHOICE_COLUMNS,
     SETTINGS: SETTING_COLUMNS,
 }
 
 
-def snake(text: str) -> str:
+def to_snake_case(text: str) -> str:
     """`External  Choices` as `external_choices`: case and spaces do not tell names apart."""
     return "_".join(text.split()).lower()

@@ -2,16 +2,16 @@
 
 import re
 
-_START = (
+_NAME_START = (
     r"A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d\u2070-\u218f"
     r"\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
-_MORE = r"\-.0-9\u00b7\u0300-\u036f\u203f-\u2040"
-_NAME = re.compile(rf"[{_START}][{_START}{_MORE}]*(?::[{_START}][{_START}{_MORE}]*)?")
+_NAME_CHARS = r"\-.0-9\u00b7\u0300-\u036f\u203f-\u2040"
+_NAME = re.compile(rf"[{_NAME_START}][{_NAME_START}{_NAME_CHARS}]*(?::[{_NAME_START}][{_NAME_START}{_NAME_CHARS}]*)?")
 
 
 # The prefixes that every XForm declares.
-_DECLARED = frozenset({"h", "ev", "xsd", "jr", "orx", "odk", "xml", "entities"})
+_DEFAULT_PREFIXES = frozenset({"h", "ev", "xsd", "jr", "orx", "odk", "xml", "entities"})
 
 
 def is_xml_name(text: str) -> bool:
@@ -21,4 +21,4 @@ def is_xml_name(text: str) -> bool:
 def declared_prefixes(namespaces: str) -> frozenset[str]:
     """Those of every form, and those of the setting `namespaces`, as in `esri="http://esri.com/xforms"`."""
     pairs = (part.split("=") for part in namespaces.split())
-    return _DECLARED | {pair[0] for pair in pairs if len(pair) == 2}
+    return _DEFAULT_PREFIXES | {pair[0] for pair in pairs if len(pair) == 2}

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from fieldgate.assets.tables import assets, assignment_history, assignments
 from fieldgate.errors import NotFound
-from fieldgate.imports.worker import Worker
+from fieldgate.imports.worker import ImportWorker
 from fieldgate.permissions import rules
 from fieldgate.settings import Settings
 from tests.assets.sharing.sharing_team import MANY, Team
@@ -138,7 +138,7 @@ async def test_collections_and_what_is_in_them(teams: tuple[Team, Team], seed: i
                 found += answer.status_code != 404
 
     async def import_into() -> None:
-        worker = Worker(Settings(), team.service.database)
+        worker = ImportWorker(Settings(), team.service.database)
         for number in range(4):
             sent: dict[str, Any] = {
                 "files": {"file": ("household.xlsx", xlsx())},
@@ -148,7 +148,7 @@ async def test_collections_and_what_is_in_them(teams: tuple[Team, Team], seed: i
             assert answer.status_code in (201, 404), answer.text
             if answer.status_code == 404:
                 continue
-            assert await worker.work_once()
+            assert await worker.process_one()
             record = (await team.ask("owner", "GET", answer.json()["url"])).json()
             told = (record["status"], record["messages"].get("error_type"))
             assert told in (("complete", None), ("error", "destination_gone"))

@@ -13,9 +13,9 @@ import trustme
 from fieldgate.errors import PayloadTooLarge, ServiceUnavailable, ValidationError
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
-from fieldgate.imports.fetch.public_addresses import Address, is_public
-from fieldgate.imports.fetch.safe_download import MOST_REDIRECTS
-from fieldgate.imports.fetch.url_fetcher import MOST_AT_ONCE, Fetcher
+from fieldgate.imports.fetch.public_addresses import IPAddress, is_public
+from fieldgate.imports.fetch.safe_download import MAX_REDIRECTS
+from fieldgate.imports.fetch.url_fetcher import MAX_CONCURRENT_FETCHES, URLFetcher
 from fieldgate.metrics.access_log import logging_config
 from tests.imports.fake_host import Elsewhere, ok, redirect, serving, status
 
@@ -42,7 +42,7 @@ async def elsewhere() -> AsyncIterator[Elsewhere]:
         yield started
 
 
-async def refusal(fetcher: Fetcher, url: str, limit: int = MIB) -> str:
+async def refusal(fetcher: URLFetcher, url: str, limit: int = MIB) -> str:
     with pytest.raises(ValidationError) as raised:
         await fetcher.fetch(url, limit)
     assert list(raised.value.fields) == ["url"]
@@ -144,7 +144,7 @@ async def test_hosts_that_are_not_listed(elsewhere: Elsewhere, url: str) -> None
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f000001", "0x7f.1", "[::1]"])
 async def test_names_for_this_machine_lead_nowhere_even_if_listed(elsewhere: Elsewhere, host: str) -> None:
     listed = f"{host}:{elsewhere.port}" if ":" not in host else "::1"
-    said = await refusal(Fetcher([listed]), elsewhere.url(host=host))
+    said = await refusal(URLFetcher([listed]), elsewhere.url(host=host))
     assert "is not on the open internet." in said or "are not fetched from" in said
     assert elsewhere.asked == []
 
@@ -187,12 +187,12 @@ async def test_one_address_inside_is_enough_to_refuse(elsewhere: Elsewhere) -> N
 
 async def test_the_connection_goes_to_the_address_that_was_checked(elsewhere: Elsewhere) -> None:
     answers = iter(["127.0.0.1", "127.0.0.2"])
-    checked: list[Address] = []
+    checked: list[IPAddress] = []
 
-    async def changing(name: str, port: int) -> Sequence[Address]:
+    async def changing(name: str, port: int) -> Sequence[IPAddress]:
         return [ip_address(next(answers))]
 
-    def watch(address: Address) -> bool:
+    def watch(address: IPAddress) -> bool:
         checked.append(address)
         return True
 
@@ -246,7 +246,7 @@ async def test_a_redirect_is_checked_like_the_first_address(elsewhere: Elsewhere
 async def test_redirects_end(elsewhere: Elsewhere) -> None:
     elsewhere.answers["/loop"] = redirect("/loop")
     assert "leads on to too many others" in await refusal(elsewhere.fetcher(), elsewhere.url("/loop"))
-    assert len(elsewhere.asked) == MOST_REDIRECTS + 1
+    assert len(elsewhere.asked) == MAX_REDIRECTS + 1
 
 
 @pytest.mark.parametrize("code", [204, 206, 304, 302, 401, 403, 404, 500])
@@ -270,7 +270,7 @@ async def test_names_that_are_not_known(elsewhere: Elsewhere) -> None:
     assert "could not be fetched" in await refusal(elsewhere.fetcher({}), elsewhere.url())
     assert "could not be fetched" in await refusal(elsewhere.fetcher({"forms.example.org": ()}), elsewhere.url())
     too_long = f"https://{'x' * 64}.example.org/x.xlsx"
-    assert "could not be fetched" in await refusal(Fetcher([".example.org"]), too_long)
+    assert "could not be fetched" in await refusal(URLFetcher([".example.org"]), too_long)
 
 
 async def test_too_large_by_its_own_word_or_while_it_arrives(elsewhere: Elsewhere) -> None:
@@ -325,11 +325,11 @@ async def test_a_slow_drip_ends_in_time(elsewhere: Elsewhere, start: bytes) -> N
 
 
 async def test_a_name_that_takes_for_ever_ends_in_time() -> None:
-    async def never(name: str, port: int) -> Sequence[Address]:
+    async def never(name: str, port: int) -> Sequence[IPAddress]:
         await asyncio.Event().wait()
         return []
 
-    said = await refusal(Fetcher(["forms.example.org"], resolve=never, patience=0.01), "https://forms.example.org/")
+    said = await refusal(URLFetcher(["forms.example.org"], resolve=never, timeout=0.01), "https://forms.example.org/")
     assert said.startswith("The file did not arrive within")
 
 
@@ -344,7 +344,7 @@ async def test_only_so_many_at_once(elsewhere: Elsewhere) -> None:
 
     elsewhere.answers["/held"] = held
     fetcher = elsewhere.fetcher()
-    under_way = [asyncio.create_task(fetcher.fetch(elsewhere.url("/held"), MIB)) for _ in range(MOST_AT_ONCE)]
+    under_way = [asyncio.create_task(fetcher.fetch(elsewhere.url("/held"), MIB)) for _ in range(MAX_CONCURRENT_FETCHES)]
     for _ in under_way:
         await asyncio.wait_for(waiting.acquire(), 10)
     with pytest.raises(ServiceUnavailable):

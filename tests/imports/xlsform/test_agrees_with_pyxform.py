@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyxform.xls2xform import convert
 
-from fieldgate.imports.xlsform import Refused, understand
+from fieldgate.imports.xlsform import FormRejected, parse_workbook
 from tests.imports.xlsform.workbooks import Rows, xlsx
 
 # Where we are stricter on purpose.
@@ -117,8 +117,8 @@ def compiles(data: bytes) -> bool:
 def test_refused_by_both_or_by_neither(sheets: dict[str, Rows]) -> None:
     data = xlsx(sheets)
     try:
-        understand(data, "form")
-    except Refused as refusal:
+        parse_workbook(data, "form")
+    except FormRejected as refusal:
         codes = {problem.code for problem in refusal.problems}
         assert codes & STRICTER.keys() or not compiles(data), codes
     else:

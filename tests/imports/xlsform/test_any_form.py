@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
-from fieldgate.imports.xlsform import Form, Library, Refused, understand
+from fieldgate.imports.xlsform import Form, FormRejected, Library, parse_workbook
 from tests.imports.xlsform.workbooks import sectioned
 
 HEADERS = st.sampled_from(
@@ -47,8 +47,8 @@ def surveys(draw: st.DrawFn) -> list[list[str]]:
 def test_understood_or_refused(sheets: dict[str, list[list[str]]], survey: list[list[str]]) -> None:
     for workbook in (sheets, {"survey": survey, **{name: grid for name, grid in sheets.items() if name != "library"}}):
         try:
-            found = understand(sectioned({**workbook}), "any")
-        except Refused as refusal:
+            found = parse_workbook(sectioned({**workbook}), "any")
+        except FormRejected as refusal:
             said = [refusal.error, *(problem.message for problem in [*refusal.problems, *refusal.warnings])]
         else:
             assert isinstance(found, Form | Library)

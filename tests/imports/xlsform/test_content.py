@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from fieldgate.imports.xlsform import Form, understand
+from fieldgate.imports.xlsform import Form, parse_workbook
 from tests.imports.xlsform.workbooks import Rows, xlsx
 
 HEADER = ["type", "name", "label"]
 
 
 def form_of(sheets: Mapping[str, Rows], name: str = "form") -> Form:
-    form = understand(xlsx(sheets), name)
+    form = parse_workbook(xlsx(sheets), name)
     assert isinstance(form, Form)
     return form
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 from pyxform.xls2xform import convert
 
-from fieldgate.imports.xlsform import Form, Refused, understand
+from fieldgate.imports.xlsform import Form, FormRejected, parse_workbook
 from fieldgate.imports.xlsform.compile import xform_compiler
 from tests.imports.xlsform.workbooks import Rows, xlsx
 
@@ -255,7 +255,7 @@ FORMS: dict[str, tuple[Mapping[str, Rows], Expected]] = {
 @pytest.mark.parametrize("feature", FORMS)
 def test_each_feature(feature: str) -> None:
     sheets, expected = FORMS[feature]
-    form = understand(xlsx(sheets), "corpus.xlsx")
+    form = parse_workbook(xlsx(sheets), "corpus.xlsx")
     assert isinstance(form, Form)
     summary: dict[str, Any] = form.summary
     assert set(summary) == {"geo", "labels", "columns", "languages", "row_count", "default_translation"}
@@ -273,15 +273,15 @@ def test_each_feature(feature: str) -> None:
 def test_the_compiler_gives_what_its_own_command_gives(feature: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """We leave out the last step of `convert`, which writes files."""
     given: list[dict[str, Any]] = []
-    build = xform_compiler._workbook
+    build = xform_compiler._to_pyxform_workbook
 
     def seen(*arguments: Any) -> dict[str, Any]:
         workbook = build(*arguments)
         given.append(deepcopy(workbook))
         return workbook
 
-    monkeypatch.setattr(xform_compiler, "_workbook", seen)
-    form = understand(xlsx(FORMS[feature][0]), "corpus.xlsx")
+    monkeypatch.setattr(xform_compiler, "_to_pyxform_workbook", seen)
+    form = parse_workbook(xlsx(FORMS[feature][0]), "corpus.xlsx")
     assert isinstance(form, Form)
     assert form.xform == convert(given[0], form_name="data").xform
 
@@ -325,8 +325,8 @@ MISTAKES: dict[str, tuple[bytes, str, str]] = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_each_mistake(mistake: str) -> None:
     data, error_type, code = MISTAKES[mistake]
-    with pytest.raises(Refused) as refused:
-        understand(data, "corpus.xlsx")
+    with pytest.raises(FormRejected) as refused:
+        parse_workbook(data, "corpus.xlsx")
     assert refused.value.error_type == error_type
     assert str(refused.value.error)
     if code:

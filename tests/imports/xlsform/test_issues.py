@@ -7,7 +7,7 @@ import pytest
 
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
-from fieldgate.imports.xlsform import Form, Library, Problem, Refused, understand
+from fieldgate.imports.xlsform import Form, FormRejected, Issue, Library, parse_workbook
 from tests.imports.xlsform.workbooks import Rows, sectioned, xlsx
 
 HEADER = ["type", "name", "label"]
@@ -22,7 +22,7 @@ class Place(NamedTuple):
     column: str | None
 
 
-def place(problem: Problem) -> Place:
+def place(problem: Issue) -> Place:
     return Place(problem.sheet, problem.row, problem.column)
 
 
@@ -347,9 +347,9 @@ WARNINGS: dict[str, tuple[Mapping[str, Rows], Place]] = {
 }
 
 
-def refused(data: bytes) -> Refused:
-    with pytest.raises(Refused) as refusal:
-        understand(data, "form")
+def refused(data: bytes) -> FormRejected:
+    with pytest.raises(FormRejected) as refusal:
+        parse_workbook(data, "form")
     return refusal.value
 
 
@@ -364,7 +364,7 @@ def test_problem(code: str) -> None:
 @pytest.mark.parametrize("code", WARNINGS)
 def test_warning(code: str) -> None:
     sheets, where = WARNINGS[code]
-    form = understand(xlsx(sheets), "form")
+    form = parse_workbook(xlsx(sheets), "form")
     assert [(warning.code, place(warning)) for warning in form.warnings] == [(code, where)]
     assert isinstance(form, Form)
     assert form.xform.startswith("<?xml")
@@ -374,8 +374,8 @@ def test_warning(code: str) -> None:
 def test_every_sentence_can_be_said(language: Language) -> None:
     for sheets, _ in [*PROBLEMS.values(), *WARNINGS.values()]:
         try:
-            found = understand(xlsx(sheets), "form").warnings
-        except Refused as refusal:
+            found = parse_workbook(xlsx(sheets), "form").warnings
+        except FormRejected as refusal:
             found = refusal.problems
         for problem in found:
             assert "{" not in translate(problem.message, language).replace("${", "")
@@ -462,7 +462,7 @@ def test_what_the_compiler_says_is_passed_on_with_its_row() -> None:
 def test_what_the_compiler_remarks_is_passed_on(
     sheets: Mapping[str, Rows], where: tuple[str | None, int | None], begins: str
 ) -> None:
-    (warning,) = understand(xlsx(sheets), "form").warnings
+    (warning,) = parse_workbook(xlsx(sheets), "form").warnings
     assert (warning.code, (warning.sheet, warning.row)) == ("compiler_warning", where)
     assert str(warning.message).startswith(f"The compiler of forms remarks: {begins}")
 
@@ -476,7 +476,7 @@ def test_what_we_say_in_our_own_words_is_not_said_again() -> None:
         ],
         "choices": [["list_name", "name", "label::English (en)"], ["x", "b"]],
     }
-    warnings = understand(xlsx(sheets), "form").warnings
+    warnings = parse_workbook(xlsx(sheets), "form").warnings
     assert {warning.code for warning in warnings} == {"similar_name", "missing_choice_label", "missing_translation"}
 
 
@@ -511,7 +511,7 @@ def test_an_xform_that_is_not_well_formed_is_refused(sheets: Mapping[str, Rows],
 
 
 def test_prefixes_may_be_declared() -> None:
-    form = understand(
+    form = parse_workbook(
         xlsx(
             {
                 "survey": [[*HEADER, "bind::foo:bar"], [*GOOD, "x"], ["text", "foo:a", "A"]],
@@ -530,7 +530,7 @@ def test_a_column_of_choices_that_cannot_be_written_as_xml_has_no_effect(header:
         "survey": [HEADER, ["select_one x", "a", "A"]],
         "choices": [[*LIST, header], ["x", "1", "One", "remark"]],
     }
-    form = understand(xlsx(sheets), "form")
+    form = parse_workbook(xlsx(sheets), "form")
     assert isinstance(form, Form)
     assert [(warning.code, warning.column) for warning in form.warnings] == [("unknown_column", header)]
     assert "remark" not in form.xform
@@ -564,7 +564,7 @@ def test_parameters(kind: str, parameters: str, codes: list[str]) -> None:
     if codes:
         assert sorted(problem.code for problem in refused(xlsx(sheets)).problems) == codes
     else:
-        assert isinstance(understand(xlsx(sheets), "form"), Form)
+        assert isinstance(parse_workbook(xlsx(sheets), "form"), Form)
 
 
 @pytest.mark.parametrize(
@@ -582,7 +582,7 @@ def test_names_that_a_compiler_makes_are_taken(rows: Rows, row: int) -> None:
 
 def test_the_root_of_a_form_may_have_another_name() -> None:
     repeat: Rows = [HEADER, ["begin repeat", "data", "R"], GOOD, ["end repeat"]]
-    assert isinstance(understand(xlsx({"survey": repeat, "settings": [["name"], ["root"]]}), "form"), Form)
+    assert isinstance(parse_workbook(xlsx({"survey": repeat, "settings": [["name"], ["root"]]}), "form"), Form)
     for settings in ([], [["name"], ["data"]]):
         (problem,) = refused(xlsx({"survey": repeat, "settings": settings})).problems
         assert (problem.code, problem.row) == ("reserved_name", 2)
@@ -599,7 +599,7 @@ def test_an_audit_is_called_audit() -> None:
 def test_a_default_that_is_a_formula_calculates(default: str, calculated: bool) -> None:
     data = xlsx({"survey": [[*HEADER, "default"], ["calculate", "a", None, default]]})
     if calculated:
-        assert isinstance(understand(data, "form"), Form)
+        assert isinstance(parse_workbook(data, "form"), Form)
     else:
         assert [problem.code for problem in refused(data).problems] == ["missing_calculation"]
 
@@ -619,7 +619,7 @@ def test_a_column_of_choices_that_looks_like_a_slip_is_mentioned(headers: list[s
         "survey": [HEADER, ["select_one x", "a", "A"]],
         "choices": [["list_name", "name", "label", *headers], ["x", "1", "One", *headers]],
     }
-    (warning,) = understand(xlsx(sheets), "form").warnings
+    (warning,) = parse_workbook(xlsx(sheets), "form").warnings
     assert (warning.code, warning.column) == ("unknown_column", headers[0])
     assert str(warning.message).endswith("Rename it label if that is meant.")
 
@@ -678,20 +678,22 @@ QUIET: dict[str, Mapping[str, Rows]] = {
 
 @pytest.mark.parametrize("case", QUIET)
 def test_nothing_is_said_of(case: str) -> None:
-    form = understand(xlsx(QUIET[case]), "form")
+    form = parse_workbook(xlsx(QUIET[case]), "form")
     assert isinstance(form, Form)
     assert not form.warnings
 
 
 def test_rows_of_remarks_may_hold_anything() -> None:
-    form = understand(xlsx({"survey": [[*HEADER, "relevant"], GOOD, [None, None, None, "1 +* ${nothing}"]]}), "form")
+    form = parse_workbook(
+        xlsx({"survey": [[*HEADER, "relevant"], GOOD, [None, None, None, "1 +* ${nothing}"]]}), "form"
+    )
     assert [warning.code for warning in form.warnings] == ["ignored_row"]
 
 
 def test_the_standard_word_wins_where_a_setting_is_given_twice() -> None:
     for header in (["form_id", "id_string", "form_title", "title"], ["id_string", "form_id", "title", "form_title"]):
         settings: Rows = [header, [f"{name}_value" for name in header]]
-        form = understand(xlsx({"survey": [HEADER, GOOD], "settings": settings}), "form")
+        form = parse_workbook(xlsx({"survey": [HEADER, GOOD], "settings": settings}), "form")
         assert isinstance(form, Form)
         assert (form.form_id, form.title) == ("form_id_value", "form_title_value")
         assert 'id="form_id_value"' in form.xform
@@ -702,14 +704,14 @@ def test_a_default_language_in_other_words_is_the_one_that_has_columns() -> None
         "survey": [["type", "name", "label::French (fr)", "label::English (en)"], ["text", "a", "A", "B"]],
         "settings": [["default_language"], ["english"]],
     }
-    form = understand(xlsx(sheets), "form")
+    form = parse_workbook(xlsx(sheets), "form")
     assert isinstance(form, Form)
     assert form.summary["default_translation"] == "English (en)"
     assert form.xform.count("<translation ") == 2
 
 
 def test_the_namespace_of_the_instance_is_passed_on() -> None:
-    form = understand(xlsx(QUIET["a namespace of the instance"]), "form")
+    form = parse_workbook(xlsx(QUIET["a namespace of the instance"]), "form")
     assert isinstance(form, Form)
     assert '<data id="form" xmlns="http://x.org"' in form.xform
 
@@ -729,7 +731,7 @@ def test_what_breaks_the_compiler_is_not_said_in_its_words(
 
 def test_groups_may_be_nested_a_hundred_times() -> None:
     begins = [["begin group", f"g{number}", "G"] for number in range(100)]
-    assert isinstance(understand(xlsx({"survey": [HEADER, *begins, GOOD, *([["end group"]] * 100)]}), "form"), Form)
+    assert isinstance(parse_workbook(xlsx({"survey": [HEADER, *begins, GOOD, *([["end group"]] * 100)]}), "form"), Form)
 
 
 @pytest.mark.parametrize(
@@ -747,12 +749,12 @@ def test_files_and_lists_have_different_names(rows: Rows, row: int, column: str)
 
 def test_one_file_may_be_used_twice() -> None:
     rows: Rows = [HEADER, ["csv-external", "f"], *(["select_one_from_file f.csv", name, "A"] for name in "ab")]
-    assert isinstance(understand(xlsx({"survey": rows}), "form"), Form)
+    assert isinstance(parse_workbook(xlsx({"survey": rows}), "form"), Form)
 
 
 def test_tags_of_osm_questions_are_looked_for_where_there_is_such_a_sheet() -> None:
     survey: Rows = [HEADER, ["osm x", "a", "A"]]
-    assert isinstance(understand(xlsx({"survey": survey}), "form"), Form)
+    assert isinstance(parse_workbook(xlsx({"survey": survey}), "form"), Form)
     (problem,) = refused(xlsx({"survey": survey, "osm": [LIST, ["y", "1", "One"]]})).problems
     assert problem.code == "unknown_choice_list"
 
@@ -828,7 +830,7 @@ def test_names_may_repeat_in_other_groups_but_not_for_repeats() -> None:
         inner = [row, ["text", "a", "A"], [f"end {kind}"]]
         return [HEADER, ["begin group", "g", "G"], *inner, ["end group"], *inner]
 
-    assert isinstance(understand(xlsx({"survey": groups("group")}), "form"), Form)
+    assert isinstance(parse_workbook(xlsx({"survey": groups("group")}), "form"), Form)
     (problem,) = refused(xlsx({"survey": groups("repeat")})).problems
     assert (problem.code, problem.row) == ("duplicate_name", 7)
 
@@ -840,7 +842,7 @@ def test_a_formula_with_a_broken_reference_is_one_mistake() -> None:
 
 def test_disabled_rows_and_rows_of_remarks_are_not_checked() -> None:
     rows: Rows = [[*HEADER, "disabled"], GOOD, ["nonsense", "good", "${nothing}", "yes"]]
-    form = understand(xlsx({"survey": rows}), "form")
+    form = parse_workbook(xlsx({"survey": rows}), "form")
     assert isinstance(form, Form)
     assert form.row_count == 1
 
@@ -861,7 +863,7 @@ def test_choices_may_have_columns_for_filters_and_duplicates_where_allowed() -> 
         ],
         "settings": [["allow_choice_duplicates"], ["yes"]],
     }
-    form = understand(xlsx(sheets), "form")
+    form = parse_workbook(xlsx(sheets), "form")
     assert isinstance(form, Form)
     assert not form.warnings
     assert "<remarks>north</remarks>" in form.xform
@@ -893,7 +895,7 @@ def test_a_blank_workbook_is_no_form(sheets: Mapping[str, Rows]) -> None:
 
 
 def test_a_library_is_checked_too_but_for_names_and_labels() -> None:
-    library = understand(xlsx({"library": [["block", *HEADER], ["b", "text"], ["b", "text"]]}), "library")
+    library = parse_workbook(xlsx({"library": [["block", *HEADER], ["b", "text"], ["b", "text"]]}), "library")
     assert isinstance(library, Library)
     (problem,) = refused(xlsx({"library": [HEADER, ["select_one x", "a", "A"]]})).problems
     assert (problem.code, problem.sheet) == ("unknown_choice_list", "library")

@@ -1,6 +1,6 @@
 """A form as large as people make them."""
 
-from fieldgate.imports.xlsform import Form, understand
+from fieldgate.imports.xlsform import Form, parse_workbook
 from tests.imports.xlsform.workbooks import xlsx
 
 GROUPS, QUESTIONS = 15, 20
@@ -29,7 +29,7 @@ def household_survey() -> bytes:
 
 
 def test_a_form_of_three_hundred_questions_compiles() -> None:
-    form = understand(household_survey(), "household")
+    form = parse_workbook(household_survey(), "household")
     assert isinstance(form, Form)
     assert form.row_count == GROUPS * QUESTIONS
     assert form.summary["languages"] == ["English (en)", "French (fr)"]

@@ -2,13 +2,13 @@
 
 import pytest
 
-from fieldgate.imports.xlsform import Library, Refused, understand
-from fieldgate.imports.xlsform.library import MOST_BLOCKS
+from fieldgate.imports.xlsform import FormRejected, Library, parse_workbook
+from fieldgate.imports.xlsform.library import MAX_BLOCKS
 from tests.imports.xlsform.workbooks import xlsx
 
 
 def test_blocks_questions_and_tags() -> None:
-    library = understand(
+    library = parse_workbook(
         xlsx(
             {
                 "library": [
@@ -40,7 +40,7 @@ def test_blocks_questions_and_tags() -> None:
 def library_of(questions: list[list[object]], choices: list[list[object]]) -> Library:
     header: list[object] = ["type", "name", "label"]
     lists: list[object] = ["list_name", "name", "label"]
-    library = understand(xlsx({"library": [header, *questions], "choices": [lists, *choices]}), "library")
+    library = parse_workbook(xlsx({"library": [header, *questions], "choices": [lists, *choices]}), "library")
     assert isinstance(library, Library)
     return library
 
@@ -54,16 +54,16 @@ def test_a_child_takes_the_lists_it_uses_and_no_others() -> None:
     assert chosen == [["1", "3"], [], ["2"]], "a label names no list"
 
 
-def refused(questions: list[list[object]], choices: list[list[object]]) -> Refused:
-    with pytest.raises(Refused) as raised:
+def refused(questions: list[list[object]], choices: list[list[object]]) -> FormRejected:
+    with pytest.raises(FormRejected) as raised:
         library_of(questions, choices)
     return raised.value
 
 
 def test_a_small_file_cannot_become_a_huge_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    many = refused([["text", f"q{n}", "Q"] for n in range(MOST_BLOCKS + 1)], [])
-    assert (many.error_type, str(MOST_BLOCKS) in str(many.error)) == ("too_large", True)
-    monkeypatch.setattr("fieldgate.imports.xlsform.size.MOST_BYTES", 2 * 1024 * 1024)
+    many = refused([["text", f"q{n}", "Q"] for n in range(MAX_BLOCKS + 1)], [])
+    assert (many.error_type, str(MAX_BLOCKS) in str(many.error)) == ("too_large", True)
+    monkeypatch.setattr("fieldgate.imports.xlsform.size.MAX_CONTENT_BYTES", 2 * 1024 * 1024)
     selects: list[list[object]] = [["select_one a", f"q{n}", "Q"] for n in range(100)]
     large = refused(selects, [["a", n, "A choice"] for n in range(1000)])
     assert (large.error_type, "2 MiB" in str(large.error)) == ("too_large", True)

@@ -2,7 +2,12 @@
 
 import pytest
 
-from fieldgate.imports.xlsform.question_types import STANDARD, QuestionType, nearest, parse
+from fieldgate.imports.xlsform.question_types import (
+    STANDARD_TYPES,
+    QuestionType,
+    parse_question_type,
+    suggest_question_type,
+)
 
 
 @pytest.mark.parametrize(
@@ -45,11 +50,11 @@ from fieldgate.imports.xlsform.question_types import STANDARD, QuestionType, nea
     ],
 )
 def test_spellings(text: str, expected: QuestionType | None) -> None:
-    assert parse(text) == expected
+    assert parse_question_type(text) == expected
 
 
 def test_every_standard_type_is_known_by_its_own_name() -> None:
-    assert all(parse(name) == QuestionType(name) for name in STANDARD)
+    assert all(parse_question_type(name) == QuestionType(name) for name in STANDARD_TYPES)
 
 
 @pytest.mark.parametrize(
@@ -63,4 +68,4 @@ def test_every_standard_type_is_known_by_its_own_name() -> None:
     ],
 )
 def test_nearest(text: str, guess: str | None) -> None:
-    assert nearest(text) == guess
+    assert suggest_question_type(text) == guess

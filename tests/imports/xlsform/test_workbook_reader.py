@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.imports.upload import looks_like_workbook
-from fieldgate.imports.xlsform import Form, Refused, understand, workbook_reader
-from fieldgate.imports.xlsform.workbook_reader import Grid, read
+from fieldgate.imports.xlsform import Form, FormRejected, parse_workbook, workbook_reader
+from fieldgate.imports.xlsform.workbook_reader import Sheet, read_workbook
 from tests.imports.xlsform.workbooks import Rows, ods, ole2, sectioned, separated, xls, xlsm, xlsx
 
 SHEETS: Mapping[str, Rows] = {
@@ -24,13 +24,13 @@ SHEETS: Mapping[str, Rows] = {
 @pytest.mark.parametrize("write", [xlsx, xlsm, xls, ods, sectioned])
 def test_every_format_says_the_same(write: Callable[[Mapping[str, Rows]], bytes]) -> None:
     data = write(SHEETS)
-    form = understand(data, "paint")
+    form = parse_workbook(data, "paint")
     assert looks_like_workbook(data)
     assert isinstance(form, Form)
     assert form.title == "Paint"
     assert form.summary["labels"] == ["Peinture préférée"]
     assert [choice["name"] for choice in form.content["choices"]] == ["red"]
-    in_xlsx = understand(xlsx(SHEETS), "paint")
+    in_xlsx = parse_workbook(xlsx(SHEETS), "paint")
     assert isinstance(in_xlsx, Form)
     assert _without_ids(form.content) == _without_ids(in_xlsx.content)
     assert (form.summary, form.xform) == (in_xlsx.summary, in_xlsx.xform)
@@ -49,7 +49,7 @@ def _without_ids(value: Any) -> Any:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_a_plain_csv_is_a_survey(separator: str, encoding: str) -> None:
     data = separated([["type", "name", "label"], ["text", "name", "Où?"]], separator).encode(encoding)
-    form = understand(data, "plain")
+    form = parse_workbook(data, "plain")
     assert looks_like_workbook(data)
     assert isinstance(form, Form)
     assert form.summary["labels"] == ["Où?"]
@@ -57,7 +57,7 @@ def test_a_plain_csv_is_a_survey(separator: str, encoding: str) -> None:
 
 def test_cells_are_written_as_the_tools_of_xlsform_write_them() -> None:
     values = [12, 3.0, 2.5, True, False, datetime(2024, 5, 6, 7, 8), date(2024, 5, 6), time(7, 8), " a\u00a0b ", None]
-    texts = read(xlsx({"any": [values]}))[0].rows[0][1]
+    texts = read_workbook(xlsx({"any": [values]}))[0].rows[0][1]
     assert texts == [
         "12",
         "3",
@@ -72,14 +72,14 @@ def test_cells_are_written_as_the_tools_of_xlsform_write_them() -> None:
 
 
 def test_characters_that_xml_cannot_hold_are_dropped() -> None:
-    assert read(b"type,na\x01me\n")[0].rows[0][1] == ["type", "name"]
+    assert read_workbook(b"type,na\x01me\n")[0].rows[0][1] == ["type", "name"]
 
 
 def test_rows_keep_the_numbers_that_the_spreadsheet_shows() -> None:
-    rows = read(xlsx({"survey": [[], ["type"], [], ["text"]]}))[0].rows
+    rows = read_workbook(xlsx({"survey": [[], ["type"], [], ["text"]]}))[0].rows
     assert [number for number, texts in rows if any(texts)] == [2, 4]
-    assert [grid.rows[0][0] for grid in read(sectioned(SHEETS))] == [2, 5, 8]
-    assert [grid.rows[0][0] for grid in read(b"\n\n" + sectioned(SHEETS))] == [4, 7, 10]
+    assert [grid.rows[0][0] for grid in read_workbook(sectioned(SHEETS))] == [2, 5, 8]
+    assert [grid.rows[0][0] for grid in read_workbook(b"\n\n" + sectioned(SHEETS))] == [4, 7, 10]
 
 
 @pytest.mark.parametrize(
@@ -102,56 +102,56 @@ def test_other_files_are_no_workbooks(data: bytes) -> None:
     ],
 )
 def test_a_damaged_file_is_refused(data: bytes) -> None:
-    with pytest.raises(Refused) as refusal:
-        understand(data, "damaged")
+    with pytest.raises(FormRejected) as refusal:
+        parse_workbook(data, "damaged")
     assert refusal.value.error_type == "unreadable_workbook"
     assert "could not be read" in str(refusal.value.error)
 
 
 def test_a_password_is_named_as_the_reason() -> None:
-    with pytest.raises(Refused) as refusal:
-        understand(ole2("EncryptedPackage", b""), "secret")
+    with pytest.raises(FormRejected) as refusal:
+        parse_workbook(ole2("EncryptedPackage", b""), "secret")
     assert refusal.value.error_type == "unreadable_workbook"
     assert "password" in str(refusal.value.error)
 
 
 def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workbook_reader, "MOST_ROWS", 5)
-    monkeypatch.setattr(workbook_reader, "MOST_COLUMNS", 4)
-    monkeypatch.setattr(workbook_reader, "LONGEST_CELL", 10)
-    monkeypatch.setattr(workbook_reader, "MOST_SHEETS", 2)
+    monkeypatch.setattr(workbook_reader, "MAX_ROWS", 5)
+    monkeypatch.setattr(workbook_reader, "MAX_COLUMNS", 4)
+    monkeypatch.setattr(workbook_reader, "MAX_CELL_CHARS", 10)
+    monkeypatch.setattr(workbook_reader, "MAX_SHEETS", 2)
     just_right: Rows = [["type", "name", "label", "hint"], *([["text"]] * 4)]
-    assert len(read(xlsx({"a": just_right, "b": just_right}))) == 2
+    assert len(read_workbook(xlsx({"a": just_right, "b": just_right}))) == 2
     for sheets in (
         {"a": [["type"]] * 6},
         {"a": [["type"] * 5]},
         {"a": [["type"], ["x" * 11]]},
         {"a": just_right, "b": just_right, "c": just_right},
     ):
-        with pytest.raises(Refused) as refusal:
-            read(xlsx(sheets))
+        with pytest.raises(FormRejected) as refusal:
+            read_workbook(xlsx(sheets))
         assert refusal.value.error_type == "too_large"
-    with pytest.raises(Refused, match="too_large"):
-        read(separated([["type"]] * 6).encode())
-    with pytest.raises(Refused, match="too_large"):
-        read(sectioned({"survey": just_right, "choices": just_right, "settings": just_right}))
+    with pytest.raises(FormRejected, match="too_large"):
+        read_workbook(separated([["type"]] * 6).encode())
+    with pytest.raises(FormRejected, match="too_large"):
+        read_workbook(sectioned({"survey": just_right, "choices": just_right, "settings": just_right}))
 
 
 @given(st.binary(max_size=300))
 def test_no_bytes_do_anything_but_read_or_refuse(data: bytes) -> None:
     for start in (b"", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"type,name,label\n"):
-        with suppress(Refused):
-            understand(start + data, "any")
+        with suppress(FormRejected):
+            parse_workbook(start + data, "any")
 
 
 def test_a_grid_is_what_was_read() -> None:
-    assert read(b"a;b\n1;2\n") == [Grid("survey", [(1, ["a", "b"]), (2, ["1", "2"])])]
+    assert read_workbook(b"a;b\n1;2\n") == [Sheet("survey", [(1, ["a", "b"]), (2, ["1", "2"])])]
 
 
 @pytest.mark.parametrize(
     "place",
     [
-        "fieldgate.imports.xlsform.workbook_reader._spreadsheet",
+        "fieldgate.imports.xlsform.workbook_reader._read_spreadsheet",
         "fieldgate.imports.xlsform.compile.xform_compiler.workbook_to_json",
         "fieldgate.imports.xlsform.xpath.expressions._Parser.parse",
     ],
@@ -163,13 +163,13 @@ def test_a_lack_of_memory_is_not_taken_for_a_mistake_of_the_author(place: str, m
     data = xlsx({"survey": [["type", "name", "calculation"], ["calculate", "a", "1 + 1"]]})
     monkeypatch.setattr(place, exhausted)
     with pytest.raises(MemoryError):
-        understand(data, "form")
+        parse_workbook(data, "form")
 
 
 def test_what_excel_calls_csv_is_read_with_a_warning() -> None:
     text = "type;name;label\ntext;a;Où habitez-vous – à l’école ?\n"
-    form = understand(text.encode("cp1252"), "form")
+    form = parse_workbook(text.encode("cp1252"), "form")
     assert isinstance(form, Form)
     assert form.content["survey"][0]["label"] == ["Où habitez-vous – à l’école ?"]
     assert [warning.code for warning in form.warnings] == ["guessed_encoding"]
-    assert not understand(text.encode(), "form").warnings
+    assert not parse_workbook(text.encode(), "form").warnings

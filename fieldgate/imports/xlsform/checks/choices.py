@@ -4,62 +4,62 @@ import re
 from pathlib import PurePath
 
 from fieldgate.i18n.messages import Message
-from fieldgate.imports.xlsform.issues import Findings
-from fieldgate.imports.xlsform.parsed_form import Draft
-from fieldgate.imports.xlsform.question_types import FROM_FILE, FROM_LIST
+from fieldgate.imports.xlsform.issues import IssueCollector
+from fieldgate.imports.xlsform.parsed_form import ParsedForm
+from fieldgate.imports.xlsform.question_types import FILE_SELECT_TYPES, LIST_TYPES
 from fieldgate.imports.xlsform.questions import Question
-from fieldgate.imports.xlsform.sheet_table import Row, Table
+from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
 from fieldgate.imports.xlsform.vocabulary import CHOICES, EXTERNAL_CHOICES, OSM
 
-_FILES = (".csv", ".xml", ".geojson")
-_SUFFIXES = [[suffix] for suffix in _FILES]
+_FILE_SUFFIXES = (".csv", ".xml", ".geojson")
+_ALLOWED_SUFFIXES = [[suffix] for suffix in _FILE_SUFFIXES]
 _WORD = re.compile(r"[\w.-]+")
 
 
-def check_selects(draft: Draft, findings: Findings) -> None:
-    lists = {kind: choice_lists(draft.sheets.get(kind)) for kind in (CHOICES, EXTERNAL_CHOICES, OSM)}
-    for question in draft.questions:
-        if question.type.name not in FROM_LIST | FROM_FILE | {"osm"}:
+def check_selects(form: ParsedForm, issues: IssueCollector) -> None:
+    lists = {kind: choice_lists(form.sheets.get(kind)) for kind in (CHOICES, EXTERNAL_CHOICES, OSM)}
+    for question in form.questions:
+        if question.type.name not in LIST_TYPES | FILE_SELECT_TYPES | {"osm"}:
             continue
-        if found := _trouble(question, lists) or _trouble_with_other(question, lists[CHOICES]):
+        if found := _list_issue(question, lists) or _or_other_issue(question, lists[CHOICES]):
             code, message = found
-            findings.problem(code, message, draft.survey.sheet, question.row.number, draft.survey.header("type"))
-        elif found := _trouble_with_filter(question, lists[CHOICES]):
+            issues.add_problem(code, message, form.survey.sheet_name, question.row.number, form.survey.header("type"))
+        elif found := _choice_filter_issue(question, lists[CHOICES]):
             code, message = found
-            column = draft.survey.header("choice_filter")
-            findings.problem(code, message, draft.survey.sheet, question.row.number, column)
+            column = form.survey.header("choice_filter")
+            issues.add_problem(code, message, form.survey.sheet_name, question.row.number, column)
 
 
-def _trouble(question: Question, lists: dict[str, dict[str, int]]) -> tuple[str, Message] | None:
+def _list_issue(question: Question, lists: dict[str, dict[str, int]]) -> tuple[str, Message] | None:
     kind, wanted = question.type.name, question.type.list_name
     if kind == "osm" and (wanted is None or not lists[OSM]):
         return None  # tags are optional
     if wanted is None:
         return "missing_choice_list", Message("Name a list of choices after {type}, as in {type} yes_no.", type=kind)
-    if kind in FROM_FILE and PurePath(wanted).suffixes not in _SUFFIXES:
+    if kind in FILE_SELECT_TYPES and PurePath(wanted).suffixes not in _ALLOWED_SUFFIXES:
         return "unknown_choice_file", Message(
             "{file} cannot hold choices. Name a .csv, .xml or .geojson file.", file=wanted
         )
     if kind == "begin_loop" and wanted not in lists[CHOICES]:
-        return _unknown_list(wanted, CHOICES)
+        return _unknown_list_issue(wanted, CHOICES)
     if kind == "select_multiple" and "${" in wanted:
         return "earlier_answers", Message(
             "Answers given before can be offered by select_one only. Use it, or name a list of choices."
         )
     where = {"select_one_external": EXTERNAL_CHOICES, "osm": OSM}.get(kind, CHOICES)
     # Choices may also be the answers given before (`${name}`), or come with a file.
-    if kind in FROM_FILE or "${" in wanted or wanted.endswith(_FILES) or wanted in lists[where]:
+    if kind in FILE_SELECT_TYPES or "${" in wanted or wanted.endswith(_FILE_SUFFIXES) or wanted in lists[where]:
         return None
-    return _unknown_list(wanted, where)
+    return _unknown_list_issue(wanted, where)
 
 
-def _unknown_list(wanted: str, where: str) -> tuple[str, Message]:
+def _unknown_list_issue(wanted: str, where: str) -> tuple[str, Message]:
     return "unknown_choice_list", Message(
         "There is no list {list} in sheet {sheet}. Add it there, or correct its name here.", list=wanted, sheet=where
     )
 
 
-def _trouble_with_other(question: Question, lists: dict[str, int]) -> tuple[str, Message] | None:
+def _or_other_issue(question: Question, lists: dict[str, int]) -> tuple[str, Message] | None:
     if question.type.or_other and question.type.list_name not in lists:
         return "or_other_without_list", Message(
             "or_other needs a list in sheet choices. Name one, or remove or_other and ask for other answers yourself."
@@ -67,7 +67,7 @@ def _trouble_with_other(question: Question, lists: dict[str, int]) -> tuple[str,
     return None
 
 
-def _trouble_with_filter(question: Question, lists: dict[str, int]) -> tuple[str, Message] | None:
+def _choice_filter_issue(question: Question, lists: dict[str, int]) -> tuple[str, Message] | None:
     filtered = "choice_filter" in question.row
     if question.type.or_other and filtered:
         return "or_other_with_filter", Message("or_other and a choice filter exclude each other. Remove one of them.")
@@ -76,82 +76,82 @@ def _trouble_with_filter(question: Question, lists: dict[str, int]) -> tuple[str
     return None
 
 
-def check_choices(draft: Draft, findings: Findings) -> None:
-    table = draft.choices
+def check_choices(form: ParsedForm, issues: IssueCollector) -> None:
+    table = form.choices
     if table is None:
         return
-    labelled = {question.type.list_name for question in draft.questions if question.type.or_other}
-    labelled &= {row.text("list_name") for row in table.filled() if _has_translated_label(row)}
-    for row in table.filled():
-        _check_complete(table, row, labelled, findings)
-    if not draft.allows("allow_choice_duplicates"):
-        _check_duplicates(table, findings)
-    _check_spaces(draft, table, findings)
-    _check_unused(draft, table, findings)
+    labelled = {question.type.list_name for question in form.questions if question.type.or_other}
+    labelled &= {row.text("list_name") for row in table.filled_rows() if _has_translated_label(row)}
+    for row in table.filled_rows():
+        _check_complete(table, row, labelled, issues)
+    if not form.is_enabled("allow_choice_duplicates"):
+        _check_duplicates(table, issues)
+    _check_spaces(form, table, issues)
+    _check_unused(form, table, issues)
 
 
-def _check_complete(table: Table, row: Row, labelled: set[str | None], findings: Findings) -> None:
+def _check_complete(table: SheetTable, row: SheetRow, labelled: set[str | None], issues: IssueCollector) -> None:
     """Choices to which a translated "Other" is added must be translated themselves."""
     if not any(key in row for key in ("list_name", "name", "label")):
         return  # a remark of the author's, which nothing reads
     if "list_name" not in row:
         message = Message("Enter the name of the list that this choice belongs to.")
-        findings.warning("missing_list_name", message, table.sheet, row.number, table.header("list_name"))
+        issues.add_warning("missing_list_name", message, table.sheet_name, row.number, table.header("list_name"))
         return  # nothing can offer it
     if "name" not in row:
         message = Message("Give this choice a name: it is what answers are stored as.")
-        findings.problem("missing_choice_name", message, table.sheet, row.number, table.header("name"))
+        issues.add_problem("missing_choice_name", message, table.sheet_name, row.number, table.header("name"))
     if "label" not in row and not (_has_media(row) and row.text("list_name") not in labelled):
         message = Message("This choice has no label. Enter what people should read.")
-        found = findings.problem if row.text("list_name") in labelled else findings.warning
-        found("missing_choice_label", message, table.sheet, row.number, table.header("label"))
+        found = issues.add_problem if row.text("list_name") in labelled else issues.add_warning
+        found("missing_choice_label", message, table.sheet_name, row.number, table.header("label"))
 
 
-def _has_translated_label(row: Row) -> bool:
+def _has_translated_label(row: SheetRow) -> bool:
     return any(cell.column.key == "label" and cell.column.language for cell in row.cells)
 
 
-def _has_media(row: Row) -> bool:
+def _has_media(row: SheetRow) -> bool:
     """A picture says as much as a label."""
     return any(cell.column.key.startswith("media::") for cell in row.cells)
 
 
-def _check_duplicates(table: Table, findings: Findings) -> None:
+def _check_duplicates(table: SheetTable, issues: IssueCollector) -> None:
     first: dict[tuple[str, str], int] = {}
-    for row in table.filled():
+    for row in table.filled_rows():
         listed, name = row.text("list_name"), row.text("name")
         if listed is None or name is None:
             continue
         earlier = first.setdefault((listed, name), row.number)
         if earlier != row.number:
             message = Message("The name {name} is taken by row {row}. Choose another name.", name=name, row=earlier)
-            findings.problem("duplicate_choice", message, table.sheet, row.number, table.header("name"))
+            issues.add_problem("duplicate_choice", message, table.sheet_name, row.number, table.header("name"))
 
 
-def _check_spaces(draft: Draft, table: Table, findings: Findings) -> None:
+def _check_spaces(form: ParsedForm, table: SheetTable, issues: IssueCollector) -> None:
     """Several answers are stored in one text, with spaces between them."""
-    several = {question.type.list_name for question in draft.questions if question.type.name == "select_multiple"}
-    for row in table.filled():
+    several = {question.type.list_name for question in form.questions if question.type.name == "select_multiple"}
+    for row in table.filled_rows():
         name = row.text("name") or ""
         if " " in name and row.text("list_name") in several:
             message = Message("Remove the spaces from {name}: this list allows several answers.", name=name)
-            findings.problem("choice_name_with_space", message, table.sheet, row.number, table.header("name"))
+            issues.add_problem("choice_name_with_space", message, table.sheet_name, row.number, table.header("name"))
 
 
-def _check_unused(draft: Draft, table: Table, findings: Findings) -> None:
+def _check_unused(form: ParsedForm, table: SheetTable, issues: IssueCollector) -> None:
     """A list is used when any cell of the survey mentions it: matrices and lookups name theirs in other columns."""
-    used = {word for row in draft.survey.filled() for cell in row.cells for word in _WORD.findall(cell.text)}
-    used |= {question.type.list_name for question in draft.questions if question.type.list_name}
+    used = {word for row in form.survey.filled_rows() for cell in row.cells for word in _WORD.findall(cell.text)}
+    used |= {question.type.list_name for question in form.questions if question.type.list_name}
     for listed, row in choice_lists(table).items():
         if listed not in used:
             message = Message("No question uses the list {list}. Remove it, or name it in a question.", list=listed)
-            findings.warning("unused_choice_list", message, table.sheet, row, table.header("list_name"))
+            issues.add_warning("unused_choice_list", message, table.sheet_name, row, table.header("list_name"))
 
 
-def choice_lists(table: Table | None) -> dict[str, int]:
+def choice_lists(table: SheetTable | None) -> dict[str, int]:
     """Each list and the row of its first choice."""
     lists: dict[str, int] = {}
-    for row in table.filled() if table else ():
+    for row in table.filled_rows() if table else ():
         if listed := row.text("list_name"):
             lists.setdefault(listed, row.number)
     return lists

@@ -4,93 +4,100 @@ import re
 from difflib import get_close_matches
 
 from fieldgate.i18n.messages import Message
-from fieldgate.imports.xlsform.issues import Findings
-from fieldgate.imports.xlsform.parsed_form import Draft
-from fieldgate.imports.xlsform.sheet_table import Column, Table, carried
+from fieldgate.imports.xlsform.issues import IssueCollector
+from fieldgate.imports.xlsform.parsed_form import ParsedForm
+from fieldgate.imports.xlsform.sheet_table import SheetColumn, SheetTable, is_compiled
 from fieldgate.imports.xlsform.vocabulary import (
     CHOICE_COLUMNS,
     CHOICES,
-    COLUMNS,
-    EXPRESSIONS,
+    COLUMNS_BY_SHEET,
+    EXPRESSION_COLUMNS,
     EXTERNAL_CHOICES,
+    SETTING_SYNONYMS,
     SETTINGS,
-    TWO_WORDS,
-    snake,
+    to_snake_case,
 )
 
 # What each row is said to lack when it has nothing in a column.
-_NEEDED_IN_SURVEY = {
+_REQUIRED_SURVEY_COLUMNS = {
     "type": ("missing_type", "ignored_row"),
     "name": ("missing_name",),
     "label": ("missing_label",),
 }
-_NEEDED_IN_CHOICES = {"list_name": ("missing_list_name",), "name": ("missing_choice_name",)}
+_REQUIRED_CHOICE_COLUMNS = {"list_name": ("missing_list_name",), "name": ("missing_choice_name",)}
 
-_LIKELY_SLIP = 0.75  # of 1, which means the same word
+_SIMILARITY_CUTOFF = 0.75  # of 1, which means the same word
 _WORD = re.compile(r"[^\W\d][\w.-]*")
 
 
-def check_columns(draft: Draft, findings: Findings) -> None:
-    for table in (draft.survey, *draft.sheets.values()):
-        if table.kind in COLUMNS:
-            _check_duplicates(table, findings)
-            _check_unknown(table, draft, findings)
-            _check_headers(table, findings)
+def check_columns(form: ParsedForm, issues: IssueCollector) -> None:
+    for table in (form.survey, *form.sheets.values()):
+        if table.kind in COLUMNS_BY_SHEET:
+            _check_duplicates(table, issues)
+            _check_unknown(table, form, issues)
+            _check_headers(table, issues)
 
 
-def check_missing_columns(draft: Draft, findings: Findings) -> None:
+def check_missing_columns(form: ParsedForm, issues: IssueCollector) -> None:
     """Where a whole column is missing, each row lacks its value: that is one mistake and not hundreds."""
-    for table, needed in ((draft.survey, _NEEDED_IN_SURVEY), (draft.choices, _NEEDED_IN_CHOICES)):
+    for table, needed in ((form.survey, _REQUIRED_SURVEY_COLUMNS), (form.choices, _REQUIRED_CHOICE_COLUMNS)):
         if table is None or not table.columns:
             continue
         for key, codes in needed.items():
-            wrong = any(problem.code in codes for problem in findings.problems) or key == "type"
-            concerned = wrong or any(warning.code in codes for warning in findings.warnings)
-            if concerned and not table.has(key):
-                findings.forget(codes)
+            wrong = any(problem.code in codes for problem in issues.problems) or key == "type"
+            concerned = wrong or any(warning.code in codes for warning in issues.warnings)
+            if concerned and not table.has_column(key):
+                issues.discard(codes)
                 message = Message("Add a column named {column} to this sheet.", column=key)
-                found = findings.problem if wrong else findings.warning
-                found("missing_column", message, table.sheet, table.header_row, key)
+                found = issues.add_problem if wrong else issues.add_warning
+                found("missing_column", message, table.sheet_name, table.header_row, key)
 
 
-def _check_headers(table: Table, findings: Findings) -> None:
-    if table.beside is not None:
+def _check_headers(table: SheetTable, issues: IssueCollector) -> None:
+    if table.headerless_row is not None:
         message = Message("This row has a value in a column without a header. Give the column a name.")
-        findings.warning("missing_header", message, table.sheet, table.beside)
+        issues.add_warning("missing_header", message, table.sheet_name, table.headerless_row)
 
 
-def _check_duplicates(table: Table, findings: Findings) -> None:
-    first: dict[tuple[str, str | None], Column] = {}
+def _check_duplicates(table: SheetTable, issues: IssueCollector) -> None:
+    first: dict[tuple[str, str | None], SheetColumn] = {}
     for column in table.columns:
         other = first.setdefault((column.key, column.language), column)
         if other is not column:
             message = Message("This column is the same as {other}. Keep one of the two.", other=other.header)
-            tolerated = table.kind == SETTINGS and {snake(other.header), snake(column.header)} in TWO_WORDS
-            found = findings.warning if tolerated else findings.problem
-            found("duplicate_column", message, table.sheet, table.header_row, column.header)
+            tolerated = (
+                table.kind == SETTINGS
+                and {to_snake_case(other.header), to_snake_case(column.header)} in SETTING_SYNONYMS
+            )
+            found = issues.add_warning if tolerated else issues.add_problem
+            found("duplicate_column", message, table.sheet_name, table.header_row, column.header)
 
 
-def _check_unknown(table: Table, draft: Draft, findings: Findings) -> None:
+def _check_unknown(table: SheetTable, form: ParsedForm, issues: IssueCollector) -> None:
     with_data = table.kind in (CHOICES, EXTERNAL_CHOICES)
-    used = _words_of_expressions(draft) if with_data else frozenset()
+    used = _expression_words(form) if with_data else frozenset()
     for column in table.columns:
         if column.known or column.header in used:
             continue
-        filled = next((row for row in table.filled() if column.key in row), None)
-        message = _about_data(column) if with_data and carried(column, table.kind) else _about_unknown(column)
+        filled = next((row for row in table.filled_rows() if column.key in row), None)
+        message = (
+            _data_column_message(column)
+            if with_data and is_compiled(column, table.kind)
+            else _unknown_column_message(column)
+        )
         if filled is not None and message is not None:
-            findings.warning("unknown_column", message, table.sheet, filled.number, column.header)
+            issues.add_warning("unknown_column", message, table.sheet_name, filled.number, column.header)
 
 
-def _about_unknown(column: Column) -> Message:
+def _unknown_column_message(column: SheetColumn) -> Message:
     return Message(
         "{column} is not a column of XLSForm and has no effect. Correct its name, or remove it.", column=column.header
     )
 
 
-def _about_data(column: Column) -> Message | None:
+def _data_column_message(column: SheetColumn) -> Message | None:
     """Choices may have columns of the author's own. Only one that looks like a slip is worth a word."""
-    for guess in get_close_matches(snake(column.header), CHOICE_COLUMNS, n=1, cutoff=_LIKELY_SLIP):
+    for guess in get_close_matches(to_snake_case(column.header), CHOICE_COLUMNS, n=1, cutoff=_SIMILARITY_CUTOFF):
         return Message(
             "{column} is kept as data of the choices. Rename it {name} if that is meant.",
             column=column.header,
@@ -99,12 +106,12 @@ def _about_data(column: Column) -> Message | None:
     return None
 
 
-def _words_of_expressions(draft: Draft) -> frozenset[str]:
+def _expression_words(form: ParsedForm) -> frozenset[str]:
     """Which columns of choices filters, lookups and the like ask for."""
     return frozenset(
         word
-        for row in draft.survey.filled()
+        for row in form.survey.filled_rows()
         for cell in row.cells
-        if cell.column.key in EXPRESSIONS | {"parameters", "default"}
+        if cell.column.key in EXPRESSION_COLUMNS | {"parameters", "default"}
         for word in _WORD.findall(cell.text)
     )

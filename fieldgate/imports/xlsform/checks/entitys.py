@@ -1,77 +1,77 @@
 """Entities: the lists that a form adds to, and the questions whose answers go there."""
 
 from fieldgate.i18n.messages import Message
-from fieldgate.imports.xlsform.issues import Findings
-from fieldgate.imports.xlsform.parsed_form import Draft
+from fieldgate.imports.xlsform.issues import IssueCollector
+from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.questions import Question
-from fieldgate.imports.xlsform.sheet_table import Row, Table
+from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
 from fieldgate.imports.xlsform.vocabulary import ENTITIES
 from fieldgate.imports.xlsform.xml_names import is_xml_name
 
 _COLUMNS = frozenset({"list_name", "dataset", "label", "entity_id", "create_if", "update_if", "repeat"})
-_RESERVED = "__"
-_TAKEN = frozenset({"name", "label"})
+_RESERVED_PREFIX = "__"
+_RESERVED_NAMES = frozenset({"name", "label"})
 
 
-def check_entities(draft: Draft, findings: Findings) -> None:
-    table = draft.sheets.get(ENTITIES)
+def check_entities(form: ParsedForm, issues: IssueCollector) -> None:
+    table = form.sheets.get(ENTITIES)
     first: dict[str, int] = {}
-    for row in table.filled() if table else ():
+    for row in table.filled_rows() if table else ():
         if table:
-            _check_declaration(table, row, findings)
-            _check_list_name(table, row, first, findings)
-    _check_save_to(draft, first, findings)
+            _check_declaration(table, row, issues)
+            _check_list_name(table, row, first, issues)
+    _check_save_to(form, first, issues)
 
 
-def _check_declaration(table: Table, row: Row, findings: Findings) -> None:
+def _check_declaration(table: SheetTable, row: SheetRow, issues: IssueCollector) -> None:
     """Without an id an entity is made and needs a label; with one it is changed."""
     for cell in row.cells:
         if cell.column.key not in _COLUMNS:
             message = Message(
                 "Entities have no column {column}. Correct its name, or remove it.", column=cell.column.header
             )
-            findings.problem("unknown_entity_column", message, table.sheet, row.number, cell.column.header)
+            issues.add_problem("unknown_entity_column", message, table.sheet_name, row.number, cell.column.header)
     if "entity_id" not in row and "update_if" in row:
         message = Message("Enter an entity_id: without it nothing says which entity is changed.")
-        findings.problem("missing_entity_id", message, table.sheet, row.number, table.header("entity_id"))
+        issues.add_problem("missing_entity_id", message, table.sheet_name, row.number, table.header("entity_id"))
     elif "entity_id" not in row and "label" not in row:
         message = Message("Enter a label: a new entity needs one.")
-        findings.problem("missing_entity_label", message, table.sheet, row.number, table.header("label"))
+        issues.add_problem("missing_entity_label", message, table.sheet_name, row.number, table.header("label"))
     elif "entity_id" in row and "create_if" in row and "update_if" not in row:
         message = Message("Enter update_if: with create_if and entity_id nothing else says when an entity is changed.")
-        findings.problem("missing_update_if", message, table.sheet, row.number, table.header("update_if"))
+        issues.add_problem("missing_update_if", message, table.sheet_name, row.number, table.header("update_if"))
 
 
-def _check_list_name(table: Table, row: Row, first: dict[str, int], findings: Findings) -> None:
-    column = table.header("dataset" if table.has("dataset") else "list_name")
+def _check_list_name(table: SheetTable, row: SheetRow, first: dict[str, int], issues: IssueCollector) -> None:
+    column = table.header("dataset" if table.has_column("dataset") else "list_name")
     name = row.text("list_name") or row.text("dataset")
     if name is None:
         message = Message("Enter the name of the list that the entity belongs to.")
-        findings.problem("missing_entity_list", message, table.sheet, row.number, column)
+        issues.add_problem("missing_entity_list", message, table.sheet_name, row.number, column)
         return
-    if name.startswith(_RESERVED) or "." in name or not is_xml_name(name):
+    if name.startswith(_RESERVED_PREFIX) or "." in name or not is_xml_name(name):
         message = Message(
             "{name} cannot name a list of entities. Use letters, digits, _ and -, and begin with a letter or one _.",
             name=name,
         )
-        findings.problem("invalid_entity_list", message, table.sheet, row.number, column)
+        issues.add_problem("invalid_entity_list", message, table.sheet_name, row.number, column)
     earlier = first.setdefault(name, row.number)
     if earlier != row.number:
         message = Message("The name {name} is taken by row {row}. Choose another name.", name=name, row=earlier)
-        findings.problem("duplicate_entity_list", message, table.sheet, row.number, column)
+        issues.add_problem("duplicate_entity_list", message, table.sheet_name, row.number, column)
 
 
-def _check_save_to(draft: Draft, lists: dict[str, int], findings: Findings) -> None:
+def _check_save_to(form: ParsedForm, lists: dict[str, int], issues: IssueCollector) -> None:
     first: dict[tuple[str, str], int] = {}
-    for question in draft.questions:
+    for question in form.questions:
         text, row = question.row.text("save_to"), question.row.number
-        found = _trouble(question, text, lists, first) if text else None
+        found = _save_to_issue(question, text, lists, first) if text else None
         if found:
             code, message = found
-            findings.problem(code, message, draft.survey.sheet, row, draft.survey.header("save_to"))
+            issues.add_problem(code, message, form.survey.sheet_name, row, form.survey.header("save_to"))
 
 
-def _trouble(
+def _save_to_issue(
     question: Question, text: str, lists: dict[str, int], first: dict[tuple[str, str], int]
 ) -> tuple[str, Message] | None:
     listed, sign, name = text.rpartition("#")
@@ -86,7 +86,7 @@ def _trouble(
         )
     if question.type.begins or question.type.ends:
         return "save_to_of_group", Message("A group cannot be saved. Move this to one of its questions.")
-    if name.lower() in _TAKEN or name.startswith(_RESERVED) or not is_xml_name(name):
+    if name.lower() in _RESERVED_NAMES or name.startswith(_RESERVED_PREFIX) or not is_xml_name(name):
         return "invalid_save_to", Message(
             "{name} cannot name a property. Use letters, digits, _, - and ., begin with a letter or one _, avoid name "
             "and label.",

@@ -3,59 +3,61 @@
 from collections.abc import Iterable
 
 from fieldgate.i18n.messages import Message
-from fieldgate.imports.xlsform.issues import Findings
-from fieldgate.imports.xlsform.languages import has_bad_code, languages, meant
-from fieldgate.imports.xlsform.parsed_form import Draft
-from fieldgate.imports.xlsform.sheet_table import Table
-from fieldgate.imports.xlsform.vocabulary import SETTINGS, TRANSLATABLE
+from fieldgate.imports.xlsform.issues import IssueCollector
+from fieldgate.imports.xlsform.languages import has_invalid_code, list_languages, match_language
+from fieldgate.imports.xlsform.parsed_form import ParsedForm
+from fieldgate.imports.xlsform.sheet_table import SheetTable
+from fieldgate.imports.xlsform.vocabulary import SETTINGS, TRANSLATABLE_COLUMNS
 
-_UNNAMED = "default"  # what the tools of XLSForm call a language without a name
+_UNNAMED_LANGUAGE = "default"  # what the tools of XLSForm call a language without a name
 
 
-def check_languages(draft: Draft, findings: Findings) -> None:
-    default = draft.settings.get("default_language")
-    tables = [table for table in (draft.survey, draft.choices) if table is not None]
-    found = languages(tables, default)
+def check_languages(form: ParsedForm, issues: IssueCollector) -> None:
+    default = form.settings.get("default_language")
+    tables = [table for table in (form.survey, form.choices) if table is not None]
+    found = list_languages(tables, default)
     named = [language for language in found if language is not None]
-    _check_default(draft, default, found, findings)
+    _check_default(form, default, found, issues)
     for language in named:
-        if has_bad_code(language):
+        if has_invalid_code(language):
             table, header = _first_column(tables, language)
             message = Message(
                 "{language} does not end with the code of a language, as in French (fr). Correct the code.",
                 language=language,
             )
-            findings.warning("bad_language_code", message, table.sheet, table.header_row, header)
+            issues.add_warning("bad_language_code", message, table.sheet_name, table.header_row, header)
     if len(found) > 1:
         for table in tables:
-            _check_translations(table, found, findings)
+            _check_translations(table, found, issues)
 
 
-def _check_default(draft: Draft, default: str | None, found: list[str | None], findings: Findings) -> None:
+def _check_default(form: ParsedForm, default: str | None, found: list[str | None], issues: IssueCollector) -> None:
     """Columns without a language are in the default one, whatever that is called."""
-    table = draft.sheets.get(SETTINGS)
+    table = form.sheets.get(SETTINGS)
     if table is None or default is None or default in found:
         return
-    place = (table.sheet, next(table.filled()).number, table.header("default_language"))
-    if column := meant(default, found):
+    place = (table.sheet_name, next(table.filled_rows()).number, table.header("default_language"))
+    if column := match_language(default, found):
         message = Message(
             "{default} is taken to be {language}. Write it the same way.", default=default, language=column
         )
-        findings.warning("default_language_spelling", message, *place)
-    elif found and None not in found and default != _UNNAMED:
+        issues.add_warning("default_language_spelling", message, *place)
+    elif found and None not in found and default != _UNNAMED_LANGUAGE:
         message = Message(
             "The default language {default} has no column. Choose one of: {languages}.",
             default=default,
             languages=", ".join(language for language in found if language),
         )
-        findings.problem("unknown_default_language", message, *place)
+        issues.add_problem("unknown_default_language", message, *place)
 
 
-def _check_translations(table: Table, found: Iterable[str | None], findings: Findings) -> None:
+def _check_translations(table: SheetTable, found: Iterable[str | None], issues: IssueCollector) -> None:
     """One warning for each column and language: where half a form is not translated, a list of rows helps nobody."""
     missing: dict[str, list[int]] = {}
-    for row in table.filled():
-        written = {(cell.column.key, cell.column.language) for cell in row.cells if cell.column.key in TRANSLATABLE}
+    for row in table.filled_rows():
+        written = {
+            (cell.column.key, cell.column.language) for cell in row.cells if cell.column.key in TRANSLATABLE_COLUMNS
+        }
         for key in sorted({key for key, _ in written}):
             for language in found:
                 if (key, language) not in written:
@@ -67,8 +69,8 @@ def _check_translations(table: Table, found: Iterable[str | None], findings: Fin
             count=len(rows),
             row=rows[0],
         )
-        findings.warning("missing_translation", message, table.sheet, rows[0], column)
+        issues.add_warning("missing_translation", message, table.sheet_name, rows[0], column)
 
 
-def _first_column(tables: Iterable[Table], language: str) -> tuple[Table, str]:
+def _first_column(tables: Iterable[SheetTable], language: str) -> tuple[SheetTable, str]:
     return next((table, column.header) for table in tables for column in table.columns if column.language == language)

@@ -14,45 +14,45 @@ from fieldgate.imports.xlsform.checks.names import check_labels, check_names
 from fieldgate.imports.xlsform.checks.parameters import check_parameters
 from fieldgate.imports.xlsform.checks.triggers import check_triggers
 from fieldgate.imports.xlsform.checks.xml import check_xml
-from fieldgate.imports.xlsform.issues import Findings, Problem
-from fieldgate.imports.xlsform.parsed_form import Draft
+from fieldgate.imports.xlsform.issues import Issue, IssueCollector
+from fieldgate.imports.xlsform.parsed_form import ParsedForm
 
 
-def check_form(draft: Draft, findings: Findings) -> None:
-    check_names(draft, findings)
-    check_labels(draft, findings)
-    check_xml(draft, findings)
-    check_externals(draft, findings)
-    check_entities(draft, findings)
-    check_library(draft, findings)
+def check_form(form: ParsedForm, issues: IssueCollector) -> None:
+    check_names(form, issues)
+    check_labels(form, issues)
+    check_xml(form, issues)
+    check_externals(form, issues)
+    check_entities(form, issues)
+    check_library(form, issues)
 
 
-def check_library(draft: Draft, findings: Findings) -> None:
+def check_library(form: ParsedForm, issues: IssueCollector) -> None:
     """A library is a store of questions: they get their names when they are put into a form."""
-    check_columns(draft, findings)
-    check_selects(draft, findings)
-    check_choices(draft, findings)
-    check_loops(draft, findings)
-    check_parameters(draft, findings)
-    check_triggers(draft, findings)
-    check_references(draft, findings)
-    check_expressions(draft, findings)
-    check_languages(draft, findings)
-    check_missing_columns(draft, findings)
-    _check_empty(draft, findings)
-    findings.problems = in_reading_order(findings.problems, draft)
-    findings.warnings = in_reading_order(findings.warnings, draft)
+    check_columns(form, issues)
+    check_selects(form, issues)
+    check_choices(form, issues)
+    check_loops(form, issues)
+    check_parameters(form, issues)
+    check_triggers(form, issues)
+    check_references(form, issues)
+    check_expressions(form, issues)
+    check_languages(form, issues)
+    check_missing_columns(form, issues)
+    _check_empty(form, issues)
+    issues.problems = sort_by_position(issues.problems, form)
+    issues.warnings = sort_by_position(issues.warnings, form)
 
 
-def _check_empty(draft: Draft, findings: Findings) -> None:
+def _check_empty(form: ParsedForm, issues: IssueCollector) -> None:
     """Such a sheet would compile, and wipe the form that it replaces."""
-    if not draft.questions and not findings.problems:
+    if not form.questions and not issues.problems:
         message = Message("The sheet has no questions. Enter at least one, with its type, name and label.")
-        findings.problem("no_questions", message, draft.survey.sheet, draft.survey.header_row)
+        issues.add_problem("no_questions", message, form.survey.sheet_name, form.survey.header_row)
 
 
-def in_reading_order(problems: Iterable[Problem], draft: Draft) -> list[Problem]:
+def sort_by_position(issues: Iterable[Issue], form: ParsedForm) -> list[Issue]:
     """Sheet by sheet and row by row, as a person would correct them."""
-    sheets = [draft.survey.sheet, *(table.sheet for table in draft.sheets.values())]
+    sheets = [form.survey.sheet_name, *(table.sheet_name for table in form.sheets.values())]
     order = {sheet: index for index, sheet in reversed(list(enumerate(sheets)))}
-    return sorted(problems, key=lambda problem: (order.get(problem.sheet or "", len(order)), problem.row or 0))
+    return sorted(issues, key=lambda problem: (order.get(problem.sheet or "", len(order)), problem.row or 0))

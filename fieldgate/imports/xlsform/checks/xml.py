@@ -4,35 +4,35 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from fieldgate.i18n.messages import Message
-from fieldgate.imports.xlsform.issues import Findings
-from fieldgate.imports.xlsform.parsed_form import Draft
-from fieldgate.imports.xlsform.sheet_table import Row, Table
-from fieldgate.imports.xlsform.vocabulary import PASSED_ON, SETTINGS
+from fieldgate.imports.xlsform.issues import IssueCollector
+from fieldgate.imports.xlsform.parsed_form import ParsedForm
+from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
+from fieldgate.imports.xlsform.vocabulary import PASSTHROUGH_PREFIXES, SETTINGS
 from fieldgate.imports.xlsform.xml_names import declared_prefixes, is_xml_name
 
-_Named = tuple[str, Table, Row, str]  # a name in the XForm, and where it is written
+_NamedNode = tuple[str, SheetTable, SheetRow, str]  # a name in the XForm, and where it is written
 
 
-def check_xml(draft: Draft, findings: Findings) -> None:
-    attributes, elements = list(_attributes(draft)), list(_elements(draft))
+def check_xml(form: ParsedForm, issues: IssueCollector) -> None:
+    attributes, elements = list(_attributes(form)), list(_elements(form))
     for name, table, row, header in attributes:
         if not is_xml_name(name):
             message = Message(
                 "{name} cannot be an attribute. Begin with a letter or _ and use letters, digits, _, - and . only.",
                 name=name,
             )
-            findings.problem("invalid_attribute", message, table.sheet, row.number, header)
+            issues.add_problem("invalid_attribute", message, table.sheet_name, row.number, header)
     for name, table, row, header in elements:
         if table.kind == SETTINGS and not is_xml_name(name):
             message = Message(
                 "{name} cannot be a name. Begin with a letter or _ and use letters, digits, _, - and . only.", name=name
             )
-            findings.problem("invalid_name", message, table.sheet, row.number, header)
-    _check_prefixes([named for named in (*attributes, *elements) if ":" in named[0]], draft, findings)
+            issues.add_problem("invalid_name", message, table.sheet_name, row.number, header)
+    _check_prefixes([named for named in (*attributes, *elements) if ":" in named[0]], form, issues)
 
 
-def _check_prefixes(prefixed: Iterable[_Named], draft: Draft, findings: Findings) -> None:
-    declared = declared_prefixes(draft.settings.get("namespaces", ""))
+def _check_prefixes(prefixed: Iterable[_NamedNode], form: ParsedForm, issues: IssueCollector) -> None:
+    declared = declared_prefixes(form.settings.get("namespaces", ""))
     for name, table, row, header in prefixed:
         prefix = name.partition(":")[0]
         if prefix not in declared and is_xml_name(name):
@@ -40,29 +40,33 @@ def _check_prefixes(prefixed: Iterable[_Named], draft: Draft, findings: Findings
                 "The prefix {prefix} is not declared. Declare it in column namespaces of sheet settings, or remove it.",
                 prefix=prefix,
             )
-            findings.problem("undeclared_prefix", message, table.sheet, row.number, header)
+            issues.add_problem("undeclared_prefix", message, table.sheet_name, row.number, header)
 
 
-def _attributes(draft: Draft) -> Iterator[_Named]:
+def _attributes(form: ParsedForm) -> Iterator[_NamedNode]:
     """Columns such as `bind::esri:fieldType`, each where it is first filled."""
-    for table, rows in _read(draft):
+    for table, rows in _compiled_rows(form):
         for column in table.columns:
             kind, _, name = column.key.partition("::")
-            row = next((row for row in rows if column.key in row), None) if kind in PASSED_ON and name else None
+            row = (
+                next((row for row in rows if column.key in row), None)
+                if kind in PASSTHROUGH_PREFIXES and name
+                else None
+            )
             if row is not None:
                 yield name, table, row, column.header
 
 
-def _elements(draft: Draft) -> Iterator[_Named]:
-    for table, rows in _read(draft):
+def _elements(form: ParsedForm) -> Iterator[_NamedNode]:
+    for table, rows in _compiled_rows(form):
         header = table.header("name")
         for row in rows:
             if name := row.text("name"):
                 yield name, table, row, header
 
 
-def _read(draft: Draft) -> Iterator[tuple[Table, list[Row]]]:
+def _compiled_rows(form: ParsedForm) -> Iterator[tuple[SheetTable, list[SheetRow]]]:
     """The rows from which the XForm is made: of the settings it is one."""
-    yield draft.survey, [question.row for question in draft.questions]
-    if settings := draft.sheets.get(SETTINGS):
-        yield settings, list(islice(settings.filled(), 1))
+    yield form.survey, [question.row for question in form.questions]
+    if settings := form.sheets.get(SETTINGS):
+        yield settings, list(islice(settings.filled_rows(), 1))

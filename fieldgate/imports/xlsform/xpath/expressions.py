@@ -10,9 +10,9 @@ import re
 import msgspec
 from elementpath import XPath1Parser, XPathToken
 
-from fieldgate.imports.xlsform.xpath.functions import KNOWN, NODE_TESTS_AND_OPERATORS
+from fieldgate.imports.xlsform.xpath.functions import KNOWN_FUNCTIONS, NODE_TESTS_AND_OPERATORS
 
-_PART = re.compile(
+_TOKEN = re.compile(
     r""""[^"]*" | '[^']*'
       | (?P<reference>\$\{[^}]*\}?)
       | (?P<space>\s++)
@@ -21,7 +21,7 @@ _PART = re.compile(
 )
 _REFERENCE = re.compile(r"\$\{([^}]*)(\}?)")
 _NAME = re.compile(r"(?:last-saved\#)?([^\W\d][\w.-]*)")
-_STRAIGHT = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"'})
+_STRAIGHT_QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"'})
 # The prefixes that a form may use without saying so.
 _NAMESPACES = {
     "jr": "http://openrosa.org/javarosa",
@@ -42,7 +42,7 @@ class _Parser(XPath1Parser):
         return super(XPath1Parser, self).parse(source)
 
 
-def _compared(self: XPathToken, left: XPathToken) -> XPathToken:
+def _parse_comparison(self: XPathToken, left: XPathToken) -> XPathToken:
     """`1 = 1 = 1` means little, but XPath 1.0 allows it; the parser follows later versions, which do not."""
     self[:] = left, self.parser.expression(rbp=self.lbp)
     return self
@@ -50,7 +50,9 @@ def _compared(self: XPathToken, left: XPathToken) -> XPathToken:
 
 for symbol in _COMPARISONS:
     token = _Parser.symbol_table[symbol]
-    _Parser.symbol_table[symbol] = type(token.__name__, (token,), {"led": _compared, "__module__": token.__module__})
+    _Parser.symbol_table[symbol] = type(
+        token.__name__, (token,), {"led": _parse_comparison, "__module__": token.__module__}
+    )
 _Parser.function(_CALL, nargs=(0, None))
 _Parser.tokenizer = _Parser.create_tokenizer(_Parser.symbol_table)
 
@@ -58,7 +60,7 @@ _Parser.tokenizer = _Parser.create_tokenizer(_Parser.symbol_table)
 class Expression(msgspec.Struct, frozen=True):
     """`broken` says whether no tool will be able to read it."""
 
-    broken: bool
+    is_invalid: bool
     unknown_functions: tuple[str, ...]
 
 
@@ -69,7 +71,7 @@ class References(msgspec.Struct, frozen=True):
     malformed: tuple[str, ...]
 
 
-def references(text: str) -> References:
+def find_references(text: str) -> References:
     """All references of a cell; labels have them as well as expressions."""
     names: list[str] = []
     malformed: list[str] = []
@@ -82,7 +84,7 @@ def references(text: str) -> References:
     return References(tuple(names), tuple(malformed))
 
 
-def examine(text: str, prefixes: frozenset[str] = frozenset()) -> Expression:
+def parse_expression(text: str, prefixes: frozenset[str] = frozenset()) -> Expression:
     """Whether the expression can be read, and what it calls that is not usually there.
 
     `prefixes` are those that the form declares beside the usual ones.
@@ -99,12 +101,12 @@ def examine(text: str, prefixes: frozenset[str] = frozenset()) -> Expression:
         functions.append(part["word"])
         return f"{_CALL}("
 
-    source = _PART.sub(rewritten, text.translate(_STRAIGHT))
-    unknown = tuple(dict.fromkeys(name for name in functions if name not in KNOWN))
-    return Expression(not _readable(source, prefixes), unknown)
+    source = _TOKEN.sub(rewritten, text.translate(_STRAIGHT_QUOTES))
+    unknown = tuple(dict.fromkeys(name for name in functions if name not in KNOWN_FUNCTIONS))
+    return Expression(not _is_parseable(source, prefixes), unknown)
 
 
-def _readable(source: str, prefixes: frozenset[str]) -> bool:
+def _is_parseable(source: str, prefixes: frozenset[str]) -> bool:
     try:
         _Parser(dict.fromkeys(prefixes, _OTHER_NAMESPACE) | _NAMESPACES).parse(source)
     except MemoryError:

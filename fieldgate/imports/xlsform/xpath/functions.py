@@ -1,12 +1,12 @@
 """The functions that forms may call: those of XPath 1.0 and those that ODK Collect and Enketo add to them."""
 
-_XPATH = """
+_XPATH_FUNCTIONS = """
     boolean ceiling concat contains count false floor id lang last local-name name namespace-uri normalize-space not
     number position round starts-with string string-length substring substring-after substring-before sum translate
     true
 """
 
-_FORMS = """
+_XFORMS_FUNCTIONS = """
     abs acos area asin atan atan2 base64-decode boolean-from-string checklist coalesce comment-status cos
     count-non-empty count-selected current date date-time decimal-date-time decimal-time depend digest distance
     enclosed-area ends-with exp exp10 extract-signed format-date format-date-time geofence if indexed-repeat instance
@@ -14,6 +14,6 @@ _FORMS = """
     regex selected selected-at sin sqrt substr tan today uuid weighted-checklist
 """
 
-KNOWN = frozenset((_XPATH + _FORMS).split())
+KNOWN_FUNCTIONS = frozenset((_XPATH_FUNCTIONS + _XFORMS_FUNCTIONS).split())
 
 NODE_TESTS_AND_OPERATORS = frozenset({"and", "or", "div", "mod", "text", "node", "comment", "processing-instruction"})

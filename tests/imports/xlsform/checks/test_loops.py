@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from pyxform.xls2xform import convert
 
-from fieldgate.imports.xlsform import Form, Refused, understand
+from fieldgate.imports.xlsform import Form, FormRejected, parse_workbook
 from tests.imports.xlsform.workbooks import xlsx
 
 HEADER = ("type", "name", "label", "relevant")
@@ -50,7 +50,7 @@ def bare(survey: Survey) -> str:
 
 
 def ours(survey: Survey) -> Form:
-    form = understand(xlsx({"survey": [HEADER, *survey], "choices": CHOICES}), "form")
+    form = parse_workbook(xlsx({"survey": [HEADER, *survey], "choices": CHOICES}), "form")
     assert isinstance(form, Form)
     return form
 
@@ -64,7 +64,7 @@ def test_what_compiles_is_understood_in_the_same_way(survey: Survey) -> None:
 def test_what_breaks_is_refused_before_it_does(survey: Survey) -> None:
     with pytest.raises(Exception, match=r"."):
         bare(survey)
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(FormRejected) as refusal:
         ours(survey)
     assert "not_compiled" not in {problem.code for problem in refusal.value.problems}
     assert all(problem.row for problem in refusal.value.problems)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.imports.xlsform.xpath.expressions import Expression, References, examine, references
+from fieldgate.imports.xlsform.xpath.expressions import Expression, References, find_references, parse_expression
 
-READABLE = Expression(broken=False, unknown_functions=())
+READABLE = Expression(is_invalid=False, unknown_functions=())
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ READABLE = Expression(broken=False, unknown_functions=())
     ],
 )
 def test_readable(text: str) -> None:
-    assert examine(text) == READABLE
+    assert parse_expression(text) == READABLE
 
 
 @pytest.mark.parametrize(
@@ -63,20 +63,20 @@ def test_readable(text: str) -> None:
     ],
 )
 def test_broken(text: str) -> None:
-    assert examine(text).broken
+    assert parse_expression(text).is_invalid
 
 
 def test_unknown_functions_are_named_once() -> None:
-    assert examine("sqroot(4) + sqroot(9) + jr:choise(1)").unknown_functions == ("sqroot", "jr:choise")
+    assert parse_expression("sqroot(4) + sqroot(9) + jr:choise(1)").unknown_functions == ("sqroot", "jr:choise")
 
 
 def test_references() -> None:
-    assert references("${a} and ${last-saved#b-c.d}") == References(("a", "b-c.d"), ())
-    assert references("${a b}, ${} and ${c") == References((), ("${a b}", "${}", "${c"))
-    assert references("no reference: $5, {x}") == References((), ())
+    assert find_references("${a} and ${last-saved#b-c.d}") == References(("a", "b-c.d"), ())
+    assert find_references("${a b}, ${} and ${c") == References((), ("${a b}", "${}", "${c"))
+    assert find_references("no reference: $5, {x}") == References((), ())
 
 
 @given(st.text(max_size=80) | st.text("${}()[]'\"+-*/=<>,.:|@ab1 ", max_size=80))
 def test_any_text_is_examined_without_an_error(text: str) -> None:
-    examine(text)
-    references(text)
+    parse_expression(text)
+    find_references(text)
