@@ -12,18 +12,18 @@ from rich.console import Console
 from rich.status import Status
 
 from benchmarks import contenders
-from benchmarks.agreement import agreed_answer, check_floor, is_offered
+from benchmarks.agreement import check_floor, compare_responses, is_supported
 from benchmarks.charts import draw_rates, draw_targets
 from benchmarks.contenders import Contender
-from benchmarks.databases import Comparison, beside_sqlite, on_postgresql
-from benchmarks.event_data import Listed, export
-from benchmarks.exchange import knowing
+from benchmarks.databases import Comparison, compare_with_sqlite, fieldgate_on_postgresql
+from benchmarks.event_data import ListedEvent, export_events
+from benchmarks.exchange import with_etag
 from benchmarks.exports import FORMATS, Export, download
-from benchmarks.import_data import give_imports
-from benchmarks.latency import Latency, at_half_load
+from benchmarks.import_data import add_imports
+from benchmarks.latency import Latency, measure_half_load
 from benchmarks.load import require_wrk
 from benchmarks.machine import this_machine
-from benchmarks.processes import leave, two_cores
+from benchmarks.processes import exit_on_signal, two_cores
 from benchmarks.report import (
     Report,
     checks_of,
@@ -37,15 +37,15 @@ from benchmarks.report import (
 )
 from benchmarks.rounds import Outcome, compare
 from benchmarks.spread import rates
-from benchmarks.starting import Starts, starts
+from benchmarks.starting import StartResults, measure_starts
 from benchmarks.targets import checks_table_of
 from benchmarks.work import WORKS, Work
 
 RESULTS = Path(__file__).parent / "results"
-SEVERAL = 3  # downloads of each file, starts, and rounds of what is measured beside the works
+MAX_REPEATS = 3  # downloads of each file, starts, and rounds of what is measured beside the works
 HALF_LOAD_ROUNDS = 9  # short ones: so that some are undisturbed
-AT_HALF_LOAD = ("permission list", "50 events, warm", "50 events, cold", "imports list, token checked")
-ON_BOTH_DATABASES = (
+HALF_LOAD_WORKS = ("permission list", "50 events, warm", "50 events, cold", "imports list, token checked")
+DATABASE_WORKS = (
     "permission list",
     "50 events, warm",
     "50 events, cold",
@@ -67,66 +67,66 @@ class Run:
     exports: list[Export] = field(default_factory=list)
     latencies: list[Latency] = field(default_factory=list)
     databases: list[Comparison] = field(default_factory=list)
-    started: Starts | None = None
-    left_out: list[str] = field(default_factory=list)
+    start_results: StartResults | None = None
+    skipped: list[str] = field(default_factory=list)
 
     @property
-    def several(self) -> int:
-        return min(self.rounds, SEVERAL)
+    def repeats(self) -> int:
+        return min(self.rounds, MAX_REPEATS)
 
-    def compare(self, works: Sequence[Work], ours: Contender, peer: Contender, *, is_whole: bool) -> None:
+    def compare(self, works: Sequence[Work], ours: Contender, peer: Contender, *, is_full_run: bool) -> None:
         """All works, each by us, the peer and the floor; and latencies, where they are asked for."""
         for work in works:
-            if not is_offered(work, ours):
-                self.left_out.append(work.name)
+            if not is_supported(work, ours):
+                self.skipped.append(work.name)
                 continue
-            we, they = knowing(work, ours), knowing(work, peer) if work.has_peer else None
-            answer = agreed_answer(work, we, they)
+            we, they = with_etag(work, ours), with_etag(work, peer) if work.has_peer else None
+            answer = compare_responses(work, we, they)
             with contenders.floor(self.folder, self.cores[0], answer) as floor:
                 check_floor(work, floor, answer)
                 self.outcomes.append(
                     compare(
                         work, we, they, floor, rounds=self.rounds, seconds=self.seconds, core=self.cores[1],
-                        tell=self.status.update,
+                        on_progress=self.status.update,
                     )
                 )  # fmt: skip
-                if is_whole and work.name in AT_HALF_LOAD:
-                    self.halve(work, we, floor)
-            agreed_answer(work, we, they)
+                if is_full_run and work.name in HALF_LOAD_WORKS:
+                    self.add_half_load(work, we, floor)
+            compare_responses(work, we, they)
 
-    def halve(self, work: Work, ours: Contender, floor: Contender) -> None:
+    def add_half_load(self, work: Work, ours: Contender, floor: Contender) -> None:
         """Latencies at half of the load that was just measured."""
         self.status.update(f"{work.name}: half load")
         full = self.outcomes[-1]
         self.latencies.append(
-            at_half_load(
+            measure_half_load(
                 work, ours, rates(full.ours).median, floor, rates(full.floor).median,
                 rounds=HALF_LOAD_ROUNDS if self.rounds > 1 else 1, core=self.cores[1],
             )
         )  # fmt: skip
 
-    def ask_more(self, ours: Contender, listed: int) -> None:
+    def add_exports(self, ours: Contender, listed: int) -> None:
         """What only we are asked for: downloads."""
         for kind in FORMATS:
             self.status.update(f"all events as {kind}")
-            self.exports.append(download(ours, kind, events=listed, times=self.several))
+            self.exports.append(download(ours, kind, events=listed, times=self.repeats))
 
     def compare_databases(self, works: Sequence[Work], ours: Contender) -> None:
         self.status.update("filling PostgreSQL")
-        with on_postgresql(self.folder / "postgresql", *self.cores, self.events) as other:
+        with fieldgate_on_postgresql(self.folder / "postgresql", *self.cores, self.events) as other:
             for work in works:
-                if work.name in ON_BOTH_DATABASES:
-                    agreed_answer(work, ours, other)
+                if work.name in DATABASE_WORKS:
+                    compare_responses(work, ours, other)
                     self.databases.append(
-                        beside_sqlite(
-                            work, ours, other, rounds=self.several, seconds=self.seconds, core=self.cores[1],
-                            tell=self.status.update,
+                        compare_with_sqlite(
+                            work, ours, other, rounds=self.repeats, seconds=self.seconds, core=self.cores[1],
+                            on_progress=self.status.update,
                         )
                     )  # fmt: skip
 
-    def start_again(self, data: Path, listed: int) -> None:
+    def add_starts(self, data: Path, listed: int) -> None:
         self.status.update("starting anew")
-        self.started = starts(data, self.events, listed, self.cores[0], self.several)
+        self.start_results = measure_starts(data, self.events, listed, self.cores[0], self.repeats)
 
     def report(self, peer_server: str) -> Report:
         summaries = summaries_of(self.outcomes, {work.name: work.target for work in WORKS})
@@ -140,10 +140,10 @@ class Run:
             outcomes=self.outcomes,
             exports=self.exports,
             latencies=self.latencies,
-            starts=self.started,
+            starts=self.start_results,
             databases=self.databases,
-            checks=checks_of(summaries, self.latencies, self.started, self.databases),
-            left_out=self.left_out,
+            checks=checks_of(summaries, self.latencies, self.start_results, self.databases),
+            left_out=self.skipped,
         )
 
 
@@ -162,7 +162,7 @@ class Run:
 )
 def main(rounds: int, seconds: int, quick: bool, only: str, events: int, peer_server: str) -> None:
     """Measure Fieldgate next to a Django REST framework peer and to the floor of its own server."""
-    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGTERM, exit_on_signal)
     if quick:
         rounds, seconds = 1, 1
     chosen = [work for work in WORKS if only in work.name]
@@ -174,7 +174,7 @@ def main(rounds: int, seconds: int, quick: bool, only: str, events: int, peer_se
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmarks-")))
         status = stack.enter_context(console.status("starting"))
         run = Run(folder, two_cores(), events, rounds, seconds, status)
-        measure(run, stack, chosen, peer_server, is_whole=not only)
+        measure(run, stack, chosen, peer_server, is_full_run=not only)
     report = run.report(peer_server)
     name = "only" if only else "latest"  # a part does not take the place of the whole
     write(report, RESULTS / f"{name}.json")
@@ -184,19 +184,19 @@ def main(rounds: int, seconds: int, quick: bool, only: str, events: int, peer_se
     console.print(f"All of it is in {RESULTS.relative_to(Path.cwd())}: {name}.json and {name}-*.svg")
 
 
-def measure(run: Run, stack: ExitStack, chosen: Sequence[Work], peer_server: str, *, is_whole: bool) -> None:
+def measure(run: Run, stack: ExitStack, chosen: Sequence[Work], peer_server: str, *, is_full_run: bool) -> None:
     data, core = run.folder / "fieldgate", run.cores[0]
     files = run.folder / "events.ndjson", run.folder / "imports.ndjson"
     ours = stack.enter_context(contenders.fieldgate(data, core, run.events))
-    listed: list[Listed] = export(data, run.events, files[0])
-    give_imports(f"sqlite:///{data / 'fieldgate.db'}", contenders.USER, files[1])
+    listed: list[ListedEvent] = export_events(data, run.events, files[0])
+    add_imports(f"sqlite:///{data / 'fieldgate.db'}", contenders.USER, files[1])
     peer = stack.enter_context(contenders.peer(run.folder, core, peer_server, *files))
-    works = [work.over(listed) for work in chosen]
-    run.compare(works, ours, peer, is_whole=is_whole)
-    if is_whole:
-        run.ask_more(ours, len(listed))
+    works = [work.with_walk(listed) for work in chosen]
+    run.compare(works, ours, peer, is_full_run=is_full_run)
+    if is_full_run:
+        run.add_exports(ours, len(listed))
         run.compare_databases(works, ours)
-        run.start_again(data, len(listed))
+        run.add_starts(data, len(listed))
 
 
 def show(report: Report, console: Console) -> None:

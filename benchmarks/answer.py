@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Answer(msgspec.Struct, frozen=True):
+class RecordedResponse(msgspec.Struct, frozen=True):
     status: int
     headers: list[tuple[str, str]]
     body: bytes

@@ -5,40 +5,40 @@ import time
 
 import click
 
-PATIENCE = 600  # seconds
-BUFFER = 1024 * 1024  # bytes
-IDLE = 5  # seconds after which a connection is made anew
+TIMEOUT_SECONDS = 600  # seconds
+BUFFER_BYTES = 1024 * 1024  # bytes
+MAX_IDLE_SECONDS = 5  # seconds after which a connection is made anew
 
 
-class Asking:
+class PageClient:
     """Asks a server for pages, and tells how long each took."""
 
     def __init__(self, port: int) -> None:
         self._port = port
-        self.seconds = 0.0  # that the last answer took
+        self.last_seconds = 0.0  # that the last answer took
         self._connect()
 
     def _connect(self) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=PATIENCE)
+        self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=TIMEOUT_SECONDS)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._used = time.monotonic()
+        self._last_used = time.monotonic()
 
     def get(self, path: str) -> bytes:
         """The body of the answer, which must be 200."""
-        if time.monotonic() - self._used > IDLE:  # the server may have closed it
+        if time.monotonic() - self._last_used > MAX_IDLE_SECONDS:  # the server may have closed it
             self.close()
             self._connect()
         request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n".encode()
         began = time.perf_counter()
         self._socket.sendall(request)
-        head, length, parts = self._head()
+        head, length, parts = self._read_head()
         missing = length - sum(map(len, parts))
         while missing > 0:
-            part = self._received()
+            part = self._receive()
             parts.append(part)
             missing -= len(part)
-        self.seconds = time.perf_counter() - began
-        self._used = time.monotonic()
+        self.last_seconds = time.perf_counter() - began
+        self._last_used = time.monotonic()
         body = b"".join(parts)
         if not head.startswith(b"HTTP/1.1 200 "):
             raise click.ClickException(f"{path} was answered {head[:100].decode()}: {body[:300].decode()}")
@@ -47,19 +47,19 @@ class Asking:
     def close(self) -> None:
         self._socket.close()
 
-    def _head(self) -> tuple[bytes, int, list[bytes]]:
+    def _read_head(self) -> tuple[bytes, int, list[bytes]]:
         """The head, the length it promises, and what came of the body already."""
         received = b""
         while b"\r\n\r\n" not in received:
-            received += self._received()
+            received += self._receive()
         head, _, rest = received.partition(b"\r\n\r\n")
         for line in head.lower().split(b"\r\n"):
             if line.startswith(b"content-length:"):
                 return head, int(line.partition(b":")[2]), [rest]
         raise click.ClickException(f"An answer did not tell its length:\n{head.decode()}")
 
-    def _received(self) -> bytes:
-        part = self._socket.recv(BUFFER)
+    def _receive(self) -> bytes:
+        part = self._socket.recv(BUFFER_BYTES)
         if not part:
             raise click.ClickException("The server closed the connection.")
         return part

@@ -9,7 +9,7 @@ from typing import Any
 import pygal
 from pygal.style import CleanStyle
 
-from benchmarks.report import Report, Summary, named
+from benchmarks.report import Report, Summary, describe_machine
 
 # It looks for maps, which we have none of, at every import anybody makes from then on, in a way Python warns about.
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != pygal.__name__]
@@ -39,7 +39,7 @@ def draw_rates(report: Report, file: Path) -> None:
     """Requests per second of all works; the axis is logarithmic, for the peer to be seen at all."""
     chart = pygal.HorizontalBar(
         **_COMMON,
-        title=f"Requests per second on one core\n{named(report.machine)}",
+        title=f"Requests per second on one core\n{describe_machine(report.machine)}",
         logarithmic=True,
         width=1000,
         height=150 + 60 * len(report.summaries),
@@ -58,14 +58,14 @@ def draw_rates(report: Report, file: Path) -> None:
 
 def draw_targets(report: Report, file: Path) -> None:
     """How much of each target was reached: 1 is the target."""
-    reached = [pair for each in report.summaries for pair in _reached(each)]
+    reached = [pair for each in report.summaries for pair in _target_ratios(each)]
     reached += [
         (check.what, check.found / check.limit if check.side == "at least" else check.limit / check.found)
         for check in report.checks
     ]
     chart = pygal.HorizontalBar(
         **_COMMON,
-        title=f"Measured by target: 1 and more is met\n{named(report.machine)}",
+        title=f"Measured by target: 1 and more is met\n{describe_machine(report.machine)}",
         show_legend=False,
         width=1000,
         height=150 + 28 * len(reached),
@@ -78,13 +78,13 @@ def draw_targets(report: Report, file: Path) -> None:
     _write(chart, file)
 
 
-def draw_growth(title: str, across: str, up: str, lines: Mapping[str, Points], file: Path) -> None:
+def draw_growth(title: str, x_label: str, y_label: str, lines: Mapping[str, Points], file: Path) -> None:
     """One or more lines over what grows. Both axes are logarithmic: what stays as it is lies flat."""
     chart = pygal.XY(
         **_COMMON,
         title=title,
-        x_title=across,
-        y_title=up,
+        x_title=x_label,
+        y_title=y_label,
         logarithmic=True,
         width=900,
         height=560,
@@ -104,7 +104,7 @@ def draw_growth(title: str, across: str, up: str, lines: Mapping[str, Points], f
     _write(chart, file)
 
 
-def _reached(summary: Summary) -> list[tuple[str, float]]:
+def _target_ratios(summary: Summary) -> list[tuple[str, float]]:
     pairs = []
     if summary.target.times_the_peer and summary.times_the_peer:
         pairs.append((f"{summary.work}: the peer", summary.times_the_peer.median / summary.target.times_the_peer))

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from benchmarks import peer_environment
-from benchmarks.answer import Answer
-from benchmarks.processes import PROGRAM, free_port, output_of, serving
+from benchmarks.answer import RecordedResponse
+from benchmarks.processes import PROGRAM, free_port, output_of, run_server
 
 # Measured for the peer: one process on one core, wrk with 32 connections on the other, 15 interleaved rounds of 2 s,
 # medians in requests per second for the list / the detail / the list with a token:
@@ -34,7 +34,7 @@ PEER_SERVERS = {
     ),
 }  # fmt: skip
 
-FILL_PATIENCE = 600  # seconds
+FILL_TIMEOUT_SECONDS = 600  # seconds
 USER = "bench"
 
 
@@ -61,34 +61,34 @@ def fieldgate(
     environment = {"FIELDGATE_DATABASE_URL": database} if database else {}
     if database:
         output_of([PROGRAM, "migrate", *data], environment=environment)
-    output_of([PROGRAM, "events", "demo", str(events), *data], environment=environment, patience=FILL_PATIENCE)
+    output_of([PROGRAM, "events", "demo", str(events), *data], environment=environment, timeout=FILL_TIMEOUT_SECONDS)
     password = secrets.token_urlsafe() + "\n"
-    output_of([PROGRAM, "user", "create", USER, "--password-stdin", *data], environment=environment, given=password)
+    output_of([PROGRAM, "user", "create", USER, "--password-stdin", *data], environment=environment, stdin=password)
     token = output_of([PROGRAM, "token", "create", USER, *data], environment=environment)
     port = free_port()
     command = [PROGRAM, "serve", "--host", "127.0.0.1", "--port", str(port), *data, "--workers", "1", "--no-worker"]
-    with serving(command, port=port, core=core, environment=environment):
+    with run_server(command, port=port, core=core, environment=environment):
         yield Contender(name, port, token)
 
 
 @contextmanager
 def peer(folder: Path, core: int, server: str, events: Path, imports: Path) -> Iterator[Contender]:
     """The peer, in its own environment, with one user, one token, and the events and imports of two files."""
-    python = str(peer_environment.ready())
+    python = str(peer_environment.ensure_ready())
     environment = {
         "DJANGO_SETTINGS_MODULE": "benchmarks.peer.settings",
         "PEER_DATABASE": str(folder / "peer.sqlite3"),
     }
     prepare = [python, "-m", "benchmarks.peer.prepare", USER, str(events), str(imports)]
-    token = output_of(prepare, environment=environment, patience=FILL_PATIENCE)
+    token = output_of(prepare, environment=environment, timeout=FILL_TIMEOUT_SECONDS)
     port = free_port()
     command = [python, "-m", *(part.format(port=port) for part in PEER_SERVERS[server])]
-    with serving(command, port=port, core=core, environment=environment):
+    with run_server(command, port=port, core=core, environment=environment):
         yield Contender("peer", port, token)
 
 
 @contextmanager
-def floor(folder: Path, core: int, answer: Answer) -> Iterator[Contender]:
+def floor(folder: Path, core: int, answer: RecordedResponse) -> Iterator[Contender]:
     """Our server with our settings, and no application behind it but a constant answer."""
     recorded = folder / "answer.json"
     recorded.write_bytes(msgspec.json.encode(answer))
@@ -98,5 +98,5 @@ def floor(folder: Path, core: int, answer: Answer) -> Iterator[Contender]:
         "--host", "127.0.0.1", "--port", str(port), "--workers", "1", "--no-ws",
         "benchmarks.floor:application",
     ]  # fmt: skip
-    with serving(command, port=port, core=core, environment={"FLOOR_ANSWER": str(recorded)}):
+    with run_server(command, port=port, core=core, environment={"FLOOR_ANSWER": str(recorded)}):
         yield Contender("floor", port, token="")

@@ -32,7 +32,7 @@ from rich.table import Table
 
 from benchmarks.contenders import USER
 from benchmarks.forms import BOUNDARY, form, multipart
-from benchmarks.import_data import give_imports
+from benchmarks.import_data import add_imports
 from benchmarks.processes import CHECKOUT, PROGRAM, output_of
 from benchmarks.walks import EVENTS, IMPORTS, PERMISSIONS
 from benchmarks.work import EFFECTS
@@ -40,7 +40,7 @@ from fieldgate.app import build_app
 from fieldgate.http.application import Application
 from fieldgate.settings import Settings
 
-EXPECTED = CHECKOUT / "tests" / "hot_paths.json"
+EXPECTED_FILE = CHECKOUT / "tests" / "hot_paths.json"
 DEMO_EVENTS = 500
 WARM_UPS, REPETITIONS = 5, 5
 NOT_FOUND = 404
@@ -48,10 +48,10 @@ NOT_FOUND = 404
 # How much more than expected is let pass. What differs from one machine to the next is far below; a loop that runs
 # twice, or a page copied once more, is above.
 MARGINS = {"instructions": 0.05, "statements": 0.0, "memory": 0.15}
-TIGHT = 0.8  # of the expected instructions: who takes so much out keeps it out
+STALE_RATIO = 0.8  # of the expected instructions: who takes so much out keeps it out
 SLACK = {"instructions": 0, "statements": 0, "memory": 1024}  # small answers are made of little memory
 
-_LOOP = tuple(f"{os.sep}{name}{os.sep}" for name in ("asyncio", "concurrent", "uvloop"))
+_LOOP_PACKAGES = tuple(f"{os.sep}{name}{os.sep}" for name in ("asyncio", "concurrent", "uvloop"))
 _LOOP_FILES = ("selectors.py", "threading.py", "tracemalloc.py", "counting.py")
 
 
@@ -74,7 +74,7 @@ class HotPath(msgspec.Struct, frozen=True):
     name: str
     path: Callable[[int], str]
     is_signed_in: bool = False
-    is_known: bool = False
+    is_conditional: bool = False
     body: bytes = b""
     status: int = 200
 
@@ -86,14 +86,14 @@ def hot_paths() -> Sequence[HotPath]:
         HotPath("50 events, cold", lambda number: f"{EVENTS}?limit=50&offset={7 * number + 1}"),
         HotPath("imports list, token checked", lambda _: IMPORTS, is_signed_in=True),
         HotPath("imports list, cold", lambda number: f"{IMPORTS}?limit=50&offset={number}", is_signed_in=True),
-        HotPath("one 304", lambda _: PERMISSIONS, is_known=True, status=304),
+        HotPath("one 304", lambda _: PERMISSIONS, is_conditional=True, status=304),
         HotPath("effects", lambda _: EFFECTS),
         # The last: it leaves imports behind.
         HotPath("POST an import", lambda _: IMPORTS, is_signed_in=True, body=multipart(form(10)), status=201),
     )
 
 
-def complaints(expected: Expected, found: Mapping[str, Counts], python: str) -> list[str]:
+def find_regressions(expected: Expected, found: Mapping[str, Counts], python: str) -> list[str]:
     """What costs more than it did, in words."""
     said = []
     for name, before in expected.counts.items():
@@ -109,12 +109,12 @@ def complaints(expected: Expected, found: Mapping[str, Counts], python: str) -> 
     return said
 
 
-def gaps(expected: Expected, found: Mapping[str, Counts], python: str) -> list[str]:
+def find_stale_figures(expected: Expected, found: Mapping[str, Counts], python: str) -> list[str]:
     """Where the committed figures guard nothing: far above what is counted, or not there."""
     said = [f"{name}: nothing is expected of it" for name in found if name not in expected.counts]
     for name, now in found.items():
         before = expected.counts.get(name)
-        if before is not None and python == expected.python and now.instructions < before.instructions * TIGHT:
+        if before is not None and python == expected.python and now.instructions < before.instructions * STALE_RATIO:
             said.append(f"{name}: {now.instructions} instructions, where {before.instructions} are expected")
     return said
 
@@ -123,7 +123,7 @@ def this_python() -> str:
     return ".".join(platform.python_version_tuple()[:2])
 
 
-class Client:
+class ASGIClient:
     """Asks the application itself, with nothing between."""
 
     def __init__(self, application: Application, token: str) -> None:
@@ -151,9 +151,9 @@ class Client:
         async def give() -> dict[str, Any]:
             return {"type": "http.request", "body": hot.body, "more_body": False}
 
-        return lambda: self._application(scope, give, self._take)
+        return lambda: self._application(scope, give, self._receive_message)
 
-    async def _take(self, message: Mapping[str, Any]) -> None:
+    async def _receive_message(self, message: Mapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.etag = dict(message["headers"]).get(b"etag", b"")
@@ -161,41 +161,41 @@ class Client:
 
 async def count_all(data: Path, token: str) -> dict[str, Counts]:
     """The counts of all hot paths that this Fieldgate answers."""
-    with counted_statements() as statements:
-        async with serving(data) as application:
-            client = Client(application, token)
-            found = {hot.name: await _count(client, hot, statements) for hot in hot_paths()}
+    with trace_statements() as statements:
+        async with run_application(data) as application:
+            client = ASGIClient(application, token)
+            found = {hot.name: await _count_path(client, hot, statements) for hot in hot_paths()}
     return {name: counts for name, counts in found.items() if counts is not None}
 
 
 @asynccontextmanager
-async def serving(data: Path) -> AsyncIterator[Application]:
+async def run_application(data: Path) -> AsyncIterator[Application]:
     application = build_app(Settings(data=data, access_log=False))
     async with application.lifespan():
         yield application
 
 
-async def _count(client: Client, hot: HotPath, statements: list[str]) -> Counts | None:
+async def _count_path(client: ASGIClient, hot: HotPath, statements: list[str]) -> Counts | None:
     etag = b""
     for number in range(WARM_UPS):
         await client.request(hot, number, etag)()
-        etag = client.etag if hot.is_known else b""
+        etag = client.etag if hot.is_conditional else b""
     if client.status == NOT_FOUND:
         return None
     if client.status != hot.status:
         raise click.ClickException(f"{hot.name} was answered {client.status}.")
     numbers = iter(range(WARM_UPS, WARM_UPS + 3 * REPETITIONS))
-    instructions = [await counted_instructions(client.request(hot, next(numbers), etag)) for _ in range(REPETITIONS)]
+    instructions = [await count_instructions(client.request(hot, next(numbers), etag)) for _ in range(REPETITIONS)]
     asked = []
     for _ in range(REPETITIONS):
         statements.clear()
         await client.request(hot, next(numbers), etag)()
         asked.append(len(statements))
-    memory = [await held(client.request(hot, next(numbers), etag)) for _ in range(REPETITIONS)]
+    memory = [await peak_memory(client.request(hot, next(numbers), etag)) for _ in range(REPETITIONS)]
     return Counts(min(instructions), min(asked), min(memory))
 
 
-async def counted_instructions(request: Callable[[], Any]) -> int:
+async def count_instructions(request: Callable[[], Any]) -> int:
     """How many instructions of Python a request takes on this thread."""
     count = 0
     is_counted: dict[CodeType, bool] = {}
@@ -209,7 +209,7 @@ async def counted_instructions(request: Callable[[], Any]) -> int:
     def enter(frame: FrameType, _event: str, _value: object) -> Any:
         code = frame.f_code
         if code not in is_counted:
-            is_counted[code] = not _is_of_the_loop(code.co_filename)
+            is_counted[code] = not _is_event_loop_code(code.co_filename)
         if not is_counted[code]:
             return None
         frame.f_trace_opcodes = True
@@ -226,12 +226,12 @@ async def counted_instructions(request: Callable[[], Any]) -> int:
     return count
 
 
-def _is_of_the_loop(file: str) -> bool:
+def _is_event_loop_code(file: str) -> bool:
     """Whether it is the event loop's, which looks for news as often as it happens to have time."""
-    return file.endswith(_LOOP_FILES) or any(part in file for part in _LOOP)
+    return file.endswith(_LOOP_FILES) or any(part in file for part in _LOOP_PACKAGES)
 
 
-async def held(request: Callable[[], Any]) -> int:
+async def peak_memory(request: Callable[[], Any]) -> int:
     """The most bytes that a request holds at once."""
     tracemalloc.start()
     try:
@@ -243,7 +243,7 @@ async def held(request: Callable[[], Any]) -> int:
 
 
 @contextmanager
-def counted_statements() -> Iterator[list[str]]:
+def trace_statements() -> Iterator[list[str]]:
     """All statements that connections to SQLite made from now on are sent."""
     sent: list[str] = []
     connect = sqlite3.connect
@@ -265,8 +265,8 @@ def make_data(folder: Path) -> str:
     """A database with events and imports; the token of who made the imports."""
     data = ("--data", str(folder))
     output_of([PROGRAM, "events", "demo", str(DEMO_EVENTS), *data])
-    output_of([PROGRAM, "user", "create", USER, "--password-stdin", *data], given=secrets.token_urlsafe())
-    give_imports(f"sqlite:///{folder / 'fieldgate.db'}", USER)
+    output_of([PROGRAM, "user", "create", USER, "--password-stdin", *data], stdin=secrets.token_urlsafe())
+    add_imports(f"sqlite:///{folder / 'fieldgate.db'}", USER)
     return output_of([PROGRAM, "token", "create", USER, *data])
 
 
@@ -287,8 +287,8 @@ def main(renew: bool, data: Path | None, token: str, as_json: bool) -> None:
         return
     if renew:
         expected = Expected(this_python(), found)
-        EXPECTED.write_bytes(msgspec.json.format(msgspec.json.encode(expected), indent=2) + b"\n")
-    show(msgspec.json.decode(EXPECTED.read_bytes(), type=Expected), found)
+        EXPECTED_FILE.write_bytes(msgspec.json.format(msgspec.json.encode(expected), indent=2) + b"\n")
+    show(msgspec.json.decode(EXPECTED_FILE.read_bytes(), type=Expected), found)
 
 
 def show(expected: Expected, found: Mapping[str, Counts]) -> None:

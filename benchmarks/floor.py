@@ -11,22 +11,22 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.answer import Answer
+from benchmarks.answer import RecordedResponse
 
 # Headers that the server writes by itself, and would write twice.
-WRITTEN_BY_SERVER = {"date", "server"}
+SERVER_HEADERS = {"date", "server"}
 
-_ANSWER = msgspec.json.decode(Path(os.environ["FLOOR_ANSWER"]).read_bytes(), type=Answer)
+_RESPONSE = msgspec.json.decode(Path(os.environ["FLOOR_ANSWER"]).read_bytes(), type=RecordedResponse)
 _START = {
     "type": "http.response.start",
-    "status": _ANSWER.status,
+    "status": _RESPONSE.status,
     "headers": [
         (name.lower().encode("latin-1"), value.encode("latin-1"))
-        for name, value in _ANSWER.headers
-        if name.lower() not in WRITTEN_BY_SERVER
+        for name, value in _RESPONSE.headers
+        if name.lower() not in SERVER_HEADERS
     ],
 }
-_BODY = {"type": "http.response.body", "body": _ANSWER.body}
+_BODY = {"type": "http.response.body", "body": _RESPONSE.body}
 
 
 async def application(

@@ -17,37 +17,37 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.asking import Asking
+from benchmarks.asking import PageClient
 from benchmarks.charts import draw_growth
-from benchmarks.demo_data import Made, made_events
+from benchmarks.demo_data import DemoData, ensure_demo_events
 from benchmarks.forms import form
-from benchmarks.imports import Client, fieldgate
+from benchmarks.imports import ImportClient, fieldgate
 from benchmarks.machine import Machine, this_machine
-from benchmarks.processes import leave, two_cores
-from benchmarks.report import named, write
-from benchmarks.starting import Started, started
+from benchmarks.processes import exit_on_signal, two_cores
+from benchmarks.report import describe_machine, write
+from benchmarks.starting import StartedServer, start_server
 from benchmarks.walks import EVENTS
 
 RESULTS = Path(__file__).parent / "results"
 
-NUMBERS_OF_EVENTS = (1000, 10_000, 100_000, 1_000_000)
+EVENT_COUNTS = (1000, 10_000, 100_000, 1_000_000)
 LIMITS = (1, 10, 50, 100, 200, 500, 1000)
-NUMBERS_OF_COUNTRIES = (1, 2, 5, 10, 20, 50, 100, 150)
-ROWS_OF_FORMS = (10, 100, 500, 1000, 2000, 5000)
-STARTS = 3  # of each number of events
-FORMS = 3  # of each length
-PAGE = 50
+COUNTRY_COUNTS = (1, 2, 5, 10, 20, 50, 100, 150)
+FORM_ROW_COUNTS = (10, 100, 500, 1000, 2000, 5000)
+START_REPEATS = 3  # of each number of events
+FORM_REPEATS = 3  # of each length
+PAGE_SIZE = 50
 # Every request of a point begins one event further down than the last, and every plot elsewhere: none but the warm was
 # asked for before.
-REQUESTS = 200  # for a point of a line
-APART = 200
+REQUESTS_PER_POINT = 200  # for a point of a line
+LIMIT_OFFSET = 200
 OFFSETS = (400, 1000, 3000, 10_000, 30_000, 100_000, 300_000)
-FROM_END = 300  # where the deepest pages begin: so many events before the last
-PATIENCE = 5.0  # seconds that a point may take: it then has to do with fewer requests
-LEAST = 10  # requests of a point, however long they take
-SETTLING = 3.0  # seconds of pages before anything is measured
+END_MARGIN = 300  # where the deepest pages begin: so many events before the last
+POINT_TIMEOUT_SECONDS = 5.0  # seconds that a point may take: it then has to do with fewer requests
+MIN_REQUESTS = 10  # requests of a point, however long they take
+WARM_UP_SECONDS = 3.0  # seconds of pages before anything is measured
 
-Ask = Callable[[int], str]  # the path of the n-th request
+PathFactory = Callable[[int], str]  # the path of the n-th request
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -70,34 +70,34 @@ class Growth(msgspec.Struct, frozen=True):
     plots: list[Plot]
 
 
-class _Numbered(msgspec.Struct):
+class _Record(msgspec.Struct):
     id: int
 
 
 class _Page(msgspec.Struct):
     count: int
-    results: list[_Numbered]
+    results: list[_Record]
 
 
 class _Server(msgspec.Struct, frozen=True):
     """A server that is up, and what its list and its directory hold."""
 
     events: int
-    asking: Asking
+    client: PageClient
     listed: int
     countries: list[int]
 
 
 @click.command()
-@click.option("--most", default=NUMBERS_OF_EVENTS[-1], show_default=True, type=click.IntRange(10_000), help="Events.")
+@click.option("--most", default=EVENT_COUNTS[-1], show_default=True, type=click.IntRange(10_000), help="Events.")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder for the events; what is there is used.")
 @click.option("--quick", is_flag=True, help="Few requests: to see that all works, not to quote.")
 def main(most: int, data: Path | None, quick: bool) -> None:
     """Measure what pages, imports and starts cost as events, offsets, limits, countries and rows grow."""
-    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGTERM, exit_on_signal)
     core, own_core = two_cores()
-    numbers = [number for number in NUMBERS_OF_EVENTS if number <= most]
-    requests = LEAST if quick else REQUESTS
+    numbers = [number for number in EVENT_COUNTS if number <= most]
+    requests = MIN_REQUESTS if quick else REQUESTS_PER_POINT
     console = Console()
     with ExitStack() as stack:
         status = stack.enter_context(console.status("starting"))
@@ -105,84 +105,88 @@ def main(most: int, data: Path | None, quick: bool) -> None:
         made = {}
         for number in numbers:
             status.update(f"making {number:,} events")
-            made[number] = made_events(folder, number)
+            made[number] = ensure_demo_events(folder, number)
         status.update("starts")
-        plots = [_starts(made, core, 1 if quick else STARTS), _loading(made)]
+        plots = [_start_plot(made, core, 1 if quick else START_REPEATS), _loading_plot(made)]
         status.update("imports")
-        plots.append(_imports(ROWS_OF_FORMS[:3] if quick else ROWS_OF_FORMS, 1 if quick else FORMS))
+        plots.append(_import_plot(FORM_ROW_COUNTS[:3] if quick else FORM_ROW_COUNTS, 1 if quick else FORM_REPEATS))
         os.sched_setaffinity(0, {own_core})
-        servers = [_known(number, stack.enter_context(started(made[number].data, core))) for number in numbers]
+        servers = [
+            _describe_server(number, stack.enter_context(start_server(made[number].data, core))) for number in numbers
+        ]
         status.update("warming up")
         for server in servers:
-            _settle(server)
+            _warm_up(server)
         for draw in (_by_events, _by_offset, _by_limit, _by_countries):
             status.update(f"pages: {draw.__name__.removeprefix('_by_')}")
             plots.append(draw(servers, requests))
     growth = Growth(this_machine(), plots)
     write(growth, RESULTS / "growth.json")
     for plot in plots:
-        title = f"{plot.title}\n{named(growth.machine)}"
+        title = f"{plot.title}\n{describe_machine(growth.machine)}"
         lines = {line.name: line.points for line in plot.lines}
         draw_growth(title, plot.across, plot.up, lines, RESULTS / f"growth-{plot.name}.svg")
         console.print(_table(plot))
     console.print(f"All of it is in {RESULTS.relative_to(Path.cwd())}: growth.json and growth-*.svg")
 
 
-def _known(number: int, server: Started) -> _Server:
+def _describe_server(number: int, server: StartedServer) -> _Server:
     listed = msgspec.json.decode(server.first_body, type=_Page).count
-    countries = msgspec.json.decode(server.asking.get("/api/v2/country/?limit=1000"), type=_Page).results
-    return _Server(number, server.asking, listed, [each.id for each in countries])
+    countries = msgspec.json.decode(server.client.get("/api/v2/country/?limit=1000"), type=_Page).results
+    return _Server(number, server.client, listed, [each.id for each in countries])
 
 
-def _settle(server: _Server) -> None:
+def _warm_up(server: _Server) -> None:
     """Let it get ready: it answers while its index is still being built."""
-    until = time.monotonic() + SETTLING
+    until = time.monotonic() + WARM_UP_SECONDS
     for number in count():
         if time.monotonic() > until:
             return
-        server.asking.get(_of_some(server, 3, f"settling {number}"))
+        server.client.get(_country_filter_path(server, 3, f"settling {number}"))
 
 
 def _by_events(servers: Sequence[_Server], requests: int) -> Plot:
     """A page of 50 against the number of events, four kinds of it."""
 
-    def kinds(server: _Server) -> dict[str, Ask]:
+    def kinds(server: _Server) -> dict[str, PathFactory]:
         return {
-            "first pages, cold": lambda number: f"{EVENTS}?limit={PAGE}&offset={number}",
-            "last pages, cold": lambda number: f"{EVENTS}?limit={PAGE}&offset={_deepest(server) + number}",
-            "of 20 countries, always others": lambda number: _of_some(server, 20, f"events {number}"),
-            "warm": lambda _: f"{EVENTS}?limit={PAGE}",
+            "first pages, cold": lambda number: f"{EVENTS}?limit={PAGE_SIZE}&offset={number}",
+            "last pages, cold": lambda number: f"{EVENTS}?limit={PAGE_SIZE}&offset={_deepest_offset(server) + number}",
+            "of 20 countries, always others": lambda number: _country_filter_path(server, 20, f"events {number}"),
+            "warm": lambda _: f"{EVENTS}?limit={PAGE_SIZE}",
         }
 
     lines = []
     for kind in kinds(servers[0]):
-        asked = {server.events: (server.asking, kinds(server)[kind]) for server in servers}
-        lines.append(Line(kind, _in_turn(asked, requests)))
+        asked = {server.events: (server.client, kinds(server)[kind]) for server in servers}
+        lines.append(Line(kind, _measure_interleaved(asked, requests)))
     return Plot("events", "A page of 50 events", "events", "milliseconds", lines)
 
 
 def _by_offset(servers: Sequence[_Server], requests: int) -> Plot:
     server = servers[-1]
-    deepest = _deepest(server) - FROM_END
-    offsets = [*(offset for offset in OFFSETS if offset < deepest - APART), deepest]
+    deepest = _deepest_offset(server) - END_MARGIN
+    offsets = [*(offset for offset in OFFSETS if offset < deepest - LIMIT_OFFSET), deepest]
 
-    def at(offset: int) -> Ask:
-        return lambda number: f"{EVENTS}?limit={PAGE}&offset={offset + number}"
+    def at(offset: int) -> PathFactory:
+        return lambda number: f"{EVENTS}?limit={PAGE_SIZE}&offset={offset + number}"
 
-    asked = {offset: (server.asking, at(offset)) for offset in offsets}
+    asked = {offset: (server.client, at(offset)) for offset in offsets}
     title = f"A cold page of 50 of {server.events:,} events"
-    return Plot("offset", title, "offset", "milliseconds", [Line("a page of 50", _in_turn(asked, requests))])
+    return Plot(
+        "offset", title, "offset", "milliseconds", [Line("a page of 50", _measure_interleaved(asked, requests))]
+    )
 
 
 def _by_limit(servers: Sequence[_Server], requests: int) -> Plot:
     lines = []
     for server in (servers[0], servers[-1]):
 
-        def of(limit: int) -> Ask:
-            return lambda number: f"{EVENTS}?limit={limit}&offset={APART + number}"
+        def of(limit: int) -> PathFactory:
+            return lambda number: f"{EVENTS}?limit={limit}&offset={LIMIT_OFFSET + number}"
 
-        asked = {limit: (server.asking, of(limit)) for limit in LIMITS if limit < server.listed}
-        lines.append(Line(f"of {server.events:,} events", _in_turn(asked, requests)))
+        asked = {limit: (server.client, of(limit)) for limit in LIMITS if limit < server.listed}
+        lines.append(Line(f"of {server.events:,} events", _measure_interleaved(asked, requests)))
     return Plot("limit", "A cold page", "limit", "milliseconds", lines)
 
 
@@ -191,49 +195,49 @@ def _by_countries(servers: Sequence[_Server], requests: int) -> Plot:
     lines = []
     for server in servers:
 
-        def of(some: int, server: _Server = server) -> Ask:
-            return lambda number: _of_some(server, some, f"{some} {number}")
+        def of(some: int, server: _Server = server) -> PathFactory:
+            return lambda number: _country_filter_path(server, some, f"{some} {number}")
 
-        asked = {some: (server.asking, of(some)) for some in NUMBERS_OF_COUNTRIES if some <= len(server.countries)}
-        lines.append(Line(f"of {server.events:,} events", _in_turn(asked, requests)))
+        asked = {some: (server.client, of(some)) for some in COUNTRY_COUNTS if some <= len(server.countries)}
+        lines.append(Line(f"of {server.events:,} events", _measure_interleaved(asked, requests)))
     title = "The first 50 events of some countries, always others"
     return Plot("countries", title, "countries in the filter", "milliseconds", lines)
 
 
-def _in_turn(asked: dict[int, tuple[Asking, Ask]], requests: int) -> list[tuple[float, float]]:
+def _measure_interleaved(asked: dict[int, tuple[PageClient, PathFactory]], requests: int) -> list[tuple[float, float]]:
     """The median milliseconds of each kind; all take turns, so that whatever slows the machine slows them all."""
     taken: dict[int, list[float]] = {each: [] for each in asked}
-    until = time.monotonic() + PATIENCE * len(asked)
+    until = time.monotonic() + POINT_TIMEOUT_SECONDS * len(asked)
     for number in count():
-        if number >= requests or (number >= LEAST and time.monotonic() > until):
+        if number >= requests or (number >= MIN_REQUESTS and time.monotonic() > until):
             break
         for each, (asking, ask) in asked.items():
             asking.get(ask(number))
-            taken[each].append(asking.seconds * 1000)
+            taken[each].append(asking.last_seconds * 1000)
     return [(float(each), statistics.median(seconds)) for each, seconds in taken.items()]
 
 
-def _starts(made: dict[int, Made], core: int, times: int) -> Plot:
+def _start_plot(made: dict[int, DemoData], core: int, times: int) -> Plot:
     taken: dict[int, list[float]] = {number: [] for number in made}
     for _ in range(times):
         for number, each in made.items():
-            with started(each.data, core) as server:
+            with start_server(each.data, core) as server:
                 taken[number].append(server.first_answer_seconds)
     points = [(float(number), statistics.median(seconds)) for number, seconds in taken.items()]
     line = Line("to the first page", points)
     return Plot("start", "From the start of the program to its first answer", "events", "seconds", [line])
 
 
-def _loading(made: dict[int, Made]) -> Plot:
+def _loading_plot(made: dict[int, DemoData]) -> Plot:
     line = Line("made and loaded", [(float(number), each.seconds) for number, each in made.items()])
     return Plot("loading", "Loading events", "events", "seconds", [line])
 
 
-def _imports(rows: Sequence[int], times: int) -> Plot:
+def _import_plot(rows: Sequence[int], times: int) -> Plot:
     """Forms from POST to `complete`, on all cores."""
     taken: dict[int, list[float]] = {number: [] for number in rows}
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as name, fieldgate(Path(name), workers=1) as ours:
-        client = Client(ours)
+        client = ImportClient(ours)
         client.wait(client.send(form(3)))  # the worker has its libraries loaded
         books = {number: form(number) for number in rows}
         for _ in range(times):
@@ -245,13 +249,13 @@ def _imports(rows: Sequence[int], times: int) -> Plot:
     return Plot("imports", "Importing a form", "rows of its survey sheet", "seconds", [line])
 
 
-def _deepest(server: _Server) -> int:
-    return server.listed - FROM_END
+def _deepest_offset(server: _Server) -> int:
+    return server.listed - END_MARGIN
 
 
-def _of_some(server: _Server, number: int, seed: str) -> str:
+def _country_filter_path(server: _Server, number: int, seed: str) -> str:
     chosen = sorted(Random(seed).sample(server.countries, number))
-    return f"{EVENTS}?countries__in={','.join(map(str, chosen))}&limit={PAGE}"
+    return f"{EVENTS}?countries__in={','.join(map(str, chosen))}&limit={PAGE_SIZE}"
 
 
 def _table(plot: Plot) -> Table:

@@ -13,11 +13,11 @@ from fieldgate.assets.tables import files
 from fieldgate.db import Database, new_uid
 from fieldgate.imports.tables import imports
 
-COUNT = 1000  # of them 951 different pages: more than are kept
+IMPORT_COUNT = 1000  # of them 951 different pages: more than are kept
 _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def give_imports(address: str, user: str, file: Path | None = None, *, count: int = COUNT) -> None:
+def add_imports(address: str, user: str, file: Path | None = None, *, count: int = IMPORT_COUNT) -> None:
     """Give the user so many finished imports, and write their records to the file for the peer to load."""
     records = [_record(number, user) for number in range(count)]
     asyncio.run(_insert(address, user, records))

@@ -18,18 +18,18 @@ from rich.table import Table
 
 from benchmarks.contenders import Contender
 from benchmarks.forms import BOUNDARY, form, multipart
-from benchmarks.import_data import give_imports
-from benchmarks.load import put_load, require_wrk
-from benchmarks.processes import PROGRAM, free_port, output_of, serving
+from benchmarks.import_data import add_imports
+from benchmarks.load import require_wrk, run_load
+from benchmarks.processes import PROGRAM, free_port, output_of, run_server
 from benchmarks.work import Work
 
 QUESTIONS = 2000
 SMALL_FORMS = 100
 LONG_LIST = 10_000
-PATIENCE = 300  # seconds an import may take before the run is given up
+TIMEOUT_SECONDS = 300  # seconds an import may take before the run is given up
 
 
-class Client:
+class ImportClient:
     """Sends files and waits for what comes of them."""
 
     def __init__(self, contender: Contender) -> None:
@@ -42,7 +42,7 @@ class Client:
             return str(json.load(answer)["url"])
 
     def wait(self, url: str) -> None:
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT_SECONDS
         while time.monotonic() < until:
             with urllib.request.urlopen(urllib.request.Request(url, headers=self._headers)) as answer:
                 record = json.load(answer)
@@ -51,21 +51,21 @@ class Client:
             if record["status"] == "error":
                 raise click.ClickException(f"An import failed: {record['messages']}")
             time.sleep(0.005)
-        raise click.ClickException(f"An import did not end within {PATIENCE} s.")
+        raise click.ClickException(f"An import did not end within {TIMEOUT_SECONDS} s.")
 
 
 @contextmanager
 def fieldgate(folder: Path, *, workers: int) -> Iterator[Contender]:
     """Us with one process for HTTP, one worker beside it and as many more as asked for; on all cores."""
     data = ("--data", str(folder))
-    output_of([PROGRAM, "user", "create", "bench", "--password-stdin", *data], given=uuid4().hex)
+    output_of([PROGRAM, "user", "create", "bench", "--password-stdin", *data], stdin=uuid4().hex)
     token = output_of([PROGRAM, "token", "create", "bench", *data])
     port = free_port()
     command = [PROGRAM, "serve", "--port", str(port), *data]
-    with serving(command, port=port, core=None, environment={}):
+    with run_server(command, port=port, core=None, environment={}):
         more = workers - 1
         if more:
-            with serving([PROGRAM, "worker", *data], port=port, core=None, environment={}):
+            with run_server([PROGRAM, "worker", *data], port=port, core=None, environment={}):
                 yield Contender("fieldgate", port, token)
         else:
             yield Contender("fieldgate", port, token)
@@ -77,7 +77,7 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def large_form(client: Client, folder: Path, rounds: int) -> tuple[float, float, float]:
+def large_form(client: ImportClient, folder: Path, rounds: int) -> tuple[float, float, float]:
     """Seconds of a bare conversion and of ours, and the ratio, medians of interleaved rounds."""
     book = form(QUESTIONS)
     path = folder / "form.xlsx"
@@ -90,7 +90,7 @@ def large_form(client: Client, folder: Path, rounds: int) -> tuple[float, float,
     return statistics.median(bare), statistics.median(ours), statistics.median(ratios)
 
 
-def small_forms(client: Client) -> float:
+def small_forms(client: ImportClient) -> float:
     """Small forms per second, from the first POST to the last one complete."""
     book = form(10)
 
@@ -109,16 +109,16 @@ def main(rounds: int) -> None:
     require_wrk()
     table = Table("work", "figure", title="Imports")
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as name, fieldgate(Path(name), workers=2) as ours:
-        client = Client(ours)
+        client = ImportClient(ours)
         client.wait(client.send(form(3)))  # the worker has its libraries loaded, as it has for all but its first file
         bare, mine, ratio = large_form(client, Path(name), rounds)
         table.add_row(f"{QUESTIONS} questions, bare pyxform", f"{bare:.2f} s")
         table.add_row(f"{QUESTIONS} questions, POST to complete", f"{mine:.2f} s ({ratio:.2f} times)")
         table.add_row(f"{SMALL_FORMS} small forms, two workers", f"{small_forms(client):.1f} forms/s")
         work = Work(name="imports list", path="/api/v2/imports/", signed_in=True)
-        few = put_load(work, ours, seconds=3, core=1).rate
-        give_imports(f"sqlite:///{Path(name) / 'fieldgate.db'}", "bench", count=LONG_LIST)
-        many = put_load(work, ours, seconds=3, core=1).rate
+        few = run_load(work, ours, seconds=3, core=1).rate
+        add_imports(f"sqlite:///{Path(name) / 'fieldgate.db'}", "bench", count=LONG_LIST)
+        many = run_load(work, ours, seconds=3, core=1).rate
         table.add_row(f"list of {SMALL_FORMS + rounds + 1} imports, page of 50", f"{few:.0f} requests/s")
         table.add_row(f"list of {LONG_LIST + SMALL_FORMS + rounds + 1} imports, page of 50", f"{many:.0f} requests/s")
     Console().print(table)

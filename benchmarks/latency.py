@@ -20,18 +20,18 @@ from dataclasses import replace
 import msgspec
 
 from benchmarks.contenders import Contender
-from benchmarks.load import Sample, put_load
+from benchmarks.load import Sample, run_load
 from benchmarks.processes import CHECKOUT
-from benchmarks.rounds import WARM_UP
+from benchmarks.rounds import WARM_UP_SECONDS
 from benchmarks.work import Work
 
 CONNECTIONS = 64  # wrk pauses for whole milliseconds, so the pauses must be long
-HALF = 0.5
-MOST = 5.0  # times p50 that p99 may be
-MILLISECONDS = 1000
-SHORTEST = 1.0  # millisecond of a pause
-ROUND = 1  # second
-DISTURBED = 0.01  # of the witness' looks that may be slow: p99 is about as many requests
+LOAD_SHARE = 0.5
+MAX_TAIL_RATIO = 5.0  # times p50 that p99 may be
+MS_PER_SECOND = 1000
+MIN_PAUSE_MS = 1.0  # millisecond of a pause
+ROUND_SECONDS = 1  # second
+MAX_SLOW_SHARE = 0.01  # of the witness' looks that may be slow: p99 is about as many requests
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -62,61 +62,61 @@ class Latency(msgspec.Struct, frozen=True):
 
     @property
     def quiet(self) -> list[Round]:
-        return quiet(self.ours)
+        return quiet_rounds(self.ours)
 
     @property
     def tail(self) -> float:
         """p99 by p50, the median of the undisturbed rounds; of all, if there is none."""
-        return tail(self.quiet or self.ours)
+        return median_tail(self.quiet or self.ours)
 
 
-def quiet(rounds: Sequence[Round]) -> list[Round]:
-    return [each for each in rounds if each.slow <= DISTURBED]
+def quiet_rounds(rounds: Sequence[Round]) -> list[Round]:
+    return [each for each in rounds if each.slow <= MAX_SLOW_SHARE]
 
 
-def tail(rounds: Sequence[Round]) -> float:
+def median_tail(rounds: Sequence[Round]) -> float:
     return statistics.median(each.tail for each in rounds)
 
 
-class _Half:
+class _HalfLoad:
     """One contender at half of what it can do."""
 
     def __init__(self, work: Work, contender: Contender, full_rate: float, core: int) -> None:
         self._work = replace(work, connections=CONNECTIONS)
         self._contender = contender
         self._core = core
-        self._reached = 0
-        between = CONNECTIONS * MILLISECONDS / (full_rate * HALF)  # from one request of a connection to its next
-        tried = self._put(WARM_UP, between)
-        answering = max(0.0, CONNECTIONS * MILLISECONDS / tried.rate - between)
-        self._pause = max(SHORTEST, between - answering)
+        self._position = 0
+        between = CONNECTIONS * MS_PER_SECOND / (full_rate * LOAD_SHARE)  # from one request of a connection to its next
+        tried = self._run_load(WARM_UP_SECONDS, between)
+        answering = max(0.0, CONNECTIONS * MS_PER_SECOND / tried.rate - between)
+        self._pause = max(MIN_PAUSE_MS, between - answering)
 
     def round(self) -> Round:
-        with _witness(self._core) as told:
-            sample = self._put(ROUND, self._pause)
+        with _watch_core(self._core) as told:
+            sample = self._run_load(ROUND_SECONDS, self._pause)
         return Round(rate=sample.rate, p50=sample.p50, p99=sample.p99, slow=told[0])
 
-    def _put(self, seconds: int, pause: float) -> Sample:
-        sample = put_load(
-            self._work, self._contender, seconds=seconds, core=self._core, start=self._reached, pause=pause
+    def _run_load(self, seconds: int, pause: float) -> Sample:
+        sample = run_load(
+            self._work, self._contender, seconds=seconds, core=self._core, start=self._position, pause=pause
         )
-        self._reached += sample.requests + CONNECTIONS
+        self._position += sample.requests + CONNECTIONS
         return sample
 
 
-def at_half_load(
+def measure_half_load(
     work: Work, ours: Contender, our_rate: float, floor: Contender, floor_rate: float, *, rounds: int, core: int
 ) -> Latency:
-    us, it = _Half(work, ours, our_rate, core), _Half(work, floor, floor_rate, core)
+    us, it = _HalfLoad(work, ours, our_rate, core), _HalfLoad(work, floor, floor_rate, core)
     taken = [(us.round(), it.round()) for _ in range(rounds)]
     return Latency(work.name, our_rate, [each for each, _ in taken], [each for _, each in taken])
 
 
 @contextmanager
-def _witness(core: int) -> Iterator[list[float]]:
+def _watch_core(core: int) -> Iterator[list[float]]:
     """Somebody who looks, while the block lasts, how fast a core is. Those of a machine slow down together."""
     told: list[float] = []
-    command = [sys.executable, "-m", "benchmarks.witness", str(core), str(ROUND)]
+    command = [sys.executable, "-m", "benchmarks.witness", str(core), str(ROUND_SECONDS)]
     with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as looking:
         yield told
         told.append(float(looking.communicate()[0]))

@@ -9,13 +9,13 @@ from pathlib import Path
 import click
 import msgspec
 
-from benchmarks.agreement import WrongAnswer
+from benchmarks.agreement import WrongResponse
 from benchmarks.contenders import Contender
 from benchmarks.processes import CHECKOUT
 from benchmarks.work import Work
 
-ANSWER_PATIENCE = 10  # seconds one answer may take
-EXTRA_PATIENCE = 30  # seconds wrk may take beyond the round itself
+RESPONSE_TIMEOUT_SECONDS = 10  # seconds one answer may take
+EXTRA_TIMEOUT_SECONDS = 30  # seconds wrk may take beyond the round itself
 
 _SCRIPT = Path(__file__).with_name("load.lua")
 
@@ -43,7 +43,7 @@ def require_wrk() -> None:
         raise click.ClickException("Without wrk there is no load, and nothing to measure.")
 
 
-def put_load(
+def run_load(
     work: Work, contender: Contender, *, seconds: int, core: int, start: int = 0, pause: float = 0.0
 ) -> Sample:
     """Keep one contender busy with the work for so many seconds; a walk begins at its path number `start`.
@@ -53,7 +53,7 @@ def put_load(
     headers = [f"--header={name}: {value}" for name, value in work.headers_for(contender.token, contender.etag).items()]
     command = [
         "wrk", "--threads", "1", "--connections", str(work.connections), "--duration", f"{seconds}s",
-        "--timeout", f"{ANSWER_PATIENCE}s", "--script", str(_SCRIPT), *headers,
+        "--timeout", f"{RESPONSE_TIMEOUT_SECONDS}s", "--script", str(_SCRIPT), *headers,
         f"http://127.0.0.1:{contender.port}{work.path}",
     ]  # fmt: skip
     with tempfile.NamedTemporaryFile() as body, tempfile.NamedTemporaryFile("w") as paths:
@@ -73,15 +73,15 @@ def put_load(
                 "WORK_PAUSE": str(pause),
             },
             stdout=subprocess.PIPE,
-            timeout=seconds + EXTRA_PATIENCE,
+            timeout=seconds + EXTRA_TIMEOUT_SECONDS,
             check=True,
             preexec_fn=partial(os.sched_setaffinity, 0, {core}),
         )
     sample = msgspec.json.decode(finished.stdout.splitlines()[-1], type=Sample)
     if sample.refused or sample.broken or sample.late:
-        raise WrongAnswer(f"{work.name}: {contender.name} did not answer every request well: {sample}")
+        raise WrongResponse(f"{work.name}: {contender.name} did not answer every request well: {sample}")
     if not sample.requests:
-        raise WrongAnswer(
+        raise WrongResponse(
             f"{work.name}: {contender.name} answered nothing within {seconds} s; longer rounds are needed."
         )
     return sample

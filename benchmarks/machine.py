@@ -12,8 +12,8 @@ import msgspec
 
 from benchmarks import peer_environment
 
-OURS = ("fieldgate", "granian", "uvloop", "msgspec")
-PEERS = ("django", "djangorestframework", "granian", "gunicorn")
+OUR_PACKAGES = ("fieldgate", "granian", "uvloop", "msgspec")
+PEER_PACKAGES = ("django", "djangorestframework", "granian", "gunicorn")
 
 
 class Machine(msgspec.Struct, frozen=True):
@@ -36,8 +36,8 @@ def this_machine() -> Machine:
         disk=_file_system(Path(tempfile.gettempdir())),
         python=platform.python_version(),
         wrk=_wrk_version(),
-        ours={name: metadata.version(name) for name in OURS},
-        peer={name: installed[name] for name in PEERS if name in installed},
+        ours={name: metadata.version(name) for name in OUR_PACKAGES},
+        peer={name: installed[name] for name in PEER_PACKAGES if name in installed},
     )
 
 

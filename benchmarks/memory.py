@@ -5,7 +5,7 @@ from pathlib import Path
 PROC = Path("/proc")
 
 
-def family(pid: int) -> list[int]:
+def process_tree(pid: int) -> list[int]:
     """A process and all that descend from it."""
     found = [pid]
     for each in found:
@@ -14,7 +14,7 @@ def family(pid: int) -> list[int]:
     return found
 
 
-def resident(pid: int) -> int:
+def resident_bytes(pid: int) -> int:
     """Bytes of a process in memory."""
     for line in (PROC / str(pid) / "status").read_text().splitlines():
         if line.startswith("VmRSS:"):
@@ -22,6 +22,6 @@ def resident(pid: int) -> int:
     return 0
 
 
-def largest(pid: int) -> int:
+def largest_resident_bytes(pid: int) -> int:
     """Bytes of the largest process of a family: of a server, the one that answers."""
-    return max(map(resident, family(pid)))
+    return max(map(resident_bytes, process_tree(pid)))

@@ -13,45 +13,45 @@ import click
 import msgspec
 from rich.console import Console
 
-from benchmarks.asking import Asking
-from benchmarks.demo_data import made_events
+from benchmarks.asking import PageClient
+from benchmarks.demo_data import ensure_demo_events
 from benchmarks.machine import this_machine
-from benchmarks.memory import largest
+from benchmarks.memory import largest_resident_bytes
 from benchmarks.million_report import MEGABYTE, Cost, Instance, Report, Stretch, Walk, tables_of
-from benchmarks.processes import leave, two_cores
+from benchmarks.processes import exit_on_signal, two_cores
 from benchmarks.report import write
-from benchmarks.starting import started
+from benchmarks.starting import start_server
 from benchmarks.targets import AT_MOST, Check
 from benchmarks.walks import EVENTS
 from fieldgate.events.demo.generator import DISASTER_PRONE_COUNTRIES
 
 RESULTS = Path(__file__).parent / "results" / "million.json"
 
-PAGE = 50
-LONG_PAGE = 1000
-STRETCH = 100  # long pages whose time is told together
-FROM_END = 1000  # where deep pages are: so many events before the last
-MOST_REQUESTS = 300  # of each kind: every filter has as many full pages among 10,000 events, and 50 more
-DEEP_TO_SMALL, START_SECONDS, MEMORY = 1.5, 10, 300  # the targets; the last in megabytes
+PAGE_SIZE = 50
+LONG_PAGE_SIZE = 1000
+PAGES_PER_STRETCH = 100  # long pages whose time is told together
+END_MARGIN = 1000  # where deep pages are: so many events before the last
+MAX_REQUESTS = 300  # of each kind: every filter has as many full pages among 10,000 events, and 50 more
+MAX_DEEP_RATIO, MAX_START_SECONDS, MAX_MEMORY_MB = 1.5, 10, 300  # the targets; the last in megabytes
 
 
-class _Head(msgspec.Struct):
+class _CountOnly(msgspec.Struct):
     count: int
 
 
-class _Numbered(msgspec.Struct):
+class _Record(msgspec.Struct):
     id: int
 
 
 class _Page(msgspec.Struct):
     next: str | None
-    results: list[_Numbered]
+    results: list[_Record]
 
 
-Filters = Callable[[int], str]  # the filter of the n-th request
+FilterFactory = Callable[[int], str]  # the filter of the n-th request
 
 
-def works(countries: Sequence[int]) -> dict[str, Filters]:
+def make_filters(countries: Sequence[int]) -> dict[str, FilterFactory]:
     """The filters to ask with, made of countries that are struck often."""
 
     def other_countries(number: int) -> str:
@@ -71,28 +71,28 @@ def works(countries: Sequence[int]) -> dict[str, Filters]:
     }
 
 
-def struck_often(asking: Asking) -> list[int]:
+def frequent_countries(client: PageClient) -> list[int]:
     """The ids of countries of which every list of demo events has many."""
     return [
-        msgspec.json.decode(asking.get(f"/api/v2/country/?iso3={iso3}"), type=_Page).results[0].id
+        msgspec.json.decode(client.get(f"/api/v2/country/?iso3={iso3}"), type=_Page).results[0].id
         for iso3 in DISASTER_PRONE_COUNTRIES.split()
     ]
 
 
-def _joined(numbers: Sequence[int]) -> str:
-    return ",".join(map(str, sorted(numbers)))
+def _joined(ids: Sequence[int]) -> str:
+    return ",".join(map(str, sorted(ids)))
 
 
 @click.command()
 @click.argument("events", metavar="[N]", default=1_000_000, type=click.IntRange(10_000, 10_000_000))
 @click.option("--small", default=10_000, show_default=True, type=click.IntRange(10_000), help="Events to compare with.")
 @click.option(
-    "--requests", default=200, show_default=True, type=click.IntRange(5, MOST_REQUESTS), help="For each median."
+    "--requests", default=200, show_default=True, type=click.IntRange(5, MAX_REQUESTS), help="For each median."
 )
 @click.option("--data", type=click.Path(path_type=Path), help="Folder for the events; what is there is used.")
 def main(events: int, small: int, requests: int, data: Path | None) -> None:
     """Measure Fieldgate with N events, a million unless told otherwise, beside an instance with few."""
-    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGTERM, exit_on_signal)
     server_core, own_core = two_cores()
     console = Console()
     with ExitStack() as stack:
@@ -103,13 +103,13 @@ def main(events: int, small: int, requests: int, data: Path | None) -> None:
         many = stack.enter_context(instance(folder, events, server_core))
         os.sched_setaffinity(0, {own_core})
         costs = []
-        for work, filters in works(struck_often(few.asking)).items():
+        for work, filters in make_filters(frequent_countries(few.client)).items():
             status.update(f"pages: {work}")
-            costs.append(cost(work, filters, few, many, requests))
-        warm = largest(few.pid), largest(many.pid)
+            costs.append(measure_cost(work, filters, few, many, requests))
+        warm = largest_resident_bytes(few.pid), largest_resident_bytes(many.pid)
         status.update("walking over all events")
-        walked = walk(many)
-        after = largest(many.pid)
+        walked = walk_all_pages(many)
+        after = largest_resident_bytes(many.pid)
         checks = checks_of(many.facts, costs[0], after)
         report = Report(this_machine(), few.facts, many.facts, *warm, costs, walked, after, checks)
     write(report, RESULTS)
@@ -118,83 +118,83 @@ def main(events: int, small: int, requests: int, data: Path | None) -> None:
     console.print(f"All of it is in {RESULTS.relative_to(Path.cwd())}")
 
 
-class Running(msgspec.Struct, frozen=True):
+class RunningInstance(msgspec.Struct, frozen=True):
     """An instance that is up."""
 
     facts: Instance
     pid: int
-    asking: Asking
+    client: PageClient
 
 
 @contextmanager
-def instance(folder: Path, events: int, core: int) -> Iterator[Running]:
+def instance(folder: Path, events: int, core: int) -> Iterator[RunningInstance]:
     """Fieldgate with so many demo events, on one core."""
-    made = made_events(folder, events)
-    with started(made.data, core) as server:
+    made = ensure_demo_events(folder, events)
+    with start_server(made.data, core) as server:
         facts = Instance(
             events=events,
             listed=count_of(server.first_body),
             load_seconds=made.seconds,
             database_bytes=made.bytes,
             first_answer_seconds=server.first_answer_seconds,
-            resident_bytes=largest(server.pid),
+            resident_bytes=largest_resident_bytes(server.pid),
         )
-        yield Running(facts, server.pid, server.asking)
+        yield RunningInstance(facts, server.pid, server.client)
 
 
 def checks_of(many: Instance, unfiltered: Cost, resident: int) -> list[Check]:
     """The targets of a million, as far as there are so many."""
     deep = f"a deep page of {many.events:,} by the first of few, no filter"
     return [
-        Check.of(deep, unfiltered.deep / unfiltered.small_first, AT_MOST, DEEP_TO_SMALL, "times"),
-        Check.of("start to first answer", many.first_answer_seconds, AT_MOST, START_SECONDS, "s"),
-        Check.of("memory after the walk", resident / MEGABYTE, AT_MOST, MEMORY, "MB"),
+        Check.of(deep, unfiltered.deep / unfiltered.small_first, AT_MOST, MAX_DEEP_RATIO, "times"),
+        Check.of("start to first answer", many.first_answer_seconds, AT_MOST, MAX_START_SECONDS, "s"),
+        Check.of("memory after the walk", resident / MEGABYTE, AT_MOST, MAX_MEMORY_MB, "MB"),
     ]
 
 
-def cost(work: str, filters: Filters, few: Running, many: Running, requests: int) -> Cost:
+def measure_cost(work: str, filters: FilterFactory, few: RunningInstance, many: RunningInstance, requests: int) -> Cost:
     """What pages cost, all kinds in turn, so that whatever slows the machine slows them all."""
     # Where the end is has to be asked first. That was so many filters ago that none is remembered for it.
     apart = range(requests, 2 * requests)
-    counts = [count_of(many.asking.get(f"{EVENTS}?{filters(number)}limit=1")) for number in apart]
+    counts = [count_of(many.client.get(f"{EVENTS}?{filters(number)}limit=1")) for number in apart]
     small_first, first, deep, warm = [], [], [], []
     for number, count in enumerate(counts):
         # Every page begins one event further down than the last: none was asked for before.
-        top = f"{EVENTS}?{filters(number)}limit={PAGE}&offset={number}"
-        left = min(FROM_END, count // 2)
-        end = f"{EVENTS}?{filters(apart[number])}limit={PAGE}&offset={count - left + number % (left - PAGE)}"
-        small_first.append(seconds_of(few.asking, top))
-        first.append(seconds_of(many.asking, top))
-        deep.append(seconds_of(many.asking, end))
-        warm.append(seconds_of(many.asking, top))
+        top = f"{EVENTS}?{filters(number)}limit={PAGE_SIZE}&offset={number}"
+        left = min(END_MARGIN, count // 2)
+        end = f"{EVENTS}?{filters(apart[number])}limit={PAGE_SIZE}&offset={count - left + number % (left - PAGE_SIZE)}"
+        small_first.append(page_seconds(few.client, top))
+        first.append(page_seconds(many.client, top))
+        deep.append(page_seconds(many.client, end))
+        warm.append(page_seconds(many.client, top))
     return Cost(work, *(statistics.median(each) * 1000 for each in (small_first, first, deep, warm)))
 
 
-def seconds_of(asking: Asking, path: str) -> float:
+def page_seconds(client: PageClient, path: str) -> float:
     """What a page took. It must be full: a short one would cost less."""
-    found = len(msgspec.json.decode(asking.get(path), type=_Page).results)
-    if found != PAGE:
-        raise click.ClickException(f"{path} has {found} events, not {PAGE}.")
-    return asking.seconds
+    found = len(msgspec.json.decode(client.get(path), type=_Page).results)
+    if found != PAGE_SIZE:
+        raise click.ClickException(f"{path} has {found} events, not {PAGE_SIZE}.")
+    return client.last_seconds
 
 
 def count_of(body: bytes) -> int:
-    return msgspec.json.decode(body, type=_Head).count
+    return msgspec.json.decode(body, type=_CountOnly).count
 
 
-def walk(many: Running) -> Walk:
+def walk_all_pages(many: RunningInstance) -> Walk:
     """Follow the links from the first page to the last; every event must come once."""
     seconds: list[float] = []
     seen: set[int] = set()
-    path: str | None = f"{EVENTS}?limit={LONG_PAGE}"
+    path: str | None = f"{EVENTS}?limit={LONG_PAGE_SIZE}"
     while path is not None:
-        page = msgspec.json.decode(many.asking.get(path), type=_Page)
-        seconds.append(many.asking.seconds)
+        page = msgspec.json.decode(many.client.get(path), type=_Page)
+        seconds.append(many.client.last_seconds)
         seen.update(each.id for each in page.results)
         path = page.next and page.next[page.next.index("/api/") :]
     if len(seen) != many.facts.listed:
         raise click.ClickException(f"The walk came by {len(seen)} events of {many.facts.listed}.")
-    together = [seconds[start : start + STRETCH] for start in range(0, len(seconds), STRETCH)]
+    together = [seconds[start : start + PAGES_PER_STRETCH] for start in range(0, len(seconds), PAGES_PER_STRETCH)]
     return Walk(len(seen), sum(seconds), [Stretch(len(some), sum(some)) for some in together])
 
 

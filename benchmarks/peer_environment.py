@@ -15,12 +15,12 @@ LOCK = CHECKOUT / "requirements" / "peer.txt"
 FOLDER = CHECKOUT / "benchmarks" / ".venv-peer"
 PYTHON = FOLDER / "bin" / "python"
 
-INSTALL_PATIENCE = 600  # seconds
+INSTALL_TIMEOUT_SECONDS = 600  # seconds
 
 _STAMP = FOLDER / "made-from.sha256"
 
 
-def ready() -> Path:
+def ensure_ready() -> Path:
     """The peer's interpreter, with exactly what the lock file names."""
     wanted = hashlib.sha256(LOCK.read_bytes()).hexdigest()
     if not _STAMP.is_file() or _STAMP.read_text() != wanted:
@@ -40,6 +40,6 @@ def versions() -> dict[str, str]:
 
 def _run(*command: str | Path) -> None:
     try:
-        subprocess.run(command, check=True, timeout=INSTALL_PATIENCE)
+        subprocess.run(command, check=True, timeout=INSTALL_TIMEOUT_SECONDS)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as failed:
         raise click.ClickException(f"The peer's environment could not be made: {failed}") from failed

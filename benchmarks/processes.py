@@ -17,8 +17,8 @@ import click
 CHECKOUT = Path(__file__).parents[1]
 PROGRAM = str(Path(sys.executable).with_name("fieldgate"))
 
-START_PATIENCE = 60  # seconds
-STOP_PATIENCE = 15  # seconds
+START_TIMEOUT_SECONDS = 60  # seconds
+STOP_TIMEOUT_SECONDS = 15  # seconds
 
 
 def free_port() -> int:
@@ -29,7 +29,7 @@ def free_port() -> int:
         return port
 
 
-def leave(_signal: int, _frame: FrameType | None) -> None:
+def exit_on_signal(_signal: int, _frame: FrameType | None) -> None:
     """Being told to end unwinds the stack, and so stops every server, like Ctrl-C does."""
     sys.exit(1)
 
@@ -43,7 +43,7 @@ def two_cores() -> tuple[int, int]:
 
 
 @contextmanager
-def serving(command: Sequence[str], *, port: int, core: int | None, environment: Mapping[str, str]) -> Iterator[int]:
+def run_server(command: Sequence[str], *, port: int, core: int | None, environment: Mapping[str, str]) -> Iterator[int]:
     """Run a server, on one core if it is named, for as long as the block lasts, beginning once it accepts connections.
 
     It gets a session of its own, so that Ctrl-C reaches the rig alone and the server is stopped in good order.
@@ -70,8 +70,8 @@ def output_of(
     command: Sequence[str],
     *,
     environment: Mapping[str, str] | None = None,
-    given: str = "",
-    patience: int = START_PATIENCE,
+    stdin: str = "",
+    timeout: int = START_TIMEOUT_SECONDS,
 ) -> str:
     """What a short command prints; it must succeed."""
     try:
@@ -79,39 +79,39 @@ def output_of(
             command,
             cwd=CHECKOUT,
             env={**os.environ, **(environment or {})},
-            input=given,
+            input=stdin,
             capture_output=True,
             text=True,
-            timeout=patience,
+            timeout=timeout,
             check=True,
         )
     except subprocess.CalledProcessError as failed:
-        raise click.ClickException(f"{_readable(command)} failed:\n{failed.stderr}") from failed
+        raise click.ClickException(f"{_command_line(command)} failed:\n{failed.stderr}") from failed
     except subprocess.TimeoutExpired as late:
-        raise click.ClickException(f"{_readable(command)} did not end within {patience} s.") from late
+        raise click.ClickException(f"{_command_line(command)} did not end within {timeout} s.") from late
     return finished.stdout.strip()
 
 
 def _wait_until_listening(process: subprocess.Popen[bytes], port: int, command: Sequence[str]) -> None:
-    until = time.monotonic() + START_PATIENCE
+    until = time.monotonic() + START_TIMEOUT_SECONDS
     while time.monotonic() < until:
         if process.poll() is not None:
-            raise click.ClickException(f"This ended at once, run it to see why:\n{_readable(command)}")
+            raise click.ClickException(f"This ended at once, run it to see why:\n{_command_line(command)}")
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
         time.sleep(0.05)
-    raise click.ClickException(f"This did not listen within {START_PATIENCE} s:\n{_readable(command)}")
+    raise click.ClickException(f"This did not listen within {START_TIMEOUT_SECONDS} s:\n{_command_line(command)}")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
     """Ask it to end; what is then left of it and its workers is killed."""
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
-        process.wait(STOP_PATIENCE)
+        process.wait(STOP_TIMEOUT_SECONDS)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
-def _readable(command: Sequence[str]) -> str:
+def _command_line(command: Sequence[str]) -> str:
     return " ".join(command)

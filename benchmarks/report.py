@@ -13,20 +13,20 @@ from rich.table import Table
 
 from benchmarks.databases import COLD_SHARE, WARM_SHARE, Comparison
 from benchmarks.exports import Export
-from benchmarks.latency import MOST, Latency, quiet
+from benchmarks.latency import MAX_TAIL_RATIO, Latency, quiet_rounds
 from benchmarks.machine import Machine
 from benchmarks.rounds import Outcome
-from benchmarks.spread import Spread, cell, per_second, rates, ratios
-from benchmarks.starting import Starts
-from benchmarks.targets import AT_LEAST, AT_MOST, Check, said
-from benchmarks.work import NOTHING_ASKED, Target
+from benchmarks.spread import Spread, format_cell, per_second, rates, ratios
+from benchmarks.starting import StartResults
+from benchmarks.targets import AT_LEAST, AT_MOST, Check, format_met
+from benchmarks.work import NO_TARGET, Target
 
 MEGABYTE = 1_000_000
-WIDTH = 100  # columns
+MIN_WIDTH = 100  # columns
 START_SECONDS, START_MEGABYTES = 2, 120  # with 10,000 events
 
 # What the live systems answer a second, each measured on one core of another machine: for scale, not a contest.
-LIVE = {
+LIVE_RATES = {
     "50 events, warm": ("the live page, elsewhere", 4.5, 1000),
     "50 events, cold": ("the live page, elsewhere", 4.5, 400),
     "permission list": ("the live catalogue, elsewhere", 117, 50),
@@ -76,18 +76,18 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: list[Outcome]
     exports: list[Export]
     latencies: list[Latency]
-    starts: Starts | None
+    starts: StartResults | None
     databases: list[Comparison]
     checks: list[Check]
     left_out: list[str]  # works that this Fieldgate does not offer
 
 
 def summaries_of(outcomes: list[Outcome], targets: Mapping[str, Target]) -> list[Summary]:
-    return [Summary.of(outcome, targets.get(outcome.work, NOTHING_ASKED)) for outcome in outcomes]
+    return [Summary.of(outcome, targets.get(outcome.work, NO_TARGET)) for outcome in outcomes]
 
 
 def checks_of(
-    summaries: list[Summary], latencies: list[Latency], starts: Starts | None, databases: list[Comparison]
+    summaries: list[Summary], latencies: list[Latency], starts: StartResults | None, databases: list[Comparison]
 ) -> list[Check]:
     """What is asked for beside the rates."""
     checks = []
@@ -100,13 +100,13 @@ def checks_of(
     for latency in latencies:
         rounds = f"{len(latency.quiet)} of {len(latency.ours)} rounds" if latency.quiet else "no quiet round"
         what = f"{latency.work}: p99 by p50 at {latency.load:.0%} load, {rounds}"
-        checks.append(Check.of(what, latency.tail, AT_MOST, MOST, "times"))
+        checks.append(Check.of(what, latency.tail, AT_MOST, MAX_TAIL_RATIO, "times"))
     for each in databases:
         share = WARM_SHARE if each.is_warm else COLD_SHARE
         checks.append(Check.of(f"{each.work}: PostgreSQL by SQLite", each.share.median, AT_LEAST, share))
     for summary in summaries:
-        if summary.work in LIVE:
-            what, live, times = LIVE[summary.work]
+        if summary.work in LIVE_RATES:
+            what, live, times = LIVE_RATES[summary.work]
             checks.append(Check.of(f"{summary.work}: by {what}", summary.ours.median / live, AT_LEAST, times, "times"))
     return checks
 
@@ -120,7 +120,7 @@ def table_of(report: Report) -> Table:
     """Medians, with the lowest and the highest round beneath, and the targets."""
     table = Table(
         title="Requests per second on one core: median, and lowest to highest round",
-        caption=named(report.machine),
+        caption=describe_machine(report.machine),
         box=box.HORIZONTALS,
         show_lines=True,
         pad_edge=False,
@@ -131,13 +131,13 @@ def table_of(report: Report) -> Table:
     for each in report.summaries:
         table.add_row(
             each.work,
-            cell(each.ours, per_second),
-            cell(each.peer, per_second),
-            cell(each.floor, per_second),
-            cell(each.times_the_peer, "{:.1f}".format)
-            + _asked(each.target.times_the_peer, "{:g}".format, each.reaches_peer_target),
-            cell(each.share_of_floor, "{:.0%}".format)
-            + _asked(each.target.share_of_floor, "{:.0%}".format, each.reaches_floor_target),
+            format_cell(each.ours, per_second),
+            format_cell(each.peer, per_second),
+            format_cell(each.floor, per_second),
+            format_cell(each.times_the_peer, "{:.1f}".format)
+            + _target_line(each.target.times_the_peer, "{:g}".format, each.reaches_peer_target),
+            format_cell(each.share_of_floor, "{:.0%}".format)
+            + _target_line(each.target.share_of_floor, "{:.0%}".format, each.reaches_floor_target),
         )
     return table
 
@@ -158,15 +158,15 @@ def latencies_table_of(report: Report) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for each in report.latencies:
         for name, rounds in (("ours", each.ours), ("floor", each.floor)):
-            undisturbed = quiet(rounds)
+            undisturbed = quiet_rounds(rounds)
             table.add_row(
                 each.work if name == "ours" else "",
                 name,
-                cell(Spread.of(one.rate for one in rounds), per_second),
-                cell(Spread.of(one.p50 for one in rounds), "{:.0f}".format),
-                cell(Spread.of(one.p99 for one in rounds), "{:.0f}".format),
-                cell(Spread.of(one.tail for one in rounds), "{:.1f}".format),
-                cell(Spread.of(one.tail for one in undisturbed) if undisturbed else None, "{:.1f}".format),
+                format_cell(Spread.of(one.rate for one in rounds), per_second),
+                format_cell(Spread.of(one.p50 for one in rounds), "{:.0f}".format),
+                format_cell(Spread.of(one.p99 for one in rounds), "{:.0f}".format),
+                format_cell(Spread.of(one.tail for one in rounds), "{:.1f}".format),
+                format_cell(Spread.of(one.tail for one in undisturbed) if undisturbed else None, "{:.1f}".format),
                 f"{len(undisturbed)} of {len(rounds)}",
             )
     return table
@@ -178,8 +178,8 @@ def databases_table_of(report: Report) -> Table:
     for heading in ("on SQLite", "on PostgreSQL", "share"):
         table.add_column(heading, justify="right", no_wrap=True)
     for each in report.databases:
-        both = (cell(rates(samples), per_second) for samples in (each.sqlite, each.postgresql))
-        table.add_row(each.work, *both, cell(each.share, "{:.0%}".format))
+        both = (format_cell(rates(samples), per_second) for samples in (each.sqlite, each.postgresql))
+        table.add_row(each.work, *both, format_cell(each.share, "{:.0%}".format))
     return table
 
 
@@ -193,9 +193,9 @@ def exports_table_of(report: Report) -> Table:
         table.add_row(
             each.format,
             f"{each.megabytes:.1f}",
-            cell(Spread.of(each.seconds), "{:.2f}".format),
-            cell(Spread.of(each.megabytes / seconds for seconds in each.seconds), "{:.1f}".format),
-            cell(Spread.of(each.events / seconds for seconds in each.seconds), "{:.0f}".format),
+            format_cell(Spread.of(each.seconds), "{:.2f}".format),
+            format_cell(Spread.of(each.megabytes / seconds for seconds in each.seconds), "{:.1f}".format),
+            format_cell(Spread.of(each.events / seconds for seconds in each.seconds), "{:.0f}".format),
         )
     return table
 
@@ -203,10 +203,10 @@ def exports_table_of(report: Report) -> Table:
 def wide_console() -> Console:
     """Where the tables fit."""
     console = Console()
-    return console if console.width >= WIDTH else Console(width=WIDTH)
+    return console if console.width >= MIN_WIDTH else Console(width=MIN_WIDTH)
 
 
-def named(machine: Machine) -> str:
+def describe_machine(machine: Machine) -> str:
     """The machine, in a line."""
     return f"{machine.cpu}, {machine.cores} cores, {machine.system}, data on {machine.disk}, Python {machine.python}"
 
@@ -215,6 +215,6 @@ def _reaches(found: Spread | None, asked: float | None) -> bool | None:
     return None if found is None or asked is None else found.median >= asked
 
 
-def _asked(figure: float | None, form: Callable[[float], str], is_met: bool | None) -> str:
+def _target_line(figure: float | None, form: Callable[[float], str], is_met: bool | None) -> str:
     """The target, and whether it was met, as one more line of a cell."""
-    return "" if figure is None else f"\ntarget {form(figure)}: {said(is_met)}"
+    return "" if figure is None else f"\ntarget {form(figure)}: {format_met(is_met)}"

@@ -16,28 +16,28 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.answer import Answer
+from benchmarks.answer import RecordedResponse
 from benchmarks.contenders import Contender
-from benchmarks.exchange import ask
+from benchmarks.exchange import send_request
 from benchmarks.load import Sample, require_wrk
 from benchmarks.machine import Machine, this_machine
-from benchmarks.processes import PROGRAM, free_port, leave, output_of, serving, two_cores
-from benchmarks.report import named, write
+from benchmarks.processes import PROGRAM, exit_on_signal, free_port, output_of, run_server, two_cores
+from benchmarks.report import describe_machine, write
 from benchmarks.rounds import measure
-from benchmarks.sharing_data import SHOWN, add_assets, add_members, assignments
-from benchmarks.spread import Spread, cell, per_second, rates, ratios
+from benchmarks.sharing_data import VIEW_PERMISSION, add_assets, add_members, assignments_table
+from benchmarks.spread import Spread, format_cell, per_second, rates, ratios
 from benchmarks.targets import AT_LEAST, Check, checks_table_of
 from benchmarks.work import Work
 
 RESULTS = Path(__file__).parent / "results" / "sharing.json"
 
 OWNER, READER = "owner", "reader"
-MEMBERS = 1000  # assigned to in one request
-SHARED = 10_000  # assets that the reader may see
-HIDDEN = 100_000  # more, that he may not
-BULKS = 6  # bulk requests of each kind
-LEAST_SHARE = 0.9  # of the rate without them that is left with the hidden assets: as much as rounds differ
-NOT_OFFERED = (404, 405)
+MEMBER_COUNT = 1000  # assigned to in one request
+SHARED_COUNT = 10_000  # assets that the reader may see
+HIDDEN_COUNT = 100_000  # more, that he may not
+BULK_REPEATS = 6  # bulk requests of each kind
+MIN_SHARE = 0.9  # of the rate without them that is left with the hidden assets: as much as rounds differ
+UNSUPPORTED_STATUSES = (404, 405)
 
 
 class Bulk(msgspec.Struct, frozen=True):
@@ -72,14 +72,14 @@ class Report(msgspec.Struct, frozen=True):
 @click.option("--quick", is_flag=True, help="One round, few rows: to see that all works, not to quote.")
 def main(rounds: int, quick: bool) -> None:
     """Measure assignments: 1,000 users in one request, explanations, and lists among what one may not see."""
-    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGTERM, exit_on_signal)
     console = Console()
-    if assignments() is None:
+    if assignments_table() is None:
         console.print("This Fieldgate has no permission assignments: nothing to measure.")
         return
     require_wrk()
     core, load_core = two_cores()
-    shared, hidden = (500, 2000) if quick else (SHARED, HIDDEN)
+    shared, hidden = (500, 2000) if quick else (SHARED_COUNT, HIDDEN_COUNT)
     rounds = 1 if quick else rounds
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmarks-")))
@@ -87,8 +87,8 @@ def main(rounds: int, quick: bool) -> None:
         tokens, uid, names = prepare(folder / "without", shared)
         shutil.copytree(folder / "without", folder / "among")
         add_assets(folder / "among", OWNER, hidden)
-        without = stack.enter_context(served(folder / "without", core))
-        among = stack.enter_context(served(folder / "among", core))
+        without = stack.enter_context(run_fieldgate(folder / "without", core))
+        among = stack.enter_context(run_fieldgate(folder / "among", core))
         lists = []
         for what, path in {"first page": "", "last page": f"?limit=50&offset={shared - 50}"}.items():
             work = Work(
@@ -97,24 +97,24 @@ def main(rounds: int, quick: bool) -> None:
             both = {name: Contender(name, port, tokens[READER]) for name, port in
                     (("without", without), ("among", among))}  # fmt: skip
             for contender in both.values():
-                _check_count(ask(work, contender), shared)
-            samples = measure(work, both, rounds=rounds, seconds=2, core=load_core, tell=status.update)
+                _check_count(send_request(work, contender), shared)
+            samples = measure(work, both, rounds=rounds, seconds=2, core=load_core, on_progress=status.update)
             lists.append(Lists(work.name, samples["without"], samples["among"]))
         owner = Contender("fieldgate", without, tokens[OWNER])
         status.update("bulk")
-        bulks = assign_in_bulk(owner, uid, names, 1 if quick else BULKS)
+        bulks = assign_in_bulk(owner, uid, names, 1 if quick else BULK_REPEATS)
         explained = Work(
             name="explain",
-            path=f"{_assignments(uid)}explain/?user={names[0]}&permission={SHOWN}",
+            path=f"{_assignments_path(uid)}explain/?user={names[0]}&permission={VIEW_PERMISSION}",
             signed_in=True,
         )
         explain: list[Sample] = []
-        if ask(explained, owner).status not in NOT_OFFERED:
-            explain = measure(explained, {"ours": owner}, rounds=rounds, seconds=1, core=load_core, tell=status.update)[
-                "ours"
-            ]
+        if send_request(explained, owner).status not in UNSUPPORTED_STATUSES:
+            explain = measure(
+                explained, {"ours": owner}, rounds=rounds, seconds=1, core=load_core, on_progress=status.update
+            )["ours"]
     title = f"{{}}: with {hidden:,} hidden assets by without"
-    checks = [Check.of(title.format(each.what), each.share.median, AT_LEAST, LEAST_SHARE) for each in lists]
+    checks = [Check.of(title.format(each.what), each.share.median, AT_LEAST, MIN_SHARE) for each in lists]
     report = Report(this_machine(), bulks, explain, lists, checks)
     write(report, RESULTS)
     for table in tables_of(report, shared, hidden):
@@ -127,22 +127,22 @@ def prepare(data: Path, shared: int) -> tuple[dict[str, str], str, list[str]]:
     tokens = {}
     for name in (OWNER, READER):
         password = secrets.token_urlsafe()
-        output_of([PROGRAM, "user", "create", name, "--password-stdin", "--data", str(data)], given=password)
+        output_of([PROGRAM, "user", "create", name, "--password-stdin", "--data", str(data)], stdin=password)
         tokens[name] = output_of([PROGRAM, "token", "create", name, "--data", str(data)])
-    uid = add_assets(data, OWNER, shared, shown_to=READER)
-    return tokens, uid, add_members(data, MEMBERS)
+    uid = add_assets(data, OWNER, shared, visible_to=READER)
+    return tokens, uid, add_members(data, MEMBER_COUNT)
 
 
 @contextmanager
-def served(data: Path, core: int) -> Iterator[int]:
+def run_fieldgate(data: Path, core: int) -> Iterator[int]:
     """The port of a Fieldgate with this data."""
     port = free_port()
     command = [PROGRAM, "serve", "--host", "127.0.0.1", "--port", str(port), "--data", str(data), "--no-worker"]
-    with serving(command, port=port, core=core, environment={}):
+    with run_server(command, port=port, core=core, environment={}):
         yield port
 
 
-def _check_count(answer: Answer, expected: int) -> None:
+def _check_count(answer: RecordedResponse, expected: int) -> None:
     """A list that shows more or less than the reader may see is not worth measuring."""
     if answer.status != 200 or msgspec.json.decode(answer.body)["count"] != expected:
         raise click.ClickException(f"The list is wrong: {answer.status}, {answer.body[:300].decode()}")
@@ -151,7 +151,7 @@ def _check_count(answer: Answer, expected: int) -> None:
 def assign_in_bulk(owner: Contender, uid: str, names: list[str], times: int) -> list[Bulk]:
     """Everybody gets a permission, then another one, and so on; and once more what everybody has already."""
     kinds = {
-        "all get view_asset alone": SHOWN,
+        "all get view_asset alone": VIEW_PERMISSION,
         "all get change_asset as well": "change_asset",
         "all have it already": "change_asset",
     }
@@ -161,32 +161,32 @@ def assign_in_bulk(owner: Contender, uid: str, names: list[str], times: int) -> 
             began = time.perf_counter()
             answer = _replace_all(owner, uid, names, permission)
             taken[what].append((time.perf_counter() - began) * 1000)
-            if answer.status in NOT_OFFERED:
+            if answer.status in UNSUPPORTED_STATUSES:
                 return []
             if answer.status != 200:
                 raise click.ClickException(f"Bulk was answered {answer.status}: {answer.body[:500].decode()}")
     return [Bulk(f"{what} ({len(names)} users)", milliseconds) for what, milliseconds in taken.items()]
 
 
-def _replace_all(owner: Contender, uid: str, names: list[str], permission: str) -> Answer:
+def _replace_all(owner: Contender, uid: str, names: list[str], permission: str) -> RecordedResponse:
     wanted = [{"user": f"/api/v2/users/{name}/", "permission": f"/api/v2/permissions/{permission}/"} for name in names]
     work = Work(
         name="bulk",
-        path=f"{_assignments(uid)}bulk/",
+        path=f"{_assignments_path(uid)}bulk/",
         method="POST",
         headers={"Accept": "application/json", "Content-Type": "application/json"},
         body=msgspec.json.encode(wanted),
         signed_in=True,
     )
-    return ask(work, owner)
+    return send_request(work, owner)
 
 
-def _assignments(uid: str) -> str:
+def _assignments_path(uid: str) -> str:
     return f"/api/v2/assets/{uid}/permission-assignments/"
 
 
 def tables_of(report: Report, shared: int, hidden: int) -> list[Table]:
-    figures = Table("work", title="Assignments, ours", caption=named(report.machine), box=box.HORIZONTALS)
+    figures = Table("work", title="Assignments, ours", caption=describe_machine(report.machine), box=box.HORIZONTALS)
     figures.add_column("median, and lowest to highest", justify="right")
     for bulk in report.bulks:
         median = statistics.median(bulk.milliseconds)
@@ -195,7 +195,7 @@ def tables_of(report: Report, shared: int, hidden: int) -> list[Table]:
     if not report.bulks:
         figures.add_row("bulk", "not offered")
     figures.add_row(
-        "explain", f"{cell(rates(report.explain), per_second)} a second" if report.explain else "not offered"
+        "explain", f"{format_cell(rates(report.explain), per_second)} a second" if report.explain else "not offered"
     )
     lists = Table(
         "list", title=f"Requests per second: {shared:,} assets, and {hidden:,} hidden ones", box=box.HORIZONTALS
@@ -203,8 +203,8 @@ def tables_of(report: Report, shared: int, hidden: int) -> list[Table]:
     for heading in ("without", "with the hidden", "share"):
         lists.add_column(heading, justify="right")
     for each in report.lists:
-        both = (cell(rates(samples), per_second) for samples in (each.without, each.among))
-        lists.add_row(each.what, *both, cell(each.share, "{:.0%}".format))
+        both = (format_cell(rates(samples), per_second) for samples in (each.without, each.among))
+        lists.add_row(each.what, *both, format_cell(each.share, "{:.0%}".format))
     return [figures, lists, checks_table_of("What is asked for", report.checks)]
 
 

@@ -15,12 +15,12 @@ from fieldgate.accounts.tables import users
 from fieldgate.assets.tables import assets, versions
 from fieldgate.db import Database, metadata, new_uid
 
-SHOWN = "view_asset"
-AT_ONCE = 10_000  # rows of a transaction
+VIEW_PERMISSION = "view_asset"
+BATCH_SIZE = 10_000  # rows of a transaction
 _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def assignments() -> Table | None:
+def assignments_table() -> Table | None:
     """The table of what was granted to whom, if this Fieldgate has one."""
     return metadata.tables.get("assignments")
 
@@ -35,28 +35,28 @@ def add_members(data: Path, count: int) -> list[str]:
     return names
 
 
-def add_assets(data: Path, owner: str, count: int, *, shown_to: str | None = None) -> str:
+def add_assets(data: Path, owner: str, count: int, *, visible_to: str | None = None) -> str:
     """So many forms of one user, all of which another one may see, or only their owner; the uid of one."""
-    return asyncio.run(_add_assets(data, owner, count, shown_to))
+    return asyncio.run(_add_assets(data, owner, count, visible_to))
 
 
-async def _add_assets(data: Path, owner: str, count: int, shown_to: str | None) -> str:
+async def _add_assets(data: Path, owner: str, count: int, visible_to: str | None) -> str:
     database = Database(f"sqlite:///{data / 'fieldgate.db'}")
     try:
         uid = ""
-        for start in range(0, count, AT_ONCE):
+        for start in range(0, count, BATCH_SIZE):
             async with database.transaction() as connection:
                 numbers = {row.username: row.id for row in await connection.execute(select(users))}
-                rows = [_asset(number, numbers[owner]) for number in range(start, min(count, start + AT_ONCE))]
+                rows = [_asset(number, numbers[owner]) for number in range(start, min(count, start + BATCH_SIZE))]
                 uid = rows[0]["uid"]
                 await connection.execute(insert(assets), rows)
                 made = (
                     await connection.execute(select(assets.c.id).order_by(assets.c.id.desc()).limit(len(rows)))
                 ).all()
                 await connection.execute(insert(versions), [_version(asset.id) for asset in made])
-                table = assignments()
-                if shown_to is not None and table is not None:
-                    granted = [_grant(asset.id, numbers[shown_to]) for asset in made]
+                table = assignments_table()
+                if visible_to is not None and table is not None:
+                    granted = [_grant(asset.id, numbers[visible_to]) for asset in made]
                     await connection.execute(insert(table), granted)
         return uid
     finally:
@@ -80,8 +80,8 @@ def _version(asset_id: int) -> dict[str, Any]:
 
 
 def _grant(asset_id: int, user_id: int) -> dict[str, Any]:
-    return {"uid": new_uid("p"), "asset_id": asset_id, "user_id": user_id, "permission": SHOWN, "is_denied": False,
-            "filters": None, "created_at": _FIRST}  # fmt: skip
+    return {"uid": new_uid("p"), "asset_id": asset_id, "user_id": user_id, "permission": VIEW_PERMISSION,
+            "is_denied": False, "filters": None, "created_at": _FIRST}  # fmt: skip
 
 
 async def _insert(data: Path, table: Table, rows: Sequence[dict[str, Any]]) -> None:

@@ -29,11 +29,11 @@ def ratios(samples: Sequence[Sample], others: Sequence[Sample]) -> Spread:
     return Spread.of(sample.rate / other.rate for sample, other in zip(samples, others, strict=True))
 
 
-def cell(spread: Spread | None, form: Callable[[float], str]) -> str:
+def format_cell(spread: Spread | None, formatter: Callable[[float], str]) -> str:
     """For a table: the middle, and what lies around it beneath."""
     if spread is None:
         return ""
-    median, lowest, highest = (form(figure) for figure in (spread.median, spread.lowest, spread.highest))
+    median, lowest, highest = (formatter(figure) for figure in (spread.median, spread.lowest, spread.highest))
     return f"[bold]{median}[/]\n[dim]{lowest}..{highest}[/]"
 
 

@@ -7,25 +7,25 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.asking import Asking
-from benchmarks.memory import largest
-from benchmarks.processes import PROGRAM, free_port, serving
-from benchmarks.walks import EVENTS, spread
+from benchmarks.asking import PageClient
+from benchmarks.memory import largest_resident_bytes
+from benchmarks.processes import PROGRAM, free_port, run_server
+from benchmarks.walks import EVENTS, spread_order
 
-WALKED = 2000  # pages: more than are ever kept
-PAGE = 50
+WALK_PAGES = 2000  # pages: more than are ever kept
+PAGE_SIZE = 50
 
 
-class Started(msgspec.Struct, frozen=True):
+class StartedServer(msgspec.Struct, frozen=True):
     """A server that is up, with the settings anybody gets."""
 
     pid: int
-    asking: Asking
+    client: PageClient
     first_body: bytes
     first_answer_seconds: float
 
 
-class Starts(msgspec.Struct, frozen=True):
+class StartResults(msgspec.Struct, frozen=True):
     """What several starts took, and the memory of the last one, in bytes."""
 
     events: int
@@ -35,25 +35,28 @@ class Starts(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def started(data: Path, core: int, environment: Mapping[str, str] | None = None) -> Iterator[Started]:
+def start_server(data: Path, core: int, environment: Mapping[str, str] | None = None) -> Iterator[StartedServer]:
     """Serve the data of a folder on one core, beginning with the first page of events."""
     port = free_port()
     command = [PROGRAM, "serve", "--host", "127.0.0.1", "--port", str(port), "--data", str(data), "--no-worker"]
     began = time.perf_counter()
-    with serving(command, port=port, core=core, environment=environment or {}) as pid, closing(Asking(port)) as asking:
+    with (
+        run_server(command, port=port, core=core, environment=environment or {}) as pid,
+        closing(PageClient(port)) as asking,
+    ):
         body = asking.get(EVENTS)
-        yield Started(pid, asking, body, time.perf_counter() - began)
+        yield StartedServer(pid, asking, body, time.perf_counter() - began)
 
 
-def starts(data: Path, events: int, listed: int, core: int, times: int) -> Starts:
+def measure_starts(data: Path, events: int, listed: int, core: int, times: int) -> StartResults:
     """Start again and again; the last one is asked for pages all over the list."""
     seconds = []
     for number in range(times):
-        with started(data, core) as server:
+        with start_server(data, core) as server:
             seconds.append(server.first_answer_seconds)
             if number == times - 1:
-                at_first = largest(server.pid)
-                for offset in spread(listed - PAGE)[:WALKED]:
-                    server.asking.get(f"{EVENTS}?limit={PAGE}&offset={offset}")
-                return Starts(events, seconds, at_first, largest(server.pid))
+                at_first = largest_resident_bytes(server.pid)
+                for offset in spread_order(listed - PAGE_SIZE)[:WALK_PAGES]:
+                    server.client.get(f"{EVENTS}?limit={PAGE_SIZE}&offset={offset}")
+                return StartResults(events, seconds, at_first, largest_resident_bytes(server.pid))
     raise ValueError("at least one start is needed")

@@ -37,10 +37,10 @@ def checks_table_of(title: str, checks: Iterable[Check]) -> Table:
     for check in checks:
         unit = check.unit and f" {check.unit}"
         table.add_row(
-            check.what, f"{check.found:,.2f}{unit}", f"{check.side} {check.limit:,g}{unit}", said(check.is_met)
+            check.what, f"{check.found:,.2f}{unit}", f"{check.side} {check.limit:,g}{unit}", format_met(check.is_met)
         )
     return table
 
 
-def said(is_met: bool | None) -> str:
+def format_met(is_met: bool | None) -> str:
     return {True: "[green]yes[/]", False: "[red]no[/]", None: ""}[is_met]

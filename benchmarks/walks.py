@@ -8,24 +8,24 @@ from itertools import permutations
 from operator import or_
 from random import Random
 
-from benchmarks.event_data import Listed
-from benchmarks.import_data import COUNT
+from benchmarks.event_data import ListedEvent
+from benchmarks.import_data import IMPORT_COUNT
 from fieldgate.permissions.catalogue import PERMISSIONS as CATALOGUE
 
-Walk = Callable[[Sequence[Listed]], list[str]]
+Walk = Callable[[Sequence[ListedEvent]], list[str]]
 
 EVENTS = "/api/v2/event/"
 PERMISSIONS = "/api/v2/permissions/"
 IMPORTS = "/api/v2/imports/"
-FILTERED = 10_000  # pages of a filtered walk
-COUNTRIES = 40  # in each of its filters
-GOLDEN = 0.6180339887  # of the way round, as one step: any few steps in a row are spread evenly
+FILTERED_PAGES = 10_000  # pages of a filtered walk
+COUNTRIES_PER_FILTER = 40  # in each of its filters
+GOLDEN_RATIO = 0.6180339887  # of the way round, as one step: any few steps in a row are spread evenly
 
 
 def pages(limit: int, more: str = "") -> Walk:
     """Every full page of the list, beginning at any of its events."""
     return lambda events: [
-        f"{EVENTS}?{more}limit={limit}&offset={offset}" for offset in spread(len(events) - limit + 1)
+        f"{EVENTS}?{more}limit={limit}&offset={offset}" for offset in spread_order(len(events) - limit + 1)
     ]
 
 
@@ -36,15 +36,15 @@ def filtered_pages(limit: int) -> Walk:
 
 def import_pages(limit: int) -> Walk:
     """Every full page of the imports of one user."""
-    return lambda _: [f"{IMPORTS}?limit={limit}&offset={offset}" for offset in spread(COUNT - limit + 1)]
+    return lambda _: [f"{IMPORTS}?limit={limit}&offset={offset}" for offset in spread_order(IMPORT_COUNT - limit + 1)]
 
 
-def single_events(events: Sequence[Listed]) -> list[str]:
+def single_events(events: Sequence[ListedEvent]) -> list[str]:
     """Every event alone."""
-    return [f"{EVENTS}{events[place].id}/" for place in spread(len(events))]
+    return [f"{EVENTS}{events[place].id}/" for place in spread_order(len(events))]
 
 
-def effects(_events: Sequence[Listed]) -> list[str]:
+def effects(_events: Sequence[ListedEvent]) -> list[str]:
     """Each permission of a survey, assigned to whoever holds five others, named in any order."""
     held = [each.codename for each in CATALOGUE if each.codename not in ("discover_asset", "partial_submissions")]
     asked = [
@@ -52,34 +52,34 @@ def effects(_events: Sequence[Listed]) -> list[str]:
         for codename in (*held, "partial_submissions")
         for some in permutations([each for each in held if each != codename], 5)
     ]
-    return [asked[place] for place in spread(len(asked))]
+    return [asked[place] for place in spread_order(len(asked))]
 
 
-def spread(count: int) -> list[int]:
+def spread_order(count: int) -> list[int]:
     """The numbers below `count`, each once, in big steps: a short walk is like a long one."""
-    step = max(1, round(count * GOLDEN))
+    step = max(1, round(count * GOLDEN_RATIO))
     while math.gcd(step, count) != 1:
         step += 1
     return [number * step % count for number in range(count)]
 
 
-def _filtered(events: Sequence[Listed], limit: int) -> list[str]:
+def _filtered(events: Sequence[ListedEvent], limit: int) -> list[str]:
     random = Random(0)
-    by_country = _bearers([event.countries for event in events])
-    by_region = _bearers([event.regions for event in events])
+    by_country = _bitsets([event.countries for event in events])
+    by_region = _bitsets([event.regions for event in events])
     found: dict[str, None] = {}
-    while len(found) < FILTERED:
+    while len(found) < FILTERED_PAGES:
         regions = random.sample(sorted(by_region), random.randint(1, 3))
-        countries = random.sample(sorted(by_country), COUNTRIES)
+        countries = random.sample(sorted(by_country), COUNTRIES_PER_FILTER)
         matching = (_any_of(by_region, regions) & _any_of(by_country, countries)).bit_count()
         if matching >= limit:
             offset = random.randint(0, matching - limit)
-            query = f"regions__in={_listed(regions)}&countries__in={_listed(countries)}"
+            query = f"regions__in={_joined_ids(regions)}&countries__in={_joined_ids(countries)}"
             found[f"{EVENTS}?{query}&limit={limit}&offset={offset}"] = None
     return list(found)
 
 
-def _bearers(values: Sequence[frozenset[int]]) -> dict[int, int]:
+def _bitsets(values: Sequence[frozenset[int]]) -> dict[int, int]:
     """For each value, which events bear it: one bit of a number for each event."""
     bearers: dict[int, int] = defaultdict(int)
     for place, some in enumerate(values):
@@ -88,9 +88,9 @@ def _bearers(values: Sequence[frozenset[int]]) -> dict[int, int]:
     return bearers
 
 
-def _any_of(bearers: Mapping[int, int], values: Iterable[int]) -> int:
-    return reduce(or_, (bearers[value] for value in values))
+def _any_of(bitsets: Mapping[int, int], values: Iterable[int]) -> int:
+    return reduce(or_, (bitsets[value] for value in values))
 
 
-def _listed(numbers: Iterable[int]) -> str:
-    return ",".join(map(str, sorted(numbers)))
+def _joined_ids(ids: Iterable[int]) -> str:
+    return ",".join(map(str, sorted(ids)))

@@ -12,23 +12,23 @@ import sys
 import time
 from contextlib import suppress
 
-PAUSE = 0.004  # seconds between two looks
-BYTES = bytes(64 * 1024)
+PAUSE_SECONDS = 0.004  # seconds between two looks
+PROBE_DATA = bytes(64 * 1024)
 COPIES = 8
-SLOW = 2.0  # times what is usual, which is what a quarter of the looks stayed below
+SLOW_RATIO = 2.0  # times what is usual, which is what a quarter of the looks stayed below
 
 
-def look() -> float:
+def time_probe() -> float:
     """Seconds that a fixed work takes: reading and writing memory, mostly."""
     began = time.perf_counter()
     for _ in range(COPIES):
-        bytearray(BYTES)
+        bytearray(PROBE_DATA)
     return time.perf_counter() - began
 
 
 def slow_share(looks: list[float]) -> float:
     usual = statistics.quantiles(looks, n=4)[0]
-    return sum(each > SLOW * usual for each in looks) / len(looks)
+    return sum(each > SLOW_RATIO * usual for each in looks) / len(looks)
 
 
 def main(core: int, seconds: float) -> None:
@@ -39,8 +39,8 @@ def main(core: int, seconds: float) -> None:
     until = time.monotonic() + seconds
     looks = []
     while time.monotonic() < until:
-        looks.append(look())
-        time.sleep(PAUSE)
+        looks.append(time_probe())
+        time.sleep(PAUSE_SECONDS)
     print(slow_share(looks))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.event_data import Listed
+from benchmarks.event_data import ListedEvent
 from benchmarks.forms import BOUNDARY, form, multipart
 from benchmarks.walks import (
     EVENTS,
@@ -32,7 +32,7 @@ class Target(msgspec.Struct, frozen=True):
     share_of_floor: float | None = None
 
 
-NOTHING_ASKED = Target()
+NO_TARGET = Target()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,30 +50,30 @@ class Work:
     headers: Mapping[str, str] = field(default_factory=lambda: {"Accept": "application/json"})
     body: bytes = b""
     signed_in: bool = False
-    is_known: bool = False  # the client has the answer already, and asks whether it still holds
+    is_conditional: bool = False  # the client has the answer already, and asks whether it still holds
     script: Path | None = None
     walk: Walk | None = None
     paths: Sequence[str] = ()
     connections: int = 32  # fewer where an answer takes long: a round then leaves less unanswered
     peer_seconds: int = 1  # least length of the peer's rounds: what takes it long needs long ones
     has_peer: bool = True
-    made_up: frozenset[str] = frozenset()  # fields of the answer that each contender makes up by itself
-    target: Target = NOTHING_ASKED
+    ignored_fields: frozenset[str] = frozenset()  # fields of the answer that each contender makes up by itself
+    target: Target = NO_TARGET
 
     def headers_for(self, token: str, etag: str) -> dict[str, str]:
         """All headers of the request, with the contender's own token and validator if the work asks for them."""
         signature = {"Authorization": f"Token {token}"} if self.signed_in else {}
-        condition = {"If-None-Match": etag} if self.is_known and etag else {}
+        condition = {"If-None-Match": etag} if self.is_conditional and etag else {}
         return {**self.headers, **signature, **condition}
 
-    def over(self, events: Sequence[Listed]) -> "Work":
+    def with_walk(self, events: Sequence[ListedEvent]) -> "Work":
         """The same work, with the paths its walk takes over these events."""
         if self.walk is None:
             return self
         paths = self.walk(events)
         return replace(self, path=paths[0], paths=paths, script=HERE / "walk.lua")
 
-    def at(self, path: str) -> "Work":
+    def with_path(self, path: str) -> "Work":
         """The same work, once, at another path."""
         return replace(self, path=path)
 
@@ -84,7 +84,7 @@ WORKS = (
     Work(name="permission list, with a token", path=PERMISSIONS, signed_in=True),
     # No answer kept from an earlier request can help here.
     Work(name="permission list, every URL new", path=f"{PERMISSIONS}?fresh=0", script=HERE / "fresh_urls.lua"),
-    Work(name="one 304", path=PERMISSIONS, is_known=True, target=Target(8, 0.45)),
+    Work(name="one 304", path=PERMISSIONS, is_conditional=True, target=Target(8, 0.45)),
     Work(name="effects", path=EFFECTS, has_peer=False, target=Target(None, 0.35)),
     Work(name="effects, always others", walk=effects, has_peer=False),
     Work(name="50 events, warm", path=EVENTS, target=Target(150, 0.45)),
@@ -108,7 +108,7 @@ WORKS = (
         headers={"Accept": "application/json", "Content-Type": f"multipart/form-data; boundary={BOUNDARY}"},
         body=multipart(form(10)),
         signed_in=True,
-        made_up=frozenset({"uid", "url"}),
+        ignored_fields=frozenset({"uid", "url"}),
         target=Target(2, None),
     ),
 )

@@ -25,20 +25,20 @@ from fieldgate.db import Database, DataVersions
 from fieldgate.http.operations import Operation
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
 from fieldgate.settings import Settings
-from tests.databases import on_postgres, prepare
-from tests.openapi_checker import Described
+from tests.databases import postgres_database, prepare_database
+from tests.openapi_checker import OpenAPIChecker
 
 hypothesis_settings.register_profile("fieldgate", deadline=None, max_examples=100)
 hypothesis_settings.load_profile("fieldgate")
 
-BASE = "http://127.0.0.1:8000"
+BASE_URL = "http://127.0.0.1:8000"
 PASSWORD = "correct horse"
 
 # The real parameters take 64 MB and a tenth of a second; what is tested is everything around them.
-QUICK_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+FAST_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 # Of two processes, neither shall be left with one of these when the other has nothing to do any more.
-LONGEST = (
+SLOWEST_FIRST = (
     "test_fuzzing",
     "test_killing",
     "test_matrix",
@@ -58,7 +58,7 @@ LONGEST = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The files that take longest go first (`make test` hands them out in the order given here)."""
-    order = {name: number for number, name in enumerate(LONGEST)}
+    order = {name: number for number, name in enumerate(SLOWEST_FIRST)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
 
 
@@ -73,8 +73,8 @@ class Service:
         self.app = app
         self.client = client
         self.database = database
-        self.changes: DataVersions = app.site.changes
-        self.store = AccountStore(database, self.changes)
+        self.data_versions: DataVersions = app.site.changes
+        self.store = AccountStore(database, self.data_versions)
 
     async def get(self, path: str, **options: Any) -> httpx.Response:
         return await self.client.get(path, **options)
@@ -82,35 +82,38 @@ class Service:
     async def request(self, method: str, path: str, **options: Any) -> httpx.Response:
         return await self.client.request(method, path, **options)
 
-    async def user(self, username: str = "", **details: Any) -> tuple[str, int]:
+    async def create_user(self, username: str = "", **details: Any) -> tuple[str, int]:
         """A new user; its name and number."""
         username = username or f"user-{secrets.token_hex(4)}"
-        new = NewUser(username=username, password_hash=QUICK_HASHER.hash(PASSWORD), **details)
+        new = NewUser(username=username, password_hash=FAST_HASHER.hash(PASSWORD), **details)
         return username, await self.store.create_user(new)
 
-    async def token(self, **details: Any) -> str:
+    async def create_token(self, **details: Any) -> str:
         """A token of a new user."""
-        _, number = await self.user(**details)
+        _, number = await self.create_user(**details)
         return await self.store.issue_token(number, IssuedBy.COMMAND, None)
 
 
-Start = Callable[..., AbstractAsyncContextManager[Service]]
+StartService = Callable[..., AbstractAsyncContextManager[Service]]
 
 
 @asynccontextmanager
-async def running(
-    settings: Settings, more: tuple[Operation, ...] = (), base: str = BASE, fetcher: URLFetcher | None = None
+async def run_service(
+    settings: Settings,
+    extra_operations: tuple[Operation, ...] = (),
+    base_url: str = BASE_URL,
+    fetcher: URLFetcher | None = None,
 ) -> AsyncIterator[Service]:
     database = Database(settings.database)
-    await prepare(database)
-    app = build_app(settings, passwords=Passwords(QUICK_HASHER), fetcher=fetcher, extra_operations=more)
-    description = Described.of([*more])
+    await prepare_database(database)
+    app = build_app(settings, passwords=Passwords(FAST_HASHER), fetcher=fetcher, extra_operations=extra_operations)
+    description = OpenAPIChecker.for_operations([*extra_operations])
     transport = httpx.ASGITransport(app, client=("127.0.0.1", 50000))
     hooks = {"response": [description.check]}
     try:
         async with (
             app.lifespan(),
-            httpx.AsyncClient(transport=transport, base_url=base, event_hooks=hooks) as client,
+            httpx.AsyncClient(transport=transport, base_url=base_url, event_hooks=hooks) as client,
         ):
             yield Service(app, client, database)
     finally:
@@ -118,7 +121,7 @@ async def running(
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _readers_are_not_measured() -> Iterator[None]:
+def _no_coverage_in_forkserver() -> Iterator[None]:
     """Start the server that readers of imports are forked from, whenever that is, where coverage does not follow."""
     ensure_running = forkserver._forkserver.ensure_running
 
@@ -149,23 +152,21 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
-def kind_of_database(request: pytest.FixtureRequest) -> str:
+def database_kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture
-async def database_url(kind_of_database: str, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+async def database_url(database_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
     """A database of its own with nothing in its tables, once on SQLite and once on PostgreSQL."""
-    async with new_database(kind_of_database, tmp_path, request) as address:
+    async with new_database(database_kind, tmp_path, request) as address:
         yield address
 
 
 @pytest.fixture
-async def empty_database_url(
-    kind_of_database: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> AsyncIterator[str]:
+async def empty_database_url(database_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
     """The same without tables, for tests of who makes them."""
-    async with new_database(kind_of_database, tmp_path, request, is_empty=True) as address:
+    async with new_database(database_kind, tmp_path, request, is_empty=True) as address:
         yield address
 
 
@@ -177,11 +178,11 @@ async def new_database(
         address = f"sqlite:///{folder / 'fieldgate.db'}"
         if not is_empty:
             database = Database(address)
-            await prepare(database)
+            await prepare_database(database)
             await database.close()
         yield address
         return
-    async with on_postgres(request.getfixturevalue("postgres"), is_empty) as address:
+    async with postgres_database(request.getfixturevalue("postgres"), is_empty) as address:
         yield address
 
 
@@ -195,25 +196,25 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 @pytest.fixture(scope="session")
 async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
     """One service on SQLite with default settings, shared by tests that leave nothing behind."""
-    async with running(Settings(data=tmp_path_factory.mktemp("service"), access_log=False)) as started:
+    async with run_service(Settings(data=tmp_path_factory.mktemp("service"), access_log=False)) as started:
         yield started
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Start:
+def start(tmp_path: Path) -> StartService:
     """Start a service with settings or operations of the test's own."""
 
     def begin(
-        *more: Operation, base: str = BASE, fetcher: URLFetcher | None = None, **chosen: Any
+        *more: Operation, base: str = BASE_URL, fetcher: URLFetcher | None = None, **chosen: Any
     ) -> AbstractAsyncContextManager[Service]:
         settings = msgspec.structs.replace(Settings(data=tmp_path, access_log=False), **chosen)
-        return running(settings, more, base, fetcher)
+        return run_service(settings, more, base, fetcher)
 
     return begin
 
 
 @pytest.fixture
-def long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def long_throttle_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever guessed too often waits for an hour: a slow machine must not outlast a wait of a second."""
 
     def wait(failures: int, allowance: ThrottlePolicy) -> timedelta:
@@ -223,7 +224,7 @@ def long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_settings_from_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("FIELDGATE_"):
             monkeypatch.delenv(name)

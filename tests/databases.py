@@ -13,64 +13,64 @@ from sqlalchemy import make_url
 from fieldgate.db import IDENTITY_TOPIC, Database
 from fieldgate.db.schema import upgrade
 
-_migrated_files: list[bytes] = []
-_migrated_on: dict[str, str] = {}
+_sqlite_templates: list[bytes] = []
+_postgres_templates: dict[str, str] = {}
 
 
-async def prepare(database: Database) -> None:
+async def prepare_database(database: Database) -> None:
     """Have the tables made, as `fieldgate migrate` does; where there is no file of SQLite yet, by copying one."""
     if database.is_sqlite:
-        _copy(await _migrated_file(), Path(str(database.url.database)))
+        _copy_template(await _sqlite_template(), Path(str(database.url.database)))
     await upgrade(database)
 
 
 @asynccontextmanager
-async def on_postgres(address: str, is_empty: bool) -> AsyncIterator[str]:
+async def postgres_database(address: str, is_empty: bool) -> AsyncIterator[str]:
     """The address of a new database on the server, without tables or with all of them."""
-    template = "template1" if is_empty else await _template_on(address)
+    template = "template1" if is_empty else await _postgres_template(address)
     name = f"test_{secrets.token_hex(6)}"
     connection = await asyncpg.connect(address)
     await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
     own = make_url(address).set(database=name).render_as_string(hide_password=False)
     if not is_empty:
         copy = await asyncpg.connect(own)
-        await copy.execute(_anew())
+        await copy.execute(_new_identity_sql())
         await copy.close()
     yield own
     await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
     await connection.close()
 
 
-def _copy(content: bytes, file: Path) -> None:
+def _copy_template(content: bytes, file: Path) -> None:
     if not file.exists():
         file.write_bytes(content)
         with closing(sqlite3.connect(file)) as connection, connection:
-            connection.execute(_anew())
+            connection.execute(_new_identity_sql())
 
 
-def _anew() -> str:
+def _new_identity_sql() -> str:
     """What makes a copy another database: an identity of its own."""
     return f"UPDATE changes SET version = {secrets.randbits(62)} WHERE topic = '{IDENTITY_TOPIC}'"
 
 
-async def _migrated_file() -> bytes:
-    if not _migrated_files:
+async def _sqlite_template() -> bytes:
+    if not _sqlite_templates:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "fieldgate.db"
             database = Database(f"sqlite:///{file}")
             await upgrade(database)
             await database.close()
-            _migrated_files.append(file.read_bytes())
-    return _migrated_files[0]
+            _sqlite_templates.append(file.read_bytes())
+    return _sqlite_templates[0]
 
 
-async def _template_on(address: str) -> str:
-    if address not in _migrated_on:
+async def _postgres_template(address: str) -> str:
+    if address not in _postgres_templates:
         connection = await asyncpg.connect(address)
         await connection.execute("CREATE DATABASE migrated")
         await connection.close()
         database = Database(make_url(address).set(database="migrated").render_as_string(hide_password=False))
         await upgrade(database)
         await database.close()
-        _migrated_on[address] = "migrated"
-    return _migrated_on[address]
+        _postgres_templates[address] = "migrated"
+    return _postgres_templates[address]

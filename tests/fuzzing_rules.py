@@ -31,7 +31,7 @@ def _is_absent(name: str, value: Any) -> bool:
 
 
 @schemathesis.check
-def no_trace_of_our_inside(context: Any, response: Any, case: Any) -> None:
+def no_internal_details(context: Any, response: Any, case: Any) -> None:
     """Beyond the built-in checks: no answer shows a stack trace or an exception's name."""
     for word in ("Traceback", "Exception", 'File "', "sqlalchemy", "asyncpg"):
         assert word not in response.text or "/api-docs/" in response.request.url

@@ -15,7 +15,7 @@ from fieldgate.imports import routes
 from fieldgate.imports.store import ImportStore
 
 
-def one_query_more() -> None:
+def extra_query() -> None:
     made_by = ImportStore.list_for_user
 
     async def twice(*arguments: Any) -> Any:
@@ -25,7 +25,7 @@ def one_query_more() -> None:
     ImportStore.list_for_user = twice  # type: ignore[assignment, method-assign]
 
 
-def a_loop_twice() -> None:
+def repeated_loop() -> None:
     shown = routes._to_record
 
     def twice(*arguments: Any) -> Any:
@@ -35,7 +35,7 @@ def a_loop_twice() -> None:
     routes._to_record = twice  # type: ignore[assignment]
 
 
-def a_copy_more() -> None:
+def extra_copy() -> None:
     transmit = responses.send_response
 
     async def copied(receive: Any, send: Any, answer: responses.Response, *rest: Any) -> int:
@@ -45,8 +45,8 @@ def a_copy_more() -> None:
     responses.send_response = copied  # type: ignore[assignment]
 
 
-WAYS = {"query": one_query_more, "loop": a_loop_twice, "copy": a_copy_more}
+REGRESSIONS = {"query": extra_query, "loop": repeated_loop, "copy": extra_copy}
 
 if __name__ == "__main__":
-    WAYS[sys.argv.pop(1)]()
+    REGRESSIONS[sys.argv.pop(1)]()
     main()

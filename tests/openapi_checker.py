@@ -15,16 +15,16 @@ from fieldgate.app import operations
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
 
-ALWAYS = ("Vary", "Content-Language", "X-Request-ID", "X-Content-Type-Options", "Content-Security-Policy")
+REQUIRED_HEADERS = ("Vary", "Content-Language", "X-Request-ID", "X-Content-Type-Options", "Content-Security-Policy")
 # Outside any endpoint there is nothing to allow, and a refusal needs no description of its own.
-UNDESCRIBED = {400, 401, 404, 405, 500}
+UNDOCUMENTED_STATUSES = {400, 401, 404, 405, 500}
 
 
-class Mismatch(AssertionError):
+class SchemaMismatch(AssertionError):
     """An answer that our description does not allow."""
 
 
-class Described:
+class OpenAPIChecker:
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
         self._registry: Registry[Any] = Registry().with_resource(
@@ -35,60 +35,62 @@ class Described:
         self._paths = [(_pattern(path), document["paths"][path]) for path in paths]
 
     @classmethod
-    def of(cls, more: Sequence[Operation]) -> "Described":
-        return _own() if not more else cls(_document(more))
+    def for_operations(cls, extra: Sequence[Operation]) -> "OpenAPIChecker":
+        return _default_checker() if not extra else cls(_build_document(extra))
 
     async def check(self, response: httpx.Response) -> None:
         """An httpx response hook."""
         await response.aread()
         request = response.request
         where = f"{request.method} {request.url} -> {response.status_code}"
-        for name in ALWAYS:
+        for name in REQUIRED_HEADERS:
             if name not in response.headers:
-                raise Mismatch(f"{where}: no {name}")
+                raise SchemaMismatch(f"{where}: no {name}")
         item = next((item for pattern, item in self._paths if pattern.fullmatch(request.url.path)), None)
         if item is not None and "Allow" not in response.headers:
-            raise Mismatch(f"{where}: no Allow")
-        described = self._response(item, request.method, response.status_code, where)
+            raise SchemaMismatch(f"{where}: no Allow")
+        described = self._documented_response(item, request.method, response.status_code, where)
         if described is None or (item is None and "text/html" in response.headers["Content-Type"]):
             return
         for name, header in described.get("headers", {}).items():
-            resolved = self._resolved(header)
+            resolved = self._resolve_reference(header)
             if name in response.headers:
                 schema, text = resolved["schema"], response.headers[name]
                 value = int(text) if schema["type"] == "integer" else text
                 self._validate(schema, value, f"{where}: {name}")
             elif resolved.get("required") and (item is not None or name != "Allow"):
-                raise Mismatch(f"{where}: no {name}")
+                raise SchemaMismatch(f"{where}: no {name}")
         if request.method == "HEAD" or response.status_code in (204, 304):
             if response.content:
-                raise Mismatch(f"{where}: a body where there must be none")
+                raise SchemaMismatch(f"{where}: a body where there must be none")
             return
         media_type = response.headers["Content-Type"].split(";")[0]
         content = described["content"]
         if media_type not in content:
-            raise Mismatch(f"{where}: {media_type} is not described")
+            raise SchemaMismatch(f"{where}: {media_type} is not described")
         if media_type == "application/json":
             self._validate(content[media_type]["schema"], response.json(), where)
 
-    def _response(self, item: dict[str, Any] | None, method: str, status: int, where: str) -> dict[str, Any] | None:
+    def _documented_response(
+        self, item: dict[str, Any] | None, method: str, status: int, where: str
+    ) -> dict[str, Any] | None:
         refusal: dict[str, Any] | None = self.document["components"]["responses"].get(str(status))
         if item is None:
             if status >= 400 and refusal is None:
-                raise Mismatch(f"{where}: status is not described anywhere")
+                raise SchemaMismatch(f"{where}: status is not described anywhere")
             return refusal
         if method == "OPTIONS":
             return None if status == 200 else refusal
         operation = item.get("get" if method == "HEAD" else method.lower())
         if operation is None:
-            if status not in UNDESCRIBED | {406}:
-                raise Mismatch(f"{where}: the method is not described")
+            if status not in UNDOCUMENTED_STATUSES | {406}:
+                raise SchemaMismatch(f"{where}: the method is not described")
             return refusal
         if str(status) not in operation["responses"] and status not in (500,):
-            raise Mismatch(f"{where}: the status is not described")
-        return self._resolved(operation["responses"].get(str(status), refusal))
+            raise SchemaMismatch(f"{where}: the status is not described")
+        return self._resolve_reference(operation["responses"].get(str(status), refusal))
 
-    def _resolved(self, node: dict[str, Any]) -> dict[str, Any]:
+    def _resolve_reference(self, node: dict[str, Any]) -> dict[str, Any]:
         reference = node.get("$ref")
         if reference is None:
             return node
@@ -103,17 +105,17 @@ class Described:
             msgspec.json.decode(text), registry=self._registry, format_checker=FormatChecker()
         )
         for error in validator.iter_errors(value):
-            raise Mismatch(f"{where}: {error.message}")
+            raise SchemaMismatch(f"{where}: {error.message}")
 
 
 @cache
-def _own() -> Described:
+def _default_checker() -> OpenAPIChecker:
     """Of the service as it is: nearly every test asks for it."""
-    return Described(_document(()))
+    return OpenAPIChecker(_build_document(()))
 
 
-def _document(more: Sequence[Operation]) -> dict[str, Any]:
-    described = OpenAPIDocument([*operations(), *more])
+def _build_document(extra: Sequence[Operation]) -> dict[str, Any]:
+    described = OpenAPIDocument([*operations(), *extra])
     document: dict[str, Any] = msgspec.json.decode(described.as_json("http://127.0.0.1:8000"))
     return document
 

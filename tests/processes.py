@@ -16,8 +16,8 @@ from typing import Any
 
 import httpx
 
-FIELDGATE = Path(sys.executable).parent / "fieldgate"
-PATIENCE = 60  # seconds
+FIELDGATE_COMMAND = Path(sys.executable).parent / "fieldgate"
+TIMEOUT_SECONDS = 60  # seconds
 
 
 def free_port() -> int:
@@ -26,35 +26,43 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def run(
+def run_command(
     *arguments: str, data: Path, stdin: str = "", environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """A command that ends by itself."""
     return subprocess.run(
-        [FIELDGATE, *arguments, "--data", data],
+        [FIELDGATE_COMMAND, *arguments, "--data", data],
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT_SECONDS,
         env={**os.environ, **(environment or {})},
         check=False,
     )
 
 
-class Served:
+class ServerProcess:
     """`fieldgate serve`, until the block ends."""
 
     def __init__(self, data: Path, *options: str, environment: dict[str, str] | None = None) -> None:
         self.port = free_port()
-        self.base = f"http://127.0.0.1:{self.port}"
+        self.base_url = f"http://127.0.0.1:{self.port}"
         self.data = data
         self.output = ""
         self.log = ""
         self._ready = threading.Event()
-        self._command: list[str | Path] = [FIELDGATE, "serve", "--port", str(self.port), "--data", data, *options]
+        self._command: list[str | Path] = [
+            FIELDGATE_COMMAND,
+            "serve",
+            "--port",
+            str(self.port),
+            "--data",
+            data,
+            *options,
+        ]
         self._environment = {**os.environ, **(environment or {})}
 
-    def __enter__(self) -> "Served":
+    def __enter__(self) -> "ServerProcess":
         self.process = subprocess.Popen(
             self._command,
             stdout=subprocess.PIPE,
@@ -64,15 +72,15 @@ class Served:
             start_new_session=True,
         )
         self._readers = [
-            threading.Thread(target=self._read, args=(stream,), daemon=True) for stream in ("stdout", "stderr")
+            threading.Thread(target=self._read_stream, args=(stream,), daemon=True) for stream in ("stdout", "stderr")
         ]
         for reader in self._readers:
             reader.start()
-        assert self._ready.wait(PATIENCE), f"did not come up:\n{self.output}\n{self.log}"
+        assert self._ready.wait(TIMEOUT_SECONDS), f"did not come up:\n{self.output}\n{self.log}"
         assert "listening on" in self.output, f"ended by itself:\n{self.output}\n{self.log}"
         return self
 
-    def _read(self, name: str) -> None:
+    def _read_stream(self, name: str) -> None:
         for line in getattr(self.process, name):
             if name == "stdout":
                 self.output += line
@@ -91,17 +99,17 @@ class Served:
         """Ask it to stop, as a supervisor does, and wait until it has."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(PATIENCE)
+        status = self.process.wait(TIMEOUT_SECONDS)
         for reader in self._readers:
-            reader.join(PATIENCE)
+            reader.join(TIMEOUT_SECONDS)
         for stream in (self.process.stdout, self.process.stderr):
             if stream is not None:
                 stream.close()
         return status
 
-    def logged(self, request_id: str) -> dict[str, Any]:
+    def log_entry(self, request_id: str) -> dict[str, Any]:
         """The line of a request, which is written once it is answered."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT_SECONDS
         while True:
             lines = [json.loads(line) for line in self.log.splitlines() if line.endswith("}")]
             found: list[dict[str, Any]] = [line for line in lines if line.get("request_id") == request_id]
@@ -110,18 +118,18 @@ class Served:
             assert time.monotonic() < until, self.log
             time.sleep(0.05)
 
-    def printed(self, word: str) -> str:
+    def printed_value(self, word: str) -> str:
         """What the command said after a word at the beginning of a line."""
         found = re.search(rf"^{word}\s+(\S+)$", self.output, re.MULTILINE)
         assert found, self.output
         return found[1]
 
     def client(self) -> httpx.Client:
-        return httpx.Client(base_url=self.base, timeout=PATIENCE)
+        return httpx.Client(base_url=self.base_url, timeout=TIMEOUT_SECONDS)
 
 
-def wait_until_ended(pids: list[int]) -> None:
-    until = time.monotonic() + PATIENCE
+def wait_for_exit(pids: list[int]) -> None:
+    until = time.monotonic() + TIMEOUT_SECONDS
     while left := [pid for pid in pids if is_running(pid)]:
         assert time.monotonic() < until, left
         time.sleep(0.05)

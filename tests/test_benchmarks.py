@@ -7,28 +7,28 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from benchmarks.agreement import agreed_answer, comparable
-from benchmarks.asking import Asking
+from benchmarks.agreement import compare_responses, normalize
+from benchmarks.asking import PageClient
 from benchmarks.charts import draw_growth, draw_rates, draw_targets
 from benchmarks.contenders import Contender
-from benchmarks.event_data import Listed, export
-from benchmarks.exchange import ask, knowing
-from benchmarks.import_data import give_imports
+from benchmarks.event_data import ListedEvent, export_events
+from benchmarks.exchange import send_request, with_etag
+from benchmarks.import_data import add_imports
 from benchmarks.latency import Latency, Round
 from benchmarks.load import Sample
 from benchmarks.machine import this_machine
-from benchmarks.memory import family, largest
-from benchmarks.processes import free_port, output_of, serving
+from benchmarks.memory import largest_resident_bytes, process_tree
+from benchmarks.processes import free_port, output_of, run_server
 from benchmarks.report import Report, Summary, checks_of
 from benchmarks.rounds import Outcome
 from benchmarks.sharing_data import add_assets, add_members
-from benchmarks.starting import Starts
+from benchmarks.starting import StartResults
 from benchmarks.targets import AT_LEAST, AT_MOST, Check
-from benchmarks.walks import spread
+from benchmarks.walks import spread_order
 from benchmarks.witness import slow_share
 from benchmarks.work import WORKS, Target, Work
 from fieldgate.settings import Settings
-from tests.processes import FIELDGATE
+from tests.processes import FIELDGATE_COMMAND
 
 EVENTS = 2000
 USER = "bench"
@@ -38,51 +38,51 @@ KEPT = Settings().kept_answers
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("benchmarks")
-    output_of([str(FIELDGATE), "events", "demo", str(EVENTS), "--data", str(folder)])
+    output_of([str(FIELDGATE_COMMAND), "events", "demo", str(EVENTS), "--data", str(folder)])
     return folder
 
 
 @pytest.fixture(scope="module")
-def listed(folder: Path) -> list[Listed]:
-    return export(folder, EVENTS, folder / "events.ndjson")
+def listed(folder: Path) -> list[ListedEvent]:
+    return export_events(folder, EVENTS, folder / "events.ndjson")
 
 
 @pytest.mark.parametrize("count", [1, 2, 10, 97, 9703])
 def test_a_spread_walk_comes_by_everything_once(count: int) -> None:
-    assert sorted(spread(count)) == list(range(count))
+    assert sorted(spread_order(count)) == list(range(count))
 
 
 def test_the_first_steps_of_a_walk_reach_all_of_the_list() -> None:
-    first = sorted(spread(9703)[:20])
+    first = sorted(spread_order(9703)[:20])
     assert first[0] < 970
     assert first[-1] > 8733
 
 
-def test_cold_work_never_asks_for_the_same_twice(listed: list[Listed]) -> None:
+def test_cold_work_never_asks_for_the_same_twice(listed: list[ListedEvent]) -> None:
     for work in WORKS:
-        paths = work.over(listed).paths
+        paths = work.with_walk(listed).paths
         assert len(set(paths)) == len(paths)
 
 
-def test_the_peer_is_given_what_we_answer(folder: Path, listed: list[Listed]) -> None:
+def test_the_peer_is_given_what_we_answer(folder: Path, listed: list[ListedEvent]) -> None:
     lines = [msgspec.json.decode(line) for line in (folder / "events.ndjson").read_bytes().splitlines()]
     given = {line["listed"]["id"]: line for line in lines}
     port = free_port()
-    command = [str(FIELDGATE), "serve", "--port", str(port), "--data", str(folder), "--no-worker"]
-    with serving(command, port=port, core=None, environment={}) as pid:
-        asking = Asking(port)
+    command = [str(FIELDGATE_COMMAND), "serve", "--port", str(port), "--data", str(folder), "--no-worker"]
+    with run_server(command, port=port, core=None, environment={}) as pid:
+        asking = PageClient(port)
         page = msgspec.json.decode(asking.get("/api/v2/event/?limit=1000&offset=100"))
         alone = msgspec.json.decode(asking.get(f"/api/v2/event/{listed[7].id}/"))
         asking.close()
-        assert len(family(pid)) > 1
-        assert largest(pid) > 10_000_000
+        assert len(process_tree(pid)) > 1
+        assert largest_resident_bytes(pid) > 10_000_000
     assert page["count"] == len(listed) == len(given)
     assert page["results"] == [given[each.id]["listed"] for each in listed[100:1100]]
     assert alone == given[listed[7].id]["alone"]
 
 
 def test_a_walk_over_the_smallest_answers_is_longer_than_the_memory_for_them(
-    folder: Path, listed: list[Listed]
+    folder: Path, listed: list[ListedEvent]
 ) -> None:
     lines = (folder / "events.ndjson").read_bytes().splitlines()
     sizes = [len(msgspec.json.encode(msgspec.json.decode(line)["alone"])) for line in lines]
@@ -93,22 +93,22 @@ def test_a_walk_over_the_smallest_answers_is_longer_than_the_memory_for_them(
 def test_links_mean_the_same_whatever_the_port_and_the_order_of_the_query() -> None:
     ours = {"next": "http://127.0.0.1:1/api/v2/event/?regions__in=0,1&limit=50&offset=0", "implied": ["b", "a"]}
     peers = {"next": "http://127.0.0.1:2/api/v2/event/?limit=50&regions__in=0%2C1", "implied": ["a", "b"]}
-    assert comparable(ours) == comparable(peers)
-    assert comparable(ours) != comparable({**peers, "next": "http://127.0.0.1:2/api/v2/event/?limit=50"})
+    assert normalize(ours) == normalize(peers)
+    assert normalize(ours) != normalize({**peers, "next": "http://127.0.0.1:2/api/v2/event/?limit=50"})
 
 
 @pytest.fixture(scope="module")
 def ours(folder: Path) -> Iterator[Contender]:
     """A service with imports, assets and members that were written straight into its database."""
     data = ("--data", str(folder))
-    output_of([str(FIELDGATE), "user", "create", USER, "--password-stdin", *data], given="correct horse\n")
-    token = output_of([str(FIELDGATE), "token", "create", USER, *data])
-    give_imports(f"sqlite:///{folder / 'fieldgate.db'}", USER, folder / "imports.ndjson")
+    output_of([str(FIELDGATE_COMMAND), "user", "create", USER, "--password-stdin", *data], stdin="correct horse\n")
+    token = output_of([str(FIELDGATE_COMMAND), "token", "create", USER, *data])
+    add_imports(f"sqlite:///{folder / 'fieldgate.db'}", USER, folder / "imports.ndjson")
     add_assets(folder, USER, 30)
     add_members(folder, 5)
     port = free_port()
-    command = [str(FIELDGATE), "serve", "--port", str(port), *data, "--no-worker"]
-    with serving(command, port=port, core=None, environment={}):
+    command = [str(FIELDGATE_COMMAND), "serve", "--port", str(port), *data, "--no-worker"]
+    with run_server(command, port=port, core=None, environment={}):
         yield Contender("ours", port, token)
 
 
@@ -117,29 +117,29 @@ def work(name: str) -> Work:
 
 
 def test_the_peer_is_given_the_imports_we_list(folder: Path, ours: Contender) -> None:
-    body = ask(work("imports list, token checked"), ours).body
+    body = send_request(work("imports list, token checked"), ours).body
     page = msgspec.json.decode(body)
     given = [msgspec.json.decode(line) for line in (folder / "imports.ndjson").read_bytes().splitlines()]
     assert page["count"] == len(given) > 2 * len(page["results"])
     listed = [{name: value for name, value in each.items() if name != "url"} for each in page["results"]]
     assert listed == given[:50]
-    pages = work("imports list, token checked, cold").over([]).paths
+    pages = work("imports list, token checked, cold").with_walk([]).paths
     assert len(pages) * len(body) > KEPT
 
 
 def test_assets_that_were_written_straight_are_listed(ours: Contender) -> None:
-    page = msgspec.json.decode(ask(Work(name="assets", path="/api/v2/assets/", signed_in=True), ours).body)
+    page = msgspec.json.decode(send_request(Work(name="assets", path="/api/v2/assets/", signed_in=True), ours).body)
     assert page["count"] == 30
 
 
 def test_what_is_known_is_asked_for_with_its_validator(ours: Contender) -> None:
     known = work("one 304")
-    assert ask(known, knowing(known, ours)).status == 304
-    assert agreed_answer(known, knowing(known, ours), knowing(known, ours)).body == b""
+    assert send_request(known, with_etag(known, ours)).status == 304
+    assert compare_responses(known, with_etag(known, ours), with_etag(known, ours)).body == b""
 
 
 def test_an_import_is_the_same_work_under_another_name(ours: Contender) -> None:
-    answer = agreed_answer(work("POST an import"), ours, ours)
+    answer = compare_responses(work("POST an import"), ours, ours)
     assert answer.status == 201
 
 
@@ -176,7 +176,7 @@ def test_the_plots_need_nothing_from_elsewhere(tmp_path: Path) -> None:
     summaries = [Summary.of(each, Target(8, 0.45)) for each in outcomes]
     disturbed, undisturbed = Round(350.0, 100, 900, 0.1), Round(350.0, 100, 400, 0.0)
     latencies = [Latency("a work", 700, [disturbed, undisturbed, disturbed], [undisturbed])]
-    checks = checks_of(summaries, latencies, Starts(10_000, [1.5], 90_000_000, 110_000_000), [])
+    checks = checks_of(summaries, latencies, StartResults(10_000, [1.5], 90_000_000, 110_000_000), [])
     assert [check.is_met for check in checks] == [True, True, True, True]
     report = Report(
         machine=this_machine(), peer_server="granian", events=10_000, rounds=1, seconds=1, summaries=summaries,

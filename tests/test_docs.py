@@ -14,7 +14,7 @@ import pytest
 from fieldgate.app import operations
 from fieldgate.cli import main
 from fieldgate.settings import PREFIX, Settings
-from tests.processes import FIELDGATE, Served
+from tests.processes import FIELDGATE_COMMAND, ServerProcess
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -104,20 +104,20 @@ def test_the_examples_of_the_readme_run(tmp_path: Path) -> None:
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
     ran = 0
-    with Served(tmp_path, "--demo") as served:
+    with ServerProcess(tmp_path, "--demo") as served:
         for block in _blocks("sh"):
             if block.startswith("make "):
                 assert block.split()[1] in targets
                 continue
-            script = block.replace("http://127.0.0.1:8000", served.base).replace("curl ", "curl -sSf ")
-            script = script.replace(".venv/bin/fieldgate", str(FIELDGATE))
+            script = block.replace("http://127.0.0.1:8000", served.base_url).replace("curl ", "curl -sSf ")
+            script = script.replace(".venv/bin/fieldgate", str(FIELDGATE_COMMAND))
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", script], env=environment, capture_output=True, text=True
             )
             assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
             ran += 1
         for block in _blocks("python"):
-            script = block.replace("http://127.0.0.1:8000", served.base)
+            script = block.replace("http://127.0.0.1:8000", served.base_url)
             done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
             assert (done.returncode, done.stdout) == (0, "10 permissions, among them add_submissions\n"), done.stderr
             ran += 1

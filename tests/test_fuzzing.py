@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.conftest import PASSWORD
-from tests.processes import Served, run
+from tests.processes import ServerProcess, run_command
 
 HERE = Path(__file__).parent
 EXAMPLES = os.environ.get("FUZZ_EXAMPLES", "10")
@@ -17,16 +17,16 @@ EVENTS = "/api/v2/event/"
 
 
 def test_the_service_does_what_its_description_says(tmp_path: Path) -> None:
-    run("user", "create", "fuzz", "--password-stdin", data=tmp_path, stdin=PASSWORD)
+    run_command("user", "create", "fuzz", "--password-stdin", data=tmp_path, stdin=PASSWORD)
     # The short form leaves out the two lists that take the very parameters of the list of events.
     short = ["--generation-deterministic", *(f"--exclude-path={EVENTS}{name}/" for name in ("mini", "export"))]
     seed = short if "FUZZ_EXAMPLES" not in os.environ else []
-    with Served(tmp_path) as served:
+    with ServerProcess(tmp_path) as served:
         done = subprocess.run(
             [
                 Path(sys.executable).parent / "schemathesis",
                 "--config-file", HERE / "schemathesis.toml",
-                "run", f"{served.base}/api-docs/openapi.json",
+                "run", f"{served.base_url}/api-docs/openapi.json",
                 "--auth", f"fuzz:{PASSWORD}",
                 "--max-examples", EXAMPLES,
                 "--no-color",

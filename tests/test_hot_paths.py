@@ -14,7 +14,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from benchmarks.counting import EXPECTED, Counts, Expected, complaints, gaps, make_data, this_python
+from benchmarks.counting import (
+    EXPECTED_FILE,
+    Counts,
+    Expected,
+    find_regressions,
+    find_stale_figures,
+    make_data,
+    this_python,
+)
 from benchmarks.processes import CHECKOUT
 
 WHAT_TO_DO = f"\nWhat to do is at the top of tests/{Path(__file__).name}."
@@ -30,7 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 @pytest.fixture(scope="module")
 def expected() -> Expected:
-    return msgspec.json.decode(EXPECTED.read_bytes(), type=Expected)
+    return msgspec.json.decode(EXPECTED_FILE.read_bytes(), type=Expected)
 
 
 def counted(made: Made, *program: str) -> dict[str, Counts]:
@@ -48,7 +56,7 @@ def found(made: Made) -> dict[str, Counts]:
 
 
 def test_the_hot_paths_cost_no_more_than_they_did(expected: Expected, found: dict[str, Counts]) -> None:
-    said = complaints(expected, found, this_python())
+    said = find_regressions(expected, found, this_python())
     assert not said, "\n".join(said) + WHAT_TO_DO
 
 
@@ -60,7 +68,7 @@ def test_the_document_names_them_all(expected: Expected) -> None:
 
 
 def test_what_was_saved_is_kept(expected: Expected, found: dict[str, Counts]) -> None:
-    said = gaps(expected, found, this_python())
+    said = find_stale_figures(expected, found, this_python())
     assert not said, "\n".join(said) + "\nGood: now hold it, with python -m benchmarks.counting --renew"
 
 
@@ -74,28 +82,28 @@ def test_what_was_saved_is_kept(expected: Expected, found: dict[str, Counts]) ->
 )
 def test_what_makes_them_worse_is_noticed(way: str, path: str, kind: str, made: Made, found: dict[str, Counts]) -> None:
     before = Expected(this_python(), found)
-    said = complaints(before, counted(made, "tests.injected_regressions", way), this_python())
+    said = find_regressions(before, counted(made, "tests.injected_regressions", way), this_python())
     assert [each for each in said if each.startswith(f"{path}:") and f" {kind}," in each]
 
 
 def test_counts_within_the_margin_pass_and_others_are_told() -> None:
     before = Expected("3.11", {"a page": Counts(1000, 2, 100_000)})
-    assert complaints(before, {"a page": Counts(1040, 2, 110_000)}, "3.11") == []
-    assert complaints(before, {"a page": Counts(10, 0, 0)}, "3.11") == []
-    assert complaints(before, {"a page": Counts(1100, 3, 200_000)}, "3.11") == [
+    assert find_regressions(before, {"a page": Counts(1040, 2, 110_000)}, "3.11") == []
+    assert find_regressions(before, {"a page": Counts(10, 0, 0)}, "3.11") == []
+    assert find_regressions(before, {"a page": Counts(1100, 3, 200_000)}, "3.11") == [
         "a page: 1100 instructions, where 1000 were enough",
         "a page: 3 statements, where 2 were enough",
         "a page: 200000 memory, where 100000 were enough",
     ]
-    assert complaints(before, {"a page": Counts(9999, 2, 100_000)}, "3.12") == []
-    assert complaints(before, {}, "3.11") == ["a page: is not answered any more"]
+    assert find_regressions(before, {"a page": Counts(9999, 2, 100_000)}, "3.12") == []
+    assert find_regressions(before, {}, "3.11") == ["a page: is not answered any more"]
 
 
 def test_figures_far_above_what_is_counted_are_told() -> None:
     before = Expected("3.11", {"a page": Counts(1000, 2, 100_000)})
-    assert gaps(before, {"a page": Counts(900, 2, 100_000)}, "3.11") == []
-    assert gaps(before, {"a page": Counts(700, 2, 100_000), "another": Counts(1, 0, 0)}, "3.11") == [
+    assert find_stale_figures(before, {"a page": Counts(900, 2, 100_000)}, "3.11") == []
+    assert find_stale_figures(before, {"a page": Counts(700, 2, 100_000), "another": Counts(1, 0, 0)}, "3.11") == [
         "another: nothing is expected of it",
         "a page: 700 instructions, where 1000 are expected",
     ]
-    assert gaps(before, {"a page": Counts(700, 2, 100_000)}, "3.12") == []
+    assert find_stale_figures(before, {"a page": Counts(700, 2, 100_000)}, "3.12") == []

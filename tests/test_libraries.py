@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import run
+from tests.processes import run_command
 
 # What each is for, and who loads it: PostgreSQL's driver, the client for files from elsewhere and tables on the
 # terminal; numpy, for many events and for orders; migrations, once; spreadsheets, out and in, the latter in processes
@@ -21,7 +21,7 @@ OTHERS = ("asyncpg", "httpx", "rich", "numpy", "alembic", "xlsxwriter", "python_
 SERVING = """
 import asyncio, os, sys
 import fieldgate.cli
-from fieldgate.app import build
+from fieldgate.app import build_app
 from fieldgate.settings import Settings
 
 async def answered(application, path):
@@ -39,7 +39,7 @@ async def answered(application, path):
     return b"".join(parts)
 
 async def main():
-    application = build(Settings.from_environment(os.environ))
+    application = build_app(Settings.from_environment(os.environ))
     said, told = asyncio.Queue(), asyncio.Queue()
     living = asyncio.create_task(application({"type": "lifespan"}, said.get, told.put))
     await said.put({"type": "lifespan.startup"})
@@ -59,7 +59,7 @@ print(*{name.partition(".")[0] for name in sys.modules})
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """The libraries of a process that has answered."""
     data = tmp_path_factory.mktemp("libraries")
-    assert run("events", "demo", "60", data=data).returncode == 0
+    assert run_command("events", "demo", "60", data=data).returncode == 0
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     finished = subprocess.run(
         [sys.executable, "-c", SERVING],

@@ -65,7 +65,7 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
     measurements = tempfile.mkdtemp(prefix="fieldgate-metrics-")
     os.environ[METRICS_DIR_VARIABLE] = measurements
     server = GranianServer(
-        "fieldgate.app:create",
+        "fieldgate.app:create_app",
         factory=True,
         address=address,
         port=port,

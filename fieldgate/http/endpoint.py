@@ -271,7 +271,11 @@ def _add_unknown_fields(parsed: ParsedRequest, given: Iterable[str], known: Coll
     ignored = query_string.unknown_names(given, known)
     if ignored and parsed.is_strict:
         raise query_string.unknown_fields_error(ignored, known)
-    return msgspec.structs.replace(parsed, ignored=(*parsed.unknown_parameters, *ignored)) if ignored else parsed
+    return (
+        msgspec.structs.replace(parsed, unknown_parameters=(*parsed.unknown_parameters, *ignored))
+        if ignored
+        else parsed
+    )
 
 
 def _join_headers(raw: Sequence[Header]) -> tuple[dict[bytes, bytes], bool]:

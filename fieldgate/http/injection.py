@@ -62,7 +62,7 @@ def resolve_parameters(operation: Operation, services: Mapping[type, object]) ->
 def _resolve_parameter(
     operation: Operation, name: str, kind: Any, services: Mapping[type, object]
 ) -> ParameterResolver:
-    if name == "filters":
+    if name == "query":
         return lambda exchange: exchange.request.query
     if name == "body":
         return lambda exchange: exchange.body

@@ -126,7 +126,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def query_type(self) -> type[msgspec.Struct] | None:
-        return self.parameters.get("filters")
+        return self.parameters.get("query")
 
     @property
     def body_type(self) -> Any:
@@ -160,16 +160,14 @@ def operation(method: str, path: str, response_kind: ResponseKind, **details: An
     def declare(handler: Handler) -> Operation:
         hints = get_type_hints(handler)
         takes = {name: hints[name] for name in inspect.signature(handler).parameters}
-        filters = field_names(takes["filters"]) if "filters" in takes else frozenset[str]()
+        query = field_names(takes["query"]) if "query" in takes else frozenset[str]()
         return Operation(
             method=method,
             path=path,
             handler=handler,
             response_kind=response_kind,
             parameters=takes,
-            query_names=filters
-            | {"format"}
-            | (PAGING_PARAMETERS if response_kind is ResponseKind.LIST else frozenset()),
+            query_names=query | {"format"} | (PAGING_PARAMETERS if response_kind is ResponseKind.LIST else frozenset()),
             depends_on_caller=Caller in takes.values() or User in takes.values(),
             requires_login=User in takes.values(),
             **details,

@@ -24,19 +24,24 @@ from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import ImportStore
 from fieldgate.imports.upload import parse_upload
 from fieldgate.settings import Settings
-from tests.access.permission_world import THE_PUBLIC_ITSELF, Person, Thing, World
-from tests.conftest import PASSWORD, Service, running
-from tests.events.event_service import event
+from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldAsset, WorldUser
+from tests.conftest import PASSWORD, Service, run_service
+from tests.events.event_service import make_event
 from tests.imports.workbooks import xlsx
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "who-may-do-what.md"
 CALLERS = ("anonymous", "stranger", "viewer", "editor", "manager", "owner", "superuser", "disabled")
-HELD = {"viewer": "view_asset", "editor": "change_asset", "manager": "manage_asset", "disabled": "manage_asset"}
-PRIVATE, PUBLIC, INSIDE = "an asset", "a public asset", "an asset in a collection"
-ON_ASSETS = (PRIVATE, PUBLIC, INSIDE)
-SEEN = "what one may see"  # of a list: everybody gets one
+CALLER_PERMISSIONS = {
+    "viewer": "view_asset",
+    "editor": "change_asset",
+    "manager": "manage_asset",
+    "disabled": "manage_asset",
+}
+PRIVATE, PUBLIC, IN_COLLECTION = "an asset", "a public asset", "an asset in a collection"
+ASSET_KINDS = (PRIVATE, PUBLIC, IN_COLLECTION)
+VISIBLE_ONLY = "what one may see"  # of a list: everybody gets one
 
-BEGINNING = """\
+HEADER = """\
 # Who may do what
 
 Every operation, called with a valid request by every kind of caller. `yes`: done. A number: refused, with that status.
@@ -56,150 +61,152 @@ This page is written by `make who`, and the tests compare it with what the servi
 """
 
 
-class House:
+class MatrixContext:
     """A service with one caller of each kind, and as many assets as it takes."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.world = World(service)
-        self.callers: dict[str, Person] = {"anonymous": THE_PUBLIC_ITSELF}
-        self._kept: dict[str, Thing] = {}
+        self.world = PermissionWorld(service)
+        self.callers: dict[str, WorldUser] = {"anonymous": PUBLIC_USER}
+        self._shared_assets: dict[str, WorldAsset] = {}
 
-    async def open(self) -> None:
+    async def set_up(self) -> None:
         for kind in CALLERS[1:]:
-            self.callers[kind] = await self.world.person(is_superuser=kind == "superuser")
-        for kind in ON_ASSETS:
-            self._kept[kind] = await self.asset(kind)
-        await EventStore(self.service.database, self.service.changes).upsert([event(1)])
+            self.callers[kind] = await self.world.create_user(is_superuser=kind == "superuser")
+        for kind in ASSET_KINDS:
+            self._shared_assets[kind] = await self.create_asset(kind)
+        await EventStore(self.service.database, self.service.data_versions).upsert([make_event(1)])
         await self.world.disable(self.callers["disabled"])
 
     @property
-    def owner(self) -> Person:
+    def owner(self) -> WorldUser:
         return self.callers["owner"]
 
-    def kept(self, kind: str) -> Thing:
+    def shared_asset(self, kind: str) -> WorldAsset:
         """An asset that nothing is done to."""
-        return self._kept[kind]
+        return self._shared_assets[kind]
 
-    async def asset(self, kind: str) -> Thing:
+    async def create_asset(self, kind: str) -> WorldAsset:
         """A new asset of this kind, as all kinds of callers know it."""
-        collection = await self.world.thing(self.owner, "collection") if kind == INSIDE else None
-        asset = await self.world.thing(self.owner, "survey", collection)
-        await self._with_file(asset)
-        for caller, permission in HELD.items():
-            await self.world.give(self.callers[caller], collection or asset, permission)
+        collection = await self.world.create_asset(self.owner, "collection") if kind == IN_COLLECTION else None
+        asset = await self.world.create_asset(self.owner, "survey", collection)
+        await self._attach_file(asset)
+        for caller, permission in CALLER_PERMISSIONS.items():
+            await self.world.grant(self.callers[caller], collection or asset, permission)
         if kind == PUBLIC:
-            await self.world.give(THE_PUBLIC_ITSELF, asset, "view_asset")
+            await self.world.grant(PUBLIC_USER, asset, "view_asset")
         return asset
 
-    async def _with_file(self, asset: Thing) -> None:
+    async def _attach_file(self, asset: WorldAsset) -> None:
         async with self.service.database.transaction() as connection:
             file = files.insert().values(name="household.xlsx", data=b"PK").returning(files.c.id)
             number = (await connection.execute(file)).scalar_one()
             await connection.execute(versions.update().where(versions.c.asset_id == asset.id).values(file_id=number))
 
-    async def version(self, asset: Thing) -> str:
+    async def version_url(self, asset: WorldAsset) -> str:
         answer = await self.service.get(f"{asset.path}versions/", headers=self.owner.headers)
         return str(answer.json()["results"][0]["url"])
 
-    async def ask(self, caller: str, method: str, path: str, **options: Any) -> httpx.Response:
+    async def request(self, caller: str, method: str, path: str, **options: Any) -> httpx.Response:
         self.service.client.cookies.clear()  # nobody is taken for who logged in before
         return await self.service.request(method, path, headers=self.callers[caller].headers, **options)
 
-    async def ask_with_password(self, caller: str, method: str, path: str) -> httpx.Response:
+    async def request_with_password(self, caller: str, method: str, path: str) -> httpx.Response:
         person = self.callers[caller]
         self.service.client.cookies.clear()
         auth = None if caller == "anonymous" else httpx.BasicAuth(person.username, PASSWORD)
         return await self.service.request(method, path, auth=auth)
 
 
-Call = Callable[[House, str], Awaitable[httpx.Response]]
+Call = Callable[[MatrixContext, str], Awaitable[httpx.Response]]
 
 
 def get(path: str) -> Call:
-    return lambda house, caller: house.ask(caller, "GET", path)
+    return lambda house, caller: house.request(caller, "GET", path)
 
 
-def on_asset(kind: str, method: str, path: str = "", **options: Any) -> Call:
+def on_new_asset(kind: str, method: str, path: str = "", **options: Any) -> Call:
     """On an asset made for this one call."""
 
-    async def call(house: House, caller: str) -> httpx.Response:
-        return await house.ask(caller, method, (await house.asset(kind)).path + path, **options)
+    async def call(house: MatrixContext, caller: str) -> httpx.Response:
+        return await house.request(caller, method, (await house.create_asset(kind)).path + path, **options)
 
     return call
 
 
-def of_asset(kind: str, path: str = "") -> Call:
-    return lambda house, caller: house.ask(caller, "GET", house.kept(kind).path + path)
+def on_shared_asset(kind: str, path: str = "") -> Call:
+    return lambda house, caller: house.request(caller, "GET", house.shared_asset(kind).path + path)
 
 
-def of_version(kind: str, path: str = "") -> Call:
-    async def call(house: House, caller: str) -> httpx.Response:
-        return await house.ask(caller, "GET", await house.version(house.kept(kind)) + path)
+def on_version(kind: str, path: str = "") -> Call:
+    async def call(house: MatrixContext, caller: str) -> httpx.Response:
+        return await house.request(caller, "GET", await house.version_url(house.shared_asset(kind)) + path)
 
     return call
 
 
-def on_assets(make: Callable[..., Call], *arguments: Any, **options: Any) -> dict[str, Call]:
-    return {kind: make(kind, *arguments, **options) for kind in ON_ASSETS}
+def for_each_asset_kind(make: Callable[..., Call], *arguments: Any, **options: Any) -> dict[str, Call]:
+    return {kind: make(kind, *arguments, **options) for kind in ASSET_KINDS}
 
 
 def with_password(method: str) -> Call:
-    return lambda house, caller: house.ask_with_password(caller, method, "/token/")
+    return lambda house, caller: house.request_with_password(caller, method, "/token/")
 
 
-async def _importing(house: House, caller: str, **fields: str) -> httpx.Response:
+async def _post_import(house: MatrixContext, caller: str, **fields: str) -> httpx.Response:
     file = {"file": ("household.xlsx", xlsx())}
-    return await house.ask(caller, "POST", "/api/v2/imports/", files=file, data=fields)
+    return await house.request(caller, "POST", "/api/v2/imports/", files=file, data=fields)
 
 
-def importing_into(kind: str) -> Call:
-    async def call(house: House, caller: str) -> httpx.Response:
-        return await _importing(house, caller, destination=house.kept(kind).uid)
+def post_import_into(kind: str) -> Call:
+    async def call(house: MatrixContext, caller: str) -> httpx.Response:
+        return await _post_import(house, caller, destination=house.shared_asset(kind).uid)
 
     return call
 
 
-async def _import_detail(house: House, caller: str) -> httpx.Response:
+async def _import_detail(house: MatrixContext, caller: str) -> httpx.Response:
     request = ImportRequest(file=UploadedFile("household.xlsx", xlsx()))
-    store = ImportStore(house.service.database, house.service.changes)
+    store = ImportStore(house.service.database, house.service.data_versions)
     uid = await store.create(house.owner.id, parse_upload(request, 2**20), None)
-    return await house.ask(caller, "GET", f"/api/v2/imports/{uid}/")
+    return await house.request(caller, "GET", f"/api/v2/imports/{uid}/")
 
 
-async def _token_deletion(house: House, caller: str) -> httpx.Response:
+async def _token_deletion(house: MatrixContext, caller: str) -> httpx.Response:
     if caller not in ("anonymous", "disabled"):
         await house.service.store.issue_token(house.callers[caller].id, IssuedBy.HTTP, None)
-    return await house.ask_with_password(caller, "DELETE", "/token/")
+    return await house.request_with_password(caller, "DELETE", "/token/")
 
 
-async def _get_auth_token(house: House, caller: str) -> httpx.Response:
+async def _get_auth_token(house: MatrixContext, caller: str) -> httpx.Response:
     body = {"username": house.callers[caller].username, "password": PASSWORD}
-    return await house.ask(caller, "POST", "/get_auth_token", json=body)
+    return await house.request(caller, "POST", "/get_auth_token", json=body)
 
 
-async def _login(house: House, caller: str) -> httpx.Response:
+async def _login(house: MatrixContext, caller: str) -> httpx.Response:
     body = {"username": house.callers[caller].username, "password": PASSWORD}
-    return await house.ask(caller, "POST", "/login/", data=body)
+    return await house.request(caller, "POST", "/login/", data=body)
 
 
-def explaining(kind: str, *, oneself: bool) -> Call:
-    async def call(house: House, caller: str) -> httpx.Response:
+def explain(kind: str, *, oneself: bool) -> Call:
+    async def call(house: MatrixContext, caller: str) -> httpx.Response:
         about = house.callers[caller if oneself else "owner" if caller != "owner" else "viewer"]
         query = f"?user={about.username}&permission=view_asset"
-        return await house.ask(caller, "GET", f"{house.kept(kind).path}permission-assignments/explain/{query}")
+        return await house.request(
+            caller, "GET", f"{house.shared_asset(kind).path}permission-assignments/explain/{query}"
+        )
 
     return call
 
 
-async def _event_deletion(house: House, caller: str) -> httpx.Response:
-    await EventStore(house.service.database, house.service.changes).upsert([event(2)])
-    return await house.ask(caller, "DELETE", "/api/v2/event/2/")
+async def _event_deletion(house: MatrixContext, caller: str) -> httpx.Response:
+    await EventStore(house.service.database, house.service.data_versions).upsert([make_event(2)])
+    return await house.request(caller, "DELETE", "/api/v2/event/2/")
 
 
-async def _static_file(house: House, caller: str) -> httpx.Response:
+async def _static_file(house: MatrixContext, caller: str) -> httpx.Response:
     page = (await house.service.get("/")).text
-    return await house.ask(caller, "GET", "/static/" + page.split('"/static/', 1)[1].split('"', 1)[0])
+    return await house.request(caller, "GET", "/static/" + page.split('"/static/', 1)[1].split('"', 1)[0])
 
 
 SHARING = "permission-assignments/"
@@ -209,44 +216,48 @@ _ASSIGNMENT = {"user": "AnonymousUser", "permission": "view_asset"}
 def assignment(kind: str, whose: str, method: str) -> Call:
     """On an assignment of an asset made for this one call. Who holds nothing there asks for one that is not there."""
 
-    async def call(house: House, caller: str) -> httpx.Response:
-        asset = await house.asset(kind)
+    async def call(house: MatrixContext, caller: str) -> httpx.Response:
+        asset = await house.create_asset(kind)
         holder = house.callers[{"the owner's": "owner", "the viewer's": "viewer"}.get(whose, caller)]
         listed = (await house.service.get(asset.path + SHARING, headers=house.owner.headers)).json()
         addresses = [each["url"] for each in listed if each["user"].endswith(f"/{holder.username}/")]
-        return await house.ask(caller, method, next(iter(addresses), f"{asset.path}{SHARING}pNone/"))
+        return await house.request(caller, method, next(iter(addresses), f"{asset.path}{SHARING}pNone/"))
 
     return call
 
 
-def clearing(kind: str, whom: str) -> Call:
-    async def call(house: House, caller: str) -> httpx.Response:
+def clear(kind: str, whom: str) -> Call:
+    async def call(house: MatrixContext, caller: str) -> httpx.Response:
         name = house.callers[caller].username if whom == "oneself" else "AnonymousUser"
-        asset = await house.asset(kind)
-        return await house.ask(caller, "DELETE", f"{asset.path}{SHARING}bulk/", json={"username": name})
+        asset = await house.create_asset(kind)
+        return await house.request(caller, "DELETE", f"{asset.path}{SHARING}bulk/", json={"username": name})
 
     return call
 
 
-def cloning(kind: str) -> Call:
-    async def call(house: House, caller: str) -> httpx.Response:
-        own = await house.world.thing(house.callers[caller] if caller != "anonymous" else house.owner, "survey")
-        path = f"{(await house.asset(kind)).path}{SHARING}clone/"
-        return await house.ask(caller, "PATCH", path, json={"clone_from": own.uid})
+def clone(kind: str) -> Call:
+    async def call(house: MatrixContext, caller: str) -> httpx.Response:
+        own = await house.world.create_asset(house.callers[caller] if caller != "anonymous" else house.owner, "survey")
+        path = f"{(await house.create_asset(kind)).path}{SHARING}clone/"
+        return await house.request(caller, "PATCH", path, json={"clone_from": own.uid})
 
     return call
 
 
-async def _cloning_from(house: House, caller: str) -> httpx.Response:
-    own = await house.world.thing(house.callers[caller] if caller != "anonymous" else house.owner, "survey")
+async def _clone_from(house: MatrixContext, caller: str) -> httpx.Response:
+    own = await house.world.create_asset(house.callers[caller] if caller != "anonymous" else house.owner, "survey")
     path = f"{own.path}{SHARING}clone/"
-    return await house.ask(caller, "PATCH", path, json={"clone_from": house.kept(PRIVATE).uid})
+    return await house.request(caller, "PATCH", path, json={"clone_from": house.shared_asset(PRIVATE).uid})
 
 
-def many(kind: str, act: str) -> Call:
-    async def call(house: House, caller: str) -> httpx.Response:
-        body = {"assets": [(await house.asset(kind)).uid], "users": ["AnonymousUser"], "permissions": ["view_asset"]}
-        return await house.ask(caller, "POST", f"/api/v2/permission-assignments/{act}/", json=body)
+def batch(kind: str, action: str) -> Call:
+    async def call(house: MatrixContext, caller: str) -> httpx.Response:
+        body = {
+            "assets": [(await house.create_asset(kind)).uid],
+            "users": ["AnonymousUser"],
+            "permissions": ["view_asset"],
+        }
+        return await house.request(caller, "POST", f"/api/v2/permission-assignments/{action}/", json=body)
 
     return call
 
@@ -258,59 +269,59 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "permission_list": get("/api/v2/permissions/"),
     "permission_detail": get("/api/v2/permissions/view_asset/"),
     "permission_effects": get("/api/v2/permissions/view_asset/effects/"),
-    "import_list": {SEEN: get("/api/v2/imports/")},
+    "import_list": {VISIBLE_ONLY: get("/api/v2/imports/")},
     "import_creation": {
-        "a new asset": _importing,
-        **{f"into {kind}": importing_into(kind) for kind in ON_ASSETS},
+        "a new asset": _post_import,
+        **{f"into {kind}": post_import_into(kind) for kind in ASSET_KINDS},
     },
     "import_detail": {"the owner's import": _import_detail},
-    "asset_list": {SEEN: get("/api/v2/assets/")},
-    "asset_detail": on_assets(of_asset),
-    "asset_change": on_assets(on_asset, "PATCH", json={"name": "Another"}),
-    "asset_deletion": on_assets(on_asset, "DELETE"),
-    "asset_xform": on_assets(of_asset, "xform/"),
-    "version_list": on_assets(of_asset, "versions/"),
-    "version_detail": on_assets(of_version),
-    "version_file": on_assets(of_version, "file/"),
+    "asset_list": {VISIBLE_ONLY: get("/api/v2/assets/")},
+    "asset_detail": for_each_asset_kind(on_shared_asset),
+    "asset_change": for_each_asset_kind(on_new_asset, "PATCH", json={"name": "Another"}),
+    "asset_deletion": for_each_asset_kind(on_new_asset, "DELETE"),
+    "asset_xform": for_each_asset_kind(on_shared_asset, "xform/"),
+    "version_list": for_each_asset_kind(on_shared_asset, "versions/"),
+    "version_detail": for_each_asset_kind(on_version),
+    "version_file": for_each_asset_kind(on_version, "file/"),
     "assignment_explanation": {
-        **{f"oneself, on {kind}": explaining(kind, oneself=True) for kind in ON_ASSETS},
-        **{f"somebody else, on {kind}": explaining(kind, oneself=False) for kind in ON_ASSETS},
+        **{f"oneself, on {kind}": explain(kind, oneself=True) for kind in ASSET_KINDS},
+        **{f"somebody else, on {kind}": explain(kind, oneself=False) for kind in ASSET_KINDS},
     },
-    "assignment_list": on_assets(of_asset, SHARING),
-    "assignment_creation": on_assets(on_asset, "POST", SHARING, json=_ASSIGNMENT),
-    "assignment_history": on_assets(of_asset, f"{SHARING}history/"),
+    "assignment_list": for_each_asset_kind(on_shared_asset, SHARING),
+    "assignment_creation": for_each_asset_kind(on_new_asset, "POST", SHARING, json=_ASSIGNMENT),
+    "assignment_history": for_each_asset_kind(on_shared_asset, f"{SHARING}history/"),
     "assignment_detail": {
         f"{whose} assignment, on {kind}": assignment(kind, whose, "GET")
-        for kind in ON_ASSETS
+        for kind in ASSET_KINDS
         for whose in ("one's own", "the owner's", "the viewer's")
     },
     "assignment_deletion": {
         f"{whose} assignment, on {kind}": assignment(kind, whose, "DELETE")
-        for kind in ON_ASSETS
+        for kind in ASSET_KINDS
         for whose in ("one's own", "the owner's", "the viewer's")
     },
-    "assignment_replacement": on_assets(on_asset, "POST", f"{SHARING}bulk/", json=[_ASSIGNMENT]),
+    "assignment_replacement": for_each_asset_kind(on_new_asset, "POST", f"{SHARING}bulk/", json=[_ASSIGNMENT]),
     "assignment_clearing": {
-        f"{whom}, on {kind}": clearing(kind, whom) for kind in ON_ASSETS for whom in ("oneself", "the public")
+        f"{whom}, on {kind}": clear(kind, whom) for kind in ASSET_KINDS for whom in ("oneself", "the public")
     },
     "assignment_cloning": {
-        **{f"from one's own, to {kind}": cloning(kind) for kind in ON_ASSETS},
-        "from an asset, to one's own": _cloning_from,
+        **{f"from one's own, to {kind}": clone(kind) for kind in ASSET_KINDS},
+        "from an asset, to one's own": _clone_from,
     },
-    "assignment_table": on_assets(of_asset, f"{SHARING}csv/"),
-    "assignment_table_upload": on_assets(
-        on_asset, "POST", f"{SHARING}csv/", json={"text": "user,permission\nAnonymousUser,view_asset\n"}
+    "assignment_table": for_each_asset_kind(on_shared_asset, f"{SHARING}csv/"),
+    "assignment_table_upload": for_each_asset_kind(
+        on_new_asset, "POST", f"{SHARING}csv/", json={"text": "user,permission\nAnonymousUser,view_asset\n"}
     ),
-    "many_added": {kind: many(kind, "add") for kind in ON_ASSETS},
-    "many_removed": {kind: many(kind, "remove") for kind in ON_ASSETS},
+    "many_added": {kind: batch(kind, "add") for kind in ASSET_KINDS},
+    "many_removed": {kind: batch(kind, "remove") for kind in ASSET_KINDS},
     "user_list": get("/api/v2/users/"),
     "user_detail": get("/api/v2/users/AnonymousUser/"),
-    "event_list": {SEEN: get("/api/v2/event/")},
-    "event_mini_list": {SEEN: get("/api/v2/event/mini/")},
+    "event_list": {VISIBLE_ONLY: get("/api/v2/event/")},
+    "event_mini_list": {VISIBLE_ONLY: get("/api/v2/event/mini/")},
     "event_deleted_list": get("/api/v2/event/deleted/"),
-    "event_export": {SEEN: get("/api/v2/event/export/")},
+    "event_export": {VISIBLE_ONLY: get("/api/v2/event/export/")},
     "event_detail": {"a public event": get("/api/v2/event/1/")},
-    "event_replacement": lambda house, caller: house.ask(caller, "PUT", "/api/v2/event/3/", json=_EVENT),
+    "event_replacement": lambda house, caller: house.request(caller, "PUT", "/api/v2/event/3/", json=_EVENT),
     "event_deletion": _event_deletion,
     "country_list": get("/api/v2/country/"),
     "country_detail": get("/api/v2/country/123/"),
@@ -321,7 +332,7 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "token_reading": {"with a password": with_password("GET"), "with a token": get("/token/")},
     "token_creation": {
         "with a password": with_password("POST"),
-        "with a token": lambda house, caller: house.ask(caller, "POST", "/token/"),
+        "with a token": lambda house, caller: house.request(caller, "POST", "/token/"),
     },
     "token_deletion": {"with a password": _token_deletion},
     "get_auth_token": {"with a password": _get_auth_token},
@@ -332,7 +343,7 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "start": get("/"),
     "login_form": get("/login/"),
     "login": {"with a password": _login},
-    "logout": lambda house, caller: house.ask(caller, "POST", "/logout/", data={"csrf_token": "x"}),
+    "logout": lambda house, caller: house.request(caller, "POST", "/logout/", data={"csrf_token": "x"}),
     "language_switch": get("/language/fr/"),
     "openapi_json": get("/api-docs/openapi.json"),
     "openapi_yaml": get("/api-docs/openapi.yaml"),
@@ -342,17 +353,17 @@ CALLS: dict[str, Call | dict[str, Call]] = {
 }
 
 
-async def cell(house: House, call: Call, caller: str) -> str:
+async def cell(house: MatrixContext, call: Call, caller: str) -> str:
     status = (await call(house, caller)).status_code
     assert status < 500, status
     return "yes" if status < 400 else str(status)
 
 
-async def table(service: Service) -> str:
+async def render_table(service: Service) -> str:
     """The document."""
-    house = House(service)
-    await house.open()
-    lines = [BEGINNING, f"| operation | on | {' | '.join(CALLERS)} |", "|---|---|" + "---|" * len(CALLERS)]
+    house = MatrixContext(service)
+    await house.set_up()
+    lines = [HEADER, f"| operation | on | {' | '.join(CALLERS)} |", "|---|---|" + "---|" * len(CALLERS)]
     for operation in operations():
         for kind, call in calls_of(operation).items():
             cells = [await cell(house, call, caller) for caller in CALLERS]
@@ -365,12 +376,12 @@ def calls_of(operation: Operation) -> dict[str, Call]:
     return calls if isinstance(calls, dict) else {"": calls}
 
 
-async def write() -> None:
+async def write_document() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        async with running(Settings(data=Path(folder), access_log=False)) as service:
-            DOCUMENT.write_text(await table(service))
+        async with run_service(Settings(data=Path(folder), access_log=False)) as service:
+            DOCUMENT.write_text(await render_table(service))
 
 
 if __name__ == "__main__":
-    asyncio.run(write())
+    asyncio.run(write_document())
     sys.stdout.write(f"{DOCUMENT.name} written\n")

@@ -18,10 +18,10 @@ from fieldgate.permissions import rules
 from fieldgate.permissions.rules import Filters, RuleOutcome
 from tests.conftest import Service
 
-SOME: Filters = {"view_submissions": ({"_submitted_by": "amina"},)}
+SAMPLE_FILTERS: Filters = {"view_submissions": ({"_submitted_by": "amina"},)}
 
 
-class Person(msgspec.Struct):
+class WorldUser(msgspec.Struct):
     """Somebody, with a token where he can have one."""
 
     id: int
@@ -31,46 +31,48 @@ class Person(msgspec.Struct):
     is_disabled: bool = False
 
 
-THE_PUBLIC_ITSELF = Person(PUBLIC_USER_ID, PUBLIC_USERNAME)
+PUBLIC_USER = WorldUser(PUBLIC_USER_ID, PUBLIC_USERNAME)
 
 
-class Thing(msgspec.Struct):
+class WorldAsset(msgspec.Struct):
     """An asset."""
 
     id: int
     uid: str
     asset_type: str
-    owner: Person
-    parent: "Thing | None" = None
+    owner: WorldUser
+    parent: "WorldAsset | None" = None
 
     @property
     def path(self) -> str:
         return f"/api/v2/assets/{self.uid}/"
 
 
-class World:
+class PermissionWorld:
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.store = AssetStore(service.database, service.changes)
-        self.people: list[Person] = []
-        self.things: list[Thing] = []
+        self.store = AssetStore(service.database, service.data_versions)
+        self.users: list[WorldUser] = []
+        self.assets: list[WorldAsset] = []
 
-    async def person(self, **details: Any) -> Person:
-        username, number = await self.service.user(**details)
+    async def create_user(self, **details: Any) -> WorldUser:
+        username, number = await self.service.create_user(**details)
         token = await self.service.store.issue_token(number, IssuedBy.COMMAND, None)
-        made = Person(number, username, {"Authorization": f"Token {token}"}, details.get("is_superuser", False))
-        self.people.append(made)
+        made = WorldUser(number, username, {"Authorization": f"Token {token}"}, details.get("is_superuser", False))
+        self.users.append(made)
         return made
 
-    async def disable(self, person: Person) -> None:
-        await self.service.store.disable_user(person.username)
-        person.is_disabled = True
+    async def disable(self, user: WorldUser) -> None:
+        await self.service.store.disable_user(user.username)
+        user.is_disabled = True
 
-    async def thing(self, owner: Person, asset_type: str = "survey", parent: Thing | None = None) -> Thing:
+    async def create_asset(
+        self, owner: WorldUser, asset_type: str = "survey", parent: WorldAsset | None = None
+    ) -> WorldAsset:
         new = NewAsset(
             owner_id=owner.id,
             asset_type=asset_type,
-            name=f"{asset_type} {len(self.things)}",
+            name=f"{asset_type} {len(self.assets)}",
             content={},
             summary={},
             xform="<xform/>" if asset_type == "survey" else None,
@@ -78,85 +80,85 @@ class World:
         )
         async with self.service.database.transaction() as connection:
             [(number, uid)] = await self.store.create(connection, [new])
-        made = Thing(number, uid, asset_type, owner, parent)
-        self.things.append(made)
+        made = WorldAsset(number, uid, asset_type, owner, parent)
+        self.assets.append(made)
         return made
 
-    async def known(self, uid: str, owner: Person) -> Thing:
+    async def register_asset(self, uid: str, owner: WorldUser) -> WorldAsset:
         """An asset that was made by other means."""
         async with self.service.database.read_transaction() as connection:
             row = (await connection.execute(select(assets).where(assets.c.uid == uid))).one()
-        made = Thing(row.id, uid, row.asset_type, owner)
-        self.things.append(made)
+        made = WorldAsset(row.id, uid, row.asset_type, owner)
+        self.assets.append(made)
         return made
 
-    async def give(self, person: Person, thing: Thing, *codenames: str) -> None:
-        place = await self.place(thing)
-        filters = SOME if rules.PARTIAL in codenames else None
-        await self._write(thing, person, rules.assign(place.state_of(person.id), codenames, thing.asset_type, filters))
+    async def grant(self, user: WorldUser, asset: WorldAsset, *codenames: str) -> None:
+        place = await self.load_assignments(asset)
+        filters = SAMPLE_FILTERS if rules.PARTIAL in codenames else None
+        await self._save(asset, user, rules.assign(place.state_of(user.id), codenames, asset.asset_type, filters))
 
-    async def take(self, person: Person, thing: Thing, *codenames: str) -> None:
-        place = await self.place(thing)
-        await self._write(thing, person, rules.remove(place.state_of(person.id), codenames, thing.asset_type))
+    async def revoke(self, user: WorldUser, asset: WorldAsset, *codenames: str) -> None:
+        place = await self.load_assignments(asset)
+        await self._save(asset, user, rules.remove(place.state_of(user.id), codenames, asset.asset_type))
 
-    async def place(self, thing: Thing) -> AssignmentScope:
+    async def load_assignments(self, asset: WorldAsset) -> AssignmentScope:
         """All that is assigned there, read row by row."""
-        above = None if thing.parent is None else thing.parent
+        above = None if asset.parent is None else asset.parent
         return AssignmentScope(
-            asset_type=thing.asset_type,
-            owner_id=thing.owner.id,
-            direct=await self._rows(thing),
+            asset_type=asset.asset_type,
+            owner_id=asset.owner.id,
+            direct=await self._load_rows(asset),
             collection_owner_id=None if above is None else above.owner.id,
-            on_collection={} if above is None else await self._rows(above),
+            on_collection={} if above is None else await self._load_rows(above),
         )
 
-    async def _rows(self, thing: Thing) -> dict[int, list[Assignment]]:
+    async def _load_rows(self, asset: WorldAsset) -> dict[int, list[Assignment]]:
         found: dict[int, list[Assignment]] = defaultdict(list)
         async with self.service.database.read_transaction() as connection:
-            for row in await connection.execute(select(assignments).where(assignments.c.asset_id == thing.id)):
+            for row in await connection.execute(select(assignments).where(assignments.c.asset_id == asset.id)):
                 found[row.user_id].append(Assignment(row.permission, row.is_denied, row.filters))
         return found
 
-    async def _write(self, thing: Thing, person: Person, outcome: RuleOutcome) -> None:
+    async def _save(self, asset: WorldAsset, user: WorldUser, outcome: RuleOutcome) -> None:
         standing = outcome.state
         values = [
             *((each, False, dict(standing.filters) if each == rules.PARTIAL else None) for each in standing.granted),
             *((each, True, None) for each in standing.denied),
         ]
         rows = [
-            {"uid": new_uid("p"), "asset_id": thing.id, "user_id": person.id, "permission": permission,
+            {"uid": new_uid("p"), "asset_id": asset.id, "user_id": user.id, "permission": permission,
              "is_denied": is_denied, "filters": filters, "created_at": now()}
             for permission, is_denied, filters in values
         ]  # fmt: skip
-        here = (assignments.c.asset_id == thing.id) & (assignments.c.user_id == person.id)
+        here = (assignments.c.asset_id == asset.id) & (assignments.c.user_id == user.id)
         async with self.service.database.transaction() as connection:
-            await connection.execute(select(assets.c.id).where(assets.c.id == thing.id).with_for_update())
+            await connection.execute(select(assets.c.id).where(assets.c.id == asset.id).with_for_update())
             await connection.execute(assignments.delete().where(here))
             if rows:
                 await connection.execute(assignments.insert(), rows)
 
 
-async def generated(service: Service, seed: int) -> World:
+async def generate_world(service: Service, seed: int) -> PermissionWorld:
     """Some people, collections and assets, and what came of many acts on them."""
-    chance, world = random.Random(seed), World(service)
+    chance, world = random.Random(seed), PermissionWorld(service)
     for number in range(5):
-        await world.person(is_superuser=number == 4)
-    collections = [await world.thing(chance.choice(world.people), "collection") for _ in range(2)]
+        await world.create_user(is_superuser=number == 4)
+    collections = [await world.create_asset(chance.choice(world.users), "collection") for _ in range(2)]
     for asset_type in ("survey", "survey", "survey", "block", "question", "template"):
         parent = chance.choice([None, *collections])
         # Mostly one's own, as imports make them; the rules know of others as well.
-        owner = parent.owner if parent is not None and chance.random() < 0.7 else chance.choice(world.people)
-        await world.thing(owner, asset_type, parent)
+        owner = parent.owner if parent is not None and chance.random() < 0.7 else chance.choice(world.users)
+        await world.create_asset(owner, asset_type, parent)
     for _ in range(40):
-        await _act(world, chance)
-    await world.disable(chance.choice(world.people[:4]))
+        await _random_step(world, chance)
+    await world.disable(chance.choice(world.users[:4]))
     return world
 
 
-async def _act(world: World, chance: random.Random) -> None:
-    thing = chance.choice(world.things)
-    person = chance.choice([each for each in (*world.people, THE_PUBLIC_ITSELF) if each is not thing.owner])
-    possible: Sequence[str] = sorted(rules.assignable(thing.asset_type, to_public=person is THE_PUBLIC_ITSELF))
-    act = world.give if chance.random() < 0.7 else world.take
+async def _random_step(world: PermissionWorld, rng: random.Random) -> None:
+    thing = rng.choice(world.assets)
+    person = rng.choice([each for each in (*world.users, PUBLIC_USER) if each is not thing.owner])
+    possible: Sequence[str] = sorted(rules.assignable(thing.asset_type, to_public=person is PUBLIC_USER))
+    act = world.grant if rng.random() < 0.7 else world.revoke
     if possible:
-        await act(person, thing, chance.choice(possible))
+        await act(person, thing, rng.choice(possible))

@@ -9,22 +9,22 @@ from fieldgate.assets import authorization
 from fieldgate.assets.store import AssetStore
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
-from tests.access.permission_world import THE_PUBLIC_ITSELF, World
-from tests.conftest import BASE, Start
-from tests.imports.test_worker import Desk
+from tests.access.permission_world import PUBLIC_USER, PermissionWorld
+from tests.conftest import BASE_URL, StartService
+from tests.imports.test_worker import ImportHarness
 from tests.imports.workbooks import xlsx
 
 FIELDS = ("owner", "owner__username", "status", "effective_permissions", "assignable_permissions")
 
 
-async def test_what_is_shown_of_an_asset(start: Start) -> None:
+async def test_what_is_shown_of_an_asset(start: StartService) -> None:
     async with start() as service:
-        world = World(service)
-        owner, viewer = await world.person(username="Ann.O'Neil"), await world.person()
-        thing, block = await world.thing(owner), await world.thing(owner, "block")
-        await world.give(viewer, thing, "add_submissions", "view_asset")
+        world = PermissionWorld(service)
+        owner, viewer = await world.create_user(username="Ann.O'Neil"), await world.create_user()
+        thing, block = await world.create_asset(owner), await world.create_asset(owner, "block")
+        await world.grant(viewer, thing, "add_submissions", "view_asset")
         shown = (await service.get(thing.path, headers=viewer.headers)).json()
-        assert shown["owner"] == f"{BASE}/api/v2/users/Ann.O'Neil/"
+        assert shown["owner"] == f"{BASE_URL}/api/v2/users/Ann.O'Neil/"
         assert shown["status"] == "shared"
         assert shown["effective_permissions"] == [{"codename": "add_submissions"}, {"codename": "view_asset"}]
         offered = [each["url"].rstrip("/").rpartition("/")[2] for each in shown["assignable_permissions"]]
@@ -41,13 +41,13 @@ async def test_what_is_shown_of_an_asset(start: Start) -> None:
         assert "effective_permissions" not in listed[0]
 
 
-async def test_why_not(start: Start) -> None:
+async def test_why_not(start: StartService) -> None:
     async with start() as service:
-        world = World(service)
-        owner, viewer, manager = [await world.person() for _ in range(3)]
-        thing = await world.thing(owner)
-        await world.give(viewer, thing, "view_asset")
-        await world.give(manager, thing, "manage_asset")
+        world = PermissionWorld(service)
+        owner, viewer, manager = [await world.create_user() for _ in range(3)]
+        thing = await world.create_asset(owner)
+        await world.grant(viewer, thing, "view_asset")
+        await world.grant(manager, thing, "manage_asset")
         said = set()
         for language in ("en", "fr", "es", "ar"):
             headers = {**viewer.headers, "Accept-Language": language}
@@ -61,21 +61,21 @@ async def test_why_not(start: Start) -> None:
 
 
 async def test_a_right_that_is_taken_away_while_it_is_used(
-    start: Start, database_url: str, monkeypatch: pytest.MonkeyPatch
+    start: StartService, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is asked for again when nobody else can change anything any more."""
     async with start(database_url=database_url) as service:
-        world = World(service)
-        owner, editor = await world.person(), await world.person()
-        collection = await world.thing(owner, "collection")
-        thing = await world.thing(owner, "survey", collection)
-        await world.give(editor, collection, "change_asset")
+        world = PermissionWorld(service)
+        owner, editor = await world.create_user(), await world.create_user()
+        collection = await world.create_asset(owner, "collection")
+        thing = await world.create_asset(owner, "survey", collection)
+        await world.grant(editor, collection, "change_asset")
         find = AssetStore.find
 
         async def and_just_before(*arguments: Any) -> Any:
             # On PostgreSQL by another transaction, which is done before we lock; on SQLite there is one writer.
             if not service.database.is_sqlite:
-                await world.take(editor, thing, "change_asset")
+                await world.revoke(editor, thing, "change_asset")
             return await find(*arguments)
 
         monkeypatch.setattr(AssetStore, "find", and_just_before)
@@ -84,26 +84,26 @@ async def test_a_right_that_is_taken_away_while_it_is_used(
 
             async def and_then(*arguments: Any) -> Any:
                 found = await to(*arguments)
-                await world.take(editor, thing, "change_asset")
+                await world.revoke(editor, thing, "change_asset")
                 return found
 
-            monkeypatch.setattr(authorization.AssetAuthorizer, "to", and_then)
+            monkeypatch.setattr(authorization.AssetAuthorizer, "authorize", and_then)
         answer = await service.request("PATCH", thing.path, headers=editor.headers, json={"name": "Mine"})
         assert answer.status_code == 403
         monkeypatch.undo()
         assert (await service.get(thing.path, headers=owner.headers)).json()["name"] == "survey 1"
 
 
-async def test_changes_while_rights_come_and_go(start: Start, database_url: str) -> None:
+async def test_changes_while_rights_come_and_go(start: StartService, database_url: str) -> None:
     async with start(database_url=database_url) as service:
-        world = World(service)
-        owner, editor = await world.person(), await world.person()
-        thing = await world.thing(owner)
+        world = PermissionWorld(service)
+        owner, editor = await world.create_user(), await world.create_user()
+        thing = await world.create_asset(owner)
 
         async def come_and_go() -> None:
             for _ in range(10):
-                await world.give(editor, thing, "change_asset")
-                await world.take(editor, thing, "view_asset")
+                await world.grant(editor, thing, "change_asset")
+                await world.revoke(editor, thing, "view_asset")
 
         going = asyncio.create_task(come_and_go())
         seen: list[int] = []
@@ -123,22 +123,22 @@ async def test_changes_while_rights_come_and_go(start: Start, database_url: str)
         assert (await service.request("PATCH", thing.path, json={}, headers=editor.headers)).status_code == 404
 
 
-async def test_an_editor_imports_into_the_owners_asset(start: Start, database_url: str) -> None:
+async def test_an_editor_imports_into_the_owners_asset(start: StartService, database_url: str) -> None:
     async with start(database_url=database_url) as service:
-        world = World(service)
-        owner, editor, viewer = [await world.person() for _ in range(3)]
+        world = PermissionWorld(service)
+        owner, editor, viewer = [await world.create_user() for _ in range(3)]
         worker = ImportWorker(Settings(), service.database)
-        asset = await Desk(service, owner.headers, worker).done(xlsx())
+        asset = await ImportHarness(service, owner.headers, worker).import_workbook(xlsx())
         uid = asset["messages"]["created"][0]["uid"]
-        thing = await world.known(uid, owner)
-        await world.give(editor, thing, "change_asset")
-        await world.give(viewer, thing, "view_asset")
-        done = await Desk(service, editor.headers, worker).done(xlsx(), destination=uid)
+        thing = await world.register_asset(uid, owner)
+        await world.grant(editor, thing, "change_asset")
+        await world.grant(viewer, thing, "view_asset")
+        done = await ImportHarness(service, editor.headers, worker).import_workbook(xlsx(), destination=uid)
         assert (done["status"], done["messages"]["updated"][0]["uid"]) == ("complete", uid)
         shown = (await service.get(thing.path, headers=editor.headers)).json()
         assert (shown["version_count"], shown["owner__username"]) == (2, owner.username)
         file = {"file": ("household.xlsx", xlsx())}
-        stranger = await world.person()
+        stranger = await world.create_user()
         for person, status in ((viewer, 403), (stranger, 404)):
             refused = await service.client.post(
                 "/api/v2/imports/", headers=person.headers, files=file, data={"destination": uid}
@@ -147,36 +147,40 @@ async def test_an_editor_imports_into_the_owners_asset(start: Start, database_ur
 
 
 @pytest.mark.parametrize("how", ["taken", "hidden", "disabled", "passed down"])
-async def test_a_right_that_is_gone_when_the_import_is_written(start: Start, database_url: str, how: str) -> None:
+async def test_a_right_that_is_gone_when_the_import_is_written(
+    start: StartService, database_url: str, how: str
+) -> None:
     async with start(database_url=database_url) as service:
-        world = World(service)
-        owner, editor = await world.person(), await world.person()
-        collection = await world.thing(owner, "collection")
-        thing = await world.thing(owner, "survey", collection)
-        await world.give(editor, collection if how == "passed down" else thing, "change_asset")
-        desk = Desk(service, editor.headers, ImportWorker(Settings(), service.database))
-        url = await desk.send(xlsx(), destination=thing.uid)
+        world = PermissionWorld(service)
+        owner, editor = await world.create_user(), await world.create_user()
+        collection = await world.create_asset(owner, "collection")
+        thing = await world.create_asset(owner, "survey", collection)
+        await world.grant(editor, collection if how == "passed down" else thing, "change_asset")
+        harness = ImportHarness(service, editor.headers, ImportWorker(Settings(), service.database))
+        url = await harness.send(xlsx(), destination=thing.uid)
         if how == "disabled":
             await world.disable(editor)
         else:
-            await world.take(editor, thing, "view_asset" if how == "hidden" else "change_asset")
-        assert await desk.worker.process_one()
+            await world.revoke(editor, thing, "view_asset" if how == "hidden" else "change_asset")
+        assert await harness.worker.process_one()
         if how == "disabled":
             await service.store.enable_user(editor.username)
-        record = await desk.get(url)
+        record = await harness.get(url)
         assert (record["status"], record["messages"]["error_type"]) == ("error", "destination_not_allowed")
-        said = {(await desk.get(url, **{"Accept-Language": each}))["messages"]["error"] for each in ("en", "fr", "ar")}
+        said = {
+            (await harness.get(url, **{"Accept-Language": each}))["messages"]["error"] for each in ("en", "fr", "ar")
+        }
         assert len(said) == 3
         assert (await service.get(thing.path, headers=owner.headers)).json()["version_count"] == 1
 
 
-async def test_a_superuser_imports_anywhere(start: Start) -> None:
+async def test_a_superuser_imports_anywhere(start: StartService) -> None:
     async with start() as service:
-        world = World(service)
-        owner, superuser = await world.person(), await world.person(is_superuser=True)
-        thing = await world.thing(owner)
-        desk = Desk(service, superuser.headers, ImportWorker(Settings(), service.database))
-        assert (await desk.done(xlsx(), destination=thing.uid))["status"] == "complete"
+        world = PermissionWorld(service)
+        owner, superuser = await world.create_user(), await world.create_user(is_superuser=True)
+        thing = await world.create_asset(owner)
+        harness = ImportHarness(service, superuser.headers, ImportWorker(Settings(), service.database))
+        assert (await harness.import_workbook(xlsx(), destination=thing.uid))["status"] == "complete"
 
 
 def named(record: dict[str, Any]) -> set[tuple[str, str]]:
@@ -189,21 +193,21 @@ def named(record: dict[str, Any]) -> set[tuple[str, str]]:
 @pytest.mark.parametrize("is_inside", [False, True])
 @pytest.mark.parametrize("is_public", [False, True])
 async def test_an_asset_tells_of_its_permissions(
-    start: Start, database_url: str, is_inside: bool, is_public: bool
+    start: StartService, database_url: str, is_inside: bool, is_public: bool
 ) -> None:
     """A list tells of one's own, the owner's and the public's; the asset itself tells managers everything."""
     async with start(database_url=database_url) as service:
-        world = World(service)
+        world = PermissionWorld(service)
         names = ("owner", "viewer", "editor", "manager", "closed", "boss", "stranger")
-        people = {name: await world.person(username=name, is_superuser=name == "boss") for name in names}
-        collection = await world.thing(people["owner"], "collection") if is_inside else None
-        thing = await world.thing(people["owner"], "block", collection)
+        people = {name: await world.create_user(username=name, is_superuser=name == "boss") for name in names}
+        collection = await world.create_asset(people["owner"], "collection") if is_inside else None
+        thing = await world.create_asset(people["owner"], "block", collection)
         given = {"viewer": ("view_asset",), "editor": ("change_asset",), "closed": ("view_asset",)}
         for name, permissions in given.items():
-            await world.give(people[name], collection or thing, *permissions)
-        await world.give(people["manager"], thing, "manage_asset")
+            await world.grant(people[name], collection or thing, *permissions)
+        await world.grant(people["manager"], thing, "manage_asset")
         if is_public:
-            await world.give(THE_PUBLIC_ITSELF, collection or thing, "view_asset")
+            await world.grant(PUBLIC_USER, collection or thing, "view_asset")
         await world.disable(people["closed"])
 
         manages = {"view_asset", "change_asset", "manage_asset"}
@@ -238,12 +242,12 @@ async def test_an_asset_tells_of_its_permissions(
                 assert named(answer.json()) == told, name
 
 
-async def test_a_public_asset_is_for_everybody_and_in_no_list(start: Start) -> None:
+async def test_a_public_asset_is_for_everybody_and_in_no_list(start: StartService) -> None:
     async with start() as service:
-        world = World(service)
-        owner, stranger = await world.person(), await world.person()
-        thing = await world.thing(owner)
-        await world.give(THE_PUBLIC_ITSELF, thing, "view_asset")
+        world = PermissionWorld(service)
+        owner, stranger = await world.create_user(), await world.create_user()
+        thing = await world.create_asset(owner)
+        await world.grant(PUBLIC_USER, thing, "view_asset")
         for headers in ({}, stranger.headers):
             shown = await service.get(thing.path, headers=headers)
             assert (shown.status_code, shown.json()["status"]) == (200, "public")

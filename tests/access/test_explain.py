@@ -6,18 +6,18 @@ import pytest
 
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PERMISSIONS
-from tests.access.permission_world import THE_PUBLIC_ITSELF, Person, Thing, World, generated
-from tests.conftest import BASE, Start
+from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldAsset, WorldUser, generate_world
+from tests.conftest import BASE_URL, StartService
 from tests.imports.workbooks import xlsx
 
 CODENAMES = [permission.codename for permission in PERMISSIONS]
 
 
-def path(thing: Thing, user: str, permission: str) -> str:
+def path(thing: WorldAsset, user: str, permission: str) -> str:
     return f"{thing.path}permission-assignments/explain/?user={quote(user)}&permission={quote(permission)}"
 
 
-async def enforced(world: World, person: Person, thing: Thing) -> set[str]:
+async def enforced(world: PermissionWorld, person: WorldUser, thing: WorldAsset) -> set[str]:
     """What somebody may do, as the service shows it to him."""
     answer = await world.service.get(thing.path, headers=person.headers)
     if person.is_disabled:
@@ -25,7 +25,7 @@ async def enforced(world: World, person: Person, thing: Thing) -> set[str]:
         return set()
     if answer.status_code != 200:  # who may not see it may send to it all the same: the one permission without seeing
         assert answer.status_code == 404
-        standing = (await world.place(thing)).state_of(person.id)
+        standing = (await world.load_assignments(thing)).state_of(person.id)
         return {"add_submissions"} & rules.effective_permissions(standing, thing.asset_type)
     return {each["codename"] for each in answer.json()["effective_permissions"]}
 
@@ -33,7 +33,7 @@ async def enforced(world: World, person: Person, thing: Thing) -> set[str]:
 FORM = xlsx()
 
 
-async def tried(world: World, person: Person, thing: Thing) -> dict[str, bool]:
+async def tried(world: PermissionWorld, person: WorldUser, thing: WorldAsset) -> dict[str, bool]:
     """What somebody may do, as the service does it for him or refuses it."""
     ask, headers = world.service.request, person.headers
     sent = {"files": {"file": ("household.xlsx", FORM)}, "data": {"destination": thing.uid}}
@@ -42,7 +42,7 @@ async def tried(world: World, person: Person, thing: Thing) -> dict[str, bool]:
         "change_asset": [await ask("PATCH", thing.path, headers=headers, json={})],
         "manage_asset": [await ask("GET", f"{thing.path}permission-assignments/history/", headers=headers)],
     }
-    if person is not THE_PUBLIC_ITSELF:
+    if person is not PUBLIC_USER:
         done["change_asset"].append(await ask("POST", "/api/v2/imports/", headers=headers, **sent))
     refusals = (401, 403, 404)
     for permission, answers in done.items():
@@ -58,13 +58,13 @@ def holds(standing: rules.PermissionState) -> bool:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_explained_is_what_is_enforced(start: Start, database_url: str, seed: int) -> None:
+async def test_explained_is_what_is_enforced(start: StartService, database_url: str, seed: int) -> None:
     async with start(database_url=database_url) as service:
-        world = await generated(service, seed)
-        superuser = world.people[4]
-        for thing in world.things:
-            place = await world.place(thing)
-            for person in (*world.people, THE_PUBLIC_ITSELF):
+        world = await generate_world(service, seed)
+        superuser = world.users[4]
+        for thing in world.assets:
+            place = await world.load_assignments(thing)
+            for person in (*world.users, PUBLIC_USER):
                 asking = superuser if thing.owner.is_disabled or person.is_superuser else thing.owner
                 may = await enforced(world, person, thing)
                 did = await tried(world, person, thing)
@@ -79,15 +79,15 @@ async def test_explained_is_what_is_enforced(start: Start, database_url: str, se
                     assert did.get(codename, answer["allowed"]) == answer["allowed"], answer
 
 
-async def test_who_may_ask_about_whom(start: Start) -> None:
+async def test_who_may_ask_about_whom(start: StartService) -> None:
     async with start() as service:
-        world = World(service)
-        owner, manager, viewer, stranger, closed = [await world.person() for _ in range(5)]
-        thing = await world.thing(owner)
-        await world.give(manager, thing, "manage_asset")
-        await world.give(viewer, thing, "view_asset")
+        world = PermissionWorld(service)
+        owner, manager, viewer, stranger, closed = [await world.create_user() for _ in range(5)]
+        thing = await world.create_asset(owner)
+        await world.grant(manager, thing, "manage_asset")
+        await world.grant(viewer, thing, "view_asset")
         await world.disable(closed)
-        public = THE_PUBLIC_ITSELF
+        public = PUBLIC_USER
         for asking, about, status in (
             (owner, stranger, 200), (manager, closed, 400), (manager, owner, 200), (viewer, viewer, 200),
             (viewer, public, 200), (viewer, owner, 403), (viewer, manager, 403), (stranger, stranger, 404),
@@ -97,7 +97,7 @@ async def test_who_may_ask_about_whom(start: Start) -> None:
             assert answer.status_code == status, (asking, about)
         unknown = await service.get(path(thing, "nobody", "view_asset"), headers=viewer.headers)
         assert unknown.status_code == 403, "who is there is not told either"
-        await world.give(public, thing, "view_asset")
+        await world.grant(public, thing, "view_asset")
         assert (await service.get(path(thing, public.username, "view_asset"))).json()["allowed"]
         refused = await service.get(path(thing, owner.username, "view_asset"))
         assert refused.json() == {
@@ -105,14 +105,14 @@ async def test_who_may_ask_about_whom(start: Start) -> None:
         }
 
 
-async def test_who_is_a_superuser_is_told_to_superusers(start: Start) -> None:
+async def test_who_is_a_superuser_is_told_to_superusers(start: StartService) -> None:
     async with start() as service:
-        world = World(service)
-        owner, manager = [await world.person() for _ in range(2)]
-        boss, other = [await world.person(is_superuser=True) for _ in range(2)]
-        thing = await world.thing(owner)
-        await world.give(manager, thing, "manage_asset")
-        await world.give(boss, thing, "view_asset")
+        world = PermissionWorld(service)
+        owner, manager = [await world.create_user() for _ in range(2)]
+        boss, other = [await world.create_user(is_superuser=True) for _ in range(2)]
+        thing = await world.create_asset(owner)
+        await world.grant(manager, thing, "manage_asset")
+        await world.grant(boss, thing, "view_asset")
         url = path(thing, boss.username, "change_asset")
         for asking, allowed, rule in (
             (owner, False, "nothing"), (manager, False, "nothing"),
@@ -126,14 +126,14 @@ async def test_who_is_a_superuser_is_told_to_superusers(start: Start) -> None:
         assert [each["rule"] for each in answer.json()["rules"]] == ["nothing"]
 
 
-async def test_a_disabled_account_is_known_where_it_holds_something(start: Start) -> None:
+async def test_a_disabled_account_is_known_where_it_holds_something(start: StartService) -> None:
     async with start() as service:
-        world = World(service)
-        owner, here, above, nowhere = [await world.person() for _ in range(4)]
-        collection = await world.thing(owner, "collection")
-        thing = await world.thing(owner, parent=collection)
-        await world.give(here, thing, "view_asset")
-        await world.give(above, collection, "view_asset")
+        world = PermissionWorld(service)
+        owner, here, above, nowhere = [await world.create_user() for _ in range(4)]
+        collection = await world.create_asset(owner, "collection")
+        thing = await world.create_asset(owner, parent=collection)
+        await world.grant(here, thing, "view_asset")
+        await world.grant(above, collection, "view_asset")
         for person in (here, above, nowhere):
             await world.disable(person)
         for person in (here, above):
@@ -144,14 +144,18 @@ async def test_a_disabled_account_is_known_where_it_holds_something(start: Start
             assert (answer.status_code, answer.json()) == (400, {"user": [f"There is no user {name}."]})
 
 
-async def test_ways_to_name_a_user_and_a_permission(start: Start) -> None:
+async def test_ways_to_name_a_user_and_a_permission(start: StartService) -> None:
     async with start() as service:
-        world = World(service)
-        owner, odd = await world.person(), await world.person(username="Zoë+x@y.z")
-        thing = await world.thing(owner)
+        world = PermissionWorld(service)
+        owner, odd = await world.create_user(), await world.create_user(username="Zoë+x@y.z")
+        thing = await world.create_asset(owner)
         users = ["Zoë+x@y.z", "ZOË+X@Y.Z", "/api/v2/users/Zo%C3%AB+x@y.z/",
                  "https://elsewhere.example/api/v2/users/Zo%C3%AB+x@y.z/?format=json"]  # fmt: skip
-        permissions = ["view_asset", "/api/v2/permissions/view_asset/", f"{BASE}/api/v2/permissions/view_asset.json"]
+        permissions = [
+            "view_asset",
+            "/api/v2/permissions/view_asset/",
+            f"{BASE_URL}/api/v2/permissions/view_asset.json",
+        ]
         for user in users:
             for permission in permissions:
                 answer = await service.get(path(thing, user, permission), headers=owner.headers)

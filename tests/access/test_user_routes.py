@@ -3,18 +3,18 @@
 import httpx
 import pytest
 
-from tests.access.permission_world import THE_PUBLIC_ITSELF, World
-from tests.conftest import BASE, PASSWORD, Start
+from tests.access.permission_world import PUBLIC_USER, PermissionWorld
+from tests.conftest import BASE_URL, PASSWORD, StartService
 
 PATH = "/api/v2/users/"
 
 
 @pytest.mark.parametrize("username", ["amina", "Zoë", "a+b@c.d-e_f", "Ецик", "x.y"])
-async def test_a_user_has_an_address(start: Start, database_url: str, username: str) -> None:
+async def test_a_user_has_an_address(start: StartService, database_url: str, username: str) -> None:
     async with start(database_url=database_url) as service:
-        world = World(service)
-        person, asking = await world.person(username=username), await world.person()
-        url = str(httpx.URL(f"{BASE}{PATH}{username}/"))
+        world = PermissionWorld(service)
+        person, asking = await world.create_user(username=username), await world.create_user()
+        url = str(httpx.URL(f"{BASE_URL}{PATH}{username}/"))
         answer = await service.get(url, headers=asking.headers)
         record = answer.json()
         assert list(record) == ["url", "username", "date_joined", "public_collection_subscribers_count",
@@ -23,35 +23,35 @@ async def test_a_user_has_an_address(start: Start, database_url: str, username: 
         assert (await service.get(record["url"], headers=asking.headers)).json() == record
         assert (await service.get(f"{PATH}{username.upper()}", headers=asking.headers)).json() == record
         assert (await service.get(f"{PATH}{username}.json", headers=asking.headers)).json() == record
-        collection = await world.thing(person, "collection")
-        await world.give(THE_PUBLIC_ITSELF, collection, "view_asset")
+        collection = await world.create_asset(person, "collection")
+        await world.grant(PUBLIC_USER, collection, "view_asset")
         assert (await service.get(url, headers=asking.headers)).json()["public_collections_count"] == 0
-        await world.give(THE_PUBLIC_ITSELF, collection, "discover_asset")
+        await world.grant(PUBLIC_USER, collection, "discover_asset")
         assert (await service.get(url, headers=asking.headers)).json()["public_collections_count"] == 1
 
 
-async def test_who_is_there_and_who_is_not(start: Start) -> None:
+async def test_who_is_there_and_who_is_not(start: StartService) -> None:
     async with start() as service:
-        world = World(service)
-        asking, closed = await world.person(), await world.person()
+        world = PermissionWorld(service)
+        asking, closed = await world.create_user(), await world.create_user()
         assert (await service.get(f"{PATH}{asking.username}/")).status_code == 401
         public = (await service.get(f"{PATH}anonymoususer/", headers=asking.headers)).json()
-        assert (public["url"], public["username"]) == (f"{BASE}{PATH}AnonymousUser/", "AnonymousUser")
+        assert (public["url"], public["username"]) == (f"{BASE_URL}{PATH}AnonymousUser/", "AnonymousUser")
         await world.disable(closed)
         for name in (closed.username, "nobody"):
             gone = await service.get(f"{PATH}{name}/", headers=asking.headers)
             assert (gone.status_code, gone.json()) == (404, {"detail": f"There is no user {name}."})
 
 
-async def test_the_list_is_for_superusers(start: Start, database_url: str) -> None:
+async def test_the_list_is_for_superusers(start: StartService, database_url: str) -> None:
     async with start(database_url=database_url) as service:
-        world = World(service)
-        superuser = await world.person(username="root", is_superuser=True)
+        world = PermissionWorld(service)
+        superuser = await world.create_user(username="root", is_superuser=True)
         for name in ("Zoë", "amina", "Amin_", "carl"):
-            await world.person(username=name)
-        await world.disable(world.people[-1])
+            await world.create_user(username=name)
+        await world.disable(world.users[-1])
         assert (await service.get(PATH)).status_code == 401
-        refused = await service.get(PATH, headers=world.people[1].headers)
+        refused = await service.get(PATH, headers=world.users[1].headers)
         assert refused.status_code == 403
 
         async def names(query: str = "") -> list[str]:
@@ -66,7 +66,7 @@ async def test_the_list_is_for_superusers(start: Start, database_url: str) -> No
 
 
 @pytest.mark.parametrize("name", ["AnonymousUser", "anonymoususer", "ANONYMOUSUSER"])
-async def test_nobody_logs_in_as_the_public(start: Start, name: str) -> None:
+async def test_nobody_logs_in_as_the_public(start: StartService, name: str) -> None:
     async with start() as service:
         for password in ("", PASSWORD):
             basic = await service.get("/token/", auth=httpx.BasicAuth(name, password))

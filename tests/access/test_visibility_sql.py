@@ -19,32 +19,32 @@ from fieldgate.db import Database, new_uid, now
 from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
 from fieldgate.permissions import rules
-from tests.access.permission_world import THE_PUBLIC_ITSELF, Person, Thing, World, generated
-from tests.conftest import Start
+from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldAsset, WorldUser, generate_world
+from tests.conftest import StartService
 
 PATH = "/api/v2/assets/"
 
 
-def is_held(person: Person, place: AssignmentScope) -> bool:
+def is_held(person: WorldUser, place: AssignmentScope) -> bool:
     return "view_asset" in rules.own_permissions(place.state_of(person.id), place.asset_type)
 
 
-def is_in_list(person: Person, thing: Thing, place: AssignmentScope) -> bool:
+def is_in_list(person: WorldUser, thing: WorldAsset, place: AssignmentScope) -> bool:
     return is_held(person, place) and (not thing.owner.is_disabled or thing.owner is person)
 
 
-def how_shared(world: World, thing: Thing, place: AssignmentScope) -> str:
+def how_shared(world: PermissionWorld, thing: WorldAsset, place: AssignmentScope) -> str:
     public = rules.own_permissions(place.state_of(PUBLIC_USER_ID), thing.asset_type)
     if "discover_asset" in public:
         return "public-discoverable"
     if "view_asset" in public:
         return "public"
-    others = [each for each in (*world.people, THE_PUBLIC_ITSELF) if each is not thing.owner and not each.is_disabled]
+    others = [each for each in (*world.users, PUBLIC_USER) if each is not thing.owner and not each.is_disabled]
     given = [each for each in others if rules.own_permissions(place.state_of(each.id), thing.asset_type)]
     return "shared" if given else "private"
 
 
-async def uids(world: World, person: Person, query: str = "") -> set[str]:
+async def uids(world: PermissionWorld, person: WorldUser, query: str = "") -> set[str]:
     answer = await world.service.get(f"{PATH}?limit=1000&{query}", headers=person.headers)
     found = [record["uid"] for record in answer.json()["results"]]
     assert len(set(found)) == len(found) == answer.json()["count"]
@@ -52,31 +52,31 @@ async def uids(world: World, person: Person, query: str = "") -> set[str]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_lists_and_statuses_are_what_the_rules_say(start: Start, database_url: str, seed: int) -> None:
+async def test_lists_and_statuses_are_what_the_rules_say(start: StartService, database_url: str, seed: int) -> None:
     async with start(database_url=database_url) as service:
-        world = await generated(service, seed)
-        places = {thing.uid: await world.place(thing) for thing in world.things}
-        statuses = {thing.uid: how_shared(world, thing, places[thing.uid]) for thing in world.things}
+        world = await generate_world(service, seed)
+        places = {thing.uid: await world.load_assignments(thing) for thing in world.assets}
+        statuses = {thing.uid: how_shared(world, thing, places[thing.uid]) for thing in world.assets}
         discoverable = {
-            each.uid for each in world.things
+            each.uid for each in world.assets
             if statuses[each.uid] == "public-discoverable" and not each.owner.is_disabled
         }  # fmt: skip
-        assert await uids(world, THE_PUBLIC_ITSELF) == set()
-        for person in [*world.people, THE_PUBLIC_ITSELF]:
+        assert await uids(world, PUBLIC_USER) == set()
+        for person in [*world.users, PUBLIC_USER]:
             if person.is_disabled:
                 assert (await service.get(PATH, headers=person.headers)).status_code == 401
                 continue
             assert await uids(world, person, "status=public-discoverable") == discoverable
-            if person is THE_PUBLIC_ITSELF:
+            if person is PUBLIC_USER:
                 continue
-            listed = {each.uid for each in world.things if is_in_list(person, each, places[each.uid])}
-            own = {each.uid for each in world.things if each.owner is person}
+            listed = {each.uid for each in world.assets if is_in_list(person, each, places[each.uid])}
+            own = {each.uid for each in world.assets if each.owner is person}
             assert await uids(world, person) == listed
             assert await uids(world, person, "status=private") == {uid for uid in own if statuses[uid] == "private"}
             assert await uids(world, person, "status=shared") == listed - own
             public = {uid for uid in listed if statuses[uid] in ("public", "public-discoverable")}
             assert await uids(world, person, "status=public") == public
-            for thing in world.things:
+            for thing in world.assets:
                 answer = await service.get(thing.path, headers=person.headers)
                 allowed = rules.effective_permissions(places[thing.uid].state_of(person.id), thing.asset_type)
                 if person.is_superuser:
@@ -95,16 +95,18 @@ async def test_lists_and_statuses_are_what_the_rules_say(start: Start, database_
                     assert (answer.json()["parent"] is not None) == sees_parent
 
 
-async def test_the_order_of_a_list_is_total(start: Start, database_url: str) -> None:
+async def test_the_order_of_a_list_is_total(start: StartService, database_url: str) -> None:
     async with start(database_url=database_url) as service:
-        world = World(service)
-        reader, giver = await world.person(), await world.person()
-        collection = await world.thing(giver, "collection")
-        await world.give(reader, collection, "view_asset")
+        world = PermissionWorld(service)
+        reader, giver = await world.create_user(), await world.create_user()
+        collection = await world.create_asset(giver, "collection")
+        await world.grant(reader, collection, "view_asset")
         for number in range(12):
-            thing = await world.thing((reader, giver, giver)[number % 3], "survey", collection if number % 3 else None)
+            thing = await world.create_asset(
+                (reader, giver, giver)[number % 3], "survey", collection if number % 3 else None
+            )
             if number % 2 and thing.owner is giver:
-                await world.give(reader, thing, "change_asset")
+                await world.grant(reader, thing, "change_asset")
         for ordering in ("date_modified", "-date_modified", "name", "-name", "-date_created"):
             walked: list[str] = []
             url: str | None = f"{PATH}?limit=5&ordering={ordering}"
@@ -112,7 +114,7 @@ async def test_the_order_of_a_list_is_total(start: Start, database_url: str) -> 
                 page = (await service.get(url, headers=reader.headers)).json()
                 walked += [record["uid"] for record in page["results"]]
                 url = page["next"]
-            assert sorted(walked) == sorted(each.uid for each in world.things)
+            assert sorted(walked) == sorted(each.uid for each in world.assets)
 
 
 class Watched:
@@ -164,7 +166,7 @@ def _touched(node: dict[str, Any]) -> int:
     return own + sum(map(_touched, node.get("Plans", ())))
 
 
-async def fill(world: World, owner: Person, many: int, inside: int | None = None) -> None:
+async def fill(world: PermissionWorld, owner: WorldUser, many: int, inside: int | None = None) -> None:
     """Assets that nobody but their owner sees."""
     details: dict[str, Any] = {"owner_id": owner.id, "content": {}, "summary": {}, "parent_id": inside}
     new = [NewAsset(asset_type="survey", name=f"form {number}", **details) for number in range(many)]
@@ -172,7 +174,7 @@ async def fill(world: World, owner: Person, many: int, inside: int | None = None
         await world.store.create(connection, new)
 
 
-async def analyze(world: World) -> None:
+async def analyze(world: PermissionWorld) -> None:
     """Both databases choose their ways by what they counted; a new one has counted nothing yet."""
     async with world.service.database.transaction() as connection:
         await connection.execute(text("ANALYZE"))
@@ -193,23 +195,23 @@ SEEN_WITH_STATUS = {
 
 
 @pytest.mark.parametrize("is_analyzed", [True, False])
-async def test_what_one_may_not_see_costs_nothing(start: Start, database_url: str, is_analyzed: bool) -> None:
+async def test_what_one_may_not_see_costs_nothing(start: StartService, database_url: str, is_analyzed: bool) -> None:
     async with start(database_url=database_url) as service:
-        world = World(service)
-        reader, giver, *strangers = [await world.person() for _ in range(32)]
+        world = PermissionWorld(service)
+        reader, giver, *strangers = [await world.create_user() for _ in range(32)]
         await fill(world, reader, 60)
-        collection = await world.thing(giver, "collection")
-        await world.give(reader, collection, "view_asset")
+        collection = await world.create_asset(giver, "collection")
+        await world.grant(reader, collection, "view_asset")
         for _ in range(20):
-            await world.thing(giver, "survey", collection)
-            await world.give(reader, await world.thing(giver), "view_asset")
-        await world.give(THE_PUBLIC_ITSELF, collection, "discover_asset")
+            await world.create_asset(giver, "survey", collection)
+            await world.grant(reader, await world.create_asset(giver), "view_asset")
+        await world.grant(PUBLIC_USER, collection, "discover_asset")
         database = Database(database_url)
         costs: dict[str | None, list[int]] = {status: [] for status in SEEN_WITH_STATUS}
         for more in (10, 50):
             for stranger in strangers:
                 await fill(world, stranger, more)
-                await fill(world, stranger, more, (await world.thing(stranger, "collection")).id)
+                await fill(world, stranger, more, (await world.create_asset(stranger, "collection")).id)
             if is_analyzed:
                 await analyze(world)
             for status, expected in SEEN_WITH_STATUS.items():
@@ -227,7 +229,7 @@ async def test_what_one_may_not_see_costs_nothing(start: Start, database_url: st
         assert {status: each for status, each in costs.items() if each[1] > each[0] * most} == {}
 
 
-async def give_many(world: World, people: list[Person], things: list[int]) -> None:
+async def give_many(world: PermissionWorld, people: list[WorldUser], things: list[int]) -> None:
     """Everyone of these sees everything of this."""
     rows = [
         {"uid": new_uid("p"), "asset_id": thing, "user_id": person.id, "permission": "view_asset",
@@ -239,28 +241,30 @@ async def give_many(world: World, people: list[Person], things: list[int]) -> No
 
 
 @pytest.mark.parametrize("is_analyzed", [True, False])
-async def test_an_asset_costs_what_is_on_it_for_its_reader(start: Start, database_url: str, is_analyzed: bool) -> None:
+async def test_an_asset_costs_what_is_on_it_for_its_reader(
+    start: StartService, database_url: str, is_analyzed: bool
+) -> None:
     """However many others were given it, and however much else the reader and the public were given."""
     async with start(database_url=database_url) as service:
-        world = World(service)
-        reader, giver, *strangers = [await world.person() for _ in range(62)]
-        collection = await world.thing(giver, "collection")
-        things = [await world.thing(giver, "survey", collection if number % 2 else None) for number in range(20)]
+        world = PermissionWorld(service)
+        reader, giver, *strangers = [await world.create_user() for _ in range(62)]
+        collection = await world.create_asset(giver, "collection")
+        things = [await world.create_asset(giver, "survey", collection if number % 2 else None) for number in range(20)]
         for thing in (collection, *things):
-            await world.give(reader, thing, "view_asset")
+            await world.grant(reader, thing, "view_asset")
         find = AssetAuthorizer(service.database)._find
         caller = User(id=reader.id)
         database = Database(database_url)
         costs = []
         for others in (strangers[:10], strangers[10:]):
             await give_many(world, others, [collection.id, *(each.id for each in things)])
-            elsewhere = [(await world.thing(giver)).id for _ in range(5 * len(others))]
-            await give_many(world, [reader, THE_PUBLIC_ITSELF], elsewhere)
+            elsewhere = [(await world.create_asset(giver)).id for _ in range(5 * len(others))]
+            await give_many(world, [reader, PUBLIC_USER], elsewhere)
             if is_analyzed:
                 await analyze(world)
             to = [(find._sql, find._arguments({"uid": thing.uid, "user_id": reader.id})) for thing in things]
             watched = Watched(service.database)
-            store = AssignmentStore(service.database, service.changes)
+            store = AssignmentStore(service.database, service.data_versions)
             found = await load_visible_many([thing.uid for thing in things], caller, store)
             event.remove(service.database._engine.sync_engine, "before_cursor_execute", watched._note)
             assert {uid: len(shared.visible_to(caller)) for uid, shared in found.items()} == {

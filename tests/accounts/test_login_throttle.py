@@ -22,9 +22,9 @@ from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.accounts.tables import login_attempts
 from fieldgate.db import Database, DataVersions, now
 from fieldgate.errors import ServiceUnavailable, TooManyRequests, Unauthorized
-from tests.conftest import PASSWORD, QUICK_HASHER
+from tests.conftest import FAST_HASHER, PASSWORD
 
-pytestmark = pytest.mark.usefixtures("long_waits")
+pytestmark = pytest.mark.usefixtures("long_throttle_waits")
 
 
 async def fail(guessing: LoginThrottle, user: str, address: str, times: int) -> int:
@@ -119,7 +119,7 @@ class CountingPasswords(Passwords):
 
 
 async def test_wrong_passwords_and_unknown_users_cost_the_same_check(database: Database) -> None:
-    passwords = CountingPasswords(QUICK_HASHER)
+    passwords = CountingPasswords(FAST_HASHER)
     accounts = await accounts_over(database, passwords)
     store = AccountStore(database, DataVersions(database))
     await store.create_user(NewUser(username="amina", password_hash=passwords.hash(PASSWORD)))
@@ -133,7 +133,7 @@ async def test_wrong_passwords_and_unknown_users_cost_the_same_check(database: D
 
 
 async def test_a_right_password_is_checked_slowly_once_and_never_stale(database: Database) -> None:
-    passwords = CountingPasswords(QUICK_HASHER)
+    passwords = CountingPasswords(FAST_HASHER)
     accounts = await accounts_over(database, passwords)
     store = AccountStore(database, DataVersions(database))
     await store.create_user(NewUser(username="amina", password_hash=passwords.hash(PASSWORD)))
@@ -149,7 +149,7 @@ async def test_a_right_password_is_checked_slowly_once_and_never_stale(database:
 
 
 async def test_a_flood_of_checks_is_turned_away_not_piled_up() -> None:
-    passwords = Passwords(QUICK_HASHER)
+    passwords = Passwords(FAST_HASHER)
     stored = passwords.hash(PASSWORD)
 
     async def check() -> bool:
@@ -165,7 +165,7 @@ async def test_a_flood_of_checks_is_turned_away_not_piled_up() -> None:
 
 
 async def test_a_damaged_hash_fits_nothing() -> None:
-    passwords = Passwords(QUICK_HASHER)
+    passwords = Passwords(FAST_HASHER)
     assert not await passwords.matches(PASSWORD, "damaged")
     passwords.close()
 
@@ -191,10 +191,10 @@ async def test_right_passwords_are_remembered_within_a_bound(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fieldgate.accounts.authentication.MAX_CACHED_PASSWORDS", 2)
-    accounts = await accounts_over(database, Passwords(QUICK_HASHER))
+    accounts = await accounts_over(database, Passwords(FAST_HASHER))
     store = AccountStore(database, DataVersions(database))
     for number in range(5):
-        await store.create_user(NewUser(username=f"user{number}", password_hash=QUICK_HASHER.hash(PASSWORD)))
+        await store.create_user(NewUser(username=f"user{number}", password_hash=FAST_HASHER.hash(PASSWORD)))
         await accounts.by_password(f"user{number}", PASSWORD, "192.0.2.1")
         assert len(accounts._verified) <= 2
 
@@ -202,7 +202,7 @@ async def test_right_passwords_are_remembered_within_a_bound(
 async def test_a_use_that_cannot_be_noted_harms_nobody(
     database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    accounts = await accounts_over(database, Passwords(QUICK_HASHER))
+    accounts = await accounts_over(database, Passwords(FAST_HASHER))
     store = AccountStore(database, DataVersions(database))
     number = await store.create_user(NewUser(username="amina", password_hash="x"))
     token = await store.issue_token(number, IssuedBy.COMMAND, None)
@@ -210,7 +210,7 @@ async def test_a_use_that_cannot_be_noted_harms_nobody(
     async def fails(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(AccountStore, "note_use", fails)
+    monkeypatch.setattr(AccountStore, "touch_token", fails)
     assert await accounts.by_token(token) is not None
     await accounts.close()
     assert "last use of a token was not noted" in caplog.text
@@ -220,7 +220,7 @@ async def test_a_flood_is_not_charged_to_those_who_were_turned_away(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fieldgate.accounts.passwords.MAX_QUEUED_CHECKS", 0)
-    accounts = await accounts_over(database, Passwords(QUICK_HASHER))
+    accounts = await accounts_over(database, Passwords(FAST_HASHER))
     for _ in range(USER_POLICY.free_failures + 5):
         with pytest.raises(ServiceUnavailable):
             await accounts.by_password("amina", PASSWORD, "192.0.2.1")
@@ -231,9 +231,9 @@ async def test_a_flood_is_not_charged_to_those_who_were_turned_away(
 @pytest.mark.parametrize("attacker", ["192.0.2.66", "192.0.2.1"])
 async def test_a_remembered_password_does_not_stand_out_among_guesses(database: Database, attacker: str) -> None:
     """While an attacker is told to wait, the right password is told to wait as well, wherever it comes from."""
-    accounts = await accounts_over(database, Passwords(QUICK_HASHER))
+    accounts = await accounts_over(database, Passwords(FAST_HASHER))
     store = AccountStore(database, DataVersions(database))
-    await store.create_user(NewUser(username="amina", password_hash=QUICK_HASHER.hash(PASSWORD)))
+    await store.create_user(NewUser(username="amina", password_hash=FAST_HASHER.hash(PASSWORD)))
     await accounts.by_password("amina", PASSWORD, "192.0.2.1")
     for _ in range(USER_POLICY.free_failures):
         with pytest.raises(Unauthorized):

@@ -11,7 +11,7 @@ from fieldgate.accounts.login_throttle import USER_POLICY
 from fieldgate.accounts.store import IssuedBy, NewUser
 from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.identity import AuthMethod, csrf_token
-from tests.conftest import PASSWORD, QUICK_HASHER, Service, Start
+from tests.conftest import FAST_HASHER, PASSWORD, Service, StartService
 
 LIST = "/api/v2/permissions/"
 
@@ -26,7 +26,7 @@ async def works(service: Service, token: str) -> bool:
 
 @pytest.mark.parametrize("scheme", ["Token {}", "Bearer {}", "token {}", "BEARER {}", "Token  {} ", "Token\t{}", "{}"])
 async def test_ways_to_send_a_token(service: Service, scheme: str) -> None:
-    token = await service.token()
+    token = await service.create_token()
     for path in (LIST, "/nowhere"):
         answer = await service.get(path, headers={"Authorization": scheme.format(token)})
         assert answer.status_code == (200 if path == LIST else 404)
@@ -39,7 +39,7 @@ async def test_an_empty_header_is_nobody(service: Service, header: str) -> None:
 
 
 async def test_get_and_post_give_a_fresh_token_each_time(service: Service) -> None:
-    username, _ = await service.user()
+    username, _ = await service.create_user()
     first = await service.client.get("/token/", auth=basic(username))
     second = await service.client.post("/token", auth=basic(username.upper()))
     assert (first.status_code, second.status_code) == (200, 201)
@@ -53,7 +53,7 @@ async def test_get_and_post_give_a_fresh_token_each_time(service: Service) -> No
 
 
 async def test_a_token_begets_no_token(service: Service) -> None:
-    token = await service.token()
+    token = await service.create_token()
     for method in ("GET", "POST"):
         answer = await service.request(method, "/token/", headers={"Authorization": f"Token {token}"})
         assert answer.status_code == 403
@@ -61,7 +61,7 @@ async def test_a_token_begets_no_token(service: Service) -> None:
 
 
 async def test_delete_revokes_what_was_obtained(service: Service) -> None:
-    username, number = await service.user()
+    username, number = await service.create_user()
     command = await service.store.issue_token(number, IssuedBy.COMMAND, None)
     obtained = [(await service.client.get("/token/", auth=basic(username))).json()["token"] for _ in range(2)]
     answer = await service.request("DELETE", "/token/", headers={"Authorization": f"Token {obtained[0]}"})
@@ -76,7 +76,7 @@ async def test_delete_revokes_what_was_obtained(service: Service) -> None:
 @pytest.mark.parametrize("way", ["json", "data", "files"])
 @pytest.mark.parametrize("path", ["/get_auth_token", "/get_auth_token/"])
 async def test_get_auth_token(service: Service, way: str, path: str) -> None:
-    username, number = await service.user(first_name="Amina", last_name="Diallo")
+    username, number = await service.create_user(first_name="Amina", last_name="Diallo")
     sent = {"username": username.upper(), "password": PASSWORD}
     body = {name: (None, value) for name, value in sent.items()} if way == "files" else sent
     answer = await service.client.post(path, **{way: body})  # type: ignore[arg-type]
@@ -93,9 +93,9 @@ async def test_get_auth_token(service: Service, way: str, path: str) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "ar", "es"])
-async def test_wrong_passwords(start: Start, language: str) -> None:
+async def test_wrong_passwords(start: StartService, language: str) -> None:
     async with start() as service:
-        username, _ = await service.user()
+        username, _ = await service.create_user()
         headers = {"Accept-Language": language}
         bodies = []
         for name, password in ((username, "wrong"), ("nobody", PASSWORD), (username, "")):
@@ -111,7 +111,7 @@ async def test_wrong_passwords(start: Start, language: str) -> None:
 
 
 async def test_get_auth_token_with_a_bad_header_is_401(service: Service) -> None:
-    username, _ = await service.user()
+    username, _ = await service.create_user()
     answer = await service.client.post(
         "/get_auth_token", json={"username": username, "password": PASSWORD}, headers={"Authorization": "Token x"}
     )
@@ -119,10 +119,10 @@ async def test_get_auth_token_with_a_bad_header_is_401(service: Service) -> None
     assert (await service.get("/get_auth_token")).status_code == 405
 
 
-@pytest.mark.usefixtures("long_waits")
-async def test_guessing_is_slowed_down_over_http(start: Start) -> None:
+@pytest.mark.usefixtures("long_throttle_waits")
+async def test_guessing_is_slowed_down_over_http(start: StartService) -> None:
     async with start() as service:
-        username, _ = await service.user()
+        username, _ = await service.create_user()
         statuses = [
             (await service.client.post("/get_auth_token", json={"username": username, "password": "no"})).status_code
             for _ in range(USER_POLICY.free_failures + 1)
@@ -135,7 +135,7 @@ async def test_guessing_is_slowed_down_over_http(start: Start) -> None:
 
 
 async def test_a_revoked_token_and_a_disabled_user_are_refused_at_once(service: Service) -> None:
-    username, number = await service.user()
+    username, number = await service.create_user()
     kept = await service.store.issue_token(number, IssuedBy.COMMAND, None)
     gone = await service.store.issue_token(number, IssuedBy.COMMAND, None)
     assert await works(service, gone)
@@ -147,9 +147,9 @@ async def test_a_revoked_token_and_a_disabled_user_are_refused_at_once(service: 
     assert (await service.client.get(LIST, auth=basic(username))).status_code == 401
 
 
-async def test_last_use_is_noted_beside_the_request(start: Start) -> None:
+async def test_last_use_is_noted_beside_the_request(start: StartService) -> None:
     async with start() as service:
-        token = await service.token()
+        token = await service.create_token()
         for _ in range(3):
             assert await works(service, token)
         while (
@@ -160,7 +160,7 @@ async def test_last_use_is_noted_beside_the_request(start: Start) -> None:
 
 
 async def test_a_session_needs_the_pages_token_for_writes(service: Service) -> None:
-    _, number = await service.user()
+    _, number = await service.create_user()
     session = await service.store.issue_token(number, IssuedBy.SESSION, None)
     cookie = {"Cookie": f"{SESSION_COOKIE.decode()}={session}"}
     forged = await service.request("POST", "/token/", headers=cookie)
@@ -175,14 +175,14 @@ async def test_a_session_needs_the_pages_token_for_writes(service: Service) -> N
 
 @pytest.mark.parametrize("others", ["", "foo[bar]=1; ", 'pref={"a":1}; ', "x; ", "fieldgate_session_old=x; "])
 async def test_other_cookies_do_not_log_anybody_out(service: Service, others: str) -> None:
-    username, number = await service.user()
+    username, number = await service.create_user()
     session = await service.store.issue_token(number, IssuedBy.SESSION, None)
     cookie = f"{others}{SESSION_COOKIE.decode()}={session}; after=1"
     assert username in (await service.get(f"{LIST}?format=api", headers={"Cookie": cookie})).text
 
 
 async def test_head_makes_no_token(service: Service) -> None:
-    username, _ = await service.user()
+    username, _ = await service.create_user()
     before = len(await service.store.list_tokens())
     head = await service.client.head("/token/", auth=basic(username))
     assert head.status_code == 200
@@ -206,9 +206,9 @@ async def test_a_session_that_is_over_is_nobody(service: Service, cookie: str) -
     assert (await service.get(LIST, headers={"Cookie": cookie})).status_code == 200
 
 
-async def test_the_service_works_alike_on_postgresql(start: Start, database_url: str) -> None:
+async def test_the_service_works_alike_on_postgresql(start: StartService, database_url: str) -> None:
     async with start(database_url=database_url) as service:
-        username, _ = await service.user()
+        username, _ = await service.create_user()
         token = (await service.client.get("/token/", auth=basic(username))).json()["token"]
         assert await works(service, token)
         await service.store.disable_user(username)
@@ -220,7 +220,7 @@ async def test_the_service_works_alike_on_postgresql(start: Start, database_url:
 
 async def test_a_password_in_an_old_encoding_is_read(service: Service) -> None:
     """Some clients still send Basic credentials as Latin-1."""
-    new = NewUser(username="rené", password_hash=QUICK_HASHER.hash("déjà vu!"))
+    new = NewUser(username="rené", password_hash=FAST_HASHER.hash("déjà vu!"))
     await service.store.create_user(new)
     for encoding in ("utf-8", "latin-1"):
         credentials = base64.b64encode("rené:déjà vu!".encode(encoding)).decode()

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
-from tests.processes import Served
+from tests.processes import ServerProcess
 
 # Whoever wants to look: BROWSER_PICTURES=folder make test
 PICTURES = os.environ.get("BROWSER_PICTURES")
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with Served(tmp_path_factory.mktemp("browser"), "--demo") as served:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    with ServerProcess(tmp_path_factory.mktemp("browser"), "--demo") as served:
         yield served
 
 
@@ -37,16 +37,16 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(browser: Browser, served: Served) -> Iterator[Page]:
+def page(browser: Browser, served: ServerProcess) -> Iterator[Page]:
     """A page whose every error and every request to elsewhere fails the test."""
-    context = browser.new_context(base_url=served.base, locale="en")
+    context = browser.new_context(base_url=served.base_url, locale="en")
     page = context.new_page()
     troubles: list[str] = []
     page.on("console", lambda message: troubles.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: troubles.append(str(error)))
     page.on(
         "request",
-        lambda request: None if request.url.startswith((served.base, "data:")) else troubles.append(request.url),
+        lambda request: None if request.url.startswith((served.base_url, "data:")) else troubles.append(request.url),
     )
     yield page
     context.close()
@@ -98,11 +98,11 @@ def test_the_language_switch(page: Page) -> None:
     expect(page.locator("html")).to_have_attribute("lang", "fr")
 
 
-def test_logging_in_and_out(page: Page, served: Served) -> None:
+def test_logging_in_and_out(page: Page, served: ServerProcess) -> None:
     page.goto("/api/v2/permissions/view_asset/?format=api")
     page.get_by_role("link", name="Log in").click()
     page.get_by_label("Username").fill("demo")
-    page.get_by_label("Password").fill(served.printed("password"))
+    page.get_by_label("Password").fill(served.printed_value("password"))
     picture(page, "login")
     page.get_by_role("button", name="Log in").click()
     expect(page.locator("bdi")).to_have_text("demo")

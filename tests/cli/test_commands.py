@@ -10,12 +10,12 @@ from click.testing import CliRunner
 
 from fieldgate.cli import main
 from fieldgate.db.schema import REQUIRED_REVISION
-from tests.conftest import PASSWORD, running
-from tests.processes import FIELDGATE, run
+from tests.conftest import PASSWORD, run_service
+from tests.processes import FIELDGATE_COMMAND, run_command
 
 
 def made(data: Path, *options: str, name: str = "amina", environment: dict[str, str] | None = None) -> None:
-    done = run(
+    done = run_command(
         "user", "create", name, "--password-stdin", *options, data=data, stdin=PASSWORD + "\n", environment=environment
     )
     assert (done.returncode, done.stdout) == (0, f"user {name} made\n"), done.stderr
@@ -23,18 +23,18 @@ def made(data: Path, *options: str, name: str = "amina", environment: dict[str, 
 
 def test_a_user_and_a_token(tmp_path: Path) -> None:
     made(tmp_path, "--superuser", "--ifrc", "--country", "KEN", "--country", "ssd", "--first", "Amina", "--last", "D")
-    created = run("token", "create", "amina", "--expires", "90d", data=tmp_path)
+    created = run_command("token", "create", "amina", "--expires", "90d", data=tmp_path)
     assert re.fullmatch(r"fgt_\w{40}\n", created.stdout), "the token stands alone on standard output"
-    users = run("user", "list", data=tmp_path).stdout
+    users = run_command("user", "list", data=tmp_path).stdout
     assert re.search(r"1 +amina +superuser, ifrc +KEN, SSD +1 +\d{4}-\d\d-\d\d", users)
-    tokens = run("token", "list", data=tmp_path).stdout
+    tokens = run_command("token", "list", data=tmp_path).stdout
     assert created.stdout[:10] in tokens
     assert created.stdout.strip() not in tokens
-    assert run("token", "revoke", "1", data=tmp_path).stdout == "token 1 revoked\n"
-    again = run("token", "revoke", "1", data=tmp_path)
+    assert run_command("token", "revoke", "1", data=tmp_path).stdout == "token 1 revoked\n"
+    again = run_command("token", "revoke", "1", data=tmp_path)
     assert (again.returncode, again.stderr) == (1, "Error: There is no valid token number 1.\n")
-    assert run("user", "disable", "AMINA", data=tmp_path).stdout == "user AMINA disabled\n"
-    refused = run("token", "create", "amina", data=tmp_path)
+    assert run_command("user", "disable", "AMINA", data=tmp_path).stdout == "user AMINA disabled\n"
+    refused = run_command("token", "create", "amina", data=tmp_path)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "There is no user amina, or it is disabled." in refused.stderr
 
@@ -64,7 +64,7 @@ def test_a_user_and_a_token(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_have_a_message(tmp_path: Path, arguments: tuple[str, ...], stdin: str, message: str) -> None:
-    done = run(*arguments, data=tmp_path, stdin=stdin)
+    done = run_command(*arguments, data=tmp_path, stdin=stdin)
     assert done.returncode != 0
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -72,7 +72,7 @@ def test_mistakes_have_a_message(tmp_path: Path, arguments: tuple[str, ...], std
 
 def test_a_name_is_taken_once(tmp_path: Path) -> None:
     made(tmp_path)
-    done = run("user", "create", "Amina", "--password-stdin", data=tmp_path, stdin=PASSWORD)
+    done = run_command("user", "create", "Amina", "--password-stdin", data=tmp_path, stdin=PASSWORD)
     assert (done.returncode, done.stderr) == (1, "Error: There is a user Amina already.\n")
 
 
@@ -88,7 +88,7 @@ def test_a_name_is_taken_once(tmp_path: Path) -> None:
     ],
 )
 def test_bad_settings_are_named(tmp_path: Path, variable: str, value: str, message: str) -> None:
-    done = run("user", "list", data=tmp_path, environment={variable: value})
+    done = run_command("user", "list", data=tmp_path, environment={variable: value})
     assert done.returncode == 1
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -96,66 +96,68 @@ def test_bad_settings_are_named(tmp_path: Path, variable: str, value: str, messa
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "fieldgate.db").write_text("not a database, but long enough to be looked at " * 50)
-    done = run("user", "list", data=tmp_path)
+    done = run_command("user", "list", data=tmp_path)
     assert (done.returncode, done.stderr) == (1, "Error: The database cannot be used: file is not a database\n")
 
 
 def test_a_misspelt_setting_is_told(tmp_path: Path) -> None:
-    done = run("user", "list", data=tmp_path, environment={"FIELDGATE_ALOWED_HOSTS": "x"})
+    done = run_command("user", "list", data=tmp_path, environment={"FIELDGATE_ALOWED_HOSTS": "x"})
     assert (done.returncode, done.stderr) == (0, "Warning: FIELDGATE_ALOWED_HOSTS is no setting, and has no effect.\n")
 
 
 def test_a_password_can_be_changed_and_an_account_closed_and_opened(tmp_path: Path) -> None:
     made(tmp_path)
-    done = run("user", "password", "amina", "--password-stdin", data=tmp_path, stdin="another password")
+    done = run_command("user", "password", "amina", "--password-stdin", data=tmp_path, stdin="another password")
     assert done.stdout == "user amina has a new password\n"
-    run("user", "disable", "amina", data=tmp_path)
-    assert run("user", "enable", "amina", data=tmp_path).stdout == "user amina enabled\n"
-    assert run("token", "create", "amina", data=tmp_path).returncode == 0
+    run_command("user", "disable", "amina", data=tmp_path)
+    assert run_command("user", "enable", "amina", data=tmp_path).stdout == "user amina enabled\n"
+    assert run_command("token", "create", "amina", data=tmp_path).returncode == 0
 
 
 def test_a_password_that_is_no_text(tmp_path: Path) -> None:
-    command: list[str | Path] = [FIELDGATE, "user", "create", "amina", "--password-stdin", "--data", tmp_path]
+    command: list[str | Path] = [FIELDGATE_COMMAND, "user", "create", "amina", "--password-stdin", "--data", tmp_path]
     done = subprocess.run(command, input=b"\xff" * 20, capture_output=True, check=False)
     assert done.stderr == b"Error: The password on standard input must be UTF-8.\n"
 
 
-def test_postgresql_is_migrated_by_command_only(tmp_path: Path, empty_database_url: str, kind_of_database: str) -> None:
+def test_postgresql_is_migrated_by_command_only(tmp_path: Path, empty_database_url: str, database_kind: str) -> None:
     environment = {"FIELDGATE_DATABASE_URL": empty_database_url}
-    before = run("user", "list", data=tmp_path, environment=environment)
-    if kind_of_database == "postgresql":
+    before = run_command("user", "list", data=tmp_path, environment=environment)
+    if database_kind == "postgresql":
         assert before.returncode == 1
         assert "Run: fieldgate migrate" in before.stderr
         assert (
-            run("migrate", data=tmp_path, environment=environment).stdout == f"schema {REQUIRED_REVISION}, was empty\n"
+            run_command("migrate", data=tmp_path, environment=environment).stdout
+            == f"schema {REQUIRED_REVISION}, was empty\n"
         )
     else:
         assert before.returncode == 0
     assert (
-        run("migrate", data=tmp_path, environment=environment).stdout == f"schema {REQUIRED_REVISION} (nothing to do)\n"
+        run_command("migrate", data=tmp_path, environment=environment).stdout
+        == f"schema {REQUIRED_REVISION} (nothing to do)\n"
     )
     made(tmp_path, environment=environment)
-    assert "amina" in run("user", "list", data=tmp_path, environment=environment).stdout
+    assert "amina" in run_command("user", "list", data=tmp_path, environment=environment).stdout
 
 
 async def test_what_a_command_did_counts_at_once(tmp_path: Path) -> None:
     """A service that runs sees a new user and a revoked token before its next answer."""
     from fieldgate.settings import Settings
 
-    async with running(Settings(data=tmp_path, access_log=False)) as service:
+    async with run_service(Settings(data=tmp_path, access_log=False)) as service:
         made(tmp_path)
-        token = run("token", "create", "amina", data=tmp_path).stdout.strip()
+        token = run_command("token", "create", "amina", data=tmp_path).stdout.strip()
         headers = {"Authorization": f"Token {token}"}
         assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == 200
         answer = await service.client.get("/token/", auth=httpx.BasicAuth("amina", "wrong"))
         assert answer.status_code == 401
-        run("token", "revoke", "1", data=tmp_path)
+        run_command("token", "revoke", "1", data=tmp_path)
         assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == 401
 
 
 def test_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    done = run("user", "list", data=tmp_path / "file" / "data")
+    done = run_command("user", "list", data=tmp_path / "file" / "data")
     assert done.returncode == 1
     assert "cannot be used: Not a directory." in done.stderr
 

@@ -8,23 +8,23 @@ import pytest
 from fieldgate.cli.events import _progress_bar, create_demo_events
 from fieldgate.db import Database, DataVersions
 from fieldgate.events.store import EventStore
-from tests.processes import run
+from tests.processes import run_command
 
 
 async def test_demo_events_are_made_and_replaced(database: Database, database_url: str, tmp_path: Path) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
-    done = run("events", "demo", "2100", data=tmp_path, environment=environment)
+    done = run_command("events", "demo", "2100", data=tmp_path, environment=environment)
     assert re.fullmatch(r"made 2100 demo events in \d+\.\d s\n", done.stdout), done.stderr
     store = EventStore(database, DataVersions(database))
     assert (await store.has_demo(), await store.has_real()) == (True, False)
     last = await store.by_id(2100)
 
-    again = run("events", "demo", "3", data=tmp_path, environment=environment)
+    again = run_command("events", "demo", "3", data=tmp_path, environment=environment)
     assert again.returncode == 1
     assert again.stderr == "Error: There are demo events already. To make others in their place: --replace\n"
     assert await store.by_id(2100) == last
 
-    done = run("events", "demo", "3", "--replace", "--seed", "5", data=tmp_path, environment=environment)
+    done = run_command("events", "demo", "3", "--replace", "--seed", "5", data=tmp_path, environment=environment)
     assert done.stdout.startswith("made 3 demo events in ")
     assert len((await store.load_index())[1]) == 3
     assert await store.by_id(4) is None
@@ -32,14 +32,14 @@ async def test_demo_events_are_made_and_replaced(database: Database, database_ur
 
 async def test_real_events_are_left_alone(database: Database, database_url: str, tmp_path: Path) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
-    run("events", "demo", "1", data=tmp_path, environment=environment)
+    run_command("events", "demo", "1", data=tmp_path, environment=environment)
     store = EventStore(database, DataVersions(database))
     event = await store.by_id(1)
     assert event is not None
     await store.delete_demo()
     await store.upsert([event])
     for options in ((), ("--replace",)):
-        done = run("events", "demo", "3", *options, data=tmp_path, environment=environment)
+        done = run_command("events", "demo", "3", *options, data=tmp_path, environment=environment)
         assert done.returncode == 1
         assert done.stderr == "Error: There are real events here. Make demo events in another folder: --data DIR\n"
     assert (await store.has_demo(), await store.has_real()) == (False, True)
@@ -57,6 +57,6 @@ async def test_a_bar_shows_how_far_it_is(
 
 @pytest.mark.parametrize("count", ["0", "many", "10000001"])
 def test_how_many_is_a_number(tmp_path: Path, count: str) -> None:
-    done = run("events", "demo", count, data=tmp_path)
+    done = run_command("events", "demo", count, data=tmp_path)
     assert done.returncode == 2
     assert "Invalid value for 'N'" in done.stderr

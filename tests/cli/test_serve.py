@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import PASSWORD
 from tests.imports.workbooks import xlsx
-from tests.processes import PATIENCE, Served, children, descendants, run, wait_until_ended
+from tests.processes import TIMEOUT_SECONDS, ServerProcess, children, descendants, run_command, wait_for_exit
 
 LIST = "/api/v2/permissions/"
 
@@ -21,22 +21,22 @@ LIST = "/api/v2/permissions/"
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> object:
     """Two processes, with the demo user."""
-    with Served(tmp_path_factory.mktemp("served"), "--demo", "--workers", "2") as served:
+    with ServerProcess(tmp_path_factory.mktemp("served"), "--demo", "--workers", "2") as served:
         yield served
 
 
-def test_it_says_where_it_listens_and_what_the_demo_can_do(served: Served) -> None:
-    assert f"listening on {served.base}\n" in served.output
+def test_it_says_where_it_listens_and_what_the_demo_can_do(served: ServerProcess) -> None:
+    assert f"listening on {served.base_url}\n" in served.output
     with served.client() as client:
         assert client.get(LIST).json()["count"] == 10
-        token, password = served.printed("token"), served.printed("password")
+        token, password = served.printed_value("token"), served.printed_value("password")
         assert client.get(LIST, headers={"Authorization": f"Token {token}"}).status_code == 200
         assert client.post("/get_auth_token", json={"username": "demo", "password": password}).status_code == 200
 
 
-def test_a_revoked_token_is_refused_by_every_process_on_the_next_request(served: Served) -> None:
+def test_a_revoked_token_is_refused_by_every_process_on_the_next_request(served: ServerProcess) -> None:
     with served.client() as client:
-        auth = httpx.BasicAuth("demo", served.printed("password"))
+        auth = httpx.BasicAuth("demo", served.printed_value("password"))
         for _ in range(5):
             token = client.post("/token/", auth=auth).json()["token"]
             clients = [served.client() for _ in range(8)]  # connections that several processes take
@@ -48,7 +48,7 @@ def test_a_revoked_token_is_refused_by_every_process_on_the_next_request(served:
                 each.close()
 
 
-def test_measurements_are_of_all_processes_together(served: Served) -> None:
+def test_measurements_are_of_all_processes_together(served: ServerProcess) -> None:
     def count(text: str) -> float:
         found = re.search(
             r'fieldgate_requests_total{method="GET",path="/api/v2/permissions/{codename}/",status="200"} (\S+)', text
@@ -67,14 +67,14 @@ def test_measurements_are_of_all_processes_together(served: Served) -> None:
         assert client.get("/metrics", headers={"X-Forwarded-For": "127.0.0.1"}).status_code == 403
 
 
-def test_the_log_is_json_and_holds_no_secret(served: Served) -> None:
-    secrets = [served.printed("token"), served.printed("password"), "hunter2-in-query", "hunter2-in-body"]
+def test_the_log_is_json_and_holds_no_secret(served: ServerProcess) -> None:
+    secrets = [served.printed_value("token"), served.printed_value("password"), "hunter2-in-query", "hunter2-in-body"]
     with served.client() as client:
         client.get(f"{LIST}?token=hunter2-in-query", headers={"Authorization": f"Token {secrets[0]}"})
         client.get(LIST, auth=httpx.BasicAuth("demo", secrets[1]))
         client.post("/get_auth_token", json={"username": "demo", "password": "hunter2-in-body"})
         known = client.get("/api/v2/permissions/view_asset/", headers={"Authorization": f"Token {secrets[0]}"})
-    line = served.logged(known.headers["X-Request-ID"])
+    line = served.log_entry(known.headers["X-Request-ID"])
     assert (line["method"], line["path"], line["status"], line["user"], line["client"]) == (
         "GET", "/api/v2/permissions/view_asset/", 200, "demo", "127.0.0.1",
     )  # fmt: skip
@@ -82,14 +82,14 @@ def test_the_log_is_json_and_holds_no_secret(served: Served) -> None:
 
 
 def test_a_demo_stays_on_this_machine(tmp_path: Path) -> None:
-    done = run("serve", "--demo", "--host", "0.0.0.0", data=tmp_path)
+    done = run_command("serve", "--demo", "--host", "0.0.0.0", data=tmp_path)
     assert done.returncode == 1
     assert "binds to 127.0.0.1 only" in done.stderr
 
 
 def test_a_demo_does_not_take_over_a_real_user(tmp_path: Path) -> None:
-    run("user", "create", "demo", "--password-stdin", data=tmp_path, stdin=PASSWORD)
-    done = run("serve", "--demo", data=tmp_path)
+    run_command("user", "create", "demo", "--password-stdin", data=tmp_path, stdin=PASSWORD)
+    done = run_command("serve", "--demo", data=tmp_path)
     assert done.returncode == 1
     assert "Serve without --demo" in done.stderr
 
@@ -97,8 +97,8 @@ def test_a_demo_does_not_take_over_a_real_user(tmp_path: Path) -> None:
 def test_a_second_demo_start_works_with_new_secrets(tmp_path: Path) -> None:
     tokens = []
     for _ in range(2):
-        with Served(tmp_path, "--demo") as served, served.client() as client:
-            tokens.append(served.printed("token"))
+        with ServerProcess(tmp_path, "--demo") as served, served.client() as client:
+            tokens.append(served.printed_value("token"))
             assert client.get(LIST, headers={"Authorization": f"Token {tokens[-1]}"}).status_code == 200
             refused = [client.get(LIST, headers={"Authorization": f"Token {old}"}).status_code for old in tokens[:-1]]
             assert refused == [401] * len(refused), "those of earlier starts are revoked"
@@ -109,23 +109,23 @@ def test_a_demo_starts_with_events_and_later_starts_leave_them_alone(tmp_path: P
     address = "/api/v2/event/?limit=1"
 
     def public() -> int:
-        with Served(tmp_path, "--demo") as served, served.client() as client:
+        with ServerProcess(tmp_path, "--demo") as served, served.client() as client:
             page = client.get(address).json()
             assert page["results"][0]["id"] > 1900, "the newest comes first"
-            member = client.get(address, headers={"Authorization": f"Token {served.printed('token')}"}).json()
+            member = client.get(address, headers={"Authorization": f"Token {served.printed_value('token')}"}).json()
             assert page["count"] < member["count"] < 2000
             return int(page["count"])
 
     first = public()
     assert first > 1900
     assert public() == first
-    assert run("events", "demo", "10", "--replace", data=tmp_path).returncode == 0
-    with Served(tmp_path, "--demo") as served, served.client() as client:
+    assert run_command("events", "demo", "10", "--replace", data=tmp_path).returncode == 0
+    with ServerProcess(tmp_path, "--demo") as served, served.client() as client:
         assert client.get(address).json()["count"] <= 10
 
 
-def test_a_port_that_is_taken(tmp_path: Path, served: Served) -> None:
-    done = run("serve", "--port", str(served.port), data=tmp_path)
+def test_a_port_that_is_taken(tmp_path: Path, served: ServerProcess) -> None:
+    done = run_command("serve", "--port", str(served.port), data=tmp_path)
     assert done.returncode == 1
     assert f"Port {served.port} is taken by another program." in done.stderr
 
@@ -134,18 +134,18 @@ def test_a_port_that_is_taken(tmp_path: Path, served: Served) -> None:
     ("host", "message"), [("nowhere.invalid", "there is no address"), ("192.0.2.1", "cannot be used")]
 )
 def test_a_host_that_is_not_ours(tmp_path: Path, host: str, message: str) -> None:
-    done = run("serve", "--host", host, data=tmp_path)
+    done = run_command("serve", "--host", host, data=tmp_path)
     assert done.returncode != 0
     assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_a_demo_on_localhost_by_name(tmp_path: Path) -> None:
-    with Served(tmp_path, "--demo", "--host", "localhost") as served:
+    with ServerProcess(tmp_path, "--demo", "--host", "localhost") as served:
         assert f"listening on http://localhost:{served.port}" in served.output
 
 
-def test_bodies_that_break_off_are_answered_in_our_shape(served: Served) -> None:
+def test_bodies_that_break_off_are_answered_in_our_shape(served: ServerProcess) -> None:
     head = b"POST /get_auth_token HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     for rest in (b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", b"Content-Length: 50\r\n\r\n{}"):
         with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
@@ -173,8 +173,8 @@ def _half_sent(port: int, body: bytes) -> socket.socket:
 
 
 def test_stopping_finishes_what_was_accepted(tmp_path: Path) -> None:
-    with Served(tmp_path, "--demo") as served:
-        body = json.dumps({"username": "demo", "password": served.printed("password")}).encode()
+    with ServerProcess(tmp_path, "--demo") as served:
+        body = json.dumps({"username": "demo", "password": served.printed_value("password")}).encode()
         connections = [_half_sent(served.port, body) for _ in range(5)]
         served.process.send_signal(signal.SIGTERM)
         while True:  # until nobody new is let in: then it is stopping
@@ -193,7 +193,7 @@ def test_stopping_finishes_what_was_accepted(tmp_path: Path) -> None:
 
 
 def test_a_killed_process_is_replaced(tmp_path: Path) -> None:
-    with Served(tmp_path) as served, served.client() as client:
+    with ServerProcess(tmp_path) as served, served.client() as client:
         worker = next(pid for pid in children(served.process.pid) if not _is_import_worker(pid))
         os.kill(worker, signal.SIGKILL)
         while True:
@@ -205,16 +205,16 @@ def test_a_killed_process_is_replaced(tmp_path: Path) -> None:
 
 
 def test_when_the_main_process_is_killed_the_others_end_and_the_port_is_free(tmp_path: Path) -> None:
-    with Served(tmp_path, "--demo", "--workers", "2") as served, served.client() as client:
-        headers = {"Authorization": f"Token {served.printed('token')}"}
+    with ServerProcess(tmp_path, "--demo", "--workers", "2") as served, served.client() as client:
+        headers = {"Authorization": f"Token {served.printed_value('token')}"}
         url = client.post("/api/v2/imports/", files={"file": ("a.xlsx", xlsx())}, headers=headers).json()["url"]
         while client.get(url, headers=headers).json()["status"] == "processing":
             pass  # afterwards the worker has its fork server, too
         others = descendants(served.process.pid)
         assert len(others) >= 4, "two for HTTP, the import worker, and what that one forks from"
         served.process.kill()
-        served.process.wait(PATIENCE)
-        wait_until_ended(others)
+        served.process.wait(TIMEOUT_SECONDS)
+        wait_for_exit(others)
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(("127.0.0.1", served.port))
@@ -225,21 +225,21 @@ def _is_import_worker(pid: int) -> bool:
     return b"worker" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
 
 
-def test_serve_on_postgresql(tmp_path: Path, empty_database_url: str, kind_of_database: str) -> None:
+def test_serve_on_postgresql(tmp_path: Path, empty_database_url: str, database_kind: str) -> None:
     environment = {"FIELDGATE_DATABASE_URL": empty_database_url}
-    if kind_of_database == "postgresql":
-        refused = run("serve", data=tmp_path, environment=environment)
+    if database_kind == "postgresql":
+        refused = run_command("serve", data=tmp_path, environment=environment)
         assert "Run: fieldgate migrate" in refused.stderr
-        run("migrate", data=tmp_path, environment=environment)
-    with Served(tmp_path, "--demo", environment=environment) as served, served.client() as client:
-        headers = {"Authorization": f"Token {served.printed('token')}"}
+        run_command("migrate", data=tmp_path, environment=environment)
+    with ServerProcess(tmp_path, "--demo", environment=environment) as served, served.client() as client:
+        headers = {"Authorization": f"Token {served.printed_value('token')}"}
         assert client.get(LIST, headers=headers).status_code == 200
         assert client.get("/readyz").json()["status"] == "ready"
 
 
 def test_an_import_beside_the_service_and_after_the_worker_was_killed(tmp_path: Path) -> None:
-    with Served(tmp_path, "--demo") as served, served.client() as client:
-        client.headers["Authorization"] = f"Token {served.printed('token')}"
+    with ServerProcess(tmp_path, "--demo") as served, served.client() as client:
+        client.headers["Authorization"] = f"Token {served.printed_value('token')}"
 
         def finished(name: str) -> str:
             url = client.post("/api/v2/imports/", files={"file": (f"{name}.xlsx", xlsx())}).json()["url"]
@@ -255,8 +255,8 @@ def test_an_import_beside_the_service_and_after_the_worker_was_killed(tmp_path: 
 
 
 def test_no_worker_leaves_imports_to_others(tmp_path: Path) -> None:
-    with Served(tmp_path, "--demo", "--no-worker") as served, served.client() as client:
-        client.headers["Authorization"] = f"Token {served.printed('token')}"
+    with ServerProcess(tmp_path, "--demo", "--no-worker") as served, served.client() as client:
+        client.headers["Authorization"] = f"Token {served.printed_value('token')}"
         url = client.post("/api/v2/imports/", files={"file": ("a.xlsx", xlsx())}).json()["url"]
         assert not [pid for pid in children(served.process.pid) if _is_import_worker(pid)]
         assert client.get(url).json()["status"] == "processing"

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import BASE, Service
+from tests.conftest import BASE_URL, Service
 from tests.permissions.test_catalogue import TABLE
 
-HERE = f"{BASE}/api/v2/permissions/"
+HERE = f"{BASE_URL}/api/v2/permissions/"
 
 
 async def records(service: Service, query: str = "") -> dict[str, dict[str, Any]]:

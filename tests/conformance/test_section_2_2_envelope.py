@@ -1,6 +1,6 @@
 """Section 2.2: the paginated list envelope."""
 
-from tests.conftest import Service, Start
+from tests.conftest import Service, StartService
 from tests.http.test_pagination import numbers
 
 
@@ -10,7 +10,7 @@ async def test_2_2_every_list_is_an_object_with_four_keys(service: Service) -> N
     assert list(body) == ["count", "next", "previous", "results"]
 
 
-async def test_2_2_count_is_across_all_pages(start: Start) -> None:
+async def test_2_2_count_is_across_all_pages(start: StartService) -> None:
     """count: all records that match, across all pages."""
     async with start(numbers(100)) as service:
         for query in ("", "?limit=1", "?offset=99", "?offset=500"):
@@ -18,7 +18,7 @@ async def test_2_2_count_is_across_all_pages(start: Start) -> None:
         assert (await service.get("/api/v2/numbers/?parity=odd&limit=3")).json()["count"] == 50
 
 
-async def test_2_2_next_is_a_url_or_null(start: Start) -> None:
+async def test_2_2_next_is_a_url_or_null(start: StartService) -> None:
     """next: URL of the next page, null when there is none."""
     async with start(numbers(100)) as service:
         body = (await service.get("/api/v2/numbers/?limit=60")).json()
@@ -27,7 +27,7 @@ async def test_2_2_next_is_a_url_or_null(start: Start) -> None:
         assert following["next"] is None
 
 
-async def test_2_2_previous_is_a_url_or_null(start: Start) -> None:
+async def test_2_2_previous_is_a_url_or_null(start: StartService) -> None:
     """previous: URL of the previous page, null when there is none."""
     async with start(numbers(100)) as service:
         body = (await service.get("/api/v2/numbers/?limit=60&offset=60")).json()
@@ -36,7 +36,7 @@ async def test_2_2_previous_is_a_url_or_null(start: Start) -> None:
         assert before["previous"] is None
 
 
-async def test_2_2_results_are_an_empty_array_when_there_are_none(start: Start) -> None:
+async def test_2_2_results_are_an_empty_array_when_there_are_none(start: StartService) -> None:
     """An empty array when there are no records."""
     async with start(numbers(0)) as service:
         assert (await service.get("/api/v2/numbers/")).json()["results"] == []

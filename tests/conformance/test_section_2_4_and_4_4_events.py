@@ -4,8 +4,8 @@ from math import ceil
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.conftest import BASE, Service
-from tests.events.event_service import PATH, PUBLIC, house
+from tests.conftest import BASE_URL, Service
+from tests.events.event_service import PATH, PUBLIC_COUNT, house
 
 __all__ = ["house"]
 
@@ -47,7 +47,7 @@ async def test_4_4_lists_events_in_the_envelope(house: Service) -> None:
     """The response is the list envelope."""
     body = await page(house, PATH)
     assert list(body) == ["count", "next", "previous", "results"]
-    assert body["count"] == PUBLIC
+    assert body["count"] == PUBLIC_COUNT
 
 
 async def test_4_4_both_filters_narrow_count(house: Service) -> None:
@@ -56,15 +56,15 @@ async def test_4_4_both_filters_narrow_count(house: Service) -> None:
         (await page(house, f"{PATH}?{query}"))["count"]
         for query in ("", "regions__in=2", "regions__in=2&countries__in=84", "regions__in=0&countries__in=84")
     ]
-    assert counts == [PUBLIC, PUBLIC - 1, 1, 0]
+    assert counts == [PUBLIC_COUNT, PUBLIC_COUNT - 1, 1, 0]
 
 
 async def test_4_4_limit_offset_and_format(house: Service) -> None:
     """limit, offset and format are kept by the links, keys in the order of the alphabet."""
     body = await page(house, f"{PATH}?regions__in=2&offset=20&limit=10&format=json&countries__in=123,84")
     query = "countries__in=123%2C84&format=json&limit=10&offset={}&regions__in=2"
-    assert body["next"] == f"{BASE}{PATH}?{query.format(30)}"
-    assert body["previous"] == f"{BASE}{PATH}?{query.format(10)}"
+    assert body["next"] == f"{BASE_URL}{PATH}?{query.format(30)}"
+    assert body["previous"] == f"{BASE_URL}{PATH}?{query.format(10)}"
 
 
 # How clients in production walk the list, each with its own rule to stop.
@@ -77,8 +77,8 @@ async def test_walk_until_next_is_null(house: Service) -> None:
     while address:
         body = await page(house, address)
         seen += [record["id"] for record in body["results"]]
-        address = body["next"] and body["next"].removeprefix(BASE)
-    assert len(seen) == len(set(seen)) == body["count"] == PUBLIC - 1
+        address = body["next"] and body["next"].removeprefix(BASE_URL)
+    assert len(seen) == len(set(seen)) == body["count"] == PUBLIC_COUNT - 1
 
 
 async def test_walk_until_results_are_empty(house: Service) -> None:
@@ -92,21 +92,21 @@ async def test_walk_until_results_are_empty(house: Service) -> None:
             break
         seen += [record["id"] for record in results]
         offset += 50
-    assert len(seen) == len(set(seen)) == PUBLIC
+    assert len(seen) == len(set(seen)) == PUBLIC_COUNT
 
 
 async def test_walk_with_one_huge_limit(house: Service) -> None:
     """Scripts: limit=199999 or 100000000000, and the first answer taken for all."""
     for limit in ("9999", "199999", "100000000000"):
         response = await house.get(f"{PATH}?limit={limit}")
-        assert len(response.json()["results"]) == PUBLIC
+        assert len(response.json()["results"]) == PUBLIC_COUNT
         assert response.headers["Fieldgate-Limit"] == "1000"
 
 
 async def test_walk_of_a_connector_for_tables(house: Service) -> None:
     """tableau-wdc: tableau=true&limit=199999, and joined texts where lists have objects."""
     results = (await page(house, f"{PATH}?tableau=true&limit=199999"))["results"]
-    assert len(results) == PUBLIC
+    assert len(results) == PUBLIC_COUNT
     assert all(len(record) == 20 for record in results)
     by_id = {record["id"]: record for record in results}
     assert by_id[101]["countries"] == {"id": "84, 123", "name": "India, Nepal"}
@@ -123,7 +123,7 @@ async def test_walk_by_count(house: Service) -> None:
     pages = [
         (await page(house, f"{PATH}?limit={limit}&offset={limit * n}"))["results"] for n in range(ceil(count / limit))
     ]
-    assert [len(each) for each in pages] == [20, 20, 20, 20, 20, PUBLIC - 100]
+    assert [len(each) for each in pages] == [20, 20, 20, 20, 20, PUBLIC_COUNT - 100]
     assert len({record["id"] for each in pages for record in each}) == count
 
 

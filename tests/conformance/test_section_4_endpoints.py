@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conftest import BASE, Service, Start
+from tests.conftest import BASE_URL, Service, StartService
 from tests.http.test_pagination import numbers
 
 PATHS = ["/api/v2/permissions/", "/api/v2/permissions/manage_asset/"]
@@ -57,13 +57,13 @@ async def test_4_2_returned_urls_end_with_a_slash(service: Service) -> None:
     assert all(link.endswith("/") for link in (body["url"], *body["implied"]))
 
 
-async def test_4_5_limit_defaults_to_50(start: Start) -> None:
+async def test_4_5_limit_defaults_to_50(start: StartService) -> None:
     """limit: default 50."""
     async with start(numbers(100)) as service:
         assert len((await service.get("/api/v2/numbers/")).json()["results"]) == 50
 
 
-async def test_4_5_limit_is_the_number_of_records_per_page(start: Start) -> None:
+async def test_4_5_limit_is_the_number_of_records_per_page(start: StartService) -> None:
     """limit: records per page; maximum 1000."""
     async with start(numbers(1200)) as service:
         for limit in (1, 20, 999, 1000):
@@ -71,7 +71,7 @@ async def test_4_5_limit_is_the_number_of_records_per_page(start: Start) -> None
         assert len((await service.get("/api/v2/numbers/?limit=1100")).json()["results"]) == 1000
 
 
-async def test_4_5_offset_skips_records_and_defaults_to_0(start: Start) -> None:
+async def test_4_5_offset_skips_records_and_defaults_to_0(start: StartService) -> None:
     """offset: records skipped before the first returned; default 0."""
     async with start(numbers(100)) as service:
         assert (await service.get("/api/v2/numbers/")).json()["results"][0] == {"number": 1}
@@ -96,4 +96,4 @@ async def test_4_6_the_default_is_english(service: Service) -> None:
     answer = await service.get("/api/v2/permissions/view_asset/")
     assert answer.headers["Content-Language"] == "en"
     assert answer.json()["name"] == "Can view asset"
-    assert answer.json()["url"] == f"{BASE}/api/v2/permissions/view_asset/"
+    assert answer.json()["url"] == f"{BASE_URL}/api/v2/permissions/view_asset/"

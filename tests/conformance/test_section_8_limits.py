@@ -3,7 +3,7 @@
 from math import ceil
 from urllib.parse import parse_qs, urlsplit
 
-from tests.conftest import Start
+from tests.conftest import StartService
 from tests.http.test_pagination import numbers
 
 
@@ -11,21 +11,21 @@ def first_and_last(body: dict[str, list[dict[str, int]]]) -> tuple[int, int]:
     return body["results"][0]["number"], body["results"][-1]["number"]
 
 
-async def test_8_default_page_size_maximum_and_default_offset(start: Start) -> None:
+async def test_8_default_page_size_maximum_and_default_offset(start: StartService) -> None:
     """Default page 50, maximum 1000, default offset 0."""
     async with start(numbers(1500)) as service:
         assert first_and_last((await service.get("/api/v2/numbers/")).json()) == (1, 50)
         assert first_and_last((await service.get("/api/v2/numbers/?limit=99999")).json()) == (1, 1000)
 
 
-async def test_8_rule_1_nothing_is_remembered_between_requests(start: Start) -> None:
+async def test_8_rule_1_nothing_is_remembered_between_requests(start: StartService) -> None:
     """Parameters are given on each request; without any, the first page of 50."""
     async with start(numbers(100)) as service:
         await service.get("/api/v2/numbers/?limit=7&offset=30")
         assert first_and_last((await service.get("/api/v2/numbers/")).json()) == (1, 50)
 
 
-async def test_8_rule_2_records_from_offset_plus_one(start: Start) -> None:
+async def test_8_rule_2_records_from_offset_plus_one(start: StartService) -> None:
     """Offset 50, limit 20 of 100: records 51 to 70."""
     async with start(numbers(100)) as service:
         body = (await service.get("/api/v2/numbers/?offset=50&limit=20")).json()
@@ -33,7 +33,7 @@ async def test_8_rule_2_records_from_offset_plus_one(start: Start) -> None:
         assert len(body["results"]) == 20
 
 
-async def test_8_rule_3_links_only_where_there_is_a_page(start: Start) -> None:
+async def test_8_rule_3_links_only_where_there_is_a_page(start: StartService) -> None:
     """next and previous are URLs with limit and offset only where a page exists."""
     async with start(numbers(100)) as service:
         middle = (await service.get("/api/v2/numbers/?limit=20&offset=40")).json()
@@ -43,7 +43,7 @@ async def test_8_rule_3_links_only_where_there_is_a_page(start: Start) -> None:
         assert (await service.get("/api/v2/numbers/?limit=20&offset=80")).json()["next"] is None
 
 
-async def test_8_rule_4_fewer_than_limit_or_none_is_the_end(start: Start) -> None:
+async def test_8_rule_4_fewer_than_limit_or_none_is_the_end(start: StartService) -> None:
     """Fewer records than limit, or none: no further request is needed."""
     async with start(numbers(100)) as service:
         for limit in (7, 30, 50, 100):
@@ -58,7 +58,7 @@ async def test_8_rule_4_fewer_than_limit_or_none_is_the_end(start: Start) -> Non
             assert seen == 100
 
 
-async def test_8_rule_5_all_records_by_count(start: Start) -> None:
+async def test_8_rule_5_all_records_by_count(start: StartService) -> None:
     """Ask count, compute ceiling(count / limit), ask each offset."""
     async with start(numbers(95)) as service:
         limit = 20
@@ -70,7 +70,7 @@ async def test_8_rule_5_all_records_by_count(start: Start) -> None:
         assert [record["number"] for page in pages for record in page] == list(range(1, 96))
 
 
-async def test_8_rules_hold_for_an_empty_list(start: Start) -> None:
+async def test_8_rules_hold_for_an_empty_list(start: StartService) -> None:
     """0 records: count 0, no links, no records, and no request is needed after it."""
     async with start(numbers(0)) as service:
         body = (await service.get("/api/v2/numbers/?limit=20")).json()

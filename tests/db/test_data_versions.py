@@ -78,7 +78,7 @@ async def test_writers_at_once_each_count(database: Database, changes: DataVersi
     await eventually(changes, "b", 20)
 
 
-@pytest.mark.parametrize("kind_of_database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
 async def test_a_lost_listener_asks_and_comes_back(database: Database, changes: DataVersions) -> None:
     await bump(database, "events")
     await eventually(changes, "events", 1)
@@ -97,7 +97,7 @@ async def test_a_lost_listener_asks_and_comes_back(database: Database, changes: 
     await killer.close()
 
 
-@pytest.mark.parametrize("kind_of_database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
 async def test_without_a_listener_every_question_is_asked(database: Database) -> None:
     changes = DataVersions(database)
     for number in range(1, 5):

@@ -32,7 +32,7 @@ async def test_a_server_that_is_not_there(address: str) -> None:
     await database.close()
 
 
-@pytest.mark.parametrize("kind_of_database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
 async def test_a_server_that_restarts(database: Database) -> None:
     ended = text("SELECT pg_terminate_backend(pg_backend_pid())")
     with pytest.raises((SQLAlchemyError, asyncpg.PostgresError)) as raised:
@@ -43,7 +43,7 @@ async def test_a_server_that_restarts(database: Database) -> None:
         assert (await connection.execute(text("SELECT 1"))).scalar_one() == 1, "the next one is a new connection"
 
 
-@pytest.mark.parametrize("kind_of_database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
 async def test_options_in_postgresqls_own_spelling_are_understood(database: Database) -> None:
     spelled = Database(database.url.update_query_dict({"sslmode": "prefer"}).render_as_string(hide_password=False))
     async with spelled.read_transaction() as connection:

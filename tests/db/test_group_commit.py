@@ -23,7 +23,7 @@ OURS = 1000  # the version by which rows of these tests are known
 INSERT = text(f"INSERT INTO changes (topic, version) VALUES (:topic, {OURS})")
 ADD = text("UPDATE changes SET version = version + 1 WHERE topic = 'counter'")
 
-only_on_sqlite = pytest.mark.parametrize("kind_of_database", ["sqlite"], indirect=True)
+only_on_sqlite = pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 
 
 def insert(*topics: str) -> Callable[[Connection], str]:
@@ -85,7 +85,7 @@ async def ended(*tasks: asyncio.Task[Any]) -> list[BaseException | None]:
 
 
 @pytest.fixture(autouse=True)
-def _may_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_commit_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """What shares a commit here does not depend on how busy the machine is."""
     monkeypatch.setattr("fieldgate.db.group_commit.MAX_BATCH_SECONDS", float("inf"))
 
@@ -181,7 +181,7 @@ async def test_those_that_come_during_a_commit_wait_for_the_next_one(database: D
 
 
 @only_on_sqlite
-@pytest.mark.parametrize(("bound", "value", "commits"), [("MOST_TOGETHER", 4, 3), ("LONGEST", 0.0, 10)])
+@pytest.mark.parametrize(("bound", "value", "commits"), [("MAX_BATCH_WRITES", 4, 3), ("MAX_BATCH_SECONDS", 0.0, 10)])
 async def test_a_commit_is_bounded(
     database: Database, sent: list[str], monkeypatch: pytest.MonkeyPatch, bound: str, value: float, commits: int
 ) -> None:

@@ -33,13 +33,13 @@ def test_the_needed_revision_is_the_newest() -> None:
 
 
 async def test_every_database_has_an_identity_of_its_own(
-    kind_of_database: str, tmp_path: Path, request: pytest.FixtureRequest
+    database_kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Those of tests too, which are copies: an answer kept from one must not do for another."""
     found: set[int] = set()
     for name in "ab":
         (tmp_path / name).mkdir()
-        async with new_database(kind_of_database, tmp_path / name, request) as address:
+        async with new_database(database_kind, tmp_path / name, request) as address:
             database = Database(address)
             found.update(await DataVersions(database).versions((IDENTITY_TOPIC,)))
             await database.close()

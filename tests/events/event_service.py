@@ -10,18 +10,18 @@ import pytest
 from fieldgate.events.model import Appeal, Event, FieldReport, Person
 from fieldgate.events.store import EventStore
 from fieldgate.settings import Settings
-from tests.conftest import Service, new_database, running
+from tests.conftest import Service, new_database, run_service
 
 PATH = "/api/v2/event/"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NEPAL, INDIA, SUDAN = 123, 84, 290
 
 
-def event(number: int, **details: Any) -> Event:
-    moment = START + timedelta(days=number)
+def make_event(id_: int, **details: Any) -> Event:
+    moment = START + timedelta(days=id_)
     given: dict[str, Any] = {
-        "id": number,
-        "name": {"en": f"Flood {number}", "fr": f"Inondation {number}"},
+        "id": id_,
+        "name": {"en": f"Flood {id_}", "fr": f"Inondation {id_}"},
         "countries": (NEPAL,),
         "dtype": 12,
         "visibility": 3,
@@ -39,31 +39,33 @@ REPORT = FieldReport(
 AMINA = Person(id=1, name="Amina", email="amina@example.org")
 
 EVENTS = [
-    *(event(number) for number in range(1, 101)),
-    event(101, countries=(INDIA, NEPAL), name={"en": "=Two countries", "ar": "بلدان"}, dtype=None, is_featured=True),
-    event(102, countries=(SUDAN,), slug="south-sudan", glide="DR-2026-000102-SSD", ifrc_severity_level=2),
-    event(103, visibility=1),
-    event(104, visibility=2),
-    event(105, visibility=4, countries=(INDIA,)),
-    event(106, parent_event=102),
-    event(
+    *(make_event(number) for number in range(1, 101)),
+    make_event(
+        101, countries=(INDIA, NEPAL), name={"en": "=Two countries", "ar": "بلدان"}, dtype=None, is_featured=True
+    ),
+    make_event(102, countries=(SUDAN,), slug="south-sudan", glide="DR-2026-000102-SSD", ifrc_severity_level=2),
+    make_event(103, visibility=1),
+    make_event(104, visibility=2),
+    make_event(105, visibility=4, countries=(INDIA,)),
+    make_event(106, parent_event=102),
+    make_event(
         107,
         appeals=(Appeal(id=3, aid="9", code="MDRNP007", atype=1, status=0, start_date=START),),
         field_reports=(REPORT, msgspec.structs.replace(REPORT, id=6, visibility=3, contacts=(AMINA,))),
         contacts=(AMINA,),
     ),
 ]
-PUBLIC = len(EVENTS) - 4
+PUBLIC_COUNT = len(EVENTS) - 4
 
 
 @pytest.fixture(scope="module")
 async def house(
-    kind_of_database: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+    database_kind: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> AsyncIterator[Service]:
     """A service with the events above, on both databases."""
     async with (
-        new_database(kind_of_database, tmp_path_factory.mktemp("events"), request) as address,
-        running(Settings(database_url=address, access_log=False)) as service,
+        new_database(database_kind, tmp_path_factory.mktemp("events"), request) as address,
+        run_service(Settings(database_url=address, access_log=False)) as service,
     ):
-        await EventStore(service.database, service.changes).upsert(EVENTS)
+        await EventStore(service.database, service.data_versions).upsert(EVENTS)
         yield service

@@ -12,29 +12,33 @@ from fieldgate.i18n.localized_text import in_language
 from fieldgate.reference.reference_data import ReferenceData, fold_text, sort_key
 
 
-def matching(
-    events: Sequence[Event], filters: EventFilters, sight: ViewerScope, language: Language, directory: ReferenceData
+def matching_ids(
+    events: Sequence[Event],
+    filters: EventFilters,
+    scope: ViewerScope,
+    language: Language,
+    reference_data: ReferenceData,
 ) -> list[int]:
     """The ids of the events that match, in order."""
-    found = [event for event in events if _matches(event, filters, sight, directory)]
+    found = [event for event in events if _matches(event, filters, scope, reference_data)]
     found.sort(key=lambda event: event.id)
     found.sort(key=lambda event: event.disaster_start_date, reverse=True)
     terms = ordering_terms(filters.ordering)
     if terms:
         found.sort(key=lambda event: event.id)
     for field, descends in reversed(terms):
-        known = [event for event in found if _key(event, field, language, directory) is not None]
-        unknown = [event for event in found if _key(event, field, language, directory) is None]
-        known.sort(key=lambda event: _key(event, field, language, directory), reverse=descends)
+        known = [event for event in found if _sort_key(event, field, language, reference_data) is not None]
+        unknown = [event for event in found if _sort_key(event, field, language, reference_data) is None]
+        known.sort(key=lambda event: _sort_key(event, field, language, reference_data), reverse=descends)
         found = known + unknown
     return [event.id for event in found]
 
 
-def _key(event: Event, field: str, language: Language, directory: ReferenceData) -> Any:
+def _sort_key(event: Event, field: str, language: Language, reference_data: ReferenceData) -> Any:
     if field == "dtype":
         if event.dtype is None:
             return None
-        return directory.types_by_name(language).index(event.dtype)
+        return reference_data.types_by_name(language).index(event.dtype)
     if field in ("name", "summary"):
         return sort_key(in_language(getattr(event, field), language, event.original_language)) or None
     if field == "glide":
@@ -42,14 +46,14 @@ def _key(event: Event, field: str, language: Language, directory: ReferenceData)
     return getattr(event, field)
 
 
-def _matches(event: Event, filters: EventFilters, sight: ViewerScope, directory: ReferenceData) -> bool:
+def _matches(event: Event, filters: EventFilters, scope: ViewerScope, reference_data: ReferenceData) -> bool:
     countries = set(event.countries)
-    regions = {directory.countries[number].region for number in countries}
-    iso3 = {directory.countries[number].iso3 for number in countries}
+    regions = {reference_data.countries[number].region for number in countries}
+    iso3 = {reference_data.countries[number].iso3 for number in countries}
     codes = {appeal.code for appeal in event.appeals}
     checks = (
         event.parent_event is None,
-        sight.can_see(event.visibility, event.countries),
+        scope.can_see(event.visibility, event.countries),
         not filters.countries__in or countries & set(filters.countries__in),
         not filters.regions__in or regions & set(filters.regions__in),
         not filters.countries__iso3__in or iso3 & {each.upper() for each in filters.countries__iso3__in},
@@ -65,13 +69,13 @@ def _matches(event: Event, filters: EventFilters, sight: ViewerScope, directory:
         not filters.glide or event.glide == filters.glide,
         filters.ifrc_severity_level is None or event.ifrc_severity_level == filters.ifrc_severity_level,
         not filters.ifrc_severity_level__in or event.ifrc_severity_level in filters.ifrc_severity_level__in,
-        *(_in_time(event, filters, name) for name in ("disaster_start_date", "created_at", "updated_at")),
-        *(_bears(event, word, directory) for word in search_words(filters.search)),
+        *(_in_date_range(event, filters, name) for name in ("disaster_start_date", "created_at", "updated_at")),
+        *(_contains_word(event, word, reference_data) for word in search_words(filters.search)),
     )
     return all(checks)
 
 
-def _in_time(event: Event, filters: EventFilters, name: str) -> bool:
+def _in_date_range(event: Event, filters: EventFilters, name: str) -> bool:
     moment: datetime = getattr(event, name)
     bounds = {suffix: getattr(filters, name + suffix) for suffix in ("", "__gt", "__gte", "__lt", "__lte")}
     compared = {
@@ -84,10 +88,10 @@ def _in_time(event: Event, filters: EventFilters, name: str) -> bool:
     return all(bound is None or compared[suffix](bound) for suffix, bound in bounds.items())
 
 
-def _bears(event: Event, word: str, directory: ReferenceData) -> bool:
+def _contains_word(event: Event, word: str, reference_data: ReferenceData) -> bool:
     names = [*event.name.values()]
     for number in event.countries:
-        names += directory.countries[number].names.values()
+        names += reference_data.countries[number].names.values()
     if event.dtype is not None:
-        names += directory.types[event.dtype].names.values()
+        names += reference_data.types[event.dtype].names.values()
     return any(fold_text(word) in fold_text(name) for name in names)

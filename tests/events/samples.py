@@ -8,13 +8,13 @@ from fieldgate.events.model import SOURCES, Appeal, Event, FieldReport, Person
 
 COUNTRIES = (14, 27, 84, 85, 123, 180, 290)
 TYPES = (1, 2, 4, 12, 20)
-FIRST = datetime(2020, 1, 1, tzinfo=UTC)
+FIRST_DAY = datetime(2020, 1, 1, tzinfo=UTC)
 
-moments = st.integers(0, 12).map(lambda days: FIRST + timedelta(days=days))
+timestamps = st.integers(0, 12).map(lambda days: FIRST_DAY + timedelta(days=days))
 words = st.sampled_from(("Flood", "Crue", "Inundación", "فيضان", "École", "north", ""))
 
 
-def texts(required: bool = False) -> st.SearchStrategy[dict[str, str]]:
+def localized_texts(required: bool = False) -> st.SearchStrategy[dict[str, str]]:
     least = {"en": words.filter(bool)} if required else {}
     others = {code: words for code in ("en", "fr", "ar", "es") if code not in least}
     return st.fixed_dictionaries(least, optional=others)
@@ -27,18 +27,18 @@ appeals = st.builds(
     code=st.sampled_from((None, "MDRNP001", "MDRBD002")),
     atype=st.sampled_from((0, 1, 2, 3)),
     status=st.sampled_from((0, 1, 2, 3)),
-    start_date=st.none() | moments,
-    end_date=st.none() | moments,
+    start_date=st.none() | timestamps,
+    end_date=st.none() | timestamps,
 )
 persons = st.builds(Person, id=st.integers(1, 9), name=st.just("Amina"), email=st.just("amina@example.org"))
 reports = st.builds(
     FieldReport,
     id=st.integers(1, 99),
-    summary=texts(),
-    description=texts(),
+    summary=localized_texts(),
+    description=localized_texts(),
     visibility=st.sampled_from((1, 2, 3, 4)),
-    created_at=moments,
-    updated_at=moments,
+    created_at=timestamps,
+    updated_at=timestamps,
     countries=st.lists(st.sampled_from(COUNTRIES), max_size=2, unique=True).map(tuple),
     contacts=st.lists(persons, max_size=1).map(tuple),
     num_affected=st.none() | st.integers(0, 9),
@@ -47,21 +47,21 @@ reports = st.builds(
 )
 
 
-def events(numbers: st.SearchStrategy[int]) -> st.SearchStrategy[Event]:
+def events(ids: st.SearchStrategy[int]) -> st.SearchStrategy[Event]:
     return st.builds(
         Event,
-        id=numbers,
-        name=texts(required=True),
-        summary=texts(),
+        id=ids,
+        name=localized_texts(required=True),
+        summary=localized_texts(),
         original_language=st.sampled_from(("en", "fr", "ar", "es")),
         dtype=st.none() | st.sampled_from(TYPES),
         countries=st.lists(st.sampled_from(COUNTRIES), max_size=3, unique=True).map(tuple),
         num_affected=st.none() | st.integers(0, 3),
         ifrc_severity_level=st.sampled_from((0, 1, 2)),
         glide=st.sampled_from(("", "FL-2020-000001-NPL")),
-        disaster_start_date=moments,
-        created_at=moments,
-        updated_at=moments,
+        disaster_start_date=timestamps,
+        created_at=timestamps,
+        updated_at=timestamps,
         auto_generated_source=st.none() | st.sampled_from(SOURCES),
         is_featured=st.booleans(),
         is_featured_region=st.booleans(),
@@ -73,5 +73,5 @@ def events(numbers: st.SearchStrategy[int]) -> st.SearchStrategy[Event]:
     )
 
 
-def some_events(most: int = 12) -> st.SearchStrategy[list[Event]]:
-    return st.lists(events(st.integers(0, 40)), max_size=most, unique_by=lambda event: event.id)
+def event_lists(max_size: int = 12) -> st.SearchStrategy[list[Event]]:
+    return st.lists(events(st.integers(0, 40)), max_size=max_size, unique_by=lambda event: event.id)

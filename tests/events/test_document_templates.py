@@ -9,7 +9,7 @@ from fieldgate.events.schemas import EventDetail, EventRecord
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
-from tests.events.samples import COUNTRIES, TYPES, some_events
+from tests.events.samples import COUNTRIES, TYPES, event_lists
 
 DIRECTORY = ReferenceData(
     [Country(id=number, names={"en": f"Country {number}", "fr": f"Pays {100 - number}"}) for number in COUNTRIES],
@@ -18,7 +18,7 @@ DIRECTORY = ReferenceData(
 SIGHTS = (PUBLIC_SCOPE, FULL_SCOPE, ViewerScope(frozenset({1, 3}), frozenset({14})))
 
 
-@given(some_events(4))
+@given(event_lists(4))
 def test_documents_are_records_for_everybody(events: list[Event]) -> None:
     for language in Language:
         reader = TemplateRenderer(DIRECTORY, language)
@@ -43,7 +43,7 @@ def test_documents_are_records_for_everybody(events: list[Event]) -> None:
                 )
 
 
-@given(some_events(3))
+@given(event_lists(3))
 def test_what_is_stored_is_what_was_given(events: list[Event]) -> None:
     for event in events:
         assert unpack(pack(event)) == event

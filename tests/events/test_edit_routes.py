@@ -6,8 +6,8 @@ import pytest
 
 from fieldgate.events.store import EventStore
 from fieldgate.settings import Settings
-from tests.conftest import Service, running
-from tests.events.event_service import event
+from tests.conftest import Service, run_service
+from tests.events.event_service import make_event
 from tests.events.ingest.test_parsing import WRONG
 
 PATH = "/api/v2/event/"
@@ -38,7 +38,7 @@ EVENT: dict[str, Any] = {
 
 
 async def superuser(service: Service) -> dict[str, str]:
-    return {"Authorization": f"Token {await service.token(is_superuser=True)}"}
+    return {"Authorization": f"Token {await service.create_token(is_superuser=True)}"}
 
 
 async def test_an_event_is_made_replaced_and_deleted(service: Service) -> None:
@@ -78,17 +78,17 @@ async def test_an_event_is_made_replaced_and_deleted(service: Service) -> None:
 
 
 async def test_what_is_written_among_demo_events_is_one_of_them(database_url: str) -> None:
-    async with running(Settings(database_url=database_url, access_log=False)) as service:
-        store = EventStore(service.database, service.changes)
+    async with run_service(Settings(database_url=database_url, access_log=False)) as service:
+        store = EventStore(service.database, service.data_versions)
         headers = await superuser(service)
-        await store.upsert([event(1), event(2)], is_demo=True)
+        await store.upsert([make_event(1), make_event(2)], is_demo=True)
         for number in (1, 7001):
             await service.request("PUT", f"{PATH}{number}/", json=EVENT | {"slug": None}, headers=headers)
             assert not await store.has_real()
         assert await store.delete_demo() == 3
         await service.request("PUT", f"{PATH}7001/", json=EVENT, headers=headers)
         assert (await store.has_real(), await store.has_demo()) == (True, False)
-        await store.upsert([event(1), event(2)], is_demo=True)  # as it could be before
+        await store.upsert([make_event(1), make_event(2)], is_demo=True)  # as it could be before
         for number in (1, 2, 7001, 7002):
             await service.request("PUT", f"{PATH}{number}/", json=EVENT | {"slug": None}, headers=headers)
         assert await store.delete_demo() == 2, "each stays what it was"
@@ -98,7 +98,7 @@ async def test_what_is_written_among_demo_events_is_one_of_them(database_url: st
 async def test_only_superusers_write(service: Service, method: str) -> None:
     assert (await service.request(method, f"{PATH}7002/", json=EVENT)).status_code == 401
     for rights in ({}, {"is_ifrc": True}):
-        headers = {"Authorization": f"Token {await service.token(**rights)}"}
+        headers = {"Authorization": f"Token {await service.create_token(**rights)}"}
         refused = await service.request(method, f"{PATH}7002/", json=EVENT, headers=headers)
         assert (refused.status_code, refused.json()) == (403, {"detail": "Only superusers can write events."})
 

@@ -10,7 +10,7 @@ from python_calamine import CalamineWorkbook
 
 from fieldgate.events.export.serializers import COLUMNS
 from tests.conftest import Service
-from tests.events.event_service import PATH, PUBLIC, house
+from tests.events.event_service import PATH, PUBLIC_COUNT, house
 
 __all__ = ["house"]
 
@@ -28,7 +28,7 @@ async def ids(service: Service, query: str = "", **options: Any) -> list[int]:
 
 async def test_the_newest_first_and_fifty_of_them(house: Service) -> None:
     page = await listed(house)
-    assert page["count"] == PUBLIC
+    assert page["count"] == PUBLIC_COUNT
     assert [record["id"] for record in page["results"]][:4] == [107, 102, 101, 100]
     assert len(page["results"]) == 50
 
@@ -98,9 +98,9 @@ async def test_a_country_and_a_region_match_an_event_once(house: Service) -> Non
 
 
 async def test_callers_see_what_they_may(house: Service) -> None:
-    member = {"Authorization": f"Token {await house.token()}"}
-    indian = {"Authorization": f"Token {await house.token(countries=('IND',))}"}
-    ifrc = {"Authorization": f"Token {await house.token(is_ifrc=True)}"}
+    member = {"Authorization": f"Token {await house.create_token()}"}
+    indian = {"Authorization": f"Token {await house.create_token(countries=('IND',))}"}
+    ifrc = {"Authorization": f"Token {await house.create_token(is_ifrc=True)}"}
     seen = {name: await ids(house, "?limit=6", headers=headers) for name, headers in
             (("public", {}), ("member", member), ("indian", indian), ("ifrc", ifrc))}  # fmt: skip
     assert seen["public"][:2] == [107, 102]
@@ -114,7 +114,7 @@ async def test_callers_see_what_they_may(house: Service) -> None:
 
 
 async def test_reports_and_persons_obey_too(house: Service) -> None:
-    member = {"Authorization": f"Token {await house.token()}"}
+    member = {"Authorization": f"Token {await house.create_token()}"}
     for path in (f"{PATH}?id=107", f"{PATH}107/"):
         for headers, reports, people in (({}, [6], 0), (member, [6, 5], 1)):
             body = (await house.get(path, headers=headers)).json()
@@ -143,7 +143,7 @@ async def test_what_is_not_there(house: Service, name: str) -> None:
 
 async def test_small_records(house: Service) -> None:
     page = (await house.get(f"{PATH}mini/?limit=3&regions__in=0,2", headers={"Accept-Language": "fr"})).json()
-    assert page["count"] == PUBLIC
+    assert page["count"] == PUBLIC_COUNT
     assert [record["id"] for record in page["results"]] == [107, 102, 101]
     assert list(page["results"][0]) == [
         "id", "slug", "dtype", "auto_generated_source", "emergency_response_contact_email",

@@ -10,22 +10,22 @@ from fieldgate.events.model import Event
 from fieldgate.events.store import EventStore
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
-ALWAYS = 30
-SOMETIMES = 999  # there in even rounds
+STABLE_COUNT = 30
+TOGGLED_ID = 999  # there in even rounds
 
 
-def state(number: int) -> list[Event]:
+def events_of_round(round_number: int) -> list[Event]:
     """The events of a round: all tell its number, in another order each time."""
-    chance = random.Random(number)
-    ids = [*range(1, ALWAYS + 1), *([SOMETIMES] if number % 2 == 0 else [])]
+    chance = random.Random(round_number)
+    ids = [*range(1, STABLE_COUNT + 1), *([TOGGLED_ID] if round_number % 2 == 0 else [])]
     moments = [START + timedelta(hours=chance.randrange(10_000)) for _ in ids]
     return [
         Event(
             id=each,
-            name={"en": f"Round {number % 3}"},
-            countries=(84 if number % 2 else 123,),
+            name={"en": f"Round {round_number % 3}"},
+            countries=(84 if round_number % 2 else 123,),
             visibility=3,
-            num_affected=number,
+            num_affected=round_number,
             disaster_start_date=moment,
             created_at=START,
             updated_at=START,
@@ -34,16 +34,16 @@ def state(number: int) -> list[Event]:
     ]
 
 
-async def write(address: str, rounds: int) -> None:
+async def write_rounds(address: str, rounds: int) -> None:
     database = Database(address)
     store = EventStore(database, DataVersions(database))
     for number in range(1, rounds + 1):
         async with store.writer() as writing:
-            await writing.upsert(state(number))
+            await writing.upsert(events_of_round(number))
             if number % 2:
-                await writing.delete([SOMETIMES])
+                await writing.delete([TOGGLED_ID])
     await database.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(write(sys.argv[1], int(sys.argv[2])))
+    asyncio.run(write_rounds(sys.argv[1], int(sys.argv[2])))

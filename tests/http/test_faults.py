@@ -17,7 +17,7 @@ from fieldgate.http.operations import Operation, get
 from fieldgate.i18n.messages import Message
 from fieldgate.metrics.access_log import JSONFormatter
 from fieldgate.settings import Settings
-from tests.conftest import BASE, PASSWORD, Service, Start
+from tests.conftest import BASE_URL, PASSWORD, Service, StartService
 
 
 def broken() -> Operation:
@@ -37,7 +37,7 @@ def broken() -> Operation:
     ],
 )
 async def test_a_fault_is_told_without_its_inside(
-    start: Start, caplog: pytest.LogCaptureFixture, language: str, expected: str
+    start: StartService, caplog: pytest.LogCaptureFixture, language: str, expected: str
 ) -> None:
     async with start(broken()) as service:
         with caplog.at_level(logging.ERROR):
@@ -51,7 +51,7 @@ async def test_a_fault_is_told_without_its_inside(
 
 async def test_a_database_that_is_not_ready(tmp_path: Path) -> None:
     app = build_app(Settings(data=tmp_path, access_log=False))
-    async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE) as client:
+    async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE_URL) as client:
         answer = await client.get("/readyz")
         assert answer.status_code == 503
         assert answer.headers["Retry-After"] == "5"
@@ -62,7 +62,7 @@ async def test_a_database_that_is_not_ready(tmp_path: Path) -> None:
 
 async def test_a_database_that_cannot_be_reached(tmp_path: Path) -> None:
     app = build_app(Settings(database_url="postgresql://u:p@127.0.0.1:9/none", data=tmp_path, access_log=False))
-    async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE) as client:
+    async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE_URL) as client:
         assert (await client.get("/readyz")).status_code == 503
         answer = await client.get("/api/v2/permissions/", headers={"Authorization": "Token x"})
         assert answer.status_code == 503
@@ -74,11 +74,11 @@ _NO_FILES = """
 import asyncio, os, resource, sys
 from pathlib import Path
 import httpx
-from fieldgate.app import build
+from fieldgate.app import build_app
 from fieldgate.settings import Settings
 
 async def ask():
-    app = build(Settings(data=Path(sys.argv[1]), access_log=False))
+    app = build_app(Settings(data=Path(sys.argv[1]), access_log=False))
     async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=sys.argv[2]) as client:
         await client.get("/healthz")
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -93,7 +93,7 @@ asyncio.run(ask())
 
 
 def test_a_database_that_cannot_be_opened_for_want_of_descriptors(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", _NO_FILES, str(tmp_path), BASE]
+    command = [sys.executable, "-c", _NO_FILES, str(tmp_path), BASE_URL]
     ended = subprocess.run(command, capture_output=True, check=False, timeout=60, text=True)
     assert ended.stdout == "503\n", ended.stderr
 
@@ -121,7 +121,7 @@ async def test_a_body_that_ends_early_is_told_in_our_shape(service: Service) -> 
     assert sent[1]["body"] == b'{"detail":"The body ended before it was complete."}'
 
 
-async def test_an_id_is_taken_from_a_trusted_proxy_only(start: Start) -> None:
+async def test_an_id_is_taken_from_a_trusted_proxy_only(start: StartService) -> None:
     async with start() as service:
         answer = await service.get("/healthz", headers={"X-Request-ID": "mine"})
         assert answer.headers["X-Request-ID"] != "mine"
@@ -131,7 +131,7 @@ async def test_an_id_is_taken_from_a_trusted_proxy_only(start: Start) -> None:
             assert (answer.headers["X-Request-ID"] == given) == is_kept
 
 
-async def test_measurements_are_for_those_who_may(start: Start) -> None:
+async def test_measurements_are_for_those_who_may(start: StartService) -> None:
     async with start(metrics_from=(ipaddress.ip_network("192.0.2.0/24"),)) as service:
         assert (await service.get("/metrics")).status_code == 403
     loopback = (ipaddress.ip_network("127.0.0.1"),)
@@ -145,10 +145,10 @@ async def test_measurements_are_for_those_who_may(start: Start) -> None:
         assert 'fieldgate_requests_total{method="OTHER",path="(unknown)",status="404"} 1.0' in text
 
 
-async def test_a_request_writes_a_line(start: Start, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+async def test_a_request_writes_a_line(start: StartService, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     async with start(access_log=True) as service:
         await service.get("/nowhere/%0a%22?secret=1")
-        username, _ = await service.user()
+        username, _ = await service.create_user()
         refused = await service.client.delete("/token/", auth=httpx.BasicAuth(username, PASSWORD))
     line = capfdbinary.readouterr().err
     assert refused.status_code == 404

@@ -14,7 +14,7 @@ from fieldgate.http.request.page_parsing import MAX_OFFSET, parse_page
 from fieldgate.http.response.envelope import encode_envelope, page_links
 from fieldgate.i18n.messages import Message
 from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT, ListResult, PageRequest
-from tests.conftest import BASE, Service, Start
+from tests.conftest import BASE_URL, Service, StartService
 
 ADDRESS = "http://127.0.0.1:8000/api/v2/numbers/"
 
@@ -178,7 +178,7 @@ async def _walk(service: Service, path: str) -> list[int]:
     return found
 
 
-async def test_every_way_to_stop_ends(start: Start) -> None:
+async def test_every_way_to_stop_ends(start: StartService) -> None:
     """The four stop rules seen in clients: next is null, results are empty, fewer than limit, offsets up to count."""
     everything = list(range(1, 101))
     async with start(numbers(100)) as service:
@@ -198,41 +198,41 @@ async def test_every_way_to_stop_ends(start: Start) -> None:
             assert by_empty == by_count == everything
 
 
-async def test_links_over_http(start: Start) -> None:
+async def test_links_over_http(start: StartService) -> None:
     async with start(numbers(100)) as service:
         answer = await service.get("/api/v2/numbers/?parity=odd&offset=10&limit=20&a=%2C&limit=10&format=json")
         body = answer.json()
-        assert body["next"] == f"{BASE}/api/v2/numbers/?a=%2C&format=json&limit=10&offset=20&parity=odd"
-        assert body["previous"] == f"{BASE}/api/v2/numbers/?a=%2C&format=json&limit=10&offset=0&parity=odd"
+        assert body["next"] == f"{BASE_URL}/api/v2/numbers/?a=%2C&format=json&limit=10&offset=20&parity=odd"
+        assert body["previous"] == f"{BASE_URL}/api/v2/numbers/?a=%2C&format=json&limit=10&offset=0&parity=odd"
         assert answer.headers["Link"] == f'<{body["next"]}>; rel="next", <{body["previous"]}>; rel="prev"'
         assert [record["number"] for record in body["results"]] == list(range(21, 41, 2))
         assert "Link" not in (await service.get("/api/v2/numbers/?limit=1000")).headers
 
 
-async def test_links_keep_the_path_as_asked(start: Start) -> None:
+async def test_links_keep_the_path_as_asked(start: StartService) -> None:
     async with start(numbers(100)) as service:
         for path in ("/api/v2/numbers", "/api/v2/numbers/", "/api/v2/numbers.json"):
             body = (await service.get(path)).json()
-            assert body["next"] == f"{BASE}{path}?limit=50&offset=50"
+            assert body["next"] == f"{BASE_URL}{path}?limit=50&offset=50"
 
 
-async def test_a_clipped_limit_is_told(start: Start) -> None:
+async def test_a_clipped_limit_is_told(start: StartService) -> None:
     async with start(numbers(1500)) as service:
         answer = await service.get("/api/v2/numbers/?limit=9999")
         assert answer.headers["Fieldgate-Limit"] == "1000"
         assert len(answer.json()["results"]) == 1000
-        assert answer.json()["next"] == f"{BASE}/api/v2/numbers/?limit=1000&offset=1000"
+        assert answer.json()["next"] == f"{BASE_URL}/api/v2/numbers/?limit=1000&offset=1000"
         assert "Fieldgate-Limit" not in (await service.get("/api/v2/numbers/?limit=1000")).headers
 
 
-async def test_an_empty_list(start: Start) -> None:
+async def test_an_empty_list(start: StartService) -> None:
     async with start(numbers(0)) as service:
         empty: dict[str, object] = {"count": 0, "next": None, "previous": None, "results": []}
         for query in ("", "?limit=1", "?offset=5", "?offset=99999999999999999999"):
             assert (await service.get(f"/api/v2/numbers/{query}")).json() == empty
 
 
-async def test_long_addresses_stay_out_of_the_header(start: Start) -> None:
+async def test_long_addresses_stay_out_of_the_header(start: StartService) -> None:
     async with start(numbers(100)) as service:
         answer = await service.get("/api/v2/numbers/", params={"limit": "5", "unknown": "x" * 5000})
         assert answer.json()["next"]

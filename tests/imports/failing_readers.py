@@ -12,12 +12,12 @@ from fieldgate.imports.sandbox import runner
 from fieldgate.imports.xlsform import Form, parse_workbook
 
 
-def bomb(size: int) -> bytes:
+def exhaust_memory(size: int) -> bytes:
     """Memory without end, as a parser can be made to take it."""
     return b"x" * size
 
 
-def spin(_: bytes) -> None:
+def loop_forever(_: bytes) -> None:
     while True:
         pass
 
@@ -26,61 +26,61 @@ def crash(_: bytes) -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
-def is_told_to_stop(data: bytes) -> Any:
+def receive_stop_signals(data: bytes) -> Any:
     """As all processes of a service are, when a terminal or a supervisor stops it."""
     for asked_to_stop in (signal.SIGINT, signal.SIGTERM):
         os.kill(os.getpid(), asked_to_stop)
     return parse_workbook(data, "form")
 
 
-def err(_: bytes) -> None:
+def raise_error(_: bytes) -> None:
     raise KeyError("an error of ours")
 
 
-def exits(_: bytes) -> None:
+def exit_early(_: bytes) -> None:
     sys.exit(3)
 
 
-def writes(path: str) -> None:
+def write_file(path: str) -> None:
     Path(path).write_bytes(b"left behind")
 
 
-def dies_in_its_answer(_: bytes) -> None:
+def die_mid_result(_: bytes) -> None:
     """Begins an answer of a thousand bytes, and is no more."""
     os.write(_pipe().fileno(), struct.pack("!i", 1000) + b"x" * 10)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def answers_what_cannot_be_sent(_: bytes) -> Any:
+def return_unserializable(_: bytes) -> Any:
     return lambda: None
 
 
-def answers_at_length(_: bytes) -> Form:
+def return_oversized(_: bytes) -> Form:
     return Form({}, {}, None, None, None, "x" * (runner.MAX_RESULT_BYTES + 1), 0, [])
 
 
-def says(answer: bytes) -> None:
+def send_bytes(data: bytes) -> None:
     """An answer of somebody who got hold of the process."""
-    _pipe().send_bytes(answer)
+    _pipe().send_bytes(data)
     signal.pause()
 
 
-def says_half_and_stays(_: bytes) -> None:
+def send_half_and_hang(_: bytes) -> None:
     os.write(_pipe().fileno(), struct.pack("!i", 1000) + b"x" * 10)
     signal.pause()
 
 
-def says_endlessly(_: bytes) -> None:
+def send_endless(_: bytes) -> None:
     os.write(_pipe().fileno(), struct.pack("!i", 2**31 - 1))
     signal.pause()
 
 
-def closes_and_stays(_: bytes) -> None:
+def close_and_hang(_: bytes) -> None:
     _pipe().close()
     signal.pause()
 
 
-def understood_without_writing(book: bytes) -> Any:
+def parse_without_writing(book: bytes) -> Any:
     def refuse(event: str, arguments: tuple[Any, ...]) -> None:
         assert event != "open" or not arguments[2] & (os.O_WRONLY | os.O_RDWR), arguments
 

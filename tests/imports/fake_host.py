@@ -11,36 +11,36 @@ from typing import Any
 from fieldgate.imports.fetch.public_addresses import IPAddress
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
 
-Answer = bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]
+FakeResponse = bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]
 
-HERE = {"forms.example.org": ("127.0.0.1",)}
+DEFAULT_NAMES = {"forms.example.org": ("127.0.0.1",)}
 
 
-def ok(data: bytes, *headers: str) -> bytes:
+def ok_response(data: bytes, *headers: str) -> bytes:
     """A whole answer with a file in it."""
     return "\r\n".join(("HTTP/1.1 200 OK", f"Content-Length: {len(data)}", *headers, "", "")).encode() + data
 
 
-def status(code: int, *headers: str) -> bytes:
+def status_response(code: int, *headers: str) -> bytes:
     return "\r\n".join((f"HTTP/1.1 {code} Whatever", "Content-Length: 0", *headers, "", "")).encode()
 
 
-def redirect(location: str, code: int = 302) -> bytes:
-    return status(code, f"Location: {location}")
+def redirect_response(location: str, code: int = 302) -> bytes:
+    return status_response(code, f"Location: {location}")
 
 
 def is_loopback(address: IPAddress) -> bool:
     return address.is_loopback
 
 
-class Elsewhere:
+class FakeHost:
     """What the server was told, and what it was asked."""
 
     def __init__(self) -> None:
-        self.answers: dict[str, Answer] = {}
-        self.asked: list[str] = []
+        self.responses: dict[str, FakeResponse] = {}
+        self.requested_paths: list[str] = []
         self.headers: dict[str, str] = {}
-        self.looked_up: list[str] = []
+        self.resolved_names: list[str] = []
         self.port = 0
 
     def url(self, path: str = "/household.xlsx", host: str = "forms.example.org", scheme: str = "http") -> str:
@@ -50,9 +50,9 @@ class Elsewhere:
         """A fetcher that finds names in a table and may connect to this machine, unless told otherwise."""
 
         async def look_up(name: str, port: int) -> Sequence[IPAddress]:
-            self.looked_up.append(name)
+            self.resolved_names.append(name)
             try:
-                return [ip_address(text) for text in (HERE if names is None else names)[name]]
+                return [ip_address(text) for text in (DEFAULT_NAMES if names is None else names)[name]]
             except KeyError:
                 raise socket.gaierror(socket.EAI_NONAME, "unknown") from None
 
@@ -62,9 +62,9 @@ class Elsewhere:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         path = head[0].split()[1]
-        self.asked.append(path)
+        self.requested_paths.append(path)
         self.headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
-        answer = self.answers[path]
+        answer = self.responses[path]
         try:
             if isinstance(answer, bytes):
                 writer.write(answer)
@@ -78,8 +78,8 @@ class Elsewhere:
 
 
 @asynccontextmanager
-async def serving(tls: ssl.SSLContext | None = None) -> AsyncIterator[Elsewhere]:
-    elsewhere = Elsewhere()
+async def serve_fake_host(tls: ssl.SSLContext | None = None) -> AsyncIterator[FakeHost]:
+    elsewhere = FakeHost()
     server = await asyncio.start_server(elsewhere._serve, "127.0.0.1", 0, ssl=tls)
     elsewhere.port = server.sockets[0].getsockname()[1]
     try:

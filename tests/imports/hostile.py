@@ -12,37 +12,41 @@ from tests.imports.xlsform.workbooks import ods, xls
 
 COMPLETE, REFUSED = "complete", "refused at once"
 UNREADABLE, INVALID, TOO_LARGE = "unreadable_workbook", "invalid_form", "too_large"  # types of error
-OUTSIDE = "fieldgate-evil"  # no file of this name may appear anywhere
+FORBIDDEN_NAME = "fieldgate-evil"  # no file of this name may appear anywhere
 MEBIBYTE = 1024 * 1024
-SPACE = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-SHEET, STRINGS, RELATIONS = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml", "xl/_rels/workbook.xml.rels"
-HEAD = f'<worksheet xmlns="{SPACE}"><sheetData>'
-TAIL = "</sheetData></worksheet>"
+SPREADSHEET_NS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+RELATIONSHIPS_NS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+SHEET_PART, STRINGS_PART, RELATIONS_PART = (
+    "xl/worksheets/sheet1.xml",
+    "xl/sharedStrings.xml",
+    "xl/_rels/workbook.xml.rels",
+)
+SHEET_HEAD = f'<worksheet xmlns="{SPREADSHEET_NS}"><sheetData>'
+SHEET_TAIL = "</sheetData></worksheet>"
 
 Part = str | bytes | Iterator[bytes]
 
 
-class Hostile(NamedTuple):
+class HostileFile(NamedTuple):
     """A file, what it is called, and how it ends: complete, refused at once, or with an error of some type."""
 
     build: Callable[[], bytes]
-    ends: str
+    expected: str
     filename: str = "form.xlsx"
 
 
-def cell(row: int, column: int, text: str) -> str:
+def cell_xml(row: int, column: int, text: str) -> str:
     return f'<c r="{chr(65 + column)}{row}" t="inlineStr"><is><t>{escape(text)}</t></is></c>'
 
 
-def rows_of(rows: Sequence[Sequence[object]], first: int = 1) -> str:
+def rows_xml(rows: Sequence[Sequence[object]], first: int = 1) -> str:
     return "".join(
-        f'<row r="{number}">{"".join(cell(number, column, str(text)) for column, text in enumerate(row))}</row>'
+        f'<row r="{number}">{"".join(cell_xml(number, column, str(text)) for column, text in enumerate(row))}</row>'
         for number, row in enumerate(rows, first)
     )
 
 
-def changed(parts: Mapping[str, Part], level: int = 6) -> bytes:
+def modified_workbook(parts: Mapping[str, Part], level: int = 6) -> bytes:
     """A small valid workbook, with some of its parts replaced and others added."""
     file = io.BytesIO()
     with (
@@ -59,18 +63,20 @@ def changed(parts: Mapping[str, Part], level: int = 6) -> bytes:
     return file.getvalue()
 
 
-def sheet(xml: str) -> bytes:
-    return changed({SHEET: f"{HEAD}{rows_of(SURVEY)}{xml}{TAIL}"})
+def workbook_with_xml(xml: str) -> bytes:
+    return modified_workbook({SHEET_PART: f"{SHEET_HEAD}{rows_xml(SURVEY)}{xml}{SHEET_TAIL}"})
 
 
-def survey(*rows: Sequence[object], columns: Sequence[str] = ("type", "name", "label", "relevant")) -> bytes:
-    return changed({SHEET: HEAD + rows_of((columns, *rows)) + TAIL})
+def workbook_with_survey(
+    *rows: Sequence[object], columns: Sequence[str] = ("type", "name", "label", "relevant")
+) -> bytes:
+    return modified_workbook({SHEET_PART: SHEET_HEAD + rows_xml((columns, *rows)) + SHEET_TAIL})
 
 
 # Too much of something
 
 
-def much(size: int, filler: bytes, before: str = "", after: str = "") -> Iterator[bytes]:
+def repeat_filler(size: int, filler: bytes, before: str = "", after: str = "") -> Iterator[bytes]:
     chunk = filler * (MEBIBYTE // len(filler))
     yield before.encode()
     for _ in range(size // MEBIBYTE):
@@ -78,41 +84,47 @@ def much(size: int, filler: bytes, before: str = "", after: str = "") -> Iterato
     yield after.encode()
 
 
-def bomb_in_a_cell() -> bytes:
+def cell_bomb() -> bytes:
     """One cell of more than there is memory."""
-    start = HEAD + rows_of(SURVEY) + '<row r="4"><c r="A4" t="inlineStr"><is><t>'
-    return changed({SHEET: much(700 * MEBIBYTE, b"x", start, "</t></is></c></row>" + TAIL)}, level=1)
+    start = SHEET_HEAD + rows_xml(SURVEY) + '<row r="4"><c r="A4" t="inlineStr"><is><t>'
+    return modified_workbook(
+        {SHEET_PART: repeat_filler(700 * MEBIBYTE, b"x", start, "</t></is></c></row>" + SHEET_TAIL)}, level=1
+    )
 
 
-def bomb_in_strings() -> bytes:
+def shared_strings_bomb() -> bytes:
     """Many millions of shared strings that no cell uses."""
     filler = b"<si><t>12345678</t></si>"
-    before, after = f'<sst xmlns="{SPACE}">', "</sst>"
+    before, after = f'<sst xmlns="{SPREADSHEET_NS}">', "</sst>"
     types = (
         '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
         '<Default Extension="xml" ContentType="application/xml"/></Types>'
     )
-    return changed(
+    return modified_workbook(
         {
-            STRINGS: much(512 * MEBIBYTE, filler, before, after),
-            RELATIONS: relations(SHEET, extra=f'<Relationship Type="{OFFICE}/sharedStrings" Target="sharedStrings.xml" '
-                                 'Id="rId9"/>'),
+            STRINGS_PART: repeat_filler(512 * MEBIBYTE, filler, before, after),
+            RELATIONS_PART: sheet_relations(
+                SHEET_PART,
+                extra=f'<Relationship Type="{RELATIONSHIPS_NS}/sharedStrings" Target="sharedStrings.xml" Id="rId9"/>',
+            ),
             "[Content_Types].xml": types,
         },
         level=1,
     )  # fmt: skip
 
 
-def bomb_of_spaces() -> bytes:
+def whitespace_bomb() -> bytes:
     """Nothing at all, for more than there is memory, after the last row."""
-    return changed({SHEET: much(700 * MEBIBYTE, b" ", HEAD + rows_of(SURVEY), TAIL)}, level=1)
+    return modified_workbook(
+        {SHEET_PART: repeat_filler(700 * MEBIBYTE, b" ", SHEET_HEAD + rows_xml(SURVEY), SHEET_TAIL)}, level=1
+    )
 
 
 def million_rows() -> bytes:
     """Every row a spreadsheet can have, each with a question."""
 
     def rows() -> Iterator[bytes]:
-        yield (HEAD + rows_of(SURVEY)).encode()
+        yield (SHEET_HEAD + rows_xml(SURVEY)).encode()
         for first in range(4, 1_048_577, 4096):
             numbers = range(first, min(first + 4096, 1_048_577))
             yield "".join(
@@ -120,30 +132,30 @@ def million_rows() -> bytes:
                 f'<c r="B{n}" t="inlineStr"><is><t>q{n}</t></is></c></row>'
                 for n in numbers
             ).encode()
-        yield TAIL.encode()
+        yield SHEET_TAIL.encode()
 
-    return changed({SHEET: rows()}, level=1)
+    return modified_workbook({SHEET_PART: rows()}, level=1)
 
 
-def far_cell() -> bytes:
+def last_cell() -> bytes:
     """Two cells, at both ends of the largest sheet there is."""
-    return sheet('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>')
+    return workbook_with_xml('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>')
 
 
-def far_beyond() -> bytes:
+def out_of_range_cell() -> bytes:
     """A cell where no sheet has one."""
-    return sheet('<row r="4294967295"><c r="ZZZZZZ4294967295"><v>1</v></c></row>')
+    return workbook_with_xml('<row r="4294967295"><c r="ZZZZZZ4294967295"><v>1</v></c></row>')
 
 
 def many_questions() -> bytes:
     """As many rows as are read: whatever compiling them takes, it ends."""
     rows = [("text", f"q{number}", f"Question {number}", "") for number in range(99_000)]
-    return survey(*rows)
+    return workbook_with_survey(*rows)
 
 
 def many_problems() -> bytes:
     """As many mistakes as there are rows."""
-    return survey(*[("florb", f"{number}", "", f"${{nope{number}}} = 1") for number in range(99_000)])
+    return workbook_with_survey(*[("florb", f"{number}", "", f"${{nope{number}}} = 1") for number in range(99_000)])
 
 
 def wide_rows() -> bytes:
@@ -163,42 +175,44 @@ def wide_header() -> bytes:
 
 
 def deep_xml() -> bytes:
-    return sheet("<a>" * 1_000_000 + "</a>" * 1_000_000)
+    return workbook_with_xml("<a>" * 1_000_000 + "</a>" * 1_000_000)
 
 
-def laughs() -> bytes:
+def billion_laughs() -> bytes:
     """Entities in entities: a few lines that mean gigabytes."""
     entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 11))
     document = f'<?xml version="1.0"?><!DOCTYPE worksheet [<!ENTITY e0 "ha">{entities}]>'
     more = '<row r="4"><c r="A4" t="inlineStr"><is><t>note</t></is></c><c r="B4" t="inlineStr"><is><t>n</t></is></c>'
     laugh = '<c r="C4" t="inlineStr"><is><t>&e10;</t></is></c></row>'
-    return changed({SHEET: document + HEAD + rows_of(SURVEY) + more + laugh + TAIL})
+    return modified_workbook({SHEET_PART: document + SHEET_HEAD + rows_xml(SURVEY) + more + laugh + SHEET_TAIL})
 
 
-def outside_entity() -> bytes:
+def external_entity() -> bytes:
     """An entity that is a file of this machine."""
     document = '<?xml version="1.0"?><!DOCTYPE worksheet [<!ENTITY e SYSTEM "file:///etc/passwd">]>'
-    row = f'<row r="4">{cell(4, 0, "note")}{cell(4, 1, "n")}<c r="C4" t="inlineStr"><is><t>&e;</t></is></c></row>'
-    return changed({SHEET: document + HEAD + rows_of(SURVEY) + row + TAIL})
+    row = (
+        f'<row r="4">{cell_xml(4, 0, "note")}{cell_xml(4, 1, "n")}<c r="C4" t="inlineStr"><is><t>&e;</t></is></c></row>'
+    )
+    return modified_workbook({SHEET_PART: document + SHEET_HEAD + rows_xml(SURVEY) + row + SHEET_TAIL})
 
 
 def deep_groups(depth: int = 3_000) -> bytes:
     begins = [("begin group", f"g{number}", "G", "") for number in range(depth)]
-    return survey(*begins, ("text", "q", "Q", ""), *[("end group", "", "", "")] * depth)
+    return workbook_with_survey(*begins, ("text", "q", "Q", ""), *[("end group", "", "", "")] * depth)
 
 
 def deep_expression() -> bytes:
-    return survey(("text", "a", "A", ""), ("text", "b", "B", "(" * 30_000 + "${a} = 1" + ")" * 30_000))
+    return workbook_with_survey(("text", "a", "A", ""), ("text", "b", "B", "(" * 30_000 + "${a} = 1" + ")" * 30_000))
 
 
-def unending_expression() -> bytes:
+def pathological_expressions() -> bytes:
     """Brackets, quotes and names without end, for whoever looks for their ends."""
     shapes = ("${" * 20_000, "'" + "a" * 60_000, "a" * 60_000 + "!", "not(" * 15_000, "a/" * 30_000, "1 - " * 15_000)
-    return survey(*[("text", f"q{number}", "Q", shape) for number, shape in enumerate(shapes)])
+    return workbook_with_survey(*[("text", f"q{number}", "Q", shape) for number, shape in enumerate(shapes)])
 
 
 def long_label() -> bytes:
-    return survey(
+    return workbook_with_survey(
         ("text", "a", "<b>" * 20_000, ""), ("text", "b", "${a}" * 15_000, ""), ("text", "c", "*_#[](" * 10_000, "")
     )
 
@@ -211,7 +225,7 @@ SCRIPT = "<script>alert(1)</script>"
 
 
 def formula_text() -> bytes:
-    return survey(("text", "a", FORMULA, ""), ("text", "b", COMMAND, ""), ("text", "c", SCRIPT, ""))
+    return workbook_with_survey(("text", "a", FORMULA, ""), ("text", "b", COMMAND, ""), ("text", "c", SCRIPT, ""))
 
 
 def formula_csv() -> bytes:
@@ -223,58 +237,66 @@ def real_formulas(port: int) -> bytes:
     """Formulas with the value somebody claims they have, and links to a listener of ours."""
     address = f"http://127.0.0.1:{port}/"
     row = (
-        f'<row r="4">{cell(4, 0, "note")}{cell(4, 1, "n")}<c r="C4" t="str"><f>WEBSERVICE("{address}")</f>'
+        f'<row r="4">{cell_xml(4, 0, "note")}{cell_xml(4, 1, "n")}<c r="C4" t="str"><f>WEBSERVICE("{address}")</f>'
         "<v>claimed</v></c></row>"
     )
-    links = f'<hyperlinks><hyperlink ref="C4" r:id="rId1" xmlns:r="{OFFICE}"/></hyperlinks>'
+    links = f'<hyperlinks><hyperlink ref="C4" r:id="rId1" xmlns:r="{RELATIONSHIPS_NS}"/></hyperlinks>'
     document = f'<?xml version="1.0"?><!DOCTYPE worksheet SYSTEM "{address}evil.dtd">'
-    link = f'<Relationship Id="rId1" Type="{OFFICE}/hyperlink" Target="{address}" TargetMode="External"/>'
-    outside = f'<Relationship Id="rId8" Type="{OFFICE}/externalLink" Target="{address}x.xlsx" TargetMode="External"/>'
-    return changed(
+    link = f'<Relationship Id="rId1" Type="{RELATIONSHIPS_NS}/hyperlink" Target="{address}" TargetMode="External"/>'
+    outside = (
+        f'<Relationship Id="rId8" Type="{RELATIONSHIPS_NS}/externalLink" '
+        f'Target="{address}x.xlsx" TargetMode="External"/>'
+    )
+    return modified_workbook(
         {
-            SHEET: f"{document}{HEAD}{rows_of(SURVEY)}{row}</sheetData>{links}</worksheet>",
-            "xl/worksheets/_rels/sheet1.xml.rels": relations_of(link),
-            RELATIONS: relations(SHEET, outside),
+            SHEET_PART: f"{document}{SHEET_HEAD}{rows_xml(SURVEY)}{row}</sheetData>{links}</worksheet>",
+            "xl/worksheets/_rels/sheet1.xml.rels": relations_xml(link),
+            RELATIONS_PART: sheet_relations(SHEET_PART, outside),
         }
     )
 
 
-def relations_of(inner: str) -> str:
+def relations_xml(inner: str) -> str:
     return (
         f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{inner}</Relationships>'
     )
 
 
-def relations(target: str, extra: str = "") -> str:
-    first = f'<Relationship Type="{OFFICE}/worksheet" Target="{target}" Id="rId1"/>'
-    return relations_of(first.replace("xl/", "/xl/", 1) + extra)
+def sheet_relations(target: str, extra: str = "") -> str:
+    first = f'<Relationship Type="{RELATIONSHIPS_NS}/worksheet" Target="{target}" Id="rId1"/>'
+    return relations_xml(first.replace("xl/", "/xl/", 1) + extra)
 
 
 # Paths
 
 
-def paths_in_zip() -> bytes:
-    names = (f"../../../../../../../../tmp/{OUTSIDE}", f"/tmp/{OUTSIDE}", f"..\\..\\{OUTSIDE}", f"xl/../../{OUTSIDE}")
-    return changed(dict.fromkeys(names, "evil"))
+def path_traversal() -> bytes:
+    names = (
+        f"../../../../../../../../tmp/{FORBIDDEN_NAME}",
+        f"/tmp/{FORBIDDEN_NAME}",
+        f"..\\..\\{FORBIDDEN_NAME}",
+        f"xl/../../{FORBIDDEN_NAME}",
+    )
+    return modified_workbook(dict.fromkeys(names, "evil"))
 
 
-def sheet_elsewhere() -> bytes:
+def external_sheet() -> bytes:
     """A workbook that says that its sheet is a file of this machine."""
-    return changed({RELATIONS: relations("../../../../../../etc/passwd")})
+    return modified_workbook({RELATIONS_PART: sheet_relations("../../../../../../etc/passwd")})
 
 
-def same_name_twice() -> bytes:
+def duplicate_part() -> bytes:
     file = io.BytesIO(xlsx())
     with zipfile.ZipFile(file, "a") as book:
-        info = zipfile.ZipInfo(SHEET.upper())
-        book.writestr(info, HEAD + rows_of((("type", "name"), ("florb", "x"))) + TAIL)
+        info = zipfile.ZipInfo(SHEET_PART.upper())
+        book.writestr(info, SHEET_HEAD + rows_xml((("type", "name"), ("florb", "x"))) + SHEET_TAIL)
     return file.getvalue()
 
 
 # Not what it says
 
 
-def cut(share: float) -> bytes:
+def truncated(share: float) -> bytes:
     book = xlsx()
     return book[: int(len(book) * share)]
 
@@ -290,12 +312,14 @@ def control_characters() -> bytes:
     """Sheet names and cells with what neither XML nor PostgreSQL stores."""
     name = "".join(map(chr, (1, 8, 11, 0xFFFE)))
     book = (
-        f'<workbook xmlns="{SPACE}" xmlns:r="{OFFICE}"><sheets><sheet name="survey" sheetId="1" r:id="rId1"/>'
+        f'<workbook xmlns="{SPREADSHEET_NS}" xmlns:r="{RELATIONSHIPS_NS}">'
+        '<sheets><sheet name="survey" sheetId="1" r:id="rId1"/>'
         f'<sheet name="choice{name}&#1;" sheetId="2" r:id="rId1"/></sheets></workbook>'
     )
     text = "a&#1;b&#x1F;c&#xFFFF;" + name
-    row = f'<row r="4">{cell(4, 0, "note")}{cell(4, 1, "n")}<c r="C4" t="inlineStr"><is><t>{text}</t></is></c></row>'
-    return changed({"xl/workbook.xml": book, SHEET: HEAD + rows_of(SURVEY) + row + TAIL})
+    cells = cell_xml(4, 0, "note") + cell_xml(4, 1, "n")
+    row = f'<row r="4">{cells}<c r="C4" t="inlineStr"><is><t>{text}</t></is></c></row>'
+    return modified_workbook({"xl/workbook.xml": book, SHEET_PART: SHEET_HEAD + rows_xml(SURVEY) + row + SHEET_TAIL})
 
 
 def control_characters_csv(rows: int) -> bytes:
@@ -304,7 +328,7 @@ def control_characters_csv(rows: int) -> bytes:
     return start + b"text,z,a\0b\x01\x0b\xef\xbf\xbf\nflo\0rb,y,\x1f\nfl\x02orb\0,\0,\n"
 
 
-def without_end() -> bytes:
+def unterminated_ods() -> bytes:
     """A table whose end the reader looks for, and never finds."""
     file = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(ods({"survey": SURVEY}))) as valid, zipfile.ZipFile(file, "w") as book:
@@ -314,94 +338,94 @@ def without_end() -> bytes:
     return file.getvalue()
 
 
-def boundless_xls() -> bytes:
+def oversized_xls_header() -> bytes:
     """A file of some kilobytes that says it has four thousand million tables of its parts."""
     book = xls({"survey": SURVEY})
     return book[:44] + b"\xff" * 4 + book[48:]
 
 
-QUICK: dict[str, Hostile] = {
-    "a cell far away": Hostile(far_cell, TOO_LARGE),
-    "a cell beyond": Hostile(far_beyond, UNREADABLE),
-    "deep XML": Hostile(deep_xml, COMPLETE),
-    "a billion laughs": Hostile(laughs, UNREADABLE),
-    "an entity outside": Hostile(outside_entity, UNREADABLE),
-    "a deep expression": Hostile(deep_expression, INVALID),
-    "long labels": Hostile(long_label, COMPLETE),
-    "formulas as text": Hostile(formula_text, COMPLETE),
-    "formulas in a csv": Hostile(formula_csv, COMPLETE, "form.csv"),
-    "path names in the zip": Hostile(paths_in_zip, COMPLETE),
-    "a path for a name": Hostile(xlsx, COMPLETE, f"../../../tmp/{OUTSIDE}.xlsx"),
-    "a sheet elsewhere": Hostile(sheet_elsewhere, UNREADABLE),
-    "a part twice": Hostile(same_name_twice, INVALID),
-    "a tenth of a file": Hostile(lambda: cut(0.1), UNREADABLE),
-    "half a file": Hostile(lambda: cut(0.5), UNREADABLE),
-    "a file but for its end": Hostile(lambda: cut(0.99), UNREADABLE),
-    "four bytes": Hostile(lambda: b"PK\x03\x04", UNREADABLE),
-    "the start of an xls": Hostile(lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", UNREADABLE, "form.xls"),
-    "an xls of nothing": Hostile(lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4096), UNREADABLE, "form.xls"),
-    "an xls of chance": Hostile(
+FAST_CASES: dict[str, HostileFile] = {
+    "a cell far away": HostileFile(last_cell, TOO_LARGE),
+    "a cell beyond": HostileFile(out_of_range_cell, UNREADABLE),
+    "deep XML": HostileFile(deep_xml, COMPLETE),
+    "a billion laughs": HostileFile(billion_laughs, UNREADABLE),
+    "an entity outside": HostileFile(external_entity, UNREADABLE),
+    "a deep expression": HostileFile(deep_expression, INVALID),
+    "long labels": HostileFile(long_label, COMPLETE),
+    "formulas as text": HostileFile(formula_text, COMPLETE),
+    "formulas in a csv": HostileFile(formula_csv, COMPLETE, "form.csv"),
+    "path names in the zip": HostileFile(path_traversal, COMPLETE),
+    "a path for a name": HostileFile(xlsx, COMPLETE, f"../../../tmp/{FORBIDDEN_NAME}.xlsx"),
+    "a sheet elsewhere": HostileFile(external_sheet, UNREADABLE),
+    "a part twice": HostileFile(duplicate_part, INVALID),
+    "a tenth of a file": HostileFile(lambda: truncated(0.1), UNREADABLE),
+    "half a file": HostileFile(lambda: truncated(0.5), UNREADABLE),
+    "a file but for its end": HostileFile(lambda: truncated(0.99), UNREADABLE),
+    "four bytes": HostileFile(lambda: b"PK\x03\x04", UNREADABLE),
+    "the start of an xls": HostileFile(lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", UNREADABLE, "form.xls"),
+    "an xls of nothing": HostileFile(lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4096), UNREADABLE, "form.xls"),
+    "an xls of chance": HostileFile(
         lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + random.Random(1).randbytes(8192), UNREADABLE, "form.xls"
     ),
-    "an empty file": Hostile(lambda: b"", REFUSED),
-    "a picture": Hostile(lambda: b"\x89PNG\r\n\x1a\n" + bytes(200), REFUSED),
-    "a program": Hostile(lambda: b"\x7fELF" + bytes(200), REFUSED),
-    "a page": Hostile(lambda: b"<html><body>hello</body></html>", REFUSED),
-    "chance": Hostile(lambda: random.Random(2).randbytes(5000), REFUSED),
-    "another zip": Hostile(other_zip, UNREADABLE),
-    "a workbook called pdf": Hostile(xlsx, COMPLETE, "form.pdf"),
-    "a workbook called csv": Hostile(xlsx, COMPLETE, "form.csv"),
-    "a csv called xlsx": Hostile(lambda: b"type,name,label\ntext,a,A\n", COMPLETE),
-    "a csv with a long first line": Hostile(wide_header, COMPLETE, "form.csv"),
-    "half of UTF-16": Hostile(lambda: b"\xff\xfet\0y\0p", REFUSED, "form.csv"),
-    "control characters": Hostile(control_characters, COMPLETE),
-    "control characters in a csv": Hostile(lambda: control_characters_csv(400), REFUSED, "form.csv"),
-    "control characters far down a csv": Hostile(lambda: control_characters_csv(5_000), INVALID, "form.csv"),
-    "an xls cut short": Hostile(lambda: xls({"survey": SURVEY})[:1100], UNREADABLE, "form.xls"),
-    "an xls without bounds": Hostile(boundless_xls, TOO_LARGE, "form.xls"),
-    "an ods without end": Hostile(without_end, TOO_LARGE, "form.ods"),
+    "an empty file": HostileFile(lambda: b"", REFUSED),
+    "a picture": HostileFile(lambda: b"\x89PNG\r\n\x1a\n" + bytes(200), REFUSED),
+    "a program": HostileFile(lambda: b"\x7fELF" + bytes(200), REFUSED),
+    "a page": HostileFile(lambda: b"<html><body>hello</body></html>", REFUSED),
+    "chance": HostileFile(lambda: random.Random(2).randbytes(5000), REFUSED),
+    "another zip": HostileFile(other_zip, UNREADABLE),
+    "a workbook called pdf": HostileFile(xlsx, COMPLETE, "form.pdf"),
+    "a workbook called csv": HostileFile(xlsx, COMPLETE, "form.csv"),
+    "a csv called xlsx": HostileFile(lambda: b"type,name,label\ntext,a,A\n", COMPLETE),
+    "a csv with a long first line": HostileFile(wide_header, COMPLETE, "form.csv"),
+    "half of UTF-16": HostileFile(lambda: b"\xff\xfet\0y\0p", REFUSED, "form.csv"),
+    "control characters": HostileFile(control_characters, COMPLETE),
+    "control characters in a csv": HostileFile(lambda: control_characters_csv(400), REFUSED, "form.csv"),
+    "control characters far down a csv": HostileFile(lambda: control_characters_csv(5_000), INVALID, "form.csv"),
+    "an xls cut short": HostileFile(lambda: xls({"survey": SURVEY})[:1100], UNREADABLE, "form.xls"),
+    "an xls without bounds": HostileFile(oversized_xls_header, TOO_LARGE, "form.xls"),
+    "an ods without end": HostileFile(unterminated_ods, TOO_LARGE, "form.ods"),
 }
 
-HEAVY: dict[str, Hostile] = {
-    "unending expressions": Hostile(unending_expression, INVALID),
-    "a bomb in a cell": Hostile(bomb_in_a_cell, TOO_LARGE),
-    "a bomb of nothing": Hostile(bomb_of_spaces, TOO_LARGE),
-    "millions of strings": Hostile(bomb_in_strings, TOO_LARGE),
-    "1,048,576 rows": Hostile(million_rows, TOO_LARGE),
-    "deep groups": Hostile(deep_groups, INVALID),
-    "many questions": Hostile(many_questions, TOO_LARGE),
-    "many problems": Hostile(many_problems, TOO_LARGE),
-    "wide rows": Hostile(wide_rows, TOO_LARGE, "form.csv"),
+SLOW_CASES: dict[str, HostileFile] = {
+    "unending expressions": HostileFile(pathological_expressions, INVALID),
+    "a bomb in a cell": HostileFile(cell_bomb, TOO_LARGE),
+    "a bomb of nothing": HostileFile(whitespace_bomb, TOO_LARGE),
+    "millions of strings": HostileFile(shared_strings_bomb, TOO_LARGE),
+    "1,048,576 rows": HostileFile(million_rows, TOO_LARGE),
+    "deep groups": HostileFile(deep_groups, INVALID),
+    "many questions": HostileFile(many_questions, TOO_LARGE),
+    "many problems": HostileFile(many_problems, TOO_LARGE),
+    "wide rows": HostileFile(wide_rows, TOO_LARGE, "form.csv"),
 }
 
 
-def mutated(book: bytes, chance: random.Random) -> bytes:
+def mutated(book: bytes, rng: random.Random) -> bytes:
     """The file after one to eight accidents: bytes changed, cut out, put in, moved, or cut off."""
     data = bytearray(book)
-    for _ in range(chance.choice((1, 1, 1, 2, 4, 8))):
-        place = chance.randrange(len(data)) if data else 0
-        length = chance.choice((1, 2, 4, 16, 200))
-        accident = chance.randrange(5)
+    for _ in range(rng.choice((1, 1, 1, 2, 4, 8))):
+        place = rng.randrange(len(data)) if data else 0
+        length = rng.choice((1, 2, 4, 16, 200))
+        accident = rng.randrange(5)
         if accident == 0:
-            data[place : place + 1] = bytes([chance.randrange(256)])
+            data[place : place + 1] = bytes([rng.randrange(256)])
         elif accident == 1:
             data[place : place + length] = b""
         elif accident == 2:
-            data[place:place] = chance.randbytes(length)
+            data[place:place] = rng.randbytes(length)
         elif accident == 3:
-            data[place : place + length] = data[chance.randrange(len(data) + 1) :][:length]
+            data[place : place + length] = data[rng.randrange(len(data) + 1) :][:length]
         else:
             data = data[: max(place, len(data) // 2)]
     return bytes(data)
 
 
-def mutated_within(book: bytes, chance: random.Random) -> bytes:
+def mutated_part(book: bytes, rng: random.Random) -> bytes:
     """The same accidents inside one part of the archive, which is then packed anew, so that readers get to see them."""
     file = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(book)) as valid, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as changed_book:
         names = valid.namelist()
-        victim = chance.choice([name for name in names if name.endswith((".xml", ".rels", ".bin"))])
+        victim = rng.choice([name for name in names if name.endswith((".xml", ".rels", ".bin"))])
         for name in names:
             data = valid.read(name)
-            changed_book.writestr(name, mutated(data, chance) if name == victim else data)
+            changed_book.writestr(name, mutated(data, rng) if name == victim else data)
     return file.getvalue()

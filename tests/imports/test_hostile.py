@@ -32,13 +32,13 @@ from fieldgate.imports.upload import parse_upload
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.imports.xlsform import Form, FormRejected, Library
 from fieldgate.settings import Settings
-from tests.conftest import Start
+from tests.conftest import StartService
 from tests.imports import failing_readers, hostile
-from tests.imports.hostile import COMPLETE, HEAVY, MEBIBYTE, QUICK, REFUSED, Hostile
-from tests.imports.test_worker import PATH, Desk
+from tests.imports.hostile import COMPLETE, FAST_CASES, MEBIBYTE, REFUSED, SLOW_CASES, HostileFile
+from tests.imports.test_worker import PATH, ImportHarness
 from tests.imports.workbooks import SURVEY, xlsx
 from tests.imports.xlsform import workbooks
-from tests.imports.xlsform.workbooks import Rows, ods, sectioned, xls, xlsm
+from tests.imports.xlsform.workbooks import Rows, csv_with_sections, ods, xls, xlsm
 
 ERROR = "error"
 MUTATIONS = int(os.environ.get("MUTATIONS", "60"))
@@ -52,16 +52,16 @@ PATIENCE = 300.0  # seconds for all heavy files
 
 
 @pytest.fixture
-async def desk(start: Start, database_url: str) -> AsyncIterator[Desk]:
+async def harness(start: StartService, database_url: str) -> AsyncIterator[ImportHarness]:
     chosen: dict[str, Any] = {"import_memory": MEMORY, "import_seconds": SECONDS}
     async with start(database_url=database_url, **chosen) as service:
-        headers = {"Authorization": f"Token {await service.token()}"}
-        yield Desk(service, headers, ImportWorker(Settings(**chosen), service.database))
+        headers = {"Authorization": f"Token {await service.create_token()}"}
+        yield ImportHarness(service, headers, ImportWorker(Settings(**chosen), service.database))
 
 
-async def check_well(desk: Desk) -> None:
+async def check_well(harness: ImportHarness) -> None:
     """The worker takes the next file as if nothing had been."""
-    record = await desk.done(xlsx(), filename="normal.xlsx")
+    record = await harness.import_workbook(xlsx(), filename="normal.xlsx")
     assert record["status"] == COMPLETE
 
 
@@ -79,7 +79,7 @@ def check_answer(messages: dict[str, Any]) -> None:
 def traces_outside() -> list[Path]:
     """What a file with paths in it may have left, where its paths lead."""
     folders = {Path("/"), Path("/tmp"), Path(tempfile.gettempdir()), Path.cwd(), Path.cwd().parent}
-    return [found for folder in folders for found in folder.glob(f"*{hostile.OUTSIDE}*")]
+    return [found for folder in folders for found in folder.glob(f"*{hostile.FORBIDDEN_NAME}*")]
 
 
 # One of each kind; the others are for `make torture`.
@@ -87,93 +87,93 @@ ALWAYS = ("deep XML", "a billion laughs", "path names in the zip", "half a file"
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in ALWAYS else pytest.param(name, marks=pytest.mark.long) for name in QUICK]
+    "name", [name if name in ALWAYS else pytest.param(name, marks=pytest.mark.long) for name in FAST_CASES]
 )
-async def test_a_hostile_file_harms_itself_alone(desk: Desk, name: str) -> None:
-    file = QUICK[name]
-    answer = await desk.service.client.post(
-        PATH, headers=desk.headers, files={"file": (file.filename, file.build())}, data={}
+async def test_a_hostile_file_harms_itself_alone(harness: ImportHarness, name: str) -> None:
+    file = FAST_CASES[name]
+    answer = await harness.service.client.post(
+        PATH, headers=harness.headers, files={"file": (file.filename, file.build())}, data={}
     )
-    if file.ends == REFUSED:
+    if file.expected == REFUSED:
         assert answer.status_code == 400, answer.text
         assert answer.json()["file"]
     else:
         assert answer.status_code == 201, answer.text
-        assert await desk.worker.process_one()
-        record = await desk.get(answer.json()["url"])
-        assert ending(record["status"], record["messages"]) == file.ends, record["messages"]
+        assert await harness.worker.process_one()
+        record = await harness.get(answer.json()["url"])
+        assert ending(record["status"], record["messages"]) == file.expected, record["messages"]
         if record["status"] == ERROR:
             check_answer(record["messages"])
         else:
-            asset = await desk.get(f"/api/v2/assets/{record['messages']['created'][0]['uid']}/")
+            asset = await harness.get(f"/api/v2/assets/{record['messages']['created'][0]['uid']}/")
             assert "root:" not in json.dumps(asset["content"])
-            assert (await desk.service.get(asset["xform_link"], headers=desk.headers)).status_code == 200
+            assert (await harness.service.get(asset["xform_link"], headers=harness.headers)).status_code == 200
     assert traces_outside() == []
-    await check_well(desk)
+    await check_well(harness)
 
 
 @pytest.mark.parametrize("name", ["formulas as text", "formulas in a csv"])
-async def test_formulas_are_text(desk: Desk, name: str) -> None:
+async def test_formulas_are_text(harness: ImportHarness, name: str) -> None:
     """What other programs would act upon is kept as it was written, and escaped where it is markup."""
-    file = QUICK[name]
-    asset = await desk.asset(await desk.done(file.build(), filename=file.filename))
+    file = FAST_CASES[name]
+    asset = await harness.asset(await harness.import_workbook(file.build(), filename=file.filename))
     labels = [row["label"] for row in asset["content"]["survey"]]
     assert labels == [[hostile.FORMULA], [hostile.COMMAND], [hostile.SCRIPT]]
-    xform = (await desk.service.get(asset["xform_link"], headers=desk.headers)).text
+    xform = (await harness.service.get(asset["xform_link"], headers=harness.headers)).text
     assert hostile.SCRIPT not in xform
     assert "&lt;script&gt;" in xform
 
 
-async def test_nothing_is_fetched_or_calculated(desk: Desk) -> None:
+async def test_nothing_is_fetched_or_calculated(harness: ImportHarness) -> None:
     """Formulas keep the value they came with; links, outside sheets and document types are not followed."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         listener.setblocking(False)
-        record = await desk.done(hostile.real_formulas(listener.getsockname()[1]))
+        record = await harness.import_workbook(hostile.real_formulas(listener.getsockname()[1]))
         if record["status"] == ERROR:
             check_answer(record["messages"])
         else:
-            content = (await desk.asset(record))["content"]
+            content = (await harness.asset(record))["content"]
             assert content["survey"][2]["label"] == ["claimed"]
         with pytest.raises(BlockingIOError):
             listener.accept()
-    await check_well(desk)
+    await check_well(harness)
 
 
 LONG = "x" * 3_000
 
 
-async def test_long_titles_and_names(desk: Desk) -> None:
+async def test_long_titles_and_names(harness: ImportHarness) -> None:
     """What does not fit into the database is cut or refused, also where it replaces or joins something."""
     titled = xlsx(survey=SURVEY, settings=(("form_title",), (LONG,)))
-    first = await desk.done(xlsx())
+    first = await harness.import_workbook(xlsx())
     uid = first["messages"]["created"][0]["uid"]
     library = xlsx(library=(("block", "type", "name", "label"), (LONG, "text", "a", "A"), (LONG, "text", "b", "B")))
     for book, fields in ((titled, {}), (titled, {"destination": uid}), (library, {"library": "true"})):
-        record = await desk.done(book, **fields)
+        record = await harness.import_workbook(book, **fields)
         assert record["status"] in (COMPLETE, ERROR)
         if record["status"] == ERROR:
             check_answer(record["messages"])
-    await check_well(desk)
+    await check_well(harness)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["a\0b", "\ufffe", "\u202egnp.xlsx", "../../etc/passwd", "x" * 256, "'; DROP TABLE imports"]
 )
-async def test_names_of_files_are_only_names(desk: Desk, name: str) -> None:
+async def test_names_of_files_are_only_names(harness: ImportHarness, name: str) -> None:
     for fields in ({"filename": name}, {"name": name}):
         filename = fields.get("filename", "form.xlsx")
         data = {key: value for key, value in fields.items() if key == "name"}
-        answer = await desk.service.client.post(
-            PATH, headers=desk.headers, files={"file": (filename, xlsx())}, data=data
+        answer = await harness.service.client.post(
+            PATH, headers=harness.headers, files={"file": (filename, xlsx())}, data=data
         )
         assert answer.status_code in (201, 400), answer.text
         if answer.status_code == 201:
-            assert await desk.worker.process_one()
-            assert (await desk.get(answer.json()["url"]))["status"] == COMPLETE
-    await check_well(desk)
+            assert await harness.worker.process_one()
+            assert (await harness.get(answer.json()["url"]))["status"] == COMPLETE
+    await check_well(harness)
 
 
 @pytest.mark.long
@@ -185,7 +185,7 @@ async def test_heavy_files_leave_the_worker_alive_and_small(tmp_path: Path) -> N
     store = ImportStore(database, DataVersions(database))
     user = await AccountStore(database, DataVersions(database)).create_user(NewUser(username="a", password_hash="x"))
 
-    async def send(file: Hostile) -> str:
+    async def send(file: HostileFile) -> str:
         book = await asyncio.to_thread(file.build)
         request = ImportRequest(file=UploadedFile(file.filename, book))
         return await store.create(user, parse_upload(request, Settings().max_upload), None)
@@ -209,13 +209,13 @@ async def test_heavy_files_leave_the_worker_alive_and_small(tmp_path: Path) -> N
     }
     worker = await asyncio.create_subprocess_exec(sys.executable, "-m", "fieldgate", "worker", env=environment)
     try:
-        for name, file in HEAVY.items():
+        for name, file in SLOW_CASES.items():
             row = await ended(await send(file))
-            assert ending(row.status, row.messages) == file.ends, (name, row.messages)
+            assert ending(row.status, row.messages) == file.expected, (name, row.messages)
             assert row.attempts == 1, name
             if row.status == ERROR:
                 assert row.messages["error"], name
-            normal = await ended(await send(Hostile(xlsx, COMPLETE)))
+            normal = await ended(await send(HostileFile(xlsx, COMPLETE)))
             assert normal.status == COMPLETE, f"after {name}"
             assert most_memory(worker.pid) < WORKER_MEMORY, f"after {name}"
     finally:
@@ -234,7 +234,7 @@ def most_memory(pid: int) -> int:
 
 class _Evil:
     def __reduce__(self) -> tuple[Any, ...]:
-        return os.mkdir, (f"/tmp/{hostile.OUTSIDE}",)
+        return os.mkdir, (f"/tmp/{hostile.FORBIDDEN_NAME}",)
 
 
 FORGED = {
@@ -245,16 +245,16 @@ FORGED = {
 @pytest.mark.parametrize(
     ("work", "argument", "why"),
     [
-        (failing_readers.dies_in_its_answer, b"", "crash"),
-        (failing_readers.answers_what_cannot_be_sent, b"", "fault"),
-        (failing_readers.exits, b"", "crash"),
-        (failing_readers.says, pickle.dumps((True, _Evil())), "crash"),
-        (failing_readers.says, msgspec.msgpack.encode({"form": {"content": []}}), "crash"),
-        (failing_readers.says, msgspec.msgpack.encode(FORGED), "crash"),
-        (failing_readers.says, msgspec.msgpack.encode({}), "fault"),
-        (failing_readers.says_endlessly, b"", "crash"),
-        (failing_readers.says_half_and_stays, b"", "time"),
-        (failing_readers.closes_and_stays, b"", "time"),
+        (failing_readers.die_mid_result, b"", "crash"),
+        (failing_readers.return_unserializable, b"", "fault"),
+        (failing_readers.exit_early, b"", "crash"),
+        (failing_readers.send_bytes, pickle.dumps((True, _Evil())), "crash"),
+        (failing_readers.send_bytes, msgspec.msgpack.encode({"form": {"content": []}}), "crash"),
+        (failing_readers.send_bytes, msgspec.msgpack.encode(FORGED), "crash"),
+        (failing_readers.send_bytes, msgspec.msgpack.encode({}), "fault"),
+        (failing_readers.send_endless, b"", "crash"),
+        (failing_readers.send_half_and_hang, b"", "time"),
+        (failing_readers.close_and_hang, b"", "time"),
     ],
 )
 def test_a_process_without_an_answer_has_died(
@@ -268,17 +268,17 @@ def test_a_process_without_an_answer_has_died(
 
 def test_an_answer_too_long_for_the_worker_is_not_sent() -> None:
     with pytest.raises(runner.SandboxFailure, match="memory"):
-        runner._run_in_process(failing_readers.answers_at_length, (b"",), runner.SandboxLimits(4 * MEMORY, SECONDS))
+        runner._run_in_process(failing_readers.return_oversized, (b"",), runner.SandboxLimits(4 * MEMORY, SECONDS))
 
 
 def test_reading_a_form_opens_no_file_to_write() -> None:
     for book in BOOKS.values():
-        assert isinstance(runner._run_in_process(failing_readers.understood_without_writing, (book,), LIMITS), Form)
+        assert isinstance(runner._run_in_process(failing_readers.parse_without_writing, (book,), LIMITS), Form)
 
 
 def test_a_process_cannot_fill_the_disk(tmp_path: Path) -> None:
     with pytest.raises(runner.SandboxFailure) as died:
-        runner._run_in_process(failing_readers.writes, (str(tmp_path / "left"),), LIMITS)
+        runner._run_in_process(failing_readers.write_file, (str(tmp_path / "left"),), LIMITS)
     assert "File too large" in died.value.details
     assert (tmp_path / "left").stat().st_size == 0
 
@@ -308,7 +308,7 @@ SHEETS: dict[str, Rows] = {
         ("Household", "household", 7, "English (en)"),
     ),
 }
-BOOKS = {write.__name__: write(SHEETS) for write in (workbooks.xlsx, xlsm, xls, ods, sectioned)}
+BOOKS = {write.__name__: write(SHEETS) for write in (workbooks.xlsx, xlsm, xls, ods, csv_with_sections)}
 ARCHIVES = ("xlsx", "xlsm", "ods")
 
 
@@ -317,7 +317,7 @@ def mutation(number: int) -> bytes:
     chance = random.Random(SEED * 1_000_000 + number)
     turn, index = divmod(number, len(BOOKS))
     kind = list(BOOKS)[index]
-    damage = hostile.mutated_within if kind in ARCHIVES and turn % 2 else hostile.mutated
+    damage = hostile.mutated_part if kind in ARCHIVES and turn % 2 else hostile.mutated
     return damage(BOOKS[kind], chance)
 
 

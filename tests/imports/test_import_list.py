@@ -8,15 +8,15 @@ from fieldgate.db import Database
 from fieldgate.imports.store import COMPLETE, PROCESSING, ImportStore
 from fieldgate.pagination import PageRequest
 from fieldgate.settings import Settings
-from tests.conftest import running
+from tests.conftest import run_service
 from tests.imports.test_routes import BOOK, FILE, PATH
 
 
 async def test_any_page_of_any_status_in_either_order(database_url: str) -> None:
-    async with running(Settings(database_url=database_url, access_log=False)) as service:
-        headers = {"Authorization": f"Token {await service.token()}"}
+    async with run_service(Settings(database_url=database_url, access_log=False)) as service:
+        headers = {"Authorization": f"Token {await service.create_token()}"}
         sent = [(await service.client.post(PATH, headers=headers, files=FILE)).json()["uid"] for _ in range(5)]
-        store = ImportStore(service.database, service.changes)
+        store = ImportStore(service.database, service.data_versions)
         done = await _finish_one(service.database, store)
         for status, ordering, limit, offset in product(
             (None, PROCESSING, COMPLETE), ("date_created", "-date_created"), (1, 3, 10), (0, 2, 9, 2**62)
@@ -32,8 +32,8 @@ async def test_any_page_of_any_status_in_either_order(database_url: str) -> None
 async def test_what_was_sent_through_one_process_is_listed_by_another(database_url: str) -> None:
     settings = Settings(database_url=database_url, access_log=False)
     async with AsyncExitStack() as both:
-        one, other = [await both.enter_async_context(running(settings)) for _ in range(2)]
-        headers = {"Authorization": f"Token {await one.token()}"}
+        one, other = [await both.enter_async_context(run_service(settings)) for _ in range(2)]
+        headers = {"Authorization": f"Token {await one.create_token()}"}
         for number in range(1, 4):
             url = (await one.client.post(PATH, headers=headers, files=FILE)).json()["url"]
             listed = await other.get(PATH, headers=headers)
@@ -41,14 +41,14 @@ async def test_what_was_sent_through_one_process_is_listed_by_another(database_u
             assert (await other.get(url, headers=headers)).json()["status"] == PROCESSING
             unchanged = {**headers, "If-None-Match": listed.headers["ETag"]}
             assert (await other.get(PATH, headers=unchanged)).status_code == 304
-            await _finish_one(one.database, ImportStore(one.database, one.changes))
+            await _finish_one(one.database, ImportStore(one.database, one.data_versions))
             assert (await other.get(PATH, headers=unchanged)).json()["results"][-1]["status"] == COMPLETE
             assert (await other.get(url, headers=headers)).json()["status"] == COMPLETE
 
 
 async def test_lists_are_not_shared(database_url: str) -> None:
-    async with running(Settings(database_url=database_url, access_log=False)) as service:
-        mine, hers = [{"Authorization": f"Token {await service.token()}"} for _ in range(2)]
+    async with run_service(Settings(database_url=database_url, access_log=False)) as service:
+        mine, hers = [{"Authorization": f"Token {await service.create_token()}"} for _ in range(2)]
         url = (await service.client.post(PATH, headers=mine, files=FILE)).json()["url"]
         for _ in range(2):
             counts = [(await service.get(PATH, headers=headers)).json()["count"] for headers in (mine, hers, {})]

@@ -25,7 +25,7 @@ from fieldgate.imports.store import ImportStore
 from fieldgate.imports.tables import imports
 from fieldgate.imports.upload import parse_upload
 from tests.imports.workbooks import xlsx
-from tests.processes import Served
+from tests.processes import ServerProcess
 
 PATH = "/api/v2/imports/"
 AT_ONCE = 40  # imports sent to a server before and while it is killed
@@ -40,24 +40,24 @@ DOOMED = """
 import asyncio, os, signal, sys
 from multiprocessing.context import ForkServerProcess
 from fieldgate.db import Database
-from fieldgate.imports import sandbox
-from fieldgate.imports.outcome import Outcomes
+from fieldgate.imports.sandbox import runner
+from fieldgate.imports.results import ResultWriter
 from fieldgate.imports.store import ImportStore
-from fieldgate.imports.worker import Worker
+from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
 
 STAGES = {
     "before claim": (ImportStore, "claim", False),
     "in claim": (ImportStore, "_lease_next", True),
-    "claimed": (ImportStore, "_job", False),
-    "after claim": (Worker, "_work", False),
-    "before parsing": (sandbox, "understand", False),
+    "claimed": (ImportStore, "_load_job", False),
+    "after claim": (ImportWorker, "_work", False),
+    "before parsing": (runner, "parse_in_sandbox", False),
     "in parsing": (ForkServerProcess, "start", True),
-    "after parsing": (Outcomes, "succeed", False),
+    "after parsing": (ResultWriter, "succeed", False),
     "assets written": (ImportStore, "finish", False),
     "before commit": (ImportStore, "finish", True),
-    "after commit": (Outcomes, "succeed", True),
-    "before failing": (Outcomes, "fail", False),
+    "after commit": (ResultWriter, "succeed", True),
+    "before failing": (ResultWriter, "fail", False),
 }
 
 def die():
@@ -80,7 +80,7 @@ url, stage = sys.argv[1:]
 owner, name, is_done_first = STAGES[stage]
 setattr(owner, name, deadly(getattr(owner, name), is_done_first))
 settings = Settings(database_url=url, import_lease=1)
-asyncio.run(Worker(settings, Database(url)).run(asyncio.Event()))
+asyncio.run(ImportWorker(settings, Database(url)).run(asyncio.Event()))
 """
 STAGES = (
     "before claim",
@@ -252,7 +252,7 @@ class Posts:
             if len(self.acknowledged) >= self.wanted:
                 self.enough.set()
 
-    def kill_during(self, served: Served, numbers: Iterable[int], after: int) -> None:
+    def kill_during(self, served: ServerProcess, numbers: Iterable[int], after: int) -> None:
         """Send all of them; kill every process of the server when so many are acknowledged."""
         self.wanted = len(self.acknowledged) + after
         self.enough.clear()
@@ -263,7 +263,7 @@ class Posts:
             for each in sending:
                 each.result(PATIENCE)
 
-    def send_all(self, served: Served, numbers: Iterable[int]) -> None:
+    def send_all(self, served: ServerProcess, numbers: Iterable[int]) -> None:
         with served.client() as client, ThreadPoolExecutor(SENDERS) as pool:
             list(pool.map(lambda number: self.send(client, number), numbers))
 
@@ -279,10 +279,10 @@ async def test_a_server_killed_during_posts_loses_nothing(
     rounds = [range(first, min(first + AT_ONCE, POSTS)) for first in range(0, POSTS, AT_ONCE)]
     async with workers(database_url, 2):
         for numbers in rounds:
-            with Served(tmp_path, "--no-worker", "--workers", "2", environment=environment) as served:
+            with ServerProcess(tmp_path, "--no-worker", "--workers", "2", environment=environment) as served:
                 await asyncio.to_thread(posts.kill_during, served, numbers, len(numbers) // 4)
         before, kept = dict(posts.acknowledged), len(await all_imports(database))
-        with Served(tmp_path, "--no-worker", environment=environment) as served:
+        with ServerProcess(tmp_path, "--no-worker", environment=environment) as served:
             await asyncio.to_thread(posts.send_all, served, range(1, POSTS, 2))
         await finished(database)
     made = await made_of(database)

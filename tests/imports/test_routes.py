@@ -14,8 +14,8 @@ from fieldgate.assets.tables import files
 from fieldgate.http.request import body_parsing
 from fieldgate.imports import routes
 from fieldgate.imports.upload import parse_upload
-from tests.conftest import BASE, Service, Start
-from tests.imports.fake_host import ok, serving, status
+from tests.conftest import BASE_URL, Service, StartService
+from tests.imports.fake_host import ok_response, serve_fake_host, status_response
 from tests.imports.workbooks import xlsx
 
 PATH = "/api/v2/imports/"
@@ -25,7 +25,7 @@ EMPTY: dict[str, Any] = {"count": 0, "next": None, "previous": None, "results": 
 
 
 async def signed_in(service: Service) -> dict[str, str]:
-    return {"Authorization": f"Token {await service.token()}"}
+    return {"Authorization": f"Token {await service.create_token()}"}
 
 
 async def test_the_public_sees_an_empty_list_and_cannot_send(service: Service) -> None:
@@ -46,7 +46,7 @@ async def test_ways_to_send_a_file(service: Service, path: str, way: str) -> Non
     assert answer.status_code == 201
     record = answer.json()
     assert re.fullmatch(r"i[2-9A-HJ-NP-Za-km-z]{21}", record["uid"])
-    assert record == {"uid": record["uid"], "url": f"{BASE}{PATH}{record['uid']}/", "status": "processing"}
+    assert record == {"uid": record["uid"], "url": f"{BASE_URL}{PATH}{record['uid']}/", "status": "processing"}
     assert answer.headers["Location"] == record["url"]
     detail = (await service.get(record["url"], headers=headers)).json()
     assert list(detail) == ["url", "status", "messages", "uid", "date_created", "filename"]
@@ -72,7 +72,7 @@ async def test_an_import_is_nobody_elses_business(service: Service) -> None:
     assert (await service.get(PATH, headers=other)).json() == EMPTY
     for headers in (other, {}):
         assert (await service.get(url, headers=headers)).status_code == 404
-    superuser = {"Authorization": f"Token {await service.token(is_superuser=True)}"}
+    superuser = {"Authorization": f"Token {await service.create_token(is_superuser=True)}"}
     assert (await service.get(url, headers=superuser)).status_code == 404
 
 
@@ -106,7 +106,7 @@ async def test_mistakes_are_named_at_once(
     assert (await service.get(PATH, headers=headers)).json() == EMPTY
 
 
-async def test_too_large_is_told_while_it_arrives(start: Start) -> None:
+async def test_too_large_is_told_while_it_arrives(start: StartService) -> None:
     async with start(max_upload=len(BOOK) - 1) as service:
         headers = await signed_in(service)
         assert (await service.client.post(PATH, headers=headers, files=FILE)).status_code == 413
@@ -124,7 +124,7 @@ async def test_too_large_is_told_while_it_arrives(start: Start) -> None:
 
 
 @pytest.mark.parametrize("way", ["multipart", "form", "json"])
-async def test_a_file_of_just_the_right_size_is_taken_however_it_is_sent(start: Start, way: str) -> None:
+async def test_a_file_of_just_the_right_size_is_taken_however_it_is_sent(start: StartService, way: str) -> None:
     limit = 2 * 1024 * 1024
     data = b"PK\x03\x04" + random.Random(1).randbytes(limit - 4)
     async with start(max_upload=limit) as service:
@@ -154,7 +154,7 @@ async def test_large_bodies_are_taken_apart_beside_the_event_loop(
         return called
 
     monkeypatch.setattr(body_parsing, "parse_fields_sync", watched("parse", body_parsing.parse_fields_sync))
-    monkeypatch.setattr(routes, "wanted", watched("digest", parse_upload))
+    monkeypatch.setattr(routes, "parse_upload", watched("digest", parse_upload))
     headers = await signed_in(service)
     large = b"PK\x03\x04" + bytes(2 * 1024 * 1024)
     assert (await service.client.post(PATH, headers=headers, files={"file": ("x.xlsx", large)})).status_code == 201
@@ -207,7 +207,7 @@ async def test_nothing_is_fetched_unless_the_operator_lists_hosts(service: Servi
     assert (await service.get(PATH, headers=headers)).json() == EMPTY
 
 
-async def test_a_listed_host_must_be_on_the_open_internet(start: Start) -> None:
+async def test_a_listed_host_must_be_on_the_open_internet(start: StartService) -> None:
     async with start(import_hosts=("localhost",)) as service:
         headers = await signed_in(service)
         answer = await service.client.post(PATH, headers=headers, json={"url": "http://localhost/x.xlsx"})
@@ -215,9 +215,13 @@ async def test_a_listed_host_must_be_on_the_open_internet(start: Start) -> None:
         assert answer.json() == {"url": ["localhost is not on the open internet. Send the file itself."]}
 
 
-async def test_a_file_from_elsewhere(start: Start) -> None:
-    async with serving() as elsewhere:
-        elsewhere.answers |= {"/household.xlsx": ok(BOOK), "/page": ok(b"<!doctype html>"), "/gone": status(404)}
+async def test_a_file_from_elsewhere(start: StartService) -> None:
+    async with serve_fake_host() as elsewhere:
+        elsewhere.responses |= {
+            "/household.xlsx": ok_response(BOOK),
+            "/page": ok_response(b"<!doctype html>"),
+            "/gone": status_response(404),
+        }
         async with start(fetcher=elsewhere.fetcher(), max_upload=len(BOOK)) as service:
             headers = await signed_in(service)
 
@@ -237,25 +241,25 @@ async def test_a_file_from_elsewhere(start: Start) -> None:
                 refused = await post(path)
                 assert (refused.status_code, list(refused.json())) == (400, ["url"])
                 assert said in refused.json()["url"][0]
-            elsewhere.answers["/large"] = ok(BOOK + b"x")
+            elsewhere.responses["/large"] = ok_response(BOOK + b"x")
             assert (await post("/large")).status_code == 413
-            asked = len(elsewhere.asked)
+            asked = len(elsewhere.requested_paths)
             assert (await post("/household.xlsx", destination="aKm3pVw8ZtQ2xYcRnB5dFh")).status_code == 404
-            assert len(elsewhere.asked) == asked
+            assert len(elsewhere.requested_paths) == asked
             assert (await service.get(PATH, headers=headers)).json()["count"] == 1
 
 
-async def test_a_repeated_post_is_not_fetched_again(start: Start) -> None:
-    async with serving() as elsewhere:
-        elsewhere.answers["/household.xlsx"] = ok(BOOK)
+async def test_a_repeated_post_is_not_fetched_again(start: StartService) -> None:
+    async with serve_fake_host() as elsewhere:
+        elsewhere.responses["/household.xlsx"] = ok_response(BOOK)
         async with start(fetcher=elsewhere.fetcher()) as service:
             headers = {**await signed_in(service), "Idempotency-Key": "one"}
             body = {"url": elsewhere.url("/household.xlsx")}
             first = await service.client.post(PATH, headers=headers, json=body)
-            elsewhere.answers["/household.xlsx"] = status(410)
+            elsewhere.responses["/household.xlsx"] = status_response(410)
             again = await service.client.post(PATH, headers=headers, json=body)
             assert (again.status_code, again.json()) == (201, first.json())
-            assert elsewhere.asked == ["/household.xlsx"]
+            assert elsewhere.requested_paths == ["/household.xlsx"]
             for other in (
                 {"json": {**body, "name": "another"}},
                 {"json": {"url": elsewhere.url("/b")}},
@@ -263,7 +267,7 @@ async def test_a_repeated_post_is_not_fetched_again(start: Start) -> None:
             ):
                 sent: Any = other
                 assert (await service.client.post(PATH, headers=headers, **sent)).status_code == 422
-            assert elsewhere.asked == ["/household.xlsx"]
+            assert elsewhere.requested_paths == ["/household.xlsx"]
 
 
 async def test_narrowing_and_order(service: Service) -> None:
@@ -284,7 +288,7 @@ async def test_narrowing_and_order(service: Service) -> None:
 
 
 async def test_a_session_needs_the_pages_token_to_send(service: Service) -> None:
-    _, number = await service.user()
+    _, number = await service.create_user()
     session = await service.store.issue_token(number, IssuedBy.SESSION, None)
     answer = await service.client.post(PATH, files=FILE, headers={"Cookie": f"fieldgate_session={session}"})
     assert answer.status_code == 403

@@ -42,7 +42,7 @@ async def end(database: Database, store: ImportStore, job: Job) -> None:
         await store.finish(connection, job, COMPLETE, {"updated": []})
 
 
-@pytest.mark.parametrize("kind_of_database", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 async def test_moments_run_in_the_order_of_commits(database: Database, store: ImportStore) -> None:
     """However long an import waits for its turn; PostgreSQL has no turns, and numbers whoever comes."""
     other = Database(database.url.render_as_string())
@@ -87,10 +87,10 @@ async def test_a_file_is_read_after_the_claim_is_committed(database: Database, s
     await put(store, await user(database))
     read = store._load_job
 
-    async def slowly(number: int, lease: str) -> Job | None:
+    async def slowly(import_id: int, lease: str) -> Job | None:
         async with asyncio.timeout(5), database.transaction() as connection:
-            await connection.execute(imports.update().where(imports.c.id == number).values(name="seen"))
-        return await read(number, lease)
+            await connection.execute(imports.update().where(imports.c.id == import_id).values(name="seen"))
+        return await read(import_id, lease)
 
     store._load_job = slowly  # type: ignore[method-assign]
     job = await store.claim(LEASE)

@@ -30,15 +30,15 @@ from fieldgate.imports.worker import MAX_ATTEMPTS, ImportWorker
 from fieldgate.imports.xlsform import Form
 from fieldgate.permissions import rules
 from fieldgate.settings import Settings
-from tests.assets.sharing.sharing_team import Team, last
-from tests.conftest import Service, Start
+from tests.assets.sharing.sharing_team import SharingTeam, last_segment
+from tests.conftest import Service, StartService
 from tests.imports import failing_readers
 from tests.imports.workbooks import SURVEY, xlsx
 
 PATH = "/api/v2/imports/"
 
 
-class Desk:
+class ImportHarness:
     """A user of a running service, and a worker beside it."""
 
     def __init__(self, service: Service, headers: dict[str, str], worker: ImportWorker) -> None:
@@ -58,7 +58,7 @@ class Desk:
         found: dict[str, Any] = answer.json()
         return found
 
-    async def done(self, book: bytes, **fields: Any) -> dict[str, Any]:
+    async def import_workbook(self, book: bytes, **fields: Any) -> dict[str, Any]:
         """The record of an import after a worker has seen to it."""
         url = await self.send(book, **fields)
         assert await self.worker.process_one()
@@ -69,24 +69,24 @@ class Desk:
 
 
 @pytest.fixture
-def desk_at(start: Start, database_url: str) -> Any:
+def start_harness(start: StartService, database_url: str) -> Any:
     @asynccontextmanager
-    async def open_desk(**chosen: Any) -> AsyncIterator[Desk]:
+    async def open_desk(**chosen: Any) -> AsyncIterator[ImportHarness]:
         async with start(database_url=database_url, **chosen) as service:
-            headers = {"Authorization": f"Token {await service.token()}"}
-            yield Desk(service, headers, ImportWorker(Settings(**chosen), service.database))
+            headers = {"Authorization": f"Token {await service.create_token()}"}
+            yield ImportHarness(service, headers, ImportWorker(Settings(**chosen), service.database))
 
     return open_desk
 
 
 @pytest.fixture
-async def desk(desk_at: Any) -> AsyncIterator[Desk]:
-    async with desk_at() as opened:
+async def harness(start_harness: Any) -> AsyncIterator[ImportHarness]:
+    async with start_harness() as opened:
         yield opened
 
 
-async def test_a_survey_becomes_an_asset(desk: Desk) -> None:
-    record = await desk.done(xlsx())
+async def test_a_survey_becomes_an_asset(harness: ImportHarness) -> None:
+    record = await harness.import_workbook(xlsx())
     assert record["status"] == "complete"
     [made] = record["messages"]["created"]
     assert set(made) == {"uid", "kind", "summary", "owner__username"}
@@ -100,68 +100,74 @@ async def test_a_survey_becomes_an_asset(desk: Desk) -> None:
         "default_translation": None,
     }
     assert {"type", "name", "label"} <= set(made["summary"]["columns"])
-    asset = await desk.asset(record)
+    asset = await harness.asset(record)
     assert (asset["asset_type"], asset["name"], asset["version_count"]) == ("survey", "household", 1)
     assert [row["type"] for row in asset["content"]["survey"]] == ["text", "integer"]
-    xform = await desk.service.get(asset["xform_link"], headers=desk.headers)
+    xform = await harness.service.get(asset["xform_link"], headers=harness.headers)
     assert xform.headers["Content-Type"].startswith("application/xml")
     assert "<h:html" in xform.text
 
 
-async def test_the_settings_of_a_form_are_honoured(desk: Desk) -> None:
+async def test_the_settings_of_a_form_are_honoured(harness: ImportHarness) -> None:
     settings = (("form_title", "form_id", "version"), ("Visit", "visit_1", "7"))
-    asset = await desk.asset(await desk.done(xlsx(survey=SURVEY, settings=settings), name="another"))
+    asset = await harness.asset(await harness.import_workbook(xlsx(survey=SURVEY, settings=settings), name="another"))
     assert asset["name"] == "Visit"
 
 
-async def named(desk: Desk, asset: dict[str, Any]) -> tuple[str | None, str | None, str | None]:
+async def named(harness: ImportHarness, asset: dict[str, Any]) -> tuple[str | None, str | None, str | None]:
     """The title, id and version of an asset's XForm."""
-    xform = await desk.service.get(asset["xform_link"], headers=desk.headers)
+    xform = await harness.service.get(asset["xform_link"], headers=harness.headers)
     root = ElementTree.fromstring(xform.content)
     data = root.find(".//{http://www.w3.org/2002/xforms}instance/*")
     assert data is not None
     return root.findtext(".//{http://www.w3.org/1999/xhtml}title"), data.get("id"), data.get("version")
 
 
-async def test_an_xform_is_named_as_its_asset(desk: Desk) -> None:
-    first = await desk.asset(await desk.done(xlsx(), name="Household 2.0\tsurvey.xlsx"))
+async def test_an_xform_is_named_as_its_asset(harness: ImportHarness) -> None:
+    first = await harness.asset(await harness.import_workbook(xlsx(), name="Household 2.0\tsurvey.xlsx"))
     assert first["name"] == "Household 2.0 survey"
-    assert await named(desk, first) == ("Household 2.0 survey", "household_2_0_survey", None)
-    await desk.done(xlsx(), filename="second.xlsx", destination=first["uid"])
-    assert await named(desk, first) == ("Household 2.0 survey", "household_2_0_survey", None), "it keeps its name"
+    assert await named(harness, first) == ("Household 2.0 survey", "household_2_0_survey", None)
+    await harness.import_workbook(xlsx(), filename="second.xlsx", destination=first["uid"])
+    assert await named(harness, first) == ("Household 2.0 survey", "household_2_0_survey", None), "it keeps its name"
     settings = (("form_id", "version"), ("visit_1", "7"))
-    second = await desk.asset(await desk.done(xlsx(survey=SURVEY, settings=settings), name="استبيان \x01<1> & \ufffe"))
-    assert await named(desk, second) == (second["name"], "visit_1", "7")
-    titled = await desk.asset(await desk.done(xlsx(survey=SURVEY, settings=(("form_title",), ("Home Visit",)))))
-    assert await named(desk, titled) == ("Home Visit", "home_visit", None)
+    second = await harness.asset(
+        await harness.import_workbook(xlsx(survey=SURVEY, settings=settings), name="استبيان \x01<1> & \ufffe")
+    )
+    assert await named(harness, second) == (second["name"], "visit_1", "7")
+    titled = await harness.asset(
+        await harness.import_workbook(xlsx(survey=SURVEY, settings=(("form_title",), ("Home Visit",))))
+    )
+    assert await named(harness, titled) == ("Home Visit", "home_visit", None)
 
 
-async def test_a_destination_is_replaced_and_older_versions_stay(desk: Desk) -> None:
-    first = await desk.done(xlsx())
+async def test_a_destination_is_replaced_and_older_versions_stay(harness: ImportHarness) -> None:
+    first = await harness.import_workbook(xlsx())
     uid = first["messages"]["created"][0]["uid"]
     longer = xlsx(survey=(*SURVEY, ("note", "thanks", "Thank you")))
-    second = await desk.done(longer, destination=f"https://kf.example/api/v2/assets/{uid}/", filename="second.xlsx")
+    second = await harness.import_workbook(
+        longer, destination=f"https://kf.example/api/v2/assets/{uid}/", filename="second.xlsx"
+    )
     assert second["messages"]["updated"][0]["uid"] == uid
     assert "created" not in second["messages"]
-    asset = await desk.asset(first)
+    asset = await harness.asset(first)
     assert (asset["version_count"], asset["name"], len(asset["content"]["survey"])) == (2, "household", 3)
-    listed = await desk.get(asset["versions"])
+    listed = await harness.get(asset["versions"])
     assert [(version["number"], version["filename"]) for version in listed["results"]] == [
         (2, "second.xlsx"),
         (1, "household.xlsx"),
     ]
-    old = await desk.get(listed["results"][1]["url"])
+    old = await harness.get(listed["results"][1]["url"])
     assert len(old["content"]["survey"]) == 2
-    file = await desk.service.get(listed["results"][0]["file"], headers=desk.headers)
+    file = await harness.service.get(listed["results"][0]["file"], headers=harness.headers)
     assert file.content == longer
     assert file.headers["Content-Disposition"] == "attachment; filename*=UTF-8''second.xlsx"
-    assert (await desk.get("/api/v2/assets/"))["count"] == 1, "replaced, not duplicated"
+    assert (await harness.get("/api/v2/assets/"))["count"] == 1, "replaced, not duplicated"
 
 
-async def test_blocks_and_questions(desk: Desk) -> None:
-    block = await desk.asset(await desk.done(xlsx(), library="true"))
-    question = await desk.asset(await desk.done(xlsx(survey=SURVEY[:2]), library="true"))
-    template = await desk.asset(await desk.done(xlsx(), desired_type="template"))
+async def test_blocks_and_questions(harness: ImportHarness) -> None:
+    block = await harness.asset(await harness.import_workbook(xlsx(), library="true"))
+    question = await harness.asset(await harness.import_workbook(xlsx(survey=SURVEY[:2]), library="true"))
+    template = await harness.asset(await harness.import_workbook(xlsx(), desired_type="template"))
     assert [each["asset_type"] for each in (block, question, template)] == ["block", "question", "template"]
     assert block["xform_link"] is None
     assert block["content"]["settings"] == {}
@@ -175,7 +181,7 @@ LIBRARY = (
 )
 
 
-async def test_how_many_questions_there_are_decides_between_block_and_question(desk: Desk) -> None:
+async def test_how_many_questions_there_are_decides_between_block_and_question(harness: ImportHarness) -> None:
     one, notes = SURVEY[:2], (SURVEY[0], ("note", "a", "A"), ("note", "b", "B"))
     for survey, fields, expected in (
         (one, {"desired_type": "block"}, "question"),
@@ -184,32 +190,34 @@ async def test_how_many_questions_there_are_decides_between_block_and_question(d
         (notes, {"library": "true"}, "block"),
         (notes, {"desired_type": "question"}, "question"),
     ):
-        assert (await desk.asset(await desk.done(xlsx(survey=survey), **fields)))["asset_type"] == expected
-    block = await desk.asset(await desk.done(xlsx(), library="true"))
+        assert (await harness.asset(await harness.import_workbook(xlsx(survey=survey), **fields)))[
+            "asset_type"
+        ] == expected
+    block = await harness.asset(await harness.import_workbook(xlsx(), library="true"))
     for survey, expected in ((one, "question"), (SURVEY, "block")):
-        record = await desk.done(xlsx(survey=survey), destination=block["uid"])
-        assert (await desk.asset(record, "updated"))["asset_type"] == expected
+        record = await harness.import_workbook(xlsx(survey=survey), destination=block["uid"])
+        assert (await harness.asset(record, "updated"))["asset_type"] == expected
 
 
-async def test_a_collection_knows_the_languages_of_what_is_in_it(desk: Desk) -> None:
+async def test_a_collection_knows_the_languages_of_what_is_in_it(harness: ImportHarness) -> None:
     rows = (("block", "type", "name", "label::French (fr)"), ("alone", "text", "a", "A"), (None, "text", "b", "B"))
-    [made] = (await desk.done(xlsx(library=rows), library="true"))["messages"]["created"]
+    [made] = (await harness.import_workbook(xlsx(library=rows), library="true"))["messages"]["created"]
     url = f"/api/v2/assets/{made['uid']}/"
-    assert (await desk.get(url))["summary"] == {"languages": ["French (fr)"]}
-    alone, other = (await desk.get("/api/v2/assets/?asset_type=question&ordering=name"))["results"]
+    assert (await harness.get(url))["summary"] == {"languages": ["French (fr)"]}
+    alone, other = (await harness.get("/api/v2/assets/?asset_type=question&ordering=name"))["results"]
     assert alone["name"] == "alone", "a block of one question is a question, and keeps its name"
     english = xlsx(survey=(("type", "name", "label::English (en)"), ("text", "a", "A")))
-    await desk.done(english, destination=alone["uid"])
-    assert (await desk.get(url))["summary"] == {"languages": ["English (en)", "French (fr)"]}
-    await desk.service.client.delete(other["url"], headers=desk.headers)
-    assert (await desk.get(url))["summary"] == {"languages": ["English (en)"]}
+    await harness.import_workbook(english, destination=alone["uid"])
+    assert (await harness.get(url))["summary"] == {"languages": ["English (en)", "French (fr)"]}
+    await harness.service.client.delete(other["url"], headers=harness.headers)
+    assert (await harness.get(url))["summary"] == {"languages": ["English (en)"]}
 
 
-async def test_a_library_becomes_a_collection(desk: Desk) -> None:
-    record = await desk.done(xlsx(library=LIBRARY), library="true", name="Basics")
+async def test_a_library_becomes_a_collection(harness: ImportHarness) -> None:
+    record = await harness.import_workbook(xlsx(library=LIBRARY), library="true", name="Basics")
     [made] = record["messages"]["created"]
     assert (made["kind"], "summary" in made) == ("collection", False)
-    listed = (await desk.get("/api/v2/assets/?ordering=name"))["results"]
+    listed = (await harness.get("/api/v2/assets/?ordering=name"))["results"]
     kinds = sorted((asset["asset_type"], asset["parent"] is not None) for asset in listed)
     assert kinds == [("block", True), ("collection", False), ("question", True)]
     question = next(asset for asset in listed if asset["asset_type"] == "question")
@@ -217,31 +225,31 @@ async def test_a_library_becomes_a_collection(desk: Desk) -> None:
     collection = next(asset for asset in listed if asset["asset_type"] == "collection")
     assert collection["name"] == "Basics"
     for field in ("destination", "assetUid"):
-        into = await desk.service.client.post(
-            PATH, headers=desk.headers, files={"file": ("x.xlsx", xlsx())}, data={field: collection["uid"]}
+        into = await harness.service.client.post(
+            PATH, headers=harness.headers, files={"file": ("x.xlsx", xlsx())}, data={field: collection["uid"]}
         )
         assert (into.status_code, list(into.json())) == (400, [field])
-    refused = await desk.done(xlsx(library=LIBRARY))
+    refused = await harness.import_workbook(xlsx(library=LIBRARY))
     assert (refused["status"], refused["messages"]["error_type"]) == ("error", "library_not_asked")
 
 
-async def test_a_large_library_is_written_with_a_few_statements(desk: Desk) -> None:
+async def test_a_large_library_is_written_with_a_few_statements(harness: ImportHarness) -> None:
     rows = (("type", "name", "label"), *(("text", f"q{n}", f"Question {n}") for n in range(300)))
-    url = await desk.send(xlsx(library=rows), library="true")
+    url = await harness.send(xlsx(library=rows), library="true")
     statements: list[str] = []
-    engine = desk.service.database._engine.sync_engine
+    engine = harness.service.database._engine.sync_engine
     event.listen(engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
-    assert await desk.worker.process_one()
-    made = (await desk.get(url))["messages"]["created"]
+    assert await harness.worker.process_one()
+    made = (await harness.get(url))["messages"]["created"]
     written = [text for text in statements if text.startswith(("INSERT", "UPDATE"))]
     assert len(written) < 20
     assert sum("INTO changes" in text for text in written) == 2, "imports and assets, once each"
-    listed = await desk.get("/api/v2/assets/?asset_type=question&limit=1000&ordering=date_created")
+    listed = await harness.get("/api/v2/assets/?asset_type=question&limit=1000&ordering=date_created")
     assert [asset["name"] for asset in listed["results"]] == [f"Question {n}" for n in range(300)]
     assert {asset["parent"].rstrip("/").rsplit("/", 1)[1] for asset in listed["results"]} == {made[0]["uid"]}
 
 
-async def test_a_form_that_does_not_compile_is_refused_with_every_problem(desk: Desk) -> None:
+async def test_a_form_that_does_not_compile_is_refused_with_every_problem(harness: ImportHarness) -> None:
     broken = xlsx(
         survey=(
             ("type", "name", "label", "relevant"),
@@ -251,9 +259,9 @@ async def test_a_form_that_does_not_compile_is_refused_with_every_problem(desk: 
         ),
         choices=(("list_name", "name", "label"), ("colour", None, "Red")),
     )
-    url = await desk.send(broken)
-    await desk.worker.process_one()
-    record = await desk.get(url)
+    url = await harness.send(broken)
+    await harness.worker.process_one()
+    record = await harness.get(url)
     assert record["status"] == "error"
     messages = record["messages"]
     assert messages["updated"] == []
@@ -262,60 +270,60 @@ async def test_a_form_that_does_not_compile_is_refused_with_every_problem(desk: 
     assert rows >= {2, 3, 4}
     for problem in messages["problems"]:
         assert set(problem) == {"sheet", "row", "column", "code", "message"}
-    page = (await desk.service.get(f"{url}?format=api", headers=desk.headers)).text
+    page = (await harness.service.get(f"{url}?format=api", headers=harness.headers)).text
     shown = re.findall(r'<tr><td>(\w+)</td><td class="number">(\d+)</td>', page)
     told = [*messages["problems"], *messages.get("warnings", [])]
     assert shown == [(problem["sheet"], str(problem["row"])) for problem in told], "in the same order"
     assert (shown[0][0], shown[len(messages["problems"]) - 1][0]) == ("survey", "choices")
-    french = await desk.get(url, **{"Accept-Language": "fr"})
+    french = await harness.get(url, **{"Accept-Language": "fr"})
     assert french["messages"]["error"] != messages["error"], "said in the language of whoever reads it"
-    assert (await desk.get("/api/v2/assets/"))["count"] == 0
+    assert (await harness.get("/api/v2/assets/"))["count"] == 0
 
 
-async def test_who_manages_an_empty_asset_manages_the_submissions_of_the_form(desk: Desk) -> None:
-    team = await Team.gathered(desk.service)
-    uid = await team.shared("empty")
-    assert await team.held(uid, "manager") == {"view_asset", "change_asset", "manage_asset"}
+async def test_who_manages_an_empty_asset_manages_the_submissions_of_the_form(harness: ImportHarness) -> None:
+    team = await SharingTeam.create(harness.service)
+    uid = await team.create_shared_asset("empty")
+    assert await team.permissions_of(uid, "manager") == {"view_asset", "change_asset", "manage_asset"}
     before = await team.history(uid)
-    theirs = Desk(desk.service, team.headers["editor"], desk.worker)
-    record = await theirs.done(xlsx(), destination=uid)
+    theirs = ImportHarness(harness.service, team.headers["editor"], harness.worker)
+    record = await theirs.import_workbook(xlsx(), destination=uid)
     assert (record["status"], (await theirs.asset(record, "updated"))["asset_type"]) == ("complete", "survey")
-    assert await team.held(uid, "manager") == rules.with_implied(["manage_asset"], "survey")
-    assert await team.held(uid, "editor") == {"view_asset", "change_asset"}
+    assert await team.permissions_of(uid, "manager") == rules.with_implied(["manage_asset"], "survey")
+    assert await team.permissions_of(uid, "editor") == {"view_asset", "change_asset"}
     after = await team.history(uid)
     new = after[: len(after) - len(before)]
-    assert {(row["act"], last(row["by"]), last(row["user"]), row["effect"], row["reason"]) for row in new} == {
-        ("import", "editor", "manager", "granted", "implied")
-    }
+    assert {
+        (row["act"], last_segment(row["by"]), last_segment(row["user"]), row["effect"], row["reason"]) for row in new
+    } == {("import", "editor", "manager", "granted", "implied")}
     assert len(new) == 5
-    await theirs.done(xlsx(), destination=uid)
+    await theirs.import_workbook(xlsx(), destination=uid)
     assert await team.history(uid) == after
 
 
-async def test_a_destination_that_went_away_in_between(desk: Desk) -> None:
-    uid = (await desk.done(xlsx()))["messages"]["created"][0]["uid"]
-    url = await desk.send(xlsx(), destination=uid)
-    gone = await desk.service.client.delete(f"/api/v2/assets/{uid}/", headers=desk.headers)
+async def test_a_destination_that_went_away_in_between(harness: ImportHarness) -> None:
+    uid = (await harness.import_workbook(xlsx()))["messages"]["created"][0]["uid"]
+    url = await harness.send(xlsx(), destination=uid)
+    gone = await harness.service.client.delete(f"/api/v2/assets/{uid}/", headers=harness.headers)
     assert gone.status_code == 204
-    await desk.worker.process_one()
-    assert (await desk.get(url))["messages"]["error_type"] == "destination_gone"
+    await harness.worker.process_one()
+    assert (await harness.get(url))["messages"]["error_type"] == "destination_gone"
 
 
-async def test_a_repeated_post_is_answered_although_the_destination_went_away(desk: Desk) -> None:
-    uid = (await desk.done(xlsx()))["messages"]["created"][0]["uid"]
-    desk.headers["Idempotency-Key"] = "again"
+async def test_a_repeated_post_is_answered_although_the_destination_went_away(harness: ImportHarness) -> None:
+    uid = (await harness.import_workbook(xlsx()))["messages"]["created"][0]["uid"]
+    harness.headers["Idempotency-Key"] = "again"
     book = xlsx()
-    url = await desk.send(book, destination=uid)
-    await desk.service.client.delete(f"/api/v2/assets/{uid}/", headers=desk.headers)
-    assert await desk.send(book, destination=uid) == url
+    url = await harness.send(book, destination=uid)
+    await harness.service.client.delete(f"/api/v2/assets/{uid}/", headers=harness.headers)
+    assert await harness.send(book, destination=uid) == url
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
 async def test_a_destination_that_is_changed_while_it_is_replaced(
-    desk: Desk, method: str, monkeypatch: pytest.MonkeyPatch
+    harness: ImportHarness, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uid = (await desk.done(xlsx()))["messages"]["created"][0]["uid"]
-    url = await desk.send(xlsx(), destination=uid)
+    uid = (await harness.import_workbook(xlsx()))["messages"]["created"][0]["uid"]
+    url = await harness.send(xlsx(), destination=uid)
     find = AssetStore.find
     under_way: list[asyncio.Task[Any]] = []
 
@@ -323,16 +331,18 @@ async def test_a_destination_that_is_changed_while_it_is_replaced(
         found = await find(*arguments)
         if under_way:  # it is the request itself, which waits for the same lock
             return found
-        request = desk.service.request(method, f"/api/v2/assets/{uid}/", headers=desk.headers, json={"name": "Another"})
+        request = harness.service.request(
+            method, f"/api/v2/assets/{uid}/", headers=harness.headers, json={"name": "Another"}
+        )
         under_way.append(asyncio.create_task(request))
         await asyncio.wait(under_way, timeout=0.3)  # as long as a request takes that nothing holds up
         return found
 
     monkeypatch.setattr(AssetStore, "find", and_meanwhile)
-    await desk.worker.process_one()
+    await harness.worker.process_one()
     assert (await under_way[0]).status_code in (200, 204)
-    assert (await desk.get(url))["status"] == "complete"
-    asset = await desk.service.get(f"/api/v2/assets/{uid}/", headers=desk.headers)
+    assert (await harness.get(url))["status"] == "complete"
+    asset = await harness.service.get(f"/api/v2/assets/{uid}/", headers=harness.headers)
     if method == "PATCH":
         assert (asset.json()["name"], asset.json()["version_count"]) == ("Another", 2)
     else:
@@ -345,10 +355,10 @@ LIMITS = runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=1)
 @pytest.mark.parametrize(
     ("work", "argument", "why"),
     [
-        (failing_readers.bomb, 2**31, "memory"),
-        (failing_readers.spin, b"", "time"),
+        (failing_readers.exhaust_memory, 2**31, "memory"),
+        (failing_readers.loop_forever, b"", "time"),
         (failing_readers.crash, b"", "crash"),
-        (failing_readers.err, b"", "fault"),
+        (failing_readers.raise_error, b"", "fault"),
     ],
 )
 def test_a_process_with_limits_ends_alone(work: Any, argument: Any, why: str) -> None:
@@ -360,57 +370,59 @@ def test_a_process_with_limits_ends_alone(work: Any, argument: Any, why: str) ->
 @pytest.mark.parametrize(
     ("work", "argument", "error_type", "begins"),
     [
-        (failing_readers.bomb, 2**31, "too_large", "The file takes too much memory to read."),
-        (failing_readers.spin, b"", "too_large", "The file takes too long to read."),
+        (failing_readers.exhaust_memory, 2**31, "too_large", "The file takes too much memory to read."),
+        (failing_readers.loop_forever, b"", "too_large", "The file takes too long to read."),
         (failing_readers.crash, b"", "reader_crashed", "The file could not be read: it is damaged"),
-        (failing_readers.err, b"", "fault", "Something went wrong on our side."),
+        (failing_readers.raise_error, b"", "fault", "Something went wrong on our side."),
     ],
 )
 async def test_people_are_told_why(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, work: Any, argument: Any, error_type: str, begins: str
+    harness: ImportHarness, monkeypatch: pytest.MonkeyPatch, work: Any, argument: Any, error_type: str, begins: str
 ) -> None:
     monkeypatch.setattr(runner, "parse_in_sandbox", lambda *_: runner._run_in_process(work, (argument,), LIMITS))
-    messages = (await desk.done(xlsx()))["messages"]
+    messages = (await harness.import_workbook(xlsx()))["messages"]
     assert messages["error_type"] == error_type
     assert messages["error"].startswith(begins)
 
 
 def test_stopping_the_service_does_not_stop_what_is_being_read() -> None:
-    form = runner._run_in_process(failing_readers.is_told_to_stop, (b"type,name,label\ntext,a,A\n",), LIMITS)
+    form = runner._run_in_process(failing_readers.receive_stop_signals, (b"type,name,label\ntext,a,A\n",), LIMITS)
     assert isinstance(form, Form)
 
 
-async def test_too_many_attempts_end_in_an_error(desk: Desk, database_url: str) -> None:
-    url = await desk.send(xlsx())
-    store = ImportStore(desk.service.database, desk.service.changes)
+async def test_too_many_attempts_end_in_an_error(harness: ImportHarness, database_url: str) -> None:
+    url = await harness.send(xlsx())
+    store = ImportStore(harness.service.database, harness.service.data_versions)
     for _ in range(MAX_ATTEMPTS):
         assert await store.claim(timedelta(0)) is not None
-    await desk.worker.process_one()
-    record = await desk.get(url)
+    await harness.worker.process_one()
+    record = await harness.get(url)
     assert (record["status"], record["messages"]["error_type"]) == ("error", "gave_up")
 
 
 @pytest.mark.parametrize("error", [RuntimeError("a fault"), ConnectionError("away")])
 async def test_what_cannot_be_tidied_up_holds_up_no_import(
-    desk: Desk, error: Exception, monkeypatch: pytest.MonkeyPatch
+    harness: ImportHarness, error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: object) -> int:
         raise error
 
-    monkeypatch.setattr(ImportStore, "forget", fail)
-    url, stopping = await desk.send(xlsx()), asyncio.Event()
-    working = asyncio.create_task(desk.worker.run(stopping))
+    monkeypatch.setattr(ImportStore, "purge", fail)
+    url, stopping = await harness.send(xlsx()), asyncio.Event()
+    working = asyncio.create_task(harness.worker.run(stopping))
     async with asyncio.timeout(30):
-        while (await desk.get(url))["status"] == "processing" and not working.done():
+        while (await harness.get(url))["status"] == "processing" and not working.done():
             await asyncio.sleep(0.05)
     stopping.set()
     await working
-    assert (await desk.get(url))["status"] == "complete"
+    assert (await harness.get(url))["status"] == "complete"
 
 
-async def test_a_lease_is_renewed_while_the_work_takes_longer(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    url = await desk.send(xlsx())
-    store = ImportStore(desk.service.database, desk.service.changes)
+async def test_a_lease_is_renewed_while_the_work_takes_longer(
+    harness: ImportHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = await harness.send(xlsx())
+    store = ImportStore(harness.service.database, harness.service.data_versions)
     understand, renew, may_go_on = runner.parse_in_sandbox, ImportStore.renew, threading.Event()
     renewals: list[Exception | None] = [ConnectionError("away"), None, None, None]
     left = list(renewals)
@@ -427,16 +439,16 @@ async def test_a_lease_is_renewed_while_the_work_takes_longer(desk: Desk, monkey
 
     monkeypatch.setattr(runner, "parse_in_sandbox", slowly)
     monkeypatch.setattr(ImportStore, "renew", renew_after_trouble)
-    desk.worker._lease = timedelta(seconds=1.5)
-    working = asyncio.create_task(desk.worker.process_one())
+    harness.worker._lease = timedelta(seconds=1.5)
+    working = asyncio.create_task(harness.worker.process_one())
     async with asyncio.timeout(30):
         while left and not working.done():
             await asyncio.sleep(0.05)
     assert await store.claim(timedelta(seconds=30)) is None, "the first lease ran out long ago"
     may_go_on.set()
     assert await working
-    assert (await desk.get(url))["status"] == "complete"
-    assert not [task for task in asyncio.all_tasks() if "_keep_renewing" in repr(task)]
+    assert (await harness.get(url))["status"] == "complete"
+    assert not [task for task in asyncio.all_tasks() if "_renew_lease" in repr(task)]
 
 
 async def test_workers_killed_at_work_lose_nothing(tmp_path: Path, database_url: str, database: Database) -> None:
@@ -481,16 +493,16 @@ async def test_workers_killed_at_work_lose_nothing(tmp_path: Path, database_url:
         assert len((await connection.execute(select(versions.c.id))).all()) == 12
 
 
-async def test_the_page_of_an_import_shows_what_was_read(desk: Desk) -> None:
-    good = await desk.done(xlsx(), name="Household")
-    page = (await desk.service.get(f"{good['url']}?format=api", headers=desk.headers)).text
+async def test_the_page_of_an_import_shows_what_was_read(harness: ImportHarness) -> None:
+    good = await harness.import_workbook(xlsx(), name="Household")
+    page = (await harness.service.get(f"{good['url']}?format=api", headers=harness.headers)).text
     for text in ("The file was imported.", "What is your name?", "<dd>2</dd>"):
         assert text in page
-    bad = await desk.done(xlsx(survey=(("type", "name", "label"), ("florb", "b", "<b>B</b>"))))
-    page = (await desk.service.get(f"{bad['url']}?format=api", headers=desk.headers)).text
+    bad = await harness.import_workbook(xlsx(survey=(("type", "name", "label"), ("florb", "b", "<b>B</b>"))))
+    page = (await harness.service.get(f"{bad['url']}?format=api", headers=harness.headers)).text
     assert re.search(r'<tr><td>survey</td><td class="number">2</td><td dir="auto">type</td>', page)
-    waiting = await desk.send(xlsx())
-    page = (await desk.service.get(f"{waiting}?format=api", headers=desk.headers)).text
+    waiting = await harness.send(xlsx())
+    page = (await harness.service.get(f"{waiting}?format=api", headers=harness.headers)).text
     assert 'http-equiv="refresh"' in page
 
 
@@ -499,9 +511,9 @@ def test_a_reader_does_not_load_the_program_that_was_started(tmp_path: Path) -> 
     program.write_text(
         "print('loaded', flush=True)\n"
         "if __name__ == '__main__':\n"
-        "    from fieldgate.imports import sandbox\n"
+        "    from fieldgate.imports.sandbox import runner\n"
         "    for _ in range(2):\n"
-        "        runner.understand(b'type,name,label\\ntext,a,A\\n', 'form', runner.Limits(2**30, 60))\n"
+        "        runner.parse_in_sandbox(b'type,name,label\\ntext,a,A\\n', 'form', runner.Limits(2**30, 60))\n"
     )
     ended = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout == "loaded\n"
@@ -509,7 +521,7 @@ def test_a_reader_does_not_load_the_program_that_was_started(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("book", [xlsx(), xlsx(survey=[["type", "name"], ["nonsense", "a"]])], ids=["good", "refused"])
 async def test_what_came_of_an_import_waits_for_a_database_that_is_away(
-    desk: Desk, book: bytes, monkeypatch: pytest.MonkeyPatch
+    harness: ImportHarness, book: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It costs no attempt: nothing is wrong with the file."""
     failures = ["away"] * (MAX_ATTEMPTS + 2)
@@ -519,24 +531,24 @@ async def test_what_came_of_an_import_waits_for_a_database_that_is_away(
             raise ConnectionError(failures.pop())
 
     monkeypatch.setattr("fieldgate.imports.worker.RETRY_DELAY_SECONDS", 0.0)
-    url = await desk.send(book)
-    event.listen(desk.service.database._engine.sync_engine, "before_cursor_execute", fail)
-    assert await desk.worker.process_one()
+    url = await harness.send(book)
+    event.listen(harness.service.database._engine.sync_engine, "before_cursor_execute", fail)
+    assert await harness.worker.process_one()
     assert not failures
-    assert (await desk.get(url))["status"] in ("complete", "error")
-    async with desk.service.database.read_transaction() as connection:
+    assert (await harness.get(url))["status"] in ("complete", "error")
+    async with harness.service.database.read_transaction() as connection:
         assert (await connection.execute(select(imports.c.attempts))).scalar_one() == 1
 
 
-async def test_who_is_told_to_stop_does_not_wait_for_a_database_that_is_away(desk: Desk) -> None:
-    url, stopping = await desk.send(xlsx()), asyncio.Event()
+async def test_who_is_told_to_stop_does_not_wait_for_a_database_that_is_away(harness: ImportHarness) -> None:
+    url, stopping = await harness.send(xlsx()), asyncio.Event()
 
     def fail(*arguments: Any) -> None:
         if arguments[2].startswith("UPDATE imports") and "finished_at" in arguments[2]:
             stopping.set()
             raise ConnectionError("away")
 
-    event.listen(desk.service.database._engine.sync_engine, "before_cursor_execute", fail)
+    event.listen(harness.service.database._engine.sync_engine, "before_cursor_execute", fail)
     async with asyncio.timeout(30):
-        await desk.worker.run(stopping)
-    assert (await desk.get(url))["status"] == "processing", "another worker takes it up"
+        await harness.worker.run(stopping)
+    assert (await harness.get(url))["status"] == "processing", "another worker takes it up"

@@ -74,11 +74,11 @@ def lag(seconds: float) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
 
 
 _ANOTHER = """
-from fieldgate.http.observation import Observer
+from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.settings import Settings
-observer = Observer(Settings())
-observer.measure("GET", "/a/", 200, 0.003)
-observer.lag_of("events")(9.0)
+observer = RequestMetrics(Settings())
+observer.count_request("GET", "/a/", 200, 0.003)
+observer.lag_setter("events")(9.0)
 """
 
 
@@ -170,12 +170,12 @@ def test_more_than_there_is_room_for_is_not_counted(caplog: pytest.LogCaptureFix
 # Ends before it opens the given one of the files it shares.
 _STARTING = """
 import os, sys
-from fieldgate.http.measuring import SHARED_IN
+from fieldgate.metrics.shared_counters import METRICS_DIR_VARIABLE
 left = int(sys.argv[1])
 
 def count_down(event, arguments):
     global left
-    if event == "open" and str(arguments[0]).startswith(os.environ[SHARED_IN]):
+    if event == "open" and str(arguments[0]).startswith(os.environ[METRICS_DIR_VARIABLE]):
         left -= 1
         if left == 0:
             os._exit(9)

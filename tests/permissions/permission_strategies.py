@@ -27,27 +27,27 @@ ASSIGNABLE: dict[str, set[str]] = {
     "empty": FORM_PERMISSIONS,
     "collection": FORM_PERMISSIONS | {"discover_asset"},
 }
-PUBLIC = {"view_asset", "discover_asset", "add_submissions", "view_submissions"}
-NO_PERMISSIONS = ("delete_asset", "", "VIEW_ASSET")
+PUBLIC_PERMISSIONS = {"view_asset", "discover_asset", "add_submissions", "view_submissions"}
+INVALID_CODENAMES = ("delete_asset", "", "VIEW_ASSET")
 
-Act = Callable[[PermissionState, str], RuleOutcome]
+Step = Callable[[PermissionState, str], RuleOutcome]
 
 
-def closed(codenames: Iterable[str], asset_type: str) -> frozenset[str]:
+def with_implied(codenames: Iterable[str], asset_type: str) -> frozenset[str]:
     """The permissions with all they imply, as far as the type takes them."""
     asked = set(codenames)
     return frozenset((asked | {each for one in asked for each in TABLE[one][1]}) & ASSIGNABLE[asset_type])
 
 
-def contradict(codenames: Iterable[str]) -> bool:
+def has_contradiction(codenames: Iterable[str]) -> bool:
     held = set(codenames)
     return any(TABLE[each][2] & held for each in held)
 
 
 # What is sent
 
-types = st.sampled_from(["survey", "survey", "survey", "collection", "block"])
-filters = st.dictionaries(
+asset_types = st.sampled_from(["survey", "survey", "survey", "collection", "block"])
+partial_filters = st.dictionaries(
     st.sampled_from(PARTIALLY_GRANTABLE),
     st.lists(
         st.dictionaries(st.sampled_from(["_submitted_by", "q1"]), st.sampled_from(["amina", 1, True, 1.5]), max_size=1),
@@ -57,131 +57,127 @@ filters = st.dictionaries(
     min_size=1,
     max_size=3,
 )
-one = st.sampled_from(sorted(TABLE)).map(lambda codename: [codename])
-codenames = one | st.lists(st.sampled_from(sorted(TABLE)), min_size=1, max_size=3, unique=True)
+single_codename = st.sampled_from(sorted(TABLE)).map(lambda codename: [codename])
+codenames = single_codename | st.lists(st.sampled_from(sorted(TABLE)), min_size=1, max_size=3, unique=True)
 # Now and then something nobody can be given, or filters that say nothing.
-any_codenames = codenames | st.lists(st.sampled_from([*sorted(TABLE), *NO_PERMISSIONS]), max_size=3)
-any_filters = st.none() | filters | st.sampled_from([{}, {"view_submissions": ()}, {"view_asset": ({},)}, {"": ({},)}])
+any_codenames = codenames | st.lists(st.sampled_from([*sorted(TABLE), *INVALID_CODENAMES]), max_size=3)
+any_partial_filters = (
+    st.none() | partial_filters | st.sampled_from([{}, {"view_submissions": ()}, {"view_asset": ({},)}, {"": ({},)}])
+)
 
 
 class Assign(msgspec.Struct, frozen=True):
     codenames: list[str]
     filters: Any
 
-    def __call__(self, standing: PermissionState, asset_type: str) -> RuleOutcome:
-        return rules.assign(standing, self.codenames, asset_type, self.filters)
+    def __call__(self, state: PermissionState, asset_type: str) -> RuleOutcome:
+        return rules.assign(state, self.codenames, asset_type, self.filters)
 
 
 class Remove(msgspec.Struct, frozen=True):
     codenames: list[str]
 
-    def __call__(self, standing: PermissionState, asset_type: str) -> RuleOutcome:
-        return rules.remove(standing, self.codenames, asset_type)
+    def __call__(self, state: PermissionState, asset_type: str) -> RuleOutcome:
+        return rules.remove(state, self.codenames, asset_type)
 
 
 class Replace(msgspec.Struct, frozen=True):
     codenames: list[str]
     filters: Any
 
-    def __call__(self, standing: PermissionState, asset_type: str) -> RuleOutcome:
-        return rules.replace(standing, self.codenames, asset_type, self.filters)
+    def __call__(self, state: PermissionState, asset_type: str) -> RuleOutcome:
+        return rules.replace(state, self.codenames, asset_type, self.filters)
 
 
 class RemoveAll(msgspec.Struct, frozen=True):
-    def __call__(self, standing: PermissionState, asset_type: str) -> RuleOutcome:
-        return rules.remove_all(standing, asset_type)
+    def __call__(self, state: PermissionState, asset_type: str) -> RuleOutcome:
+        return rules.remove_all(state, asset_type)
 
 
-class Elsewhere(msgspec.Struct, frozen=True):
+class ExternalChange(msgspec.Struct, frozen=True):
     """Somebody changed the collection, or what the public may do."""
 
     collection: frozenset[str]
     public: frozenset[str]
 
-    def __call__(self, standing: PermissionState, asset_type: str) -> RuleOutcome:
-        collection = rules.inherited(closed(self.collection, "collection"), asset_type)
+    def __call__(self, state: PermissionState, asset_type: str) -> RuleOutcome:
+        collection = rules.inherited(with_implied(self.collection, "collection"), asset_type)
         if asset_type == "collection":  # it is in no other
             collection = frozenset()
-        public = frozenset() if standing.is_public else closed(self.public & ASSIGNABLE[asset_type], asset_type)
-        if standing.is_public:
-            collection &= PUBLIC
-        return RuleOutcome(msgspec.structs.replace(standing, collection=collection, public=public), ())
+        public = frozenset() if state.is_public else with_implied(self.public & ASSIGNABLE[asset_type], asset_type)
+        if state.is_public:
+            collection &= PUBLIC_PERMISSIONS
+        return RuleOutcome(msgspec.structs.replace(state, collection=collection, public=public), ())
 
 
-acts: st.SearchStrategy[Act] = st.one_of(
-    st.builds(Assign, codenames, filters),
-    st.builds(Assign, any_codenames, any_filters),
-    st.builds(Remove, one),
+steps: st.SearchStrategy[Step] = st.one_of(
+    st.builds(Assign, codenames, partial_filters),
+    st.builds(Assign, any_codenames, any_partial_filters),
+    st.builds(Remove, single_codename),
     st.builds(Remove, any_codenames),
-    st.builds(Replace, codenames, filters),
-    st.builds(Replace, any_codenames, any_filters),
+    st.builds(Replace, codenames, partial_filters),
+    st.builds(Replace, any_codenames, any_partial_filters),
     st.builds(RemoveAll),
     st.builds(
-        Elsewhere,
+        ExternalChange,
         st.frozensets(st.sampled_from(sorted(ASSIGNABLE["collection"])), max_size=2),
-        st.frozensets(st.sampled_from(sorted(PUBLIC)), max_size=2),
+        st.frozensets(st.sampled_from(sorted(PUBLIC_PERMISSIONS)), max_size=2),
     ),
 )
 # Chance alone seldom comes to hold much, or something for some submissions only.
-openings: st.SearchStrategy[list[Act]] = st.one_of(
+initial_steps: st.SearchStrategy[list[Step]] = st.one_of(
     st.just([]),
-    st.builds(lambda which: [Assign([PARTIAL], which)], filters),
+    st.builds(lambda which: [Assign([PARTIAL], which)], partial_filters),
     st.just([Assign(["manage_asset"], None)]),
-    st.just([Elsewhere(frozenset({"change_asset"}), frozenset()), Remove(["view_asset"])]),
+    st.just([ExternalChange(frozenset({"change_asset"}), frozenset()), Remove(["view_asset"])]),
 )
-sequences: st.SearchStrategy[list[Act]] = st.builds(
-    lambda opening, more: [*opening, *more], openings, st.lists(acts, min_size=1, max_size=6)
+step_sequences: st.SearchStrategy[list[Step]] = st.builds(
+    lambda opening, more: [*opening, *more], initial_steps, st.lists(steps, min_size=1, max_size=6)
 )
-beginnings = st.builds(PermissionState, is_public=st.sampled_from([False, False, False, True]))
+initial_states = st.builds(PermissionState, is_public=st.sampled_from([False, False, False, True]))
 
 
-def after(acts: Iterable[Act], asset_type: str, standing: PermissionState | None = None) -> PermissionState:
+def apply_steps(steps: Iterable[Step], asset_type: str, state: PermissionState | None = None) -> PermissionState:
     """The standing that a sequence of acts leads to; what is refused changes nothing."""
-    standing = standing or PermissionState()
-    for act in acts:
+    state = state or PermissionState()
+    for act in steps:
         try:
-            standing = act(standing, asset_type).state
+            state = act(state, asset_type).state
         except RuleViolation:
             continue
-    return standing
+    return state
 
 
 @st.composite
-def situations(draw: Any) -> tuple[PermissionState, str]:
+def reachable_states(draw: Any) -> tuple[PermissionState, str]:
     """A standing that can come about, and the type of the asset."""
-    asset_type = draw(types)
-    return after(draw(sequences), asset_type, draw(beginnings)), asset_type
+    asset_type = draw(asset_types)
+    return apply_steps(draw(step_sequences), asset_type, draw(initial_states)), asset_type
 
 
 # What must be true
 
 
-def check(standing: PermissionState, asset_type: str) -> None:
+def check_invariants(state: PermissionState, asset_type: str) -> None:
     """What holds for every standing, whatever was done."""
-    granted, denied = standing.granted, standing.denied
-    for kept in (
-        granted,
-        denied,
-        standing.collection,
-        standing.public,
-        rules.effective_permissions(standing, asset_type),
-    ):
+    granted, denied = state.granted, state.denied
+    for kept in (granted, denied, state.collection, state.public, rules.effective_permissions(state, asset_type)):
         assert type(kept) is frozenset
-    assert closed(granted, asset_type) == granted
-    assert not contradict(granted)
-    assert not standing.is_public or granted <= PUBLIC
+    assert with_implied(granted, asset_type) == granted
+    assert not has_contradiction(granted)
+    assert not state.is_public or granted <= PUBLIC_PERMISSIONS
     assert not granted & denied
     assert denied <= {"view_asset", "change_asset"}
-    if "view_asset" in denied and not standing.is_public:
+    if "view_asset" in denied and not state.is_public:
         assert "change_asset" in denied
-    effective = rules.effective_permissions(standing, asset_type)
-    assert closed(effective, asset_type) == effective
-    assert bool(standing.filters) == (PARTIAL in granted)
-    for codename, given in standing.filters.items():
+    effective = rules.effective_permissions(state, asset_type)
+    assert with_implied(effective, asset_type) == effective
+    assert bool(state.filters) == (PARTIAL in granted)
+    for codename, given in state.filters.items():
         assert given
         for each in TABLE[codename][1] & set(PARTIALLY_GRANTABLE):
-            assert all(one in standing.filters[each] for one in given)
-    assert "add_submissions" not in standing.filters or "add_submissions" in granted
+            assert all(one in state.filters[each] for one in given)
+    assert "add_submissions" not in state.filters or "add_submissions" in granted
 
 
 def check_effects(before: PermissionState, outcome: RuleOutcome, asked: Iterable[str] = ()) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fieldgate.i18n.languages import Language
 from fieldgate.permissions.catalogue import BY_CODENAME, PERMISSIONS, implied
-from tests.conftest import BASE, Service
+from tests.conftest import BASE_URL, Service
 
 # The table of section 2.1 of the interface: codename -> (name, implied, contradictory)
 TABLE: dict[str, tuple[str, set[str], set[str]]] = {
@@ -96,8 +96,8 @@ async def test_list_and_detail_agree_in_every_language_and_form(service: Service
     for record in body["results"]:
         codename = record["codename"]
         assert list(record) == ["url", "codename", "implied", "contradictory", "name"]
-        assert record["url"] == f"{BASE}/api/v2/permissions/{codename}{end}"
-        relations = _relations(record, f"{BASE}/api/v2/permissions/", end)
+        assert record["url"] == f"{BASE_URL}/api/v2/permissions/{codename}{end}"
+        relations = _relations(record, f"{BASE_URL}/api/v2/permissions/", end)
         assert relations == TABLE[codename][1:]
         assert {*record["implied"], *record["contradictory"]} <= addresses, "links are byte-equal to the url they name"
         for path in (f"/api/v2/permissions/{codename}/{query}", f"/api/v2/permissions/{codename}{query}"):
@@ -127,4 +127,4 @@ async def test_a_suffix_leaves_links_plain(service: Service) -> None:
 async def test_paging_the_catalogue(service: Service) -> None:
     body = (await service.get("/api/v2/permissions/?limit=4&offset=8")).json()
     assert [record["codename"] for record in body["results"]] == ["view_asset", "view_submissions"]
-    assert body["previous"] == f"{BASE}/api/v2/permissions/?limit=4&offset=4"
+    assert body["previous"] == f"{BASE_URL}/api/v2/permissions/?limit=4&offset=4"

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from fieldgate.i18n.languages import Language
-from tests.conftest import BASE, Service
-from tests.permissions.permission_strategies import ASSIGNABLE, closed, contradict
+from tests.conftest import BASE_URL, Service
+from tests.permissions.permission_strategies import ASSIGNABLE, has_contradiction, with_implied
 
-URL = f"{BASE}/api/v2/permissions"
+URL = f"{BASE_URL}/api/v2/permissions"
 
 
 def path(codename: str, query: str = "") -> str:
@@ -55,11 +55,11 @@ async def test_every_pair_on_every_type(service: Service, asset_type: str) -> No
     for held in sorted(ASSIGNABLE[asset_type]):
         for codename in sorted(ASSIGNABLE[asset_type]):
             record = await effects(service, codename, f"held={held}&asset_type={asset_type}")
-            before, after = closed([held], asset_type), bare(record["result"])
+            before, after = with_implied([held], asset_type), bare(record["result"])
             assert bare(record["held"]) == sorted(before)
             assert after == sorted(after)
-            assert closed([codename], asset_type) <= set(after)
-            assert not contradict(after)
+            assert with_implied([codename], asset_type) <= set(after)
+            assert not has_contradiction(after)
             told = {(each["permission"], each["effect"]) for each in record["effects"]}
             assert told == {(f"{URL}/{each}/", "granted") for each in set(after) - before} | {
                 (f"{URL}/{each}/", "removed") for each in before - set(after)

@@ -17,8 +17,8 @@ from fieldgate.permissions.explain import GRANTING_RULES, Explanation, MatchedRu
 from fieldgate.permissions.rules import ANY_SUBMISSIONS, PARTIAL, PermissionState, RuleViolation
 from fieldgate.permissions.schemas import ExplanationRecord, MatchedRecord
 from fieldgate.permissions.serializers import explanation_record
-from tests.conftest import Start
-from tests.permissions.permission_strategies import ASSIGNABLE, NO_PERMISSIONS, situations
+from tests.conftest import StartService
+from tests.permissions.permission_strategies import ASSIGNABLE, INVALID_CODENAMES, reachable_states
 from tests.permissions.test_catalogue import TABLE
 
 AMINAS = {"_submitted_by": "amina"}
@@ -26,11 +26,11 @@ SEEING = frozenset({"view_asset"})
 Situation = tuple[PermissionState, str]
 
 
-@given(situations() | st.tuples(st.just(PermissionState(is_owner=True)), st.sampled_from(sorted(ASSIGNABLE))))
+@given(reachable_states() | st.tuples(st.just(PermissionState(is_owner=True)), st.sampled_from(sorted(ASSIGNABLE))))
 def test_explanations_agree_with_what_is_enforced(situation: Situation) -> None:
     standing, asset_type = situation
     effective = rules.effective_permissions(standing, asset_type)
-    for codename in (*TABLE, *NO_PERMISSIONS):
+    for codename in (*TABLE, *INVALID_CODENAMES):
         told = explain(standing, codename, asset_type)
         assert told.allowed == (codename in effective)
         _check(told)
@@ -56,7 +56,7 @@ def _check(told: Explanation) -> None:
     assert msgspec.json.decode(encode(record).replace(b"\x01", b"").replace(b"\x02", b""))["allowed"] is told.allowed
 
 
-@given(situations())
+@given(reachable_states())
 def test_what_is_needed_is_enough_and_nothing_else_would_be(situation: Situation) -> None:
     standing, asset_type = situation
     for codename in TABLE:
@@ -84,7 +84,10 @@ FROM_ABOVE = frozenset({"view_asset", "change_asset"})
 @pytest.mark.parametrize(
     ("standing", "codename", "matched", "sentences"),
     [
-        (PermissionState(is_owner=True), "manage_asset", ["owner"], ["The owner of the asset always has manage_asset."]),
+        (
+            PermissionState(is_owner=True), "manage_asset", ["owner"],
+            ["The owner of the asset always has manage_asset."],
+        ),
         (
             PermissionState(is_owner=True), PARTIAL, ["unrestricted"],
             ["Owners and superusers may act on all submissions, so none are left out for them."],
@@ -105,7 +108,8 @@ FROM_ABOVE = frozenset({"view_asset", "change_asset"})
              "view_asset is held by the public, and so by everybody."],
         ),
         (
-            PermissionState(collection=FROM_ABOVE, denied=FROM_ABOVE, public=SEEING), "view_asset", ["public", "denied"],
+            PermissionState(collection=FROM_ABOVE, denied=FROM_ABOVE, public=SEEING), "view_asset",
+            ["public", "denied"],
             ["view_asset is held by the public, and so by everybody.",
              "view_asset is denied on this asset, though its collection would pass it down."],
         ),
@@ -120,7 +124,10 @@ FROM_ABOVE = frozenset({"view_asset", "change_asset"})
             ["view_submissions is held by the public, and so by everybody.",
              "view_submissions is held for some submissions only."],
         ),
-        (PermissionState(is_public=True), "change_asset", ["not_for_public"], ["The public cannot be given change_asset."]),
+        (
+            PermissionState(is_public=True), "change_asset", ["not_for_public"],
+            ["The public cannot be given change_asset."],
+        ),
         (
             PermissionState(), "discover_asset", ["not_for_type"],
             ["discover_asset cannot be assigned on an asset of this type."],
@@ -223,7 +230,7 @@ async def assignment_explanation(codename: str, language: Language) -> Explanati
     return explanation_record(told, user=Link("/u/"), asset=Link("/a/"), language=language)
 
 
-async def test_the_page_says_yes_or_no_and_what_could_be_assigned(start: Start) -> None:
+async def test_the_page_says_yes_or_no_and_what_could_be_assigned(start: StartService) -> None:
     async with start(assignment_explanation) as service:
         refused = (await service.get("/explained/delete_submissions/?format=api")).text
         assert "✗ Not allowed" in refused

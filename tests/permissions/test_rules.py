@@ -20,27 +20,27 @@ from fieldgate.permissions.rules import (
 from tests.permissions.permission_strategies import (
     ASSIGNABLE,
     FORM_PERMISSIONS,
-    NO_PERMISSIONS,
-    PUBLIC,
-    Act,
+    INVALID_CODENAMES,
+    PUBLIC_PERMISSIONS,
     Assign,
-    Elsewhere,
+    ExternalChange,
     Remove,
     Replace,
-    acts,
-    after,
+    Step,
     any_codenames,
-    any_filters,
-    beginnings,
-    check,
+    any_partial_filters,
+    apply_steps,
+    asset_types,
     check_effects,
-    closed,
+    check_invariants,
     codenames,
-    contradict,
-    filters,
-    sequences,
-    situations,
-    types,
+    has_contradiction,
+    initial_states,
+    partial_filters,
+    reachable_states,
+    step_sequences,
+    steps,
+    with_implied,
 )
 from tests.permissions.test_catalogue import TABLE
 
@@ -49,7 +49,7 @@ Situation = tuple[PermissionState, str]
 
 
 def holding(*codenames: str, **more: Any) -> PermissionState:
-    granted = closed(codenames, "survey")
+    granted = with_implied(codenames, "survey")
     return PermissionState(**{"granted": granted, "filters": SEEN if PARTIAL in granted else {}, **more})
 
 
@@ -57,22 +57,22 @@ def holding(*codenames: str, **more: Any) -> PermissionState:
 
 
 @settings(max_examples=500)
-@given(types, beginnings, sequences)
+@given(asset_types, initial_states, step_sequences)
 def test_whatever_is_done_the_rules_hold_and_the_effects_are_the_difference(
-    asset_type: str, standing: PermissionState, sequence: list[Act]
+    asset_type: str, standing: PermissionState, sequence: list[Step]
 ) -> None:
     for act in sequence:
         try:
             outcome = act(standing, asset_type)
         except RuleViolation:
             continue
-        check(outcome.state, asset_type)
-        if not isinstance(act, Elsewhere):
+        check_invariants(outcome.state, asset_type)
+        if not isinstance(act, ExternalChange):
             check_effects(standing, outcome)
         standing = outcome.state
 
 
-def _effects(asset_type: str, sequence: list[Act]) -> set[tuple[EffectKind, EffectReason]]:
+def _effects(asset_type: str, sequence: list[Step]) -> set[tuple[EffectKind, EffectReason]]:
     standing, seen = PermissionState(), set()
     for act in sequence:
         try:
@@ -89,19 +89,19 @@ def test_every_effect_that_has_a_sentence_comes_about() -> None:
     seen: set[tuple[EffectKind, EffectReason]] = set()
 
     @settings(max_examples=600, phases=[Phase.generate], derandomize=True, database=None)
-    @given(sequences)
-    def walk(sequence: list[Act]) -> None:
+    @given(step_sequences)
+    def walk(sequence: list[Step]) -> None:
         seen.update(_effects("survey", sequence))
 
     walk()
     assert seen == set(rules._EFFECT_MESSAGES)
 
 
-@given(situations(), any_codenames, any_filters)
+@given(reachable_states(), any_codenames, any_partial_filters)
 def test_what_was_assigned_is_held_with_all_it_implies(situation: Situation, asked: list[str], which: Any) -> None:
     standing, asset_type = situation
-    allowed = ASSIGNABLE[asset_type] & PUBLIC if standing.is_public else ASSIGNABLE[asset_type]
-    is_possible = set(asked) <= allowed and not contradict(closed(set(asked) & set(TABLE), asset_type))
+    allowed = ASSIGNABLE[asset_type] & PUBLIC_PERMISSIONS if standing.is_public else ASSIGNABLE[asset_type]
+    is_possible = set(asked) <= allowed and not has_contradiction(with_implied(set(asked) & set(TABLE), asset_type))
     if PARTIAL in asked:
         is_possible = (
             is_possible
@@ -114,20 +114,20 @@ def test_what_was_assigned_is_held_with_all_it_implies(situation: Situation, ask
         assert not is_possible
     else:
         assert is_possible
-        expected = closed(asked, asset_type)
+        expected = with_implied(asked, asset_type)
         assert expected <= granted
         assert granted - expected - {"add_submissions"} <= standing.granted
         lost = standing.granted - granted
         assert all(TABLE[one][2] & set(expected) or any(one in TABLE[by][2] for by in expected) for one in lost)
 
 
-@given(situations(), st.sampled_from(sorted(TABLE)), filters)
+@given(reachable_states(), st.sampled_from(sorted(TABLE)), partial_filters)
 def test_what_was_assigned_and_removed_is_no_longer_held(situation: Situation, codename: str, which: Any) -> None:
     standing, asset_type = situation
     if codename in rules.assignable(asset_type, to_public=standing.is_public):
         assigned = rules.assign(standing, codename, asset_type, which).state
         removed = rules.remove(assigned, codename, asset_type)
-        check(removed.state, asset_type)
+        check_invariants(removed.state, asset_type)
         check_effects(assigned, removed)
         left = rules.own_permissions(removed.state, asset_type)
         assert codename not in left
@@ -135,7 +135,7 @@ def test_what_was_assigned_and_removed_is_no_longer_held(situation: Situation, c
         assert left <= rules.own_permissions(assigned, asset_type)
 
 
-@given(situations(), any_codenames)
+@given(reachable_states(), any_codenames)
 def test_removing_takes_what_is_named_and_what_implies_it_and_nothing_else(
     situation: Situation, asked: list[str]
 ) -> None:
@@ -157,7 +157,7 @@ def _outcome(act: Any, *arguments: Any) -> RuleOutcome | str:
         return str(refused)
 
 
-@given(situations(), any_codenames, any_filters)
+@given(reachable_states(), any_codenames, any_partial_filters)
 def test_the_order_of_what_is_asked_makes_no_difference(situation: Situation, asked: list[str], which: Any) -> None:
     standing, asset_type = situation
     for act in (rules.assign, rules.replace):
@@ -168,25 +168,25 @@ def test_the_order_of_what_is_asked_makes_no_difference(situation: Situation, as
     assert all(_outcome(rules.remove, standing, each, asset_type) == first for each in permutations(asked))
 
 
-@given(situations(), codenames, filters)
+@given(reachable_states(), codenames, partial_filters)
 def test_one_after_the_other_is_the_same_as_all_at_once(situation: Situation, asked: list[str], which: Any) -> None:
     standing, asset_type = situation
     together = _outcome(rules.assign, standing, asked, asset_type, which)
     for order in permutations(asked):
-        removed = after([Remove([each]) for each in order], asset_type, standing)
+        removed = apply_steps([Remove([each]) for each in order], asset_type, standing)
         assert removed == rules.remove(standing, asked, asset_type).state
         if isinstance(together, RuleOutcome):
-            assert after([Assign([each], which) for each in order], asset_type, standing) == together.state
+            assert apply_steps([Assign([each], which) for each in order], asset_type, standing) == together.state
 
 
-@given(situations(), codenames, filters)
+@given(reachable_states(), codenames, partial_filters)
 def test_replacing_leaves_what_is_listed_and_nothing_is_left_to_do(
     situation: Situation, asked: list[str], which: Any
 ) -> None:
     standing, asset_type = situation
     outcome = _outcome(rules.replace, standing, asked, asset_type, which)
     if isinstance(outcome, RuleOutcome):
-        listed = closed(asked, asset_type)
+        listed = with_implied(asked, asset_type)
         with_adding = (
             {"add_submissions"}
             if PARTIAL in asked and {"add_submissions", "change_submissions"} & set(which)
@@ -199,21 +199,21 @@ def test_replacing_leaves_what_is_listed_and_nothing_is_left_to_do(
         assert rules.replace(outcome.state, shown, asset_type, outcome.state.filters).effects == ()
 
 
-@given(situations())
+@given(reachable_states())
 def test_nothing_is_left_when_all_is_removed(situation: Situation) -> None:
     standing, asset_type = situation
     outcome = rules.remove_all(standing, asset_type)
-    check(outcome.state, asset_type)
+    check_invariants(outcome.state, asset_type)
     check_effects(standing, outcome)
     assert rules.own_permissions(outcome.state, asset_type) == frozenset()
     assert rules.effective_permissions(outcome.state, asset_type) == standing.public
     assert rules.remove_all(outcome.state, asset_type).effects == ()
 
 
-@given(types, acts)
-def test_nothing_can_be_done_to_an_owner(asset_type: str, act: Act) -> None:
+@given(asset_types, steps)
+def test_nothing_can_be_done_to_an_owner(asset_type: str, act: Step) -> None:
     owner = PermissionState(is_owner=True)
-    if not isinstance(act, Elsewhere):
+    if not isinstance(act, ExternalChange):
         with pytest.raises(RuleViolation, match="The owner has every permission already") as refused:
             act(owner, asset_type)
         assert refused.value.field == "user"
@@ -224,11 +224,11 @@ def test_nothing_can_be_done_to_an_owner(asset_type: str, act: Act) -> None:
 
 
 @pytest.mark.parametrize("asset_type", ASSIGNABLE)
-@pytest.mark.parametrize("codename", [*sorted(TABLE), *NO_PERMISSIONS])
+@pytest.mark.parametrize("codename", [*sorted(TABLE), *INVALID_CODENAMES])
 def test_what_can_be_assigned(asset_type: str, codename: str) -> None:
     if codename in ASSIGNABLE[asset_type]:
         granted = rules.assign(PermissionState(), codename, asset_type, SEEN).state.granted
-        assert granted == closed([codename], asset_type)
+        assert granted == with_implied([codename], asset_type)
     else:
         with pytest.raises(
             RuleViolation, match=f"^{codename} cannot be assigned on an asset of this type.$"
@@ -242,7 +242,7 @@ def test_what_can_be_assigned(asset_type: str, codename: str) -> None:
 @pytest.mark.parametrize("codename", sorted(TABLE))
 def test_what_the_public_can_be_given(asset_type: str, codename: str) -> None:
     public = PermissionState(is_public=True)
-    possible = ASSIGNABLE[asset_type] & PUBLIC
+    possible = ASSIGNABLE[asset_type] & PUBLIC_PERMISSIONS
     assert rules.assignable(asset_type, to_public=True) == possible
     if codename in possible:
         assert rules.assign(public, codename, asset_type).state.granted <= possible
@@ -257,7 +257,7 @@ def test_managing_a_block_comes_with_viewing_and_changing_only() -> None:
 
 @pytest.mark.parametrize("codename", sorted(TABLE))
 def test_what_a_collection_passes_down(codename: str) -> None:
-    held_there = closed([codename], "collection")
+    held_there = with_implied([codename], "collection")
     expected = held_there & {"view_asset", "change_asset"}
     assert rules.inherited(held_there, "survey") == expected
     assert rules.effective_permissions(PermissionState(collection=expected), "survey") == expected
@@ -435,7 +435,7 @@ REMOVED = {
 @pytest.mark.parametrize("asset_type", ["survey", "collection", "block"])
 @pytest.mark.parametrize("codename", REMOVED)
 def test_what_goes_with_what_is_removed(codename: str, asset_type: str, start: str) -> None:
-    granted = closed([start, "add_submissions"], asset_type)
+    granted = with_implied([start, "add_submissions"], asset_type)
     standing = PermissionState(granted=granted, filters=SEEN if PARTIAL in granted else {})
     outcome = rules.remove(standing, codename, asset_type)
     gone = ({codename} | REMOVED[codename]) & granted

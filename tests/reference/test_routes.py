@@ -8,7 +8,7 @@ import pytest
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, sort_key
 from fieldgate.reference.store import ReferenceStore
-from tests.conftest import BASE, Service, Start
+from tests.conftest import BASE_URL, Service, StartService
 
 COUNTRY, REGION, TYPE = "/api/v2/country/", "/api/v2/region/", "/api/v2/disaster_type/"
 KEYS = {
@@ -92,7 +92,7 @@ async def test_walking_the_pages_meets_each_country_once(service: Service) -> No
         address = body["next"]
     assert len(met) == len(set(met)) == body["count"] == 247
     first = (await service.get(f"{COUNTRY}?mini=true&region=0&limit=2")).json()
-    assert first["next"] == f"{BASE}{COUNTRY}?limit=2&mini=true&offset=2&region=0"
+    assert first["next"] == f"{BASE_URL}{COUNTRY}?limit=2&mini=true&offset=2&region=0"
 
 
 @pytest.mark.parametrize(
@@ -205,12 +205,12 @@ async def test_an_id_nobody_has_is_not_found(service: Service, path: str, noun: 
     assert len(said) == 4
 
 
-async def test_an_answer_is_kept_until_the_data_changes(start: Start) -> None:
+async def test_an_answer_is_kept_until_the_data_changes(start: StartService) -> None:
     async with start() as service:
         first = await service.get(f"{COUNTRY}?search=newland")
         same = await service.get(f"{COUNTRY}?search=newland", headers={"If-None-Match": first.headers["ETag"]})
         assert same.status_code == 304
-        store = ReferenceStore(service.database, service.changes)
+        store = ReferenceStore(service.database, service.data_versions)
         async with service.database.transaction() as connection:
             await store.upsert_countries(connection, [Country(id=900, names={"en": "Newland"}, region=0)])
         other = await service.get(f"{COUNTRY}?search=newland", headers={"If-None-Match": first.headers["ETag"]})

@@ -17,9 +17,9 @@ PIECES, SIZE = 64, 2 * 1024 * 1024
 # Prints how many heaps there are in a child, in which eight threads have held memory at the same time.
 HEAPS = """
 import ctypes, os, sys, threading
-from fieldgate.allocating import share_one_heap
+from fieldgate.runtime.malloc import limit_arenas
 if sys.argv[1] == "shared":
-    share_one_heap()
+    limit_arenas()
 if os.fork():
     sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
 together = threading.Barrier(8)

@@ -4,13 +4,13 @@ import subprocess
 import sys
 
 from fieldgate.runtime.parent_watch import exit_with_parent
-from tests.processes import PATIENCE, descendants, wait_until_ended
+from tests.processes import TIMEOUT_SECONDS, descendants, wait_for_exit
 
 # A worker that reads a file for ever.
 READING = """
 import time
-from fieldgate.imports import sandbox
-sandbox._in_process(time.sleep, (10 * 60,), sandbox.Limits(memory=2**30, seconds=10 * 60))
+from fieldgate.imports.sandbox import runner
+runner._run_in_process(time.sleep, (10 * 60,), runner.Limits(memory=2**30, seconds=10 * 60))
 """
 
 
@@ -21,8 +21,8 @@ def test_a_reader_ends_with_its_worker() -> None:
                 assert worker.poll() is None
         finally:
             worker.kill()
-        worker.wait(PATIENCE)
-        wait_until_ended(others)
+        worker.wait(TIMEOUT_SECONDS)
+        wait_for_exit(others)
 
 
 def test_who_was_started_by_nobody_in_particular_goes_on() -> None:

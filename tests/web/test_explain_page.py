@@ -5,8 +5,8 @@ from html import unescape
 
 import pytest
 
-from tests.access.permission_world import World
-from tests.conftest import Start
+from tests.access.permission_world import PermissionWorld
+from tests.conftest import StartService
 
 WORDS = {
     "en": ("Allowed", "Not allowed", "What applies", "Because of", "Decided", "For which submissions"),
@@ -24,15 +24,15 @@ def cells(page: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("language", ["en", "ar"])
-async def test_the_page_says_what_the_answer_says(start: Start, language: str) -> None:
+async def test_the_page_says_what_the_answer_says(start: StartService, language: str) -> None:
     async with start() as service:
-        world = World(service)
-        owner, reader = await world.person(username="O'Neil"), await world.person(username="amina")
-        collection = await world.thing(owner, "collection")
-        thing = await world.thing(owner, "survey", collection)
-        await world.give(reader, collection, "change_asset")
-        await world.take(reader, thing, "change_asset")
-        await world.give(reader, thing, "partial_submissions")
+        world = PermissionWorld(service)
+        owner, reader = await world.create_user(username="O'Neil"), await world.create_user(username="amina")
+        collection = await world.create_asset(owner, "collection")
+        thing = await world.create_asset(owner, "survey", collection)
+        await world.grant(reader, collection, "change_asset")
+        await world.revoke(reader, thing, "change_asset")
+        await world.grant(reader, thing, "partial_submissions")
         allowed, refused, applies, because, decided, which = WORDS[language]
         headers = {**owner.headers, "Accept-Language": language}
         shown = set()

@@ -19,7 +19,7 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import AuthMethod
 from fieldgate.web.json_html import render_json, truncate_json
 from fieldgate.web.static_files import StaticFiles
-from tests.conftest import BASE, PASSWORD, Service, Start
+from tests.conftest import BASE_URL, PASSWORD, Service, StartService
 from tests.http.test_pagination import numbers
 
 LIST = "/api/v2/permissions/"
@@ -65,7 +65,7 @@ class Long(msgspec.Struct):
 
 
 @pytest.mark.parametrize(("count", "is_cut"), [(5, False), (400, False), (3_000, True)])
-async def test_a_page_of_megabytes_shows_the_beginning(start: Start, count: int, is_cut: bool) -> None:
+async def test_a_page_of_megabytes_shows_the_beginning(start: StartService, count: int, is_cut: bool) -> None:
     @get("/long/", response=Long, title=Message("x"), description=Message("x"), tag="x", example={"texts": []})
     async def long() -> Long:
         return Long([f"{number:01000}" for number in range(count)])
@@ -98,9 +98,9 @@ async def test_a_page_shows_request_answer_and_links(service: Service) -> None:
     assert "<b>GET</b> /api/v2/permissions/?format=api&amp;limit=3&amp;offset=3" in page
     assert "HTTP 200 OK" in page
     assert "<b>Allow:</b>" in page
-    assert f'<a href="{BASE}/api/v2/permissions/delete_submissions/?format=api">' in page
-    assert f'rel="next" href="{BASE}/api/v2/permissions/?format=api&amp;limit=3&amp;offset=6"' in page
-    assert f'rel="prev" href="{BASE}/api/v2/permissions/?format=api&amp;limit=3&amp;offset=0"' in page
+    assert f'<a href="{BASE_URL}/api/v2/permissions/delete_submissions/?format=api">' in page
+    assert f'rel="next" href="{BASE_URL}/api/v2/permissions/?format=api&amp;limit=3&amp;offset=6"' in page
+    assert f'rel="prev" href="{BASE_URL}/api/v2/permissions/?format=api&amp;limit=3&amp;offset=0"' in page
     assert 'href="?format=json&amp;limit=3&amp;offset=3"' in page
     assert "/login/?next=%2Fapi%2Fv2%2Fpermissions%2F%3Fformat" in page
 
@@ -153,8 +153,8 @@ async def log_in(service: Service, username: str, password: str = PASSWORD, **he
 
 
 async def test_log_in_and_out(service: Service) -> None:
-    username, _ = await service.user()
-    answer = await log_in(service, username, Origin=BASE)
+    username, _ = await service.create_user()
+    answer = await log_in(service, username, Origin=BASE_URL)
     assert (answer.status_code, answer.headers["Location"]) == (303, "/api/v2/?format=api")
     set_cookie = answer.headers["Set-Cookie"]
     assert "HttpOnly" in set_cookie
@@ -174,9 +174,9 @@ async def test_log_in_and_out(service: Service) -> None:
     assert await service.store.find_token_holder(cookie.split("=")[1], AuthMethod.SESSION) is None
 
 
-async def test_a_session_cookie_is_secure_behind_https(start: Start) -> None:
+async def test_a_session_cookie_is_secure_behind_https(start: StartService) -> None:
     async with start(base_url="https://field.example/gate", allowed_hosts=("field.example", "127.0.0.1")) as service:
-        username, _ = await service.user()
+        username, _ = await service.create_user()
         answer = await log_in(service, username, Origin="https://field.example")
         assert answer.headers["Location"] == "/gate/api/v2/?format=api"
         assert "Secure" in answer.headers["Set-Cookie"]
@@ -184,7 +184,7 @@ async def test_a_session_cookie_is_secure_behind_https(start: Start) -> None:
 
 
 async def test_a_wrong_password_shows_the_form_again(service: Service) -> None:
-    username, _ = await service.user()
+    username, _ = await service.create_user()
     answer = await log_in(service, username, "wrong", **{"Accept-Language": "es"})
     assert answer.status_code == 401
     assert "El nombre de usuario y la contraseña no coinciden." in answer.text
@@ -202,12 +202,12 @@ async def test_a_wrong_password_shows_the_form_again(service: Service) -> None:
     ],
 )
 async def test_another_site_cannot_log_anybody_in(service: Service, headers: dict[str, str]) -> None:
-    username, _ = await service.user()
+    username, _ = await service.create_user()
     assert (await log_in(service, username, **headers)).status_code == 403
 
 
 async def test_pages_are_not_shared_between_readers(service: Service) -> None:
-    username, number = await service.user()
+    username, number = await service.create_user()
     session = await service.store.issue_token(number, IssuedBy.SESSION, None)
     known = await service.get(f"{LIST}?format=api", headers={"Cookie": f"{SESSION_COOKIE.decode()}={session}"})
     public = await service.get(f"{LIST}?format=api")
@@ -242,14 +242,14 @@ async def test_files_of_pages_may_be_kept_for_ever(service: Service) -> None:
 
 async def test_the_index_lists_the_lists(service: Service) -> None:
     names = ("assets", "country", "disaster_type", "event", "imports", "permissions", "region", "users")
-    paths = {name: f"{BASE}/api/v2/{name}/" for name in names}
-    paths |= {f"event-{name}": f"{BASE}/api/v2/event/{name}/" for name in ("deleted", "mini")}
+    paths = {name: f"{BASE_URL}/api/v2/{name}/" for name in names}
+    paths |= {f"event-{name}": f"{BASE_URL}/api/v2/event/{name}/" for name in ("deleted", "mini")}
     assert (await service.get("/api/v2/")).json() == paths
     index = (await service.get("/api/v2/?format=json")).json()
     assert index == {name: f"{path}?format=json" for name, path in paths.items()}
 
 
-async def test_any_resource_has_a_page(start: Start) -> None:
+async def test_any_resource_has_a_page(start: StartService) -> None:
     async with start(numbers(100)) as service:
         page = (await service.get("/api/v2/numbers/?format=api&limit=2")).text
         assert '<span class="number">100</span>' in page

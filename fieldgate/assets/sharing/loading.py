@@ -25,7 +25,7 @@ async def load_visible(uid: str, caller: Caller, authorizer: AssetAuthorizer, st
 async def load_visible_asset(asset: AuthorizedAsset, caller: Caller, store: AssignmentStore) -> AssetGrants:
     """The same, where it is known already that the caller may see the asset."""
     known = (effective_user_id(caller), asset.owner_id)
-    async with store.transaction([asset.uid], is_reading=True) as session:
+    async with store.transaction([asset.uid], read_only=True) as session:
         shared = await session.load(asset.uid, None if asset.may_manage else known)
     shared.authorize(caller)
     return shared
@@ -33,7 +33,7 @@ async def load_visible_asset(asset: AuthorizedAsset, caller: Caller, store: Assi
 
 async def load_visible_many(uids: Sequence[str], caller: Caller, store: AssignmentStore) -> dict[str, AssetGrants]:
     """Assets of a list by uid, each with the owner's assignments, the public's and the caller's own."""
-    async with store.transaction(uids, is_reading=True) as session:
+    async with store.transaction(uids, read_only=True) as session:
         found = await session.load_many(uids, [effective_user_id(caller)])
     return {shared.uid: shared for shared in found}
 

@@ -9,54 +9,54 @@ from fieldgate.accounts.store import IssuedBy
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.permissions.catalogue import BY_CODENAME
-from tests.conftest import BASE, Service
+from tests.conftest import BASE_URL, Service
 
 PUBLIC = "AnonymousUser"
-MANY = "/api/v2/permission-assignments/"
-KINDS = ("owner", "manager", "editor", "viewer", "stranger", "boss", "ann", "bob")
+BATCH_PATH = "/api/v2/permission-assignments/"
+USERNAMES = ("owner", "manager", "editor", "viewer", "stranger", "boss", "ann", "bob")
 
 
 def user_url(username: str) -> str:
-    return f"{BASE}/api/v2/users/{quote(username)}/"
+    return f"{BASE_URL}/api/v2/users/{quote(username)}/"
 
 
 def permission_url(codename: str) -> str:
     assert codename in BY_CODENAME
-    return f"{BASE}/api/v2/permissions/{codename}/"
+    return f"{BASE_URL}/api/v2/permissions/{codename}/"
 
 
-def last(url: str) -> str:
+def last_segment(url: str) -> str:
     return url.rstrip("/").rsplit("/", 1)[-1]
 
 
-class Team:
+class SharingTeam:
     def __init__(self, service: Service) -> None:
         self.service = service
         self.headers: dict[str, dict[str, str]] = {"": {}}
-        self.numbers: dict[str, int] = {PUBLIC: -1}
-        self.assets = AssetStore(service.database, service.changes)
-        self.sharing = AssignmentStore(service.database, service.changes)
+        self.user_ids: dict[str, int] = {PUBLIC: -1}
+        self.assets = AssetStore(service.database, service.data_versions)
+        self.sharing = AssignmentStore(service.database, service.data_versions)
 
     @classmethod
-    async def gathered(cls, service: Service) -> "Team":
+    async def create(cls, service: Service) -> "SharingTeam":
         team = cls(service)
-        for name in KINDS:
-            await team.join(name, is_superuser=name == "boss")
+        for name in USERNAMES:
+            await team.add_user(name, is_superuser=name == "boss")
         return team
 
-    async def join(self, name: str, **details: Any) -> str:
-        _, number = await self.service.user(name, **details)
+    async def add_user(self, name: str, **details: Any) -> str:
+        _, number = await self.service.create_user(name, **details)
         token = await self.service.store.issue_token(number, IssuedBy.COMMAND, None)
         self.headers[name] = {"Authorization": f"Token {token}"}
-        self.numbers[name] = number
+        self.user_ids[name] = number
         return name
 
-    async def asset(self, asset_type: str = "survey", owner: str = "owner", parent: str | None = None) -> str:
+    async def create_asset(self, asset_type: str = "survey", owner: str = "owner", parent: str | None = None) -> str:
         """The uid of a new asset."""
         async with self.service.database.transaction() as connection:
             above = None if parent is None else await self.assets.find(connection, parent)
             new = NewAsset(
-                owner_id=self.numbers[owner],
+                owner_id=self.user_ids[owner],
                 asset_type=asset_type,
                 name="Visit",
                 content={},
@@ -66,55 +66,59 @@ class Team:
             ((_, uid),) = await self.assets.create(connection, [new])
         return uid
 
-    async def shared(self, asset_type: str = "survey", also: dict[str, str] | None = None, **given: str) -> str:
+    async def create_shared_asset(
+        self, asset_type: str = "survey", extra_grants: dict[str, str] | None = None, **given: str
+    ) -> str:
         """The uid of a new asset of the owner's, shared with the manager, the editor and the viewer."""
-        uid = await self.asset(asset_type, **given)
-        held = {"manager": "manage_asset", "editor": "change_asset", "viewer": "view_asset", **(also or {})}
+        uid = await self.create_asset(asset_type, **given)
+        held = {"manager": "manage_asset", "editor": "change_asset", "viewer": "view_asset", **(extra_grants or {})}
         new = [{"user": name, "permission": permission} for name, permission in held.items()]
-        answer = await self.on(uid, "boss", "POST", "bulk/", json=new)
+        answer = await self.request_assignments(uid, "boss", "POST", "bulk/", json=new)
         assert answer.status_code == 200, answer.text
         return uid
 
-    async def ask(self, by: str, method: str, path: str, **options: Any) -> httpx.Response:
+    async def request(self, by: str, method: str, path: str, **options: Any) -> httpx.Response:
         headers = {**self.headers[by], **options.pop("headers", {})}
         return await self.service.request(method, path, headers=headers, **options)
 
-    async def on(self, uid: str, by: str, method: str, rest: str = "", **options: Any) -> httpx.Response:
-        return await self.ask(by, method, f"/api/v2/assets/{uid}/permission-assignments/{rest}", **options)
+    async def request_assignments(
+        self, uid: str, by: str, method: str, rest: str = "", **options: Any
+    ) -> httpx.Response:
+        return await self.request(by, method, f"/api/v2/assets/{uid}/permission-assignments/{rest}", **options)
 
-    async def give(self, uid: str, name: str, *permissions: str, by: str = "owner", **more: Any) -> None:
+    async def grant(self, uid: str, name: str, *permissions: str, by: str = "owner", **more: Any) -> None:
         for permission in permissions:
             body = {"user": name, "permission": permission, **more}
-            answer = await self.on(uid, by, "POST", json=body)
+            answer = await self.request_assignments(uid, by, "POST", json=body)
             assert answer.status_code == 201, answer.text
 
-    async def listed(self, uid: str, by: str = "owner") -> list[dict[str, Any]]:
-        answer = await self.on(uid, by, "GET")
+    async def list_assignments(self, uid: str, by: str = "owner") -> list[dict[str, Any]]:
+        answer = await self.request_assignments(uid, by, "GET")
         assert answer.status_code == 200, answer.text
         found: list[dict[str, Any]] = answer.json()
         return found
 
-    async def held(self, uid: str, name: str) -> set[str]:
+    async def permissions_of(self, uid: str, name: str) -> set[str]:
         """What somebody holds, as the owner sees it listed."""
-        rows = await self.listed(uid, "boss")
-        return {last(row["permission"]) for row in rows if row["user"] == user_url(name)}
+        rows = await self.list_assignments(uid, "boss")
+        return {last_segment(row["permission"]) for row in rows if row["user"] == user_url(name)}
 
-    async def row(self, uid: str, name: str, permission: str) -> str:
+    async def assignment_uid(self, uid: str, name: str, permission: str) -> str:
         """The uid of an assignment."""
-        for row in await self.listed(uid, "boss"):
-            if (row["user"], last(row["permission"])) == (user_url(name), permission):
-                return last(row["url"])
+        for row in await self.list_assignments(uid, "boss"):
+            if (row["user"], last_segment(row["permission"])) == (user_url(name), permission):
+                return last_segment(row["url"])
         raise LookupError(name, permission)
 
     async def history(self, uid: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         path: str | None = f"/api/v2/assets/{uid}/permission-assignments/history/?limit=1000"
         while path:
-            page = (await self.ask("boss", "GET", path)).json()
+            page = (await self.request("boss", "GET", path)).json()
             found += page["results"]
             path = page["next"]
         return found
 
-    async def state(self, uid: str) -> tuple[list[dict[str, Any]], int]:
+    async def snapshot(self, uid: str) -> tuple[list[dict[str, Any]], int]:
         """All there is to see of an asset's assignments."""
-        return await self.listed(uid, "boss"), len(await self.history(uid))
+        return await self.list_assignments(uid, "boss"), len(await self.history(uid))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.assets.sharing.sharing_team import PUBLIC, Team, last
+from tests.assets.sharing.sharing_team import PUBLIC, SharingTeam, last_segment
 
 EVERYBODY = {"owner", "manager", "editor", "viewer"}
 OWN = {"editor": {"owner", "editor"}, "viewer": {"owner", "viewer"}}
@@ -51,37 +51,37 @@ CLEARS: dict[str, tuple[int, int, int, int]] = {
 }
 
 
-async def asset(team: Team, *, is_public: bool) -> str:
-    return await team.shared(also={PUBLIC: "view_asset"} if is_public else {})
+async def asset(team: SharingTeam, *, is_public: bool) -> str:
+    return await team.create_shared_asset(extra_grants={PUBLIC: "view_asset"} if is_public else {})
 
 
 @pytest.mark.parametrize("is_public", [False, True], ids=["private", "public"])
-async def test_who_sees_what(team: Team, is_public: bool) -> None:
+async def test_who_sees_what(team: SharingTeam, is_public: bool) -> None:
     uid = await asset(team, is_public=is_public)
-    rows = {row["url"]: last(row["user"]) for row in await team.listed(uid, "boss")}
+    rows = {row["url"]: last_segment(row["user"]) for row in await team.list_assignments(uid, "boss")}
     for caller, expected in SEES.items():
         names = expected[is_public]
-        answer = await team.on(uid, caller, "GET")
-        table = await team.on(uid, caller, "GET", "csv/")
+        answer = await team.request_assignments(uid, caller, "GET")
+        table = await team.request_assignments(uid, caller, "GET", "csv/")
         if names is None:
             assert (answer.status_code, table.status_code) == (404, 404), caller
             assert answer.json() == {"detail": f"There is no asset {uid}."}
         else:
-            assert {last(row["user"]) for row in answer.json()} == names, caller
+            assert {last_segment(row["user"]) for row in answer.json()} == names, caller
             assert {line.split(",")[0] for line in table.text.splitlines()[1:]} == names - {"owner"}
         for url, name in rows.items():
-            seen = (await team.ask(caller, "GET", url)).status_code
+            seen = (await team.request(caller, "GET", url)).status_code
             assert seen == (200 if names and name in names else 404), (caller, name)
     for caller in ("boss", "owner", "manager"):
-        assert (await team.on(uid, caller, "GET", "history/")).status_code == 200
+        assert (await team.request_assignments(uid, caller, "GET", "history/")).status_code == 200
     for caller, status in (("viewer", 403), ("editor", 403), ("stranger", 403 if is_public else 404)):
-        assert (await team.on(uid, caller, "GET", "history/")).status_code == status
+        assert (await team.request_assignments(uid, caller, "GET", "history/")).status_code == status
 
 
 @pytest.mark.parametrize("is_public", [False, True], ids=["private", "public"])
-async def test_who_writes(team: Team, is_public: bool) -> None:
-    other = await team.asset()
-    await team.give(other, PUBLIC, "view_asset")
+async def test_who_writes(team: SharingTeam, is_public: bool) -> None:
+    other = await team.create_asset()
+    await team.grant(other, PUBLIC, "view_asset")
     new = {"user": "bob", "permission": "view_asset"}
     everything: list[tuple[str, str, dict[str, Any], int]] = [
         ("POST", "", {"json": new}, 201),
@@ -93,19 +93,19 @@ async def test_who_writes(team: Team, is_public: bool) -> None:
     for caller, expected in WRITES.items():
         for method, rest, body, done in everything:
             uid = await asset(team, is_public=is_public)
-            before = await team.state(uid)
+            before = await team.snapshot(uid)
             for query in ("?dry_run=true", ""):
-                answer = await team.on(uid, caller, method, rest + query, **body)
+                answer = await team.request_assignments(uid, caller, method, rest + query, **body)
                 status = expected[is_public]
                 if status == "done":
                     status = 200 if query else done
                 assert answer.status_code == status, (caller, method, rest, answer.text)
                 is_changed = not query and status in (200, 201)
-                assert (await team.state(uid) != before) == is_changed
+                assert (await team.snapshot(uid) != before) == is_changed
 
 
-async def test_rights_are_told_before_mistakes(team: Team) -> None:
-    uid = await team.shared()
+async def test_rights_are_told_before_mistakes(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
     wrong: list[tuple[str, str, dict[str, Any]]] = [
         ("POST", "", {"json": {"user": 7}}),
         ("POST", "", {"data": {"permission": "fly"}}),
@@ -115,12 +115,17 @@ async def test_rights_are_told_before_mistakes(team: Team) -> None:
         ("POST", "csv/", {"json": {"mode": "x"}}),
     ]
     for method, rest, body in wrong:
-        statuses = [(await team.on(uid, name, method, rest, **body)).status_code for name in ("stranger", "", "owner")]
+        statuses = [
+            (await team.request_assignments(uid, name, method, rest, **body)).status_code
+            for name in ("stranger", "", "owner")
+        ]
         assert statuses == [404, 401, 400], (method, rest)
         if method != "DELETE":  # anybody can remove himself, and must say so
-            assert (await team.on(uid, "viewer", method, rest, **body)).status_code == 403
+            assert (await team.request_assignments(uid, "viewer", method, rest, **body)).status_code == 403
     assert (
-        await team.on(uid, "viewer", "POST", content=b"{", headers={"Content-Type": "application/json"})
+        await team.request_assignments(
+            uid, "viewer", "POST", content=b"{", headers={"Content-Type": "application/json"}
+        )
     ).json() == {"detail": "The body is not valid JSON."}
 
 
@@ -129,55 +134,57 @@ def targets(caller: str) -> tuple[str, str, str, str]:
     return "owner", caller or PUBLIC, "editor" if caller == "viewer" else "viewer", PUBLIC
 
 
-async def test_who_deletes(team: Team) -> None:
+async def test_who_deletes(team: SharingTeam) -> None:
     uid = await asset(team, is_public=True)
     for caller, expected in DELETES.items():
         for target, status in zip(targets(caller), expected, strict=True):
             if status is None:
                 continue
-            before = await team.state(uid)
-            row = await team.row(uid, target, "view_asset")
+            before = await team.snapshot(uid)
+            row = await team.assignment_uid(uid, target, "view_asset")
             for query in ("?dry_run=true", ""):
-                answer = await team.on(uid, caller, "DELETE", f"{row}/{query}")
+                answer = await team.request_assignments(uid, caller, "DELETE", f"{row}/{query}")
                 is_done = status == 204
                 assert answer.status_code == (200 if is_done and query else status), (caller, target, answer.text)
-                assert (await team.state(uid) != before) == (is_done and not query)
+                assert (await team.snapshot(uid) != before) == (is_done and not query)
             if is_done:
                 uid = await asset(team, is_public=True)
 
 
-async def test_who_clears(team: Team) -> None:
+async def test_who_clears(team: SharingTeam) -> None:
     uid = await asset(team, is_public=True)
     for caller, expected in CLEARS.items():
         for target, status in zip(targets(caller), expected, strict=True):
             for query in ("?dry_run=true", ""):
-                answer = await team.on(uid, caller, "DELETE", f"bulk/{query}", json={"username": target})
+                answer = await team.request_assignments(
+                    uid, caller, "DELETE", f"bulk/{query}", json={"username": target}
+                )
                 assert answer.status_code == (200 if status == 204 and query else status), (caller, target, answer.text)
             if status == 204:
-                assert target == "boss" or await team.held(uid, target) == set()
+                assert target == "boss" or await team.permissions_of(uid, target) == set()
                 uid = await asset(team, is_public=True)
     uid = await asset(team, is_public=False)
     for caller, status in (("manager", 400), ("viewer", 403), ("stranger", 404), ("", 401)):
         for body in ({}, {"username": ""}):
-            answer = await team.on(uid, caller, "DELETE", "bulk/", json=body)
+            answer = await team.request_assignments(uid, caller, "DELETE", "bulk/", json=body)
             assert answer.status_code == status, caller
-    assert (await team.on(uid, "manager", "DELETE", "bulk/", json={})).json() == {
+    assert (await team.request_assignments(uid, "manager", "DELETE", "bulk/", json={})).json() == {
         "username": ["This field is required."]
     }
-    refused = await team.on(uid, "manager", "DELETE", "bulk/", json={"username": "owner"})
+    refused = await team.request_assignments(uid, "manager", "DELETE", "bulk/", json={"username": "owner"})
     assert refused.json() == {"detail": "The owner's permissions cannot be taken away."}
 
 
-async def test_who_is_disabled_does_nothing(team: Team) -> None:
-    uid = await team.shared()
+async def test_who_is_disabled_does_nothing(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
     await team.service.store.disable_user("manager")
-    assert (await team.on(uid, "manager", "GET")).status_code == 401
+    assert (await team.request_assignments(uid, "manager", "GET")).status_code == 401
     new = {"user": "bob", "permission": "view_asset"}
-    assert (await team.on(uid, "manager", "POST", json=new)).status_code == 401
+    assert (await team.request_assignments(uid, "manager", "POST", json=new)).status_code == 401
 
 
-async def test_what_the_asset_does_not_take(team: Team) -> None:
-    uid = await team.shared()
+async def test_what_the_asset_does_not_take(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
     for method, rest in (
         ("PUT", ""),
         ("DELETE", ""),
@@ -186,29 +193,31 @@ async def test_what_the_asset_does_not_take(team: Team) -> None:
         ("PUT", "bulk/"),
         ("POST", "clone/"),
     ):
-        assert (await team.on(uid, "owner", method, rest)).status_code == 405
-    row = await team.row(uid, "viewer", "view_asset")
+        assert (await team.request_assignments(uid, "owner", method, rest)).status_code == 405
+    row = await team.assignment_uid(uid, "viewer", "view_asset")
     for method in ("PUT", "PATCH"):
-        assert (await team.on(uid, "owner", method, f"{row}/", json={})).status_code == 405
-    assert (await team.on(uid, "", "OPTIONS")).status_code == 200
+        assert (await team.request_assignments(uid, "owner", method, f"{row}/", json={})).status_code == 405
+    assert (await team.request_assignments(uid, "", "OPTIONS")).status_code == 200
 
 
-async def test_an_assignment_of_another_asset(team: Team) -> None:
-    one, other = await team.shared(), await team.shared()
-    row = await team.row(other, "viewer", "view_asset")
+async def test_an_assignment_of_another_asset(team: SharingTeam) -> None:
+    one, other = await team.create_shared_asset(), await team.create_shared_asset()
+    row = await team.assignment_uid(other, "viewer", "view_asset")
     for rest in (f"{row}/", "pKm3pVw8ZtQ2xYcRnB5dFh/", "x/", "%00/", "'%20OR%201=1/"):
         for method in ("GET", "DELETE"):
-            assert (await team.on(one, "owner", method, rest)).status_code == 404
-    assert await team.held(other, "viewer") == {"view_asset"}
+            assert (await team.request_assignments(one, "owner", method, rest)).status_code == 404
+    assert await team.permissions_of(other, "viewer") == {"view_asset"}
     for uid in ("anope", "aKm3pVw8ZtQ2xYcRnB5dFh"):
-        answer = await team.on(uid, "owner", "GET")
+        answer = await team.request_assignments(uid, "owner", "GET")
         assert (answer.status_code, answer.json()) == (404, {"detail": f"There is no asset {uid}."})
 
 
-async def test_somebody_leaves(team: Team) -> None:
-    uid = await team.shared()
-    row = await team.row(uid, "editor", "view_asset")
-    assert (await team.on(uid, "editor", "DELETE", f"{row}/")).status_code == 204
-    assert (await team.on(uid, "editor", "GET")).status_code == 404
-    assert (await team.on(uid, "viewer", "DELETE", "bulk/", json={"username": "Viewer"})).status_code == 204
-    assert (await team.on(uid, "viewer", "GET")).status_code == 404
+async def test_somebody_leaves(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    row = await team.assignment_uid(uid, "editor", "view_asset")
+    assert (await team.request_assignments(uid, "editor", "DELETE", f"{row}/")).status_code == 204
+    assert (await team.request_assignments(uid, "editor", "GET")).status_code == 404
+    assert (
+        await team.request_assignments(uid, "viewer", "DELETE", "bulk/", json={"username": "Viewer"})
+    ).status_code == 204
+    assert (await team.request_assignments(uid, "viewer", "GET")).status_code == 404

@@ -14,7 +14,7 @@ from fieldgate.errors import NotFound
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.permissions import rules
 from fieldgate.settings import Settings
-from tests.assets.sharing.sharing_team import MANY, Team
+from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam
 from tests.assets.sharing.test_concurrency import teams
 from tests.imports.workbooks import xlsx
 
@@ -31,14 +31,14 @@ TAKEN = (200, 201, 204, 400, 404)  # 400: cloned onto another type; 404: deleted
 class Shelves:
     """Two collections with two assets in each, made anew when they are deleted."""
 
-    def __init__(self, team: Team) -> None:
+    def __init__(self, team: SharingTeam) -> None:
         self.team = team
         self.collections: list[str] = []
         self.inside: list[str] = []
 
     async def fill(self) -> None:
-        self.collections = [await self.team.asset("collection") for _ in range(2)]
-        self.inside = [await self.team.asset(parent=each) for each in self.collections for _ in range(2)]
+        self.collections = [await self.team.create_asset("collection") for _ in range(2)]
+        self.inside = [await self.team.create_asset(parent=each) for each in self.collections for _ in range(2)]
 
     @property
     def all(self) -> list[str]:
@@ -47,48 +47,48 @@ class Shelves:
     async def again(self, place: int) -> None:
         """Another asset in the place of one that is deleted; nothing where its collection is gone as well."""
         parent = self.collections[place // 2]
-        self.inside[place] = await self.team.asset(parent=parent if await self._is_there(parent) else None)
+        self.inside[place] = await self.team.create_asset(parent=parent if await self._is_there(parent) else None)
 
     async def collection_again(self, place: int) -> None:
-        self.collections[place] = await self.team.asset("collection")
+        self.collections[place] = await self.team.create_asset("collection")
         for each in (2 * place, 2 * place + 1):
             await self.again(each)
 
     async def _is_there(self, uid: str) -> bool:
-        return (await self.team.ask("owner", "GET", f"/api/v2/assets/{uid}/")).status_code == 200
+        return (await self.team.request("owner", "GET", f"/api/v2/assets/{uid}/")).status_code == 200
 
 
-async def act(team: Team, shelves: Shelves, chance: random.Random) -> list[httpx.Response]:
+async def act(team: SharingTeam, shelves: Shelves, chance: random.Random) -> list[httpx.Response]:
     kind = chance.choices(KINDS, WEIGHTS)[0]
     uid, name, permission = chance.choice(shelves.all), chance.choice(HOLDERS), chance.choice(PERMISSIONS)
     if kind in ("many", "unmany"):
         some = chance.sample(shelves.all, 4)  # in any order: it is not the order of the request that counts
         body = {"assets": some, "users": chance.sample(HOLDERS, 2), "permissions": [permission]}
-        return [await team.ask("owner", "POST", f"{MANY}{'add' if kind == 'many' else 'remove'}/", json=body)]
+        return [await team.request("owner", "POST", f"{BATCH_PATH}{'add' if kind == 'many' else 'remove'}/", json=body)]
     if kind == "replace":
         new = [{"user": each, "permission": chance.choice(PERMISSIONS)} for each in chance.sample(HOLDERS, 2)]
-        return [await team.on(uid, "owner", "POST", "bulk/", json=new)]
+        return [await team.request_assignments(uid, "owner", "POST", "bulk/", json=new)]
     if kind == "clone":
         source = chance.choice([each for each in shelves.all if each != uid])
-        return [await team.on(uid, "owner", "PATCH", "clone/", json={"clone_from": source})]
+        return [await team.request_assignments(uid, "owner", "PATCH", "clone/", json={"clone_from": source})]
     if kind == "clear":
-        return [await team.on(uid, "owner", "DELETE", "bulk/", json={"username": name})]
+        return [await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": name})]
     if kind == "rename":
-        return [await team.ask("owner", "PATCH", f"/api/v2/assets/{uid}/", json={"name": f"{chance.random()}"})]
+        return [await team.request("owner", "PATCH", f"/api/v2/assets/{uid}/", json={"name": f"{chance.random()}"})]
     if kind == "delete":
         place = chance.randrange(4)
-        answer = await team.ask("owner", "DELETE", f"/api/v2/assets/{shelves.inside[place]}/")
+        answer = await team.request("owner", "DELETE", f"/api/v2/assets/{shelves.inside[place]}/")
         await shelves.again(place)
         return [answer]
     if kind == "delete collection":
         place = chance.randrange(2)
-        answer = await team.ask("owner", "DELETE", f"/api/v2/assets/{shelves.collections[place]}/")
+        answer = await team.request("owner", "DELETE", f"/api/v2/assets/{shelves.collections[place]}/")
         await shelves.collection_again(place)
         return [answer]
-    return [await team.on(uid, "owner", "POST", json={"user": name, "permission": permission})]
+    return [await team.request_assignments(uid, "owner", "POST", json={"user": name, "permission": permission})]
 
 
-async def stored(team: Team) -> dict[tuple[int, int], tuple[set[str], set[str]]]:
+async def stored(team: SharingTeam) -> dict[tuple[int, int], tuple[set[str], set[str]]]:
     """What is granted and what is denied, by asset and user."""
     found: dict[tuple[int, int], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
     async with team.service.database.read_transaction() as connection:
@@ -97,7 +97,7 @@ async def stored(team: Team) -> dict[tuple[int, int], tuple[set[str], set[str]]]
     return dict(found)
 
 
-async def retold(team: Team) -> dict[tuple[int, int], tuple[set[str], set[str]]]:
+async def retold(team: SharingTeam) -> dict[tuple[int, int], tuple[set[str], set[str]]]:
     """The same as the history has it, every effect of which must fit the state it met."""
     found: dict[tuple[int, int], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
     async with team.service.database.read_transaction() as connection:
@@ -110,19 +110,19 @@ async def retold(team: Team) -> dict[tuple[int, int], tuple[set[str], set[str]]]
     return {key: sets for key, sets in found.items() if any(sets)}
 
 
-async def types(team: Team) -> dict[int, str]:
+async def types(team: SharingTeam) -> dict[int, str]:
     async with team.service.database.read_transaction() as connection:
         return {row.id: row.asset_type for row in await connection.execute(select(assets))}
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_collections_and_what_is_in_them(teams: tuple[Team, Team], seed: int) -> None:
+async def test_collections_and_what_is_in_them(teams: tuple[SharingTeam, SharingTeam], seed: int) -> None:
     team, beside = teams
     shelves = Shelves(team)
     await shelves.fill()
     done: dict[int, int] = defaultdict(int)
 
-    async def write(here: Team, number: int) -> None:
+    async def write(here: SharingTeam, number: int) -> None:
         chance = random.Random(f"{seed} {number}")
         found = 0
         for _ in range(3 * ACTS):  # some come too late for what another worker deletes
@@ -144,12 +144,12 @@ async def test_collections_and_what_is_in_them(teams: tuple[Team, Team], seed: i
                 "files": {"file": ("household.xlsx", xlsx())},
                 "data": {"destination": shelves.inside[number]},
             }
-            answer = await team.ask("owner", "POST", "/api/v2/imports/", **sent)
+            answer = await team.request("owner", "POST", "/api/v2/imports/", **sent)
             assert answer.status_code in (201, 404), answer.text
             if answer.status_code == 404:
                 continue
             assert await worker.process_one()
-            record = (await team.ask("owner", "GET", answer.json()["url"])).json()
+            record = (await team.request("owner", "GET", answer.json()["url"])).json()
             told = (record["status"], record["messages"].get("error_type"))
             assert told in (("complete", None), ("error", "destination_gone"))
 

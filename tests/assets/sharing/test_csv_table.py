@@ -9,21 +9,24 @@ import httpx
 import msgspec
 import pytest
 
-from tests.assets.sharing.sharing_team import PUBLIC, Team, last
+from tests.assets.sharing.sharing_team import PUBLIC, SharingTeam, last_segment
 
 PARTIAL = [{"url": "view_submissions", "filters": [{"_submitted_by": {"$in": ["bob", 'a"b,c\n']}}]}]
 
 
-async def send(team: Team, uid: str, table: str | bytes, by: str = "owner", **fields: Any) -> httpx.Response:
-    return await team.on(uid, by, "POST", "csv/", files={"file": ("team.csv", table)}, data=fields)
+async def send(team: SharingTeam, uid: str, table: str | bytes, by: str = "owner", **fields: Any) -> httpx.Response:
+    return await team.request_assignments(uid, by, "POST", "csv/", files={"file": ("team.csv", table)}, data=fields)
 
 
-async def test_a_table_makes_another_asset_the_same(team: Team) -> None:
-    one, other = await team.shared(also={PUBLIC: "add_submissions"}), await team.shared()
-    await team.join("=cmd")
-    await team.give(one, "=cmd", "view_asset")
-    await team.give(one, "bob", "partial_submissions", partial_permissions=PARTIAL)
-    answer = await team.on(one, "owner", "GET", "csv/")
+async def test_a_table_makes_another_asset_the_same(team: SharingTeam) -> None:
+    one, other = (
+        await team.create_shared_asset(extra_grants={PUBLIC: "add_submissions"}),
+        await team.create_shared_asset(),
+    )
+    await team.add_user("=cmd")
+    await team.grant(one, "=cmd", "view_asset")
+    await team.grant(one, "bob", "partial_submissions", partial_permissions=PARTIAL)
+    answer = await team.request_assignments(one, "owner", "GET", "csv/")
     assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
     assert answer.headers["Content-Disposition"] == f"attachment; filename*=UTF-8''{one}.csv"
     lines = answer.text.splitlines()
@@ -37,29 +40,33 @@ async def test_a_table_makes_another_asset_the_same(team: Team) -> None:
     def rows(listed: list[dict[str, Any]]) -> list[Any]:
         return [(row["user"], row["permission"], row.get("partial_permissions")) for row in listed]
 
-    assert rows(await team.listed(one)) == rows(await team.listed(other))
+    assert rows(await team.list_assignments(one)) == rows(await team.list_assignments(other))
     gone = await send(team, other, answer.content, mode="remove")
     assert gone.status_code == 200
-    assert {last(row["user"]) for row in await team.listed(other)} == {"owner"}
+    assert {last_segment(row["user"]) for row in await team.list_assignments(other)} == {"owner"}
 
 
-async def test_tables_as_people_write_them(team: Team) -> None:
-    uid = await team.shared()
+async def test_tables_as_people_write_them(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
     table = "\ufeffPermission;USER;note\r\n\r\nview_asset;bob;\r\n/api/v2/permissions/change_asset/;Ann;x\r\n;;\r\n"
     assert (await send(team, uid, table)).status_code == 200
-    assert await team.held(uid, "ann") == {"view_asset", "change_asset"}
-    assert await team.held(uid, "bob") == await team.held(uid, "viewer") == {"view_asset"}, "what there is stays"
+    assert await team.permissions_of(uid, "ann") == {"view_asset", "change_asset"}
+    assert await team.permissions_of(uid, "bob") == await team.permissions_of(uid, "viewer") == {"view_asset"}, (
+        "what there is stays"
+    )
     tabs = "user\tpermission\nbob\tadd_submissions"
     for options in ({"json": {"text": tabs}}, {"data": {"text": tabs, "mode": "add"}}):
-        assert (await team.on(uid, "manager", "POST", "csv/", **options)).status_code == 200
-    assert await team.held(uid, "bob") == {"view_asset", "add_submissions"}
-    done = await team.on(uid, "manager", "POST", "csv/?mode=remove", json={"text": "user,permission\nbob,view_asset\n"})
+        assert (await team.request_assignments(uid, "manager", "POST", "csv/", **options)).status_code == 200
+    assert await team.permissions_of(uid, "bob") == {"view_asset", "add_submissions"}
+    done = await team.request_assignments(
+        uid, "manager", "POST", "csv/?mode=remove", json={"text": "user,permission\nbob,view_asset\n"}
+    )
     assert done.json()["counts"] == {"removed": 1}
 
 
-async def test_every_line_that_cannot_be_is_named(team: Team) -> None:
-    uid = await team.shared()
-    before = await team.state(uid)
+async def test_every_line_that_cannot_be_is_named(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    before = await team.snapshot(uid)
     table = (
         "user,permission,filters\n"
         "bob,view_asset,\n"
@@ -84,12 +91,12 @@ async def test_every_line_that_cannot_be_is_named(team: Team) -> None:
         "line 11.permission",
         "line 3.user",
     ]
-    assert await team.state(uid) == before
+    assert await team.snapshot(uid) == before
 
 
-async def test_tables_that_cannot_be(team: Team) -> None:
-    uid = await team.shared()
-    before = await team.state(uid)
+async def test_tables_that_cannot_be(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    before = await team.snapshot(uid)
     head = "user,permission\n"
     cases: list[tuple[str | bytes, int, str]] = [
         ("", 400, "file"),
@@ -108,11 +115,11 @@ async def test_tables_that_cannot_be(team: Team) -> None:
     for table, status, field in cases:
         for query in (False, True):
             path = f"csv/?dry_run={str(query).lower()}"
-            answer = await team.on(uid, "owner", "POST", path, files={"file": ("team.csv", table)})
+            answer = await team.request_assignments(uid, "owner", "POST", path, files={"file": ("team.csv", table)})
             assert (answer.status_code, list(answer.json())) == (status, [field]), answer.text[:300]
     neither_nor_both: list[dict[str, Any]] = [{"json": {}}, {"data": {"text": head}, "files": {"file": ("x", head)}}]
     for options in neither_nor_both:
-        answer = await team.on(uid, "owner", "POST", "csv/", **options)
+        answer = await team.request_assignments(uid, "owner", "POST", "csv/", **options)
         assert answer.json() == {"file": ["Send a table, as file or as text."]}
     assert (await send(team, uid, head, mode="merge")).status_code == 400
     owner = await send(team, uid, head + "owner,view_asset\n", mode="remove")
@@ -123,7 +130,7 @@ async def test_tables_that_cannot_be(team: Team) -> None:
     )
     answer = await send(team, uid, pair)
     assert list(answer.json()) == ["line 3.permission"]
-    assert await team.state(uid) == before
+    assert await team.snapshot(uid) == before
 
 
 def names(count: int) -> list[str]:
@@ -132,21 +139,21 @@ def names(count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("query", [{"_submitted_by": {"$in": names(10_000)}}, {"a": ";" * 30_000}])
-async def test_large_filters_come_back(team: Team, query: dict[str, Any]) -> None:
-    one, other = await team.asset(), await team.asset()
+async def test_large_filters_come_back(team: SharingTeam, query: dict[str, Any]) -> None:
+    one, other = await team.create_asset(), await team.create_asset()
     partial = [{"url": "view_submissions", "filters": [query]}]
-    await team.give(one, "bob", "partial_submissions", partial_permissions=partial)
-    table = (await team.on(one, "owner", "GET", "csv/")).content
+    await team.grant(one, "bob", "partial_submissions", partial_permissions=partial)
+    table = (await team.request_assignments(one, "owner", "GET", "csv/")).content
     done = await send(team, other, table, mode="replace")
     assert done.status_code == 200, done.text
-    row = await team.row(other, "bob", "partial_submissions")
-    [stored] = (await team.on(other, "owner", "GET", f"{row}/")).json()["partial_permissions"]
+    row = await team.assignment_uid(other, "bob", "partial_submissions")
+    [stored] = (await team.request_assignments(other, "owner", "GET", f"{row}/")).json()["partial_permissions"]
     assert stored["filters"] == [query]
     assert (await send(team, one, table, mode="replace")).json()["counts"] == {}
 
 
-async def test_a_cell_that_is_too_large_is_told(team: Team) -> None:
-    uid = await team.asset()
+async def test_a_cell_that_is_too_large_is_told(team: SharingTeam) -> None:
+    uid = await team.create_asset()
     filters = msgspec.json.encode({"view_submissions": [{"_submitted_by": {"$in": names(12_000)}}]}).decode()
     quoted = filters.replace('"', '""')
     answer = await send(team, uid, f'user,permission,filters\nbob,partial_submissions,"{quoted}"\n')
@@ -157,15 +164,15 @@ async def test_a_cell_that_is_too_large_is_told(team: Team) -> None:
     assert (answer.status_code, answer.json()) == (400, {"line 2.filters.0.filters": [told]})
 
 
-async def test_nothing_runs_where_a_spreadsheet_splits_elsewhere(team: Team) -> None:
-    uid = await team.asset()
-    await team.join("x;=1+1")
-    await team.join('y";=1+1')
-    await team.give(uid, "x;=1+1", "view_asset")
-    await team.give(uid, 'y";=1+1', "view_asset")
+async def test_nothing_runs_where_a_spreadsheet_splits_elsewhere(team: SharingTeam) -> None:
+    uid = await team.create_asset()
+    await team.add_user("x;=1+1")
+    await team.add_user('y";=1+1')
+    await team.grant(uid, "x;=1+1", "view_asset")
+    await team.grant(uid, 'y";=1+1', "view_asset")
     evil = [{"url": "view_submissions", "filters": [{"a": ";=1+1;", "b": "\t=1+1", "c": "\\;=2"}]}]
-    await team.give(uid, "bob", "partial_submissions", partial_permissions=evil)
-    answer = await team.on(uid, "owner", "GET", "csv/")
+    await team.grant(uid, "bob", "partial_submissions", partial_permissions=evil)
+    answer = await team.request_assignments(uid, "owner", "GET", "csv/")
     for separator in (",", ";", "\t"):
         cells = [cell for row in csv.reader(answer.text.splitlines(), delimiter=separator) for cell in row]
         assert not [cell for cell in cells if cell.lstrip('"').startswith(("=", "+", "-", "@"))], cells

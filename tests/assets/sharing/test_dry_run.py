@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.assets.sharing.sharing_team import MANY, PUBLIC, Team, last
+from tests.assets.sharing.sharing_team import BATCH_PATH, PUBLIC, SharingTeam, last_segment
 
 PERMISSIONS = ("view_asset", "change_asset", "manage_asset", "add_submissions", "view_submissions",
                "change_submissions", "delete_submissions", "validate_submissions", "partial_submissions")  # fmt: skip
@@ -25,17 +25,17 @@ def wish(chance: random.Random) -> dict[str, Any]:
 
 
 def is_filtering(effect: dict[str, Any]) -> bool:
-    return last(effect["permission"]) == "partial_submissions" and effect["effect"] in ("granted", "filtered")
+    return last_segment(effect["permission"]) == "partial_submissions" and effect["effect"] in ("granted", "filtered")
 
 
-async def act(team: Team, uid: str, other: str, chance: random.Random) -> tuple[str, str, dict[str, Any]]:
+async def act(team: SharingTeam, uid: str, other: str, chance: random.Random) -> tuple[str, str, dict[str, Any]]:
     """A write at random: method, path and body."""
     base = f"/api/v2/assets/{uid}/permission-assignments/"
     kind = chance.choice(("assign", "assign", "assign", "delete", "clear", "replace", "clone", "add", "remove", "csv"))
     new = wish(chance)
-    rows = [row for row in await team.listed(uid, "boss") if last(row["user"]) != "owner"]
+    rows = [row for row in await team.list_assignments(uid, "boss") if last_segment(row["user"]) != "owner"]
     if kind == "delete" and rows:
-        return "DELETE", base + last(chance.choice(rows)["url"]) + "/", {}
+        return "DELETE", base + last_segment(chance.choice(rows)["url"]) + "/", {}
     if kind == "clear":
         return "DELETE", base + "bulk/", {"json": {"username": new["user"]}}
     if kind == "replace":
@@ -46,7 +46,7 @@ async def act(team: Team, uid: str, other: str, chance: random.Random) -> tuple[
         many = {"assets": [uid], "users": [new.pop("user"), "ann"], "permissions": [new.pop("permission")], **new}
         if PUBLIC in many["users"] and kind == "add":
             many["permissions"] = ["view_asset"]
-        return "POST", f"{MANY}{kind}/", {"json": many}
+        return "POST", f"{BATCH_PATH}{kind}/", {"json": many}
     if kind == "csv":
         text = f"user,permission\n{new['user']},view_asset\nbob,add_submissions\n"
         return "POST", base + "csv/", {"json": {"text": text, "mode": chance.choice(("add", "remove", "replace"))}}
@@ -54,22 +54,27 @@ async def act(team: Team, uid: str, other: str, chance: random.Random) -> tuple[
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_a_dry_run_equals_the_run(team: Team, seed: int) -> None:
+async def test_a_dry_run_equals_the_run(team: SharingTeam, seed: int) -> None:
     chance = random.Random(seed)
-    above = await team.asset("collection")
+    above = await team.create_asset("collection")
     for name, permission in (("ann", "change_asset"), ("viewer", "view_asset")):
-        await team.give(above, name, permission)
-    uid, other = await team.shared(parent=above), await team.shared(also={"bob": "view_submissions"})
+        await team.grant(above, name, permission)
+    uid, other = (
+        await team.create_shared_asset(parent=above),
+        await team.create_shared_asset(extra_grants={"bob": "view_submissions"}),
+    )
     done = 0
     while done < 15:
         method, path, body = await act(team, uid, other, chance)
-        before = await team.state(uid)
-        told = await team.ask("manager" if chance.random() < 0.2 else "boss", method, f"{path}?dry_run=true", **body)
-        assert await team.state(uid) == before
-        ran = await team.ask("boss", method, path, **body)
+        before = await team.snapshot(uid)
+        told = await team.request(
+            "manager" if chance.random() < 0.2 else "boss", method, f"{path}?dry_run=true", **body
+        )
+        assert await team.snapshot(uid) == before
+        ran = await team.request("boss", method, path, **body)
         if ran.status_code >= 400:
             assert told.status_code in (ran.status_code, 403, 404)
-            assert await team.state(uid) == before
+            assert await team.snapshot(uid) == before
             continue
         done += 1
         if told.status_code >= 400:  # the manager may be none by now
@@ -83,56 +88,59 @@ async def test_a_dry_run_equals_the_run(team: Team, seed: int) -> None:
         assert sum(dry["counts"].values()) == len(new)
         assert {effect["user"]: effect["partial_permissions"] for effect in dry["effects"] if is_filtering(effect)} == {
             row["user"]: row["partial_permissions"]
-            for row in await team.listed(uid, "boss")
+            for row in await team.list_assignments(uid, "boss")
             if "partial_permissions" in row and row["user"] in {each["user"] for each in filter(is_filtering, new)}
         }
         for result in dry["result"]:
-            assert await team.held(uid, last(result["user"])) == {last(each) for each in result["permissions"]}
+            assert await team.permissions_of(uid, last_segment(result["user"])) == {
+                last_segment(each) for each in result["permissions"]
+            }
         if isinstance(ran.json() if ran.content else None, dict) and "effects" in ran.json():
             assert ran.json() == {**dry, "dry_run": False}
 
 
-async def test_an_effect_says_why_in_the_caller_s_language(team: Team) -> None:
-    uid = await team.asset()
+async def test_an_effect_says_why_in_the_caller_s_language(team: SharingTeam) -> None:
+    uid = await team.create_asset()
     said = set()
     for language in ("en", "fr", "es", "ar"):
-        answer = await team.on(uid, "owner", "POST", "?dry_run=1", json={"user": "bob", "permission": "change_asset"},
-                               headers={"Accept-Language": language})  # fmt: skip
+        body = {"user": "bob", "permission": "change_asset"}
+        headers = {"Accept-Language": language}
+        answer = await team.request_assignments(uid, "owner", "POST", "?dry_run=1", json=body, headers=headers)
         effects = answer.json()["effects"]
-        assert [(last(each["permission"]), each["effect"], each["reason"]) for each in effects] == [
+        assert [(last_segment(each["permission"]), each["effect"], each["reason"]) for each in effects] == [
             ("change_asset", "granted", "asked"),
             ("view_asset", "granted", "implied"),
         ]
-        assert last(effects[1]["because"]) == "change_asset"
+        assert last_segment(effects[1]["because"]) == "change_asset"
         assert effects[0]["because"] is None
         said.add(effects[1]["message"])
     assert len(said) == 4
     assert "view_asset: granted, implied by change_asset." in said
-    assert (await team.on(uid, "owner", "POST", "?dry_run=perhaps", json={})).status_code == 400
+    assert (await team.request_assignments(uid, "owner", "POST", "?dry_run=perhaps", json={})).status_code == 400
 
 
-async def test_many_at_once(team: Team) -> None:
-    uids = [await team.asset() for _ in range(3)]
+async def test_many_at_once(team: SharingTeam) -> None:
+    uids = [await team.create_asset() for _ in range(3)]
     body: dict[str, Any] = {
         "assets": [uids[0], f"/api/v2/assets/{uids[1]}/", uids[2], uids[0]],
         "users": ["ann", "bob", "BOB", PUBLIC],
         "permissions": ["view_submissions", "add_submissions"],
     }
-    answer = await team.ask("owner", "POST", f"{MANY}add/", json=body)
+    answer = await team.request("owner", "POST", f"{BATCH_PATH}add/", json=body)
     assert answer.status_code == 200, answer.text
     assert answer.json()["counts"] == {"granted": 27}
     assert len(answer.json()["result"]) == 9
     for uid in uids:
         for name in ("ann", "bob", PUBLIC):
-            assert await team.held(uid, name) == {"view_asset", "view_submissions", "add_submissions"}
-    again = (await team.ask("owner", "POST", f"{MANY}add/", json=body)).json()
+            assert await team.permissions_of(uid, name) == {"view_asset", "view_submissions", "add_submissions"}
+    again = (await team.request("owner", "POST", f"{BATCH_PATH}add/", json=body)).json()
     assert (again["counts"], again["effects"]) == ({}, [])
-    answer = await team.ask(
-        "owner", "POST", f"{MANY}remove/", json={**body, "users": ["ann"], "permissions": ["view_asset"]}
+    answer = await team.request(
+        "owner", "POST", f"{BATCH_PATH}remove/", json={**body, "users": ["ann"], "permissions": ["view_asset"]}
     )
     assert answer.json()["counts"] == {"removed": 6}
-    assert await team.held(uids[1], "ann") == {"add_submissions"}
+    assert await team.permissions_of(uids[1], "ann") == {"add_submissions"}
     partial = [{"url": "view_submissions", "filters": [{"a": 1}]}]
     body = {**body, "permissions": ["partial_submissions"], "users": ["bob"], "partial_permissions": partial}
-    assert (await team.ask("owner", "POST", f"{MANY}add/", json=body)).status_code == 200
-    assert await team.held(uids[2], "bob") == {"view_asset", "add_submissions", "partial_submissions"}
+    assert (await team.request("owner", "POST", f"{BATCH_PATH}add/", json=body)).status_code == 200
+    assert await team.permissions_of(uids[2], "bob") == {"view_asset", "add_submissions", "partial_submissions"}

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from fieldgate.permissions.rules import owner_permissions
-from tests.assets.sharing.sharing_team import PUBLIC, Team, last, permission_url, user_url
-from tests.conftest import BASE
+from tests.assets.sharing.sharing_team import PUBLIC, SharingTeam, last_segment, permission_url, user_url
+from tests.conftest import BASE_URL
 
 FORM = {"view_asset", "change_asset", "manage_asset"}
 SUBMISSIONS = {f"{verb}_submissions" for verb in ("add", "view", "change", "delete", "validate")}
@@ -17,40 +17,47 @@ def partial(*entries: tuple[str, Any]) -> list[dict[str, Any]]:
     return [{"url": permission_url(codename), "filters": filters} for codename, filters in entries]
 
 
-async def test_an_assignment_is_made_with_what_it_implies(team: Team) -> None:
-    uid = await team.asset()
+async def test_an_assignment_is_made_with_what_it_implies(team: SharingTeam) -> None:
+    uid = await team.create_asset()
     body = {"user": user_url("bob"), "permission": permission_url("change_submissions")}
-    made = await team.on(uid, "owner", "POST", json=body)
+    made = await team.request_assignments(uid, "owner", "POST", json=body)
     record = made.json()
     assert made.status_code == 201
     assert made.headers["Location"] == record["url"]
     assert record == {**body, "url": record["url"], "label": "Edit submissions"}
-    assert record["url"].startswith(f"{BASE}/api/v2/assets/{uid}/permission-assignments/p")
-    assert await team.held(uid, "bob") == {"view_asset", *(f"{verb}_submissions" for verb in ("add", "view", "change"))}
-    assert (await team.ask("owner", "GET", record["url"])).json() == record
-    again = await team.on(uid, "manager", "POST", json=body)
+    assert record["url"].startswith(f"{BASE_URL}/api/v2/assets/{uid}/permission-assignments/p")
+    assert await team.permissions_of(uid, "bob") == {
+        "view_asset",
+        *(f"{verb}_submissions" for verb in ("add", "view", "change")),
+    }
+    assert (await team.request("owner", "GET", record["url"])).json() == record
+    again = await team.request_assignments(uid, "manager", "POST", json=body)
     assert again.status_code == 404
-    again = await team.on(uid, "owner", "POST", data={"user": "BOB", "permission": "change_submissions"})
+    again = await team.request_assignments(
+        uid, "owner", "POST", data={"user": "BOB", "permission": "change_submissions"}
+    )
     assert (again.status_code, again.json()) == (201, record), "what is there is answered as it is"
     assert len(await team.history(uid)) == 4
 
 
-async def test_the_list_is_in_order_and_names_everybody(team: Team) -> None:
-    uid = await team.shared()
-    await team.give(uid, PUBLIC, "view_submissions")
-    rows = await team.listed(uid)
-    named = [(last(row["user"]), last(row["permission"])) for row in rows]
+async def test_the_list_is_in_order_and_names_everybody(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    await team.grant(uid, PUBLIC, "view_submissions")
+    rows = await team.list_assignments(uid)
+    named = [(last_segment(row["user"]), last_segment(row["permission"])) for row in rows]
     assert named == sorted(named)
     assert {permission for name, permission in named if name == "owner"} == owner_permissions("survey")
     assert [name for name, _ in named].count("manager") == len(owner_permissions("survey"))
     assert {permission for name, permission in named if name == PUBLIC} == {"view_asset", "view_submissions"}
     for row in rows:
-        assert (await team.ask("owner", "GET", row["url"])).json() == row, "every row has an address, the owner's too"
+        assert (await team.request("owner", "GET", row["url"])).json() == row, (
+            "every row has an address, the owner's too"
+        )
     assert len({row["url"] for row in rows}) == len(rows)
-    page = await team.on(uid, "owner", "GET", "?format=api")
+    page = await team.request_assignments(uid, "owner", "GET", "?format=api")
     assert (page.status_code, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
-    assert (await team.on(uid, "owner", "HEAD")).status_code == 200
-    kept = (await team.on(uid, "owner", "GET", "?format=json")).json()
+    assert (await team.request_assignments(uid, "owner", "HEAD")).status_code == 200
+    kept = (await team.request_assignments(uid, "owner", "GET", "?format=json")).json()
     assert kept[0]["url"].endswith("/?format=json")
 
 
@@ -58,46 +65,60 @@ async def test_the_list_is_in_order_and_names_everybody(team: Team) -> None:
     ("asset_type", "expected"),
     [("survey", FORM | SUBMISSIONS), ("block", FORM), ("template", FORM), ("collection", FORM | {"discover_asset"})],
 )
-async def test_managing_is_what_the_type_takes(team: Team, asset_type: str, expected: set[str]) -> None:
-    uid = await team.asset(asset_type)
-    await team.give(uid, "bob", "manage_asset")
-    assert await team.held(uid, "bob") == expected
+async def test_managing_is_what_the_type_takes(team: SharingTeam, asset_type: str, expected: set[str]) -> None:
+    uid = await team.create_asset(asset_type)
+    await team.grant(uid, "bob", "manage_asset")
+    assert await team.permissions_of(uid, "bob") == expected
 
 
-async def test_what_contradicts_gives_way(team: Team) -> None:
-    uid = await team.asset()
-    await team.give(uid, "bob", "manage_asset")
-    await team.give(uid, "bob", "partial_submissions", partial_permissions=partial(("view_submissions", [BY_BOB])))
-    assert await team.held(uid, "bob") == {"view_asset", "change_asset", "add_submissions", "partial_submissions"}
-    await team.give(uid, "bob", "view_submissions")
-    assert await team.held(uid, "bob") == {"view_asset", "change_asset", "add_submissions", "view_submissions"}
+async def test_what_contradicts_gives_way(team: SharingTeam) -> None:
+    uid = await team.create_asset()
+    await team.grant(uid, "bob", "manage_asset")
+    await team.grant(uid, "bob", "partial_submissions", partial_permissions=partial(("view_submissions", [BY_BOB])))
+    assert await team.permissions_of(uid, "bob") == {
+        "view_asset",
+        "change_asset",
+        "add_submissions",
+        "partial_submissions",
+    }
+    await team.grant(uid, "bob", "view_submissions")
+    assert await team.permissions_of(uid, "bob") == {
+        "view_asset",
+        "change_asset",
+        "add_submissions",
+        "view_submissions",
+    }
 
 
-async def test_partial_permissions(team: Team) -> None:
-    uid = await team.asset()
+async def test_partial_permissions(team: SharingTeam) -> None:
+    uid = await team.create_asset()
     named = {"user": "bob", "permission": "partial_submissions"}
     given = partial(("change_submissions", [BY_BOB]), ("delete_submissions", [{"_id": {"$gt": 5}}]))
-    made = await team.on(uid, "owner", "POST", json={**named, "partial_permissions": given})
+    made = await team.request_assignments(uid, "owner", "POST", json={**named, "partial_permissions": given})
     record = made.json()
     assert made.status_code == 201, made.text
-    told = {last(each["url"]): each["filters"] for each in record["partial_permissions"]}
+    told = {last_segment(each["url"]): each["filters"] for each in record["partial_permissions"]}
     assert list(told) == ["add_submissions", "view_submissions", "change_submissions", "delete_submissions"]
     assert told["view_submissions"] == [BY_BOB, {"_id": {"$gt": 5}}]
     assert told["add_submissions"] == [BY_BOB]
     verbs = ["default", *(f"{verb}_submissions" for verb in ("view", "change", "delete", "validate"))]
     assert list(record["label"]) == verbs
-    assert await team.held(uid, "bob") == {"view_asset", "add_submissions", "partial_submissions"}
+    assert await team.permissions_of(uid, "bob") == {"view_asset", "add_submissions", "partial_submissions"}
     other = {**named, "partial_permissions": partial(("view_submissions", [{}]))}
-    changed = (await team.on(uid, "owner", "POST", json=other)).json()
+    changed = (await team.request_assignments(uid, "owner", "POST", json=other)).json()
     assert (changed["url"], changed["partial_permissions"]) == (record["url"], partial(("view_submissions", [{}])))
     twice = partial(("view_submissions", [{"a": 1}]), ("view_submissions", [{"b": 2}]))
-    joined = (await team.on(uid, "owner", "POST", json={**named, "partial_permissions": twice})).json()
+    joined = (await team.request_assignments(uid, "owner", "POST", json={**named, "partial_permissions": twice})).json()
     assert joined["partial_permissions"] == partial(("view_submissions", [{"a": 1}, {"b": 2}]))
     form = {**named, "partial_permissions": f'[{{"url": "{permission_url("view_submissions")}", "filters": [{{}}]}}]'}
-    assert (await team.on(uid, "owner", "POST", data=form)).status_code == 201, "a form holds it as JSON"
-    gone = await team.on(uid, "owner", "DELETE", f"{await team.row(uid, 'bob', 'view_asset')}/")
+    assert (await team.request_assignments(uid, "owner", "POST", data=form)).status_code == 201, (
+        "a form holds it as JSON"
+    )
+    gone = await team.request_assignments(
+        uid, "owner", "DELETE", f"{await team.assignment_uid(uid, 'bob', 'view_asset')}/"
+    )
     assert gone.status_code == 204
-    assert await team.held(uid, "bob") == {"add_submissions"}
+    assert await team.permissions_of(uid, "bob") == {"add_submissions"}
 
 
 ASSET = {"view_asset", "change_asset"}
@@ -116,12 +137,14 @@ ASSET = {"view_asset", "change_asset"}
         ("manage_asset", ASSET | SUBMISSIONS),
     ],
 )
-async def test_removing_takes_what_depends_on_it(team: Team, removed: str, left: set[str]) -> None:
-    uid = await team.asset()
-    await team.give(uid, "bob", "manage_asset")
-    answer = await team.on(uid, "owner", "DELETE", f"{await team.row(uid, 'bob', removed)}/")
+async def test_removing_takes_what_depends_on_it(team: SharingTeam, removed: str, left: set[str]) -> None:
+    uid = await team.create_asset()
+    await team.grant(uid, "bob", "manage_asset")
+    answer = await team.request_assignments(
+        uid, "owner", "DELETE", f"{await team.assignment_uid(uid, 'bob', removed)}/"
+    )
     assert (answer.status_code, answer.content) == (204, b"")
-    assert await team.held(uid, "bob") == left
+    assert await team.permissions_of(uid, "bob") == left
 
 
 @pytest.mark.parametrize(
@@ -133,12 +156,14 @@ async def test_removing_takes_what_depends_on_it(team: Team, removed: str, left:
         ("manage_asset", ASSET | {"discover_asset"}),
     ],
 )
-async def test_removing_on_a_collection(team: Team, removed: str, left: set[str]) -> None:
-    uid = await team.asset("collection")
-    await team.give(uid, "bob", "manage_asset", "discover_asset")
-    answer = await team.on(uid, "owner", "DELETE", f"{await team.row(uid, 'bob', removed)}/")
+async def test_removing_on_a_collection(team: SharingTeam, removed: str, left: set[str]) -> None:
+    uid = await team.create_asset("collection")
+    await team.grant(uid, "bob", "manage_asset", "discover_asset")
+    answer = await team.request_assignments(
+        uid, "owner", "DELETE", f"{await team.assignment_uid(uid, 'bob', removed)}/"
+    )
     assert answer.status_code == 204
-    assert await team.held(uid, "bob") == left
+    assert await team.permissions_of(uid, "bob") == left
 
 
 @pytest.mark.parametrize(
@@ -148,54 +173,60 @@ async def test_removing_on_a_collection(team: Team, removed: str, left: set[str]
         ("view_asset", {"add_submissions"}),
     ],
 )
-async def test_removing_takes_the_filters_as_well(team: Team, removed: str, left: set[str]) -> None:
-    uid = await team.asset()
+async def test_removing_takes_the_filters_as_well(team: SharingTeam, removed: str, left: set[str]) -> None:
+    uid = await team.create_asset()
     given = partial(("change_submissions", [BY_BOB]))
-    await team.give(uid, "bob", "partial_submissions", partial_permissions=given)
-    answer = await team.on(uid, "owner", "DELETE", f"{await team.row(uid, 'bob', removed)}/")
+    await team.grant(uid, "bob", "partial_submissions", partial_permissions=given)
+    answer = await team.request_assignments(
+        uid, "owner", "DELETE", f"{await team.assignment_uid(uid, 'bob', removed)}/"
+    )
     assert answer.status_code == 204
-    assert await team.held(uid, "bob") == left
+    assert await team.permissions_of(uid, "bob") == left
     other = partial(("view_submissions", [{"_id": 1}]))
-    await team.give(uid, "bob", "partial_submissions", partial_permissions=other)
-    [row] = [row for row in await team.listed(uid) if "partial_permissions" in row]
+    await team.grant(uid, "bob", "partial_submissions", partial_permissions=other)
+    [row] = [row for row in await team.list_assignments(uid) if "partial_permissions" in row]
     assert row["partial_permissions"] == other, "nothing of the filters before"
 
 
-async def test_cloning_from_and_to_an_asset_in_a_collection(team: Team) -> None:
+async def test_cloning_from_and_to_an_asset_in_a_collection(team: SharingTeam) -> None:
     """What a collection passes down is held there, so it is copied; on the way in, what is not copied is denied."""
-    above, target = await team.asset("collection"), await team.asset()
-    source = await team.asset(parent=above)
-    await team.give(above, "bob", "change_asset")
-    await team.give(above, "viewer", "view_asset")
-    await team.give(source, "ann", "view_submissions")
-    await team.on(source, "owner", "DELETE", f"{await team.row(source, 'viewer', 'view_asset')}/")
-    held = {name: await team.held(source, name) for name in ("ann", "bob", "viewer")}
+    above, target = await team.create_asset("collection"), await team.create_asset()
+    source = await team.create_asset(parent=above)
+    await team.grant(above, "bob", "change_asset")
+    await team.grant(above, "viewer", "view_asset")
+    await team.grant(source, "ann", "view_submissions")
+    await team.request_assignments(
+        source, "owner", "DELETE", f"{await team.assignment_uid(source, 'viewer', 'view_asset')}/"
+    )
+    held = {name: await team.permissions_of(source, name) for name in ("ann", "bob", "viewer")}
     assert held == {"ann": {"view_asset", "view_submissions"}, "bob": ASSET, "viewer": set()}
-    cloned = await team.on(target, "owner", "PATCH", "clone/", json={"clone_from": source})
+    cloned = await team.request_assignments(target, "owner", "PATCH", "clone/", json={"clone_from": source})
     assert cloned.status_code == 200, cloned.text
-    assert {name: await team.held(target, name) for name in held} == held
-    other = await team.asset()
-    await team.give(other, "viewer", "manage_asset")
-    cloned = await team.on(source, "owner", "PATCH", "clone/", json={"clone_from": other})
+    assert {name: await team.permissions_of(target, name) for name in held} == held
+    other = await team.create_asset()
+    await team.grant(other, "viewer", "manage_asset")
+    cloned = await team.request_assignments(source, "owner", "PATCH", "clone/", json={"clone_from": other})
     assert cloned.status_code == 200, cloned.text
-    assert {name: await team.held(source, name) for name in held} == {
+    assert {name: await team.permissions_of(source, name) for name in held} == {
         "ann": set(),
         "bob": set(),
         "viewer": owner_permissions("survey"),
     }
-    assert (await team.on(source, "bob", "GET")).status_code == 404, "denied, though the collection passes it down"
-    assert await team.held(above, "bob") == ASSET
-    again = await team.on(source, "owner", "PATCH", "clone/", json={"clone_from": target})
+    assert (await team.request_assignments(source, "bob", "GET")).status_code == 404, (
+        "denied, though the collection passes it down"
+    )
+    assert await team.permissions_of(above, "bob") == ASSET
+    again = await team.request_assignments(source, "owner", "PATCH", "clone/", json={"clone_from": target})
     assert again.status_code == 200, again.text
-    assert {name: await team.held(source, name) for name in held} == held, "and not denied any more"
+    assert {name: await team.permissions_of(source, name) for name in held} == held, "and not denied any more"
 
 
-async def test_replacing_everything(team: Team) -> None:
-    uid = await team.shared()
-    await team.give(uid, "bob", "view_submissions")
-    await team.give(uid, "ann", "add_submissions")
+async def test_replacing_everything(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    await team.grant(uid, "bob", "view_submissions")
+    await team.grant(uid, "ann", "add_submissions")
     await team.service.store.disable_user("ann")
-    before = {row["url"]: row for row in await team.listed(uid)}
+    before = {row["url"]: row for row in await team.list_assignments(uid)}
     new = [
         {"user": user_url("bob"), "permission": permission_url("view_asset")},
         {"user": "/api/v2/users/BOB", "permission": "/api/v2/permissions/add_submissions.json"},
@@ -205,10 +236,10 @@ async def test_replacing_everything(team: Team) -> None:
         {"user": "viewer", "permission": "partial_submissions",
          "partial_permissions": partial(("validate_submissions", [BY_BOB]))},
     ]  # fmt: skip
-    answer = await team.on(uid, "manager", "POST", "bulk/", json=new)
+    answer = await team.request_assignments(uid, "manager", "POST", "bulk/", json=new)
     assert answer.status_code == 200, answer.text
-    assert answer.json() == await team.listed(uid)
-    held = {name: await team.held(uid, name) for name in ("bob", "editor", "viewer", "manager", PUBLIC)}
+    assert answer.json() == await team.list_assignments(uid)
+    held = {name: await team.permissions_of(uid, name) for name in ("bob", "editor", "viewer", "manager", PUBLIC)}
     assert held == {
         "bob": {"view_asset", "add_submissions"},
         "editor": {"view_asset", "change_asset"},
@@ -217,126 +248,139 @@ async def test_replacing_everything(team: Team) -> None:
         PUBLIC: {"view_asset"},
     }
     for row in answer.json():
-        name, permission = last(row["user"]), last(row["permission"])
+        name, permission = last_segment(row["user"]), last_segment(row["permission"])
         stays = (name, permission) in {("bob", "view_asset"), ("viewer", "view_asset")} or name in ("owner", "editor")
         assert (before.get(row["url"]) == row) == stays, "what stays keeps its address"
-    assert (await team.on(uid, "owner", "POST", "bulk/", json=[])).json() == [
-        row for row in await team.listed(uid) if last(row["user"]) == "owner"
+    assert (await team.request_assignments(uid, "owner", "POST", "bulk/", json=[])).json() == [
+        row for row in await team.list_assignments(uid) if last_segment(row["user"]) == "owner"
     ]
     await team.service.store.enable_user("ann")
-    assert await team.held(uid, "ann") == {"add_submissions"}, "who is disabled is left alone"
+    assert await team.permissions_of(uid, "ann") == {"add_submissions"}, "who is disabled is left alone"
 
 
-async def test_a_replacement_is_whole_or_not_at_all(team: Team) -> None:
-    uid = await team.shared()
-    before = await team.state(uid)
+async def test_a_replacement_is_whole_or_not_at_all(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    before = await team.snapshot(uid)
     good = {"user": "bob", "permission": "view_asset"}
     for bad in ({"user": "nobody", "permission": "view_asset"}, {"user": "owner", "permission": "view_asset"}):
-        assert (await team.on(uid, "owner", "POST", "bulk/", json=[good, bad])).status_code == 400
-    assert await team.state(uid) == before
+        assert (await team.request_assignments(uid, "owner", "POST", "bulk/", json=[good, bad])).status_code == 400
+    assert await team.snapshot(uid) == before
 
 
-async def test_what_a_collection_passes_down(team: Team) -> None:
-    above = await team.asset("collection", owner="ann")
-    uid = await team.asset("survey", parent=above)
-    await team.give(above, "bob", "manage_asset", by="ann")
-    rows = {(last(row["user"]), last(row["permission"])): row["url"] for row in await team.listed(uid)}
+async def test_what_a_collection_passes_down(team: SharingTeam) -> None:
+    above = await team.create_asset("collection", owner="ann")
+    uid = await team.create_asset("survey", parent=above)
+    await team.grant(above, "bob", "manage_asset", by="ann")
+    rows = {
+        (last_segment(row["user"]), last_segment(row["permission"])): row["url"]
+        for row in await team.list_assignments(uid)
+    }
     assert {key for key in rows if key[0] != "owner"} == {
         (name, permission) for name in ("ann", "bob") for permission in ("view_asset", "change_asset")
     }
-    assert last(rows["bob", "view_asset"]) == await team.row(above, "bob", "view_asset")
-    assert last(rows["ann", "view_asset"]) == await team.row(above, "ann", "view_asset")
-    await team.give(uid, "bob", "view_asset")
+    assert last_segment(rows["bob", "view_asset"]) == await team.assignment_uid(above, "bob", "view_asset")
+    assert last_segment(rows["ann", "view_asset"]) == await team.assignment_uid(above, "ann", "view_asset")
+    await team.grant(uid, "bob", "view_asset")
     twice = [
         row["url"]
-        for row in await team.listed(uid)
-        if (last(row["user"]), last(row["permission"])) == ("bob", "view_asset")
+        for row in await team.list_assignments(uid)
+        if (last_segment(row["user"]), last_segment(row["permission"])) == ("bob", "view_asset")
     ]
     assert len(twice) == 2
-    assert (await team.ask("owner", "DELETE", rows["bob", "change_asset"])).status_code == 204
-    assert await team.held(uid, "bob") == {"view_asset"}
+    assert (await team.request("owner", "DELETE", rows["bob", "change_asset"])).status_code == 204
+    assert await team.permissions_of(uid, "bob") == {"view_asset"}
     told = await team.history(uid)
-    assert (told[0]["effect"], last(told[0]["permission"])) == ("denied", "change_asset")
-    assert (await team.ask("owner", "DELETE", twice[0])).status_code == 204
-    assert await team.held(uid, "bob") == set(), "of both, deleting one takes the other"
-    assert (await team.on(uid, "bob", "GET")).status_code == 404
-    assert "change_asset" in await team.held(above, "bob")
-    await team.give(uid, "bob", "change_asset")
-    assert await team.held(uid, "bob") == {"view_asset", "change_asset"}
-    assert (await team.on(uid, "owner", "DELETE", "bulk/", json={"username": "ann"})).status_code == 204
-    assert await team.held(uid, "ann") == set()
-    assert (await team.ask("ann", "DELETE", rows["ann", "view_asset"])).status_code == 404
-    answer = await team.on(uid, "owner", "POST", "bulk/", json=[{"user": "bob", "permission": "view_asset"}])
-    assert {(last(row["user"])) for row in answer.json()} == {"owner", "bob"}
-    assert await team.held(uid, "bob") == {"view_asset"}
+    assert (told[0]["effect"], last_segment(told[0]["permission"])) == ("denied", "change_asset")
+    assert (await team.request("owner", "DELETE", twice[0])).status_code == 204
+    assert await team.permissions_of(uid, "bob") == set(), "of both, deleting one takes the other"
+    assert (await team.request_assignments(uid, "bob", "GET")).status_code == 404
+    assert "change_asset" in await team.permissions_of(above, "bob")
+    await team.grant(uid, "bob", "change_asset")
+    assert await team.permissions_of(uid, "bob") == {"view_asset", "change_asset"}
+    assert (
+        await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": "ann"})
+    ).status_code == 204
+    assert await team.permissions_of(uid, "ann") == set()
+    assert (await team.request("ann", "DELETE", rows["ann", "view_asset"])).status_code == 404
+    answer = await team.request_assignments(
+        uid, "owner", "POST", "bulk/", json=[{"user": "bob", "permission": "view_asset"}]
+    )
+    assert {(last_segment(row["user"])) for row in answer.json()} == {"owner", "bob"}
+    assert await team.permissions_of(uid, "bob") == {"view_asset"}
 
 
-async def test_sharing_as_another_asset_is(team: Team) -> None:
-    source, target = await team.asset(owner="ann"), await team.shared()
+async def test_sharing_as_another_asset_is(team: SharingTeam) -> None:
+    source, target = await team.create_asset(owner="ann"), await team.create_shared_asset()
     given = partial(("view_submissions", [BY_BOB]))
-    await team.give(source, "bob", "partial_submissions", by="ann", partial_permissions=given)
-    await team.give(source, PUBLIC, "add_submissions", by="ann")
-    await team.give(source, "owner", "manage_asset", by="ann")
-    kept = await team.row(target, "viewer", "view_asset")
-    await team.give(source, "viewer", "view_asset", by="ann")
-    path = f"{BASE}/api/v2/assets/{source}/"
-    answer = await team.on(target, "owner", "PATCH", "clone/", json={"clone_from": path})
+    await team.grant(source, "bob", "partial_submissions", by="ann", partial_permissions=given)
+    await team.grant(source, PUBLIC, "add_submissions", by="ann")
+    await team.grant(source, "owner", "manage_asset", by="ann")
+    kept = await team.assignment_uid(target, "viewer", "view_asset")
+    await team.grant(source, "viewer", "view_asset", by="ann")
+    path = f"{BASE_URL}/api/v2/assets/{source}/"
+    answer = await team.request_assignments(target, "owner", "PATCH", "clone/", json={"clone_from": path})
     assert answer.status_code == 200, answer.text
-    assert answer.json() == await team.listed(target)
+    assert answer.json() == await team.list_assignments(target)
     names = ("ann", "bob", "manager", "viewer", PUBLIC)
-    assert {name: await team.held(target, name) for name in names} == {
+    assert {name: await team.permissions_of(target, name) for name in names} == {
         "ann": owner_permissions("survey"),
         "bob": {"view_asset", "partial_submissions"},
         "manager": set(),
         "viewer": {"view_asset"},
         PUBLIC: {"add_submissions"},
     }
-    assert await team.row(target, "viewer", "view_asset") == kept
-    row = next(row for row in await team.listed(target) if "partial_permissions" in row)
+    assert await team.assignment_uid(target, "viewer", "view_asset") == kept
+    row = next(row for row in await team.list_assignments(target) if "partial_permissions" in row)
     assert row["partial_permissions"] == given
     assert {each["act"] for each in (await team.history(target))[:5]} == {"clone"}
 
 
-async def test_cloning_tells_nobody_what_he_may_not_see(team: Team) -> None:
-    source, target = await team.shared(), await team.asset(owner="ann")
-    await team.give(source, "ann", "view_asset")
-    await team.give(source, PUBLIC, "add_submissions")
-    answer = await team.on(target, "ann", "PATCH", "clone/", json={"clone_from": source})
+async def test_cloning_tells_nobody_what_he_may_not_see(team: SharingTeam) -> None:
+    source, target = await team.create_shared_asset(), await team.create_asset(owner="ann")
+    await team.grant(source, "ann", "view_asset")
+    await team.grant(source, PUBLIC, "add_submissions")
+    answer = await team.request_assignments(target, "ann", "PATCH", "clone/", json={"clone_from": source})
     assert answer.status_code == 200, answer.text
     names = ("owner", "manager", "editor", "viewer", PUBLIC)
-    assert {name: await team.held(target, name) for name in names if await team.held(target, name)} == {
+    assert {
+        name: await team.permissions_of(target, name) for name in names if await team.permissions_of(target, name)
+    } == {
         "owner": owner_permissions("survey"),
         PUBLIC: {"add_submissions"},
     }
 
 
-async def test_somebody_loses_everything(team: Team) -> None:
-    uid = await team.shared()
+async def test_somebody_loses_everything(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
     for name in ("manager", user_url("viewer"), "nobody", "EDITOR"):
-        assert (await team.on(uid, "owner", "DELETE", "bulk/", json={"username": name})).status_code == 204
-    assert {last(row["user"]) for row in await team.listed(uid)} == {"owner"}
-    await team.give(uid, "bob", "view_asset")
+        assert (
+            await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": name})
+        ).status_code == 204
+    assert {last_segment(row["user"]) for row in await team.list_assignments(uid)} == {"owner"}
+    await team.grant(uid, "bob", "view_asset")
     await team.service.store.disable_user("bob")
-    assert (await team.on(uid, "owner", "DELETE", "bulk/", json={"username": "bob"})).status_code == 204
+    assert (
+        await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": "bob"})
+    ).status_code == 204
     await team.service.store.enable_user("bob")
-    assert await team.held(uid, "bob") == set()
+    assert await team.permissions_of(uid, "bob") == set()
 
 
-async def test_who_is_disabled_is_not_shown(team: Team) -> None:
-    uid = await team.shared()
-    row = await team.row(uid, "viewer", "view_asset")
+async def test_who_is_disabled_is_not_shown(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    row = await team.assignment_uid(uid, "viewer", "view_asset")
     await team.service.store.disable_user("viewer")
-    assert await team.held(uid, "viewer") == set()
-    assert (await team.on(uid, "owner", "GET", f"{row}/")).status_code == 404
-    assert (await team.on(uid, "owner", "DELETE", f"{row}/")).status_code == 404
+    assert await team.permissions_of(uid, "viewer") == set()
+    assert (await team.request_assignments(uid, "owner", "GET", f"{row}/")).status_code == 404
+    assert (await team.request_assignments(uid, "owner", "DELETE", f"{row}/")).status_code == 404
 
 
-async def test_labels_in_four_languages(team: Team) -> None:
+async def test_labels_in_four_languages(team: SharingTeam) -> None:
     said: dict[str, set[str]] = {}
     for asset_type in ("survey", "template", "block", "question", "empty", "collection"):
-        uid = await team.asset(asset_type)
+        uid = await team.create_asset(asset_type)
         for language in ("en", "fr", "es", "ar"):
-            rows = (await team.on(uid, "owner", "GET", headers={"Accept-Language": language})).json()
+            rows = (await team.request_assignments(uid, "owner", "GET", headers={"Accept-Language": language})).json()
             said.setdefault(language, set()).update(row["label"] for row in rows)
     assert "Manage project" in said["en"]
     assert all(len(labels) == len(said["en"]) for labels in said.values())
@@ -345,13 +389,13 @@ async def test_labels_in_four_languages(team: Team) -> None:
     assert all(any("\u0600" <= letter <= "\u06ff" for letter in label) for label in said["ar"])
 
 
-async def test_the_history_tells_everything(team: Team) -> None:
-    uid = await team.asset()
-    await team.give(uid, "bob", "change_asset")
-    await team.on(uid, "boss", "DELETE", f"{await team.row(uid, 'bob', 'view_asset')}/")
+async def test_the_history_tells_everything(team: SharingTeam) -> None:
+    uid = await team.create_asset()
+    await team.grant(uid, "bob", "change_asset")
+    await team.request_assignments(uid, "boss", "DELETE", f"{await team.assignment_uid(uid, 'bob', 'view_asset')}/")
     told = await team.history(uid)
     keys = ("by", "act", "permission", "effect", "reason")
-    assert [tuple(last(each[key]) for key in keys) for each in told] == [
+    assert [tuple(last_segment(each[key]) for key in keys) for each in told] == [
         ("boss", "remove", "change_asset", "removed", "dependent"),
         ("boss", "remove", "view_asset", "removed", "asked"),
         ("owner", "assign", "view_asset", "granted", "implied"),
@@ -359,6 +403,6 @@ async def test_the_history_tells_everything(team: Team) -> None:
     ]  # fmt: skip
     assert told[0]["because"] == permission_url("view_asset")
     assert told[0]["message"] == "change_asset: removed, as it cannot be without view_asset."
-    french = await team.on(uid, "owner", "GET", "history/?limit=1", headers={"Accept-Language": "fr"})
+    french = await team.request_assignments(uid, "owner", "GET", "history/?limit=1", headers={"Accept-Language": "fr"})
     assert french.json()["count"] == 4
     assert french.json()["results"][0]["message"] != told[0]["message"]

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.assets.sharing.sharing_team import KINDS, MANY, Team, last
-from tests.conftest import BASE
+from tests.assets.sharing.sharing_team import BATCH_PATH, USERNAMES, SharingTeam, last_segment
+from tests.conftest import BASE_URL
 
 PARTIAL = "partial_submissions"
 TOO_MANY = (
@@ -26,41 +26,41 @@ def wish(name: str, *filters: Any, verb: str = "view") -> dict[str, Any]:
     return {"user": name, "permission": PARTIAL, "partial_permissions": partial(*filters, verb=verb)}
 
 
-async def test_one_and_true_are_not_the_same(team: Team) -> None:
-    uid = await team.asset()
+async def test_one_and_true_are_not_the_same(team: SharingTeam) -> None:
+    uid = await team.create_asset()
     for value in (1, True, 1.5, "1", [1], [True]):
-        made = await team.on(uid, "owner", "POST", json=wish("bob", {"q": value}))
+        made = await team.request_assignments(uid, "owner", "POST", json=wish("bob", {"q": value}))
         assert made.status_code == 201
-        row = await team.row(uid, "bob", PARTIAL)
-        [stored] = (await team.on(uid, "owner", "GET", f"{row}/")).json()["partial_permissions"]
+        row = await team.assignment_uid(uid, "bob", PARTIAL)
+        [stored] = (await team.request_assignments(uid, "owner", "GET", f"{row}/")).json()["partial_permissions"]
         assert [(each, type(each)) for each in stored["filters"][0].values()] == [(value, type(value))]
 
 
-async def test_a_text_that_looks_like_an_escape_is_a_text(team: Team) -> None:
-    uid = await team.asset()
-    made = await team.on(uid, "owner", "POST", json=wish("bob", {"q": "\\u0000"}))
+async def test_a_text_that_looks_like_an_escape_is_a_text(team: SharingTeam) -> None:
+    uid = await team.create_asset()
+    made = await team.request_assignments(uid, "owner", "POST", json=wish("bob", {"q": "\\u0000"}))
     assert made.json()["partial_permissions"][0]["filters"] == [{"q": "\\u0000"}]
-    wrong = await team.on(uid, "owner", "POST", json=wish("bob", {"q": ["\\u0000", {"\0": 1}]}))
+    wrong = await team.request_assignments(uid, "owner", "POST", json=wish("bob", {"q": ["\\u0000", {"\0": 1}]}))
     assert wrong.json() == {"partial_permissions.0.filters": ["Null characters are not allowed."]}
 
 
-async def test_order_makes_no_difference(team: Team) -> None:
-    uid = await team.asset()
+async def test_order_makes_no_difference(team: SharingTeam) -> None:
+    uid = await team.create_asset()
     one, other = {"a": {"x": 1, "y": [1, 2]}, "b": 2}, {"c": True}
     names = ("ann", "bob", "viewer")
     first = [wish(name, one, other, verb="change") for name in names]
     turned = {"b": 2, "a": {"y": [1, 2], "x": 1}}
     split = [wish(name, given, verb="change") for name in reversed(names) for given in (other, turned, one)]
-    assert (await team.on(uid, "owner", "POST", "bulk/", json=first)).status_code == 200
-    before = await team.state(uid)
+    assert (await team.request_assignments(uid, "owner", "POST", "bulk/", json=first)).status_code == 200
+    before = await team.snapshot(uid)
     assert len([row for row in before[0] if "partial_permissions" in row]) == 3
     for again in (first, split, [*first, *split]):
-        dry = await team.on(uid, "owner", "POST", "bulk/?dry_run=true", json=again)
+        dry = await team.request_assignments(uid, "owner", "POST", "bulk/?dry_run=true", json=again)
         assert (dry.json()["counts"], dry.json()["effects"]) == ({}, [])
-        assert (await team.on(uid, "owner", "POST", "bulk/", json=again)).status_code == 200
-        assert await team.state(uid) == before
+        assert (await team.request_assignments(uid, "owner", "POST", "bulk/", json=again)).status_code == 200
+        assert await team.snapshot(uid) == before
     swapped = [wish(name, {"a": {"x": 1, "y": [2, 1]}, "b": 2}, other, verb="change") for name in names]
-    dry = await team.on(uid, "owner", "POST", "bulk/?dry_run=true", json=swapped)
+    dry = await team.request_assignments(uid, "owner", "POST", "bulk/?dry_run=true", json=swapped)
     assert dry.json()["counts"] == {"filtered": 3}, "the order in a list is part of the query"
 
 
@@ -74,40 +74,44 @@ CAPS: list[tuple[list[dict[str, Any]], str, str]] = [
 
 
 @pytest.mark.parametrize(("sent", "field", "told"), CAPS)
-async def test_too_much_is_refused(team: Team, sent: list[dict[str, Any]], field: str, told: str) -> None:
-    uid = await team.asset()
+async def test_too_much_is_refused(team: SharingTeam, sent: list[dict[str, Any]], field: str, told: str) -> None:
+    uid = await team.create_asset()
     body = {"user": "bob", "permission": PARTIAL, "partial_permissions": sent}
-    bulk = await team.on(uid, "owner", "POST", "bulk/", json=[{"user": "ann", "permission": "view_asset"}, body])
+    bulk = await team.request_assignments(
+        uid, "owner", "POST", "bulk/", json=[{"user": "ann", "permission": "view_asset"}, body]
+    )
     assert (bulk.status_code, bulk.json()) == (400, {f"1.{field}": [told]})
     many = {"assets": [uid], "users": ["bob"], "permissions": [PARTIAL], "partial_permissions": sent}
-    answer = await team.ask("owner", "POST", f"{MANY}add/", json=many)
+    answer = await team.request("owner", "POST", f"{BATCH_PATH}add/", json=many)
     assert (answer.status_code, answer.json()) == (400, {field: [told]})
 
 
-async def test_too_much_in_several_entries_is_refused(team: Team) -> None:
-    uid = await team.asset()
+async def test_too_much_in_several_entries_is_refused(team: SharingTeam) -> None:
+    uid = await team.create_asset()
     several = [wish("bob", *({"n": 600 * place + number} for number in range(600))) for place in range(2)]
-    answer = await team.on(uid, "owner", "POST", "bulk/", json=several)
+    answer = await team.request_assignments(uid, "owner", "POST", "bulk/", json=several)
     assert (answer.status_code, answer.json()) == (400, {"1.partial_permissions": [TOO_MANY]})
     same = [wish("bob", *({"n": number} for number in range(600))) for _ in range(2)]
-    assert (await team.on(uid, "owner", "POST", "bulk/", json=same)).status_code == 200, "told twice, meant once"
+    assert (await team.request_assignments(uid, "owner", "POST", "bulk/", json=same)).status_code == 200, (
+        "told twice, meant once"
+    )
 
 
-async def test_thousands_of_filters_are_refused(team: Team) -> None:
-    uid = await team.asset()
+async def test_thousands_of_filters_are_refused(team: SharingTeam) -> None:
+    uid = await team.create_asset()
     one = wish("bob", {"a": 1})
     entries = {**one, "partial_permissions": partial({"a": 1}) * 40_000}
     for sent in (wish("bob", *({"n": each} for each in range(4_000))), entries, wish("bob", {"q": [0] * 1_000_000})):
-        answer = await team.on(uid, "owner", "POST", "bulk/", json=[sent])
+        answer = await team.request_assignments(uid, "owner", "POST", "bulk/", json=[sent])
         assert answer.status_code == 400
-    assert await team.held(uid, "bob") == set()
+    assert await team.permissions_of(uid, "bob") == set()
 
 
-async def test_the_history_tells_which_submissions_and_where_from(team: Team) -> None:
-    uid, copy = await team.asset(), await team.asset()
+async def test_the_history_tells_which_submissions_and_where_from(team: SharingTeam) -> None:
+    uid, copy = await team.create_asset(), await team.create_asset()
     for value in (1, True):
-        await team.give(uid, "bob", PARTIAL, partial_permissions=partial({"q": value}))
-    await team.on(copy, "owner", "PATCH", "clone/", json={"clone_from": uid})
+        await team.grant(uid, "bob", PARTIAL, partial_permissions=partial({"q": value}))
+    await team.request_assignments(copy, "owner", "PATCH", "clone/", json={"clone_from": uid})
     found = {}
     for asset in (uid, copy):
         found[asset] = [
@@ -116,22 +120,22 @@ async def test_the_history_tells_which_submissions_and_where_from(team: Team) ->
             if "partial_permissions" in row
         ]
         rest = [row for row in await team.history(asset) if "partial_permissions" not in row]
-        assert {last(row["permission"]) for row in rest} == {"view_asset"}
+        assert {last_segment(row["permission"]) for row in rest} == {"view_asset"}
         assert {row.get("source") for row in rest} == {found[asset][0][2]}
     assert found[uid] == [("filtered", [[{"q": True}]], None), ("granted", [[{"q": 1}]], None)]
-    assert found[copy] == [("granted", [[{"q": True}]], f"{BASE}/api/v2/assets/{uid}/")]
+    assert found[copy] == [("granted", [[{"q": True}]], f"{BASE_URL}/api/v2/assets/{uid}/")]
     assert found[uid][0][1][0][0]["q"] is True
 
 
-async def test_large_filters_for_many_are_refused(team: Team) -> None:
-    uids = [await team.asset() for _ in range(75)]
+async def test_large_filters_for_many_are_refused(team: SharingTeam) -> None:
+    uids = [await team.create_asset() for _ in range(75)]
     large = partial({"q": "x" * 65_000})
-    names = [name for name in KINDS if name != "owner"]
+    names = [name for name in USERNAMES if name != "owner"]
     many = {"assets": uids, "users": names, "permissions": [PARTIAL], "partial_permissions": large}
     told = "These filters are too large for so many at once: in all, 64 MiB can be written."
     for query in ("?dry_run=true", ""):
-        answer = await team.ask("owner", "POST", f"{MANY}add/{query}", json=many)
+        answer = await team.request("owner", "POST", f"{BATCH_PATH}add/{query}", json=many)
         assert (answer.status_code, answer.json()) == (400, {"partial_permissions": [told]})
-    assert (await team.state(uids[0]))[1] == 0
-    fewer = await team.ask("owner", "POST", f"{MANY}add/", json={**many, "assets": uids[:2]})
+    assert (await team.snapshot(uids[0]))[1] == 0
+    fewer = await team.request("owner", "POST", f"{BATCH_PATH}add/", json={**many, "assets": uids[:2]})
     assert (fewer.status_code, fewer.json()["counts"]) == (200, {"granted": 28})

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.assets.sharing.sharing_team import MANY, PUBLIC, Team, last, permission_url, user_url
-from tests.conftest import BASE
+from tests.assets.sharing.sharing_team import BATCH_PATH, PUBLIC, SharingTeam, last_segment, permission_url, user_url
+from tests.conftest import BASE_URL
 
 VIEW = "view_asset"
 PARTIAL = "partial_submissions"
@@ -47,7 +47,7 @@ ONE: list[tuple[dict[str, Any], str, str]] = [
     ({"user": "nobody", "permission": VIEW}, "user", "There is no user nobody."),
     ({"user": "gone", "permission": VIEW}, "user", "There is no user gone."),
     ({"user": "bob' OR 1=1; --", "permission": VIEW}, "user", "There is no user bob' OR 1=1; --."),
-    ({"user": f"{BASE}/nowhere/bob/", "permission": VIEW}, "user", no_user(f"{BASE}/nowhere/bob/")),
+    ({"user": f"{BASE_URL}/nowhere/bob/", "permission": VIEW}, "user", no_user(f"{BASE_URL}/nowhere/bob/")),
     ({"user": permission_url(VIEW), "permission": VIEW}, "user", no_user(permission_url(VIEW)[:50])),
     ({"user": "http://[", "permission": VIEW}, "user", no_user("http://[")),
     ({"user": "bo\0b", "permission": VIEW}, "user", "Null characters are not allowed."),
@@ -80,31 +80,33 @@ ONE: list[tuple[dict[str, Any], str, str]] = [
 ]  # fmt: skip
 
 
-async def test_every_mistake_of_one_assignment_and_of_a_list(team: Team) -> None:
-    await team.join("gone")
+async def test_every_mistake_of_one_assignment_and_of_a_list(team: SharingTeam) -> None:
+    await team.add_user("gone")
     await team.service.store.disable_user("gone")
-    uid = await team.shared()
-    before = await team.state(uid)
+    uid = await team.create_shared_asset()
+    before = await team.snapshot(uid)
     for body, field, told in ONE:
         said = set()
         for language in LANGUAGES:
-            answer = await team.on(uid, "owner", "POST", json=body, headers={"Accept-Language": language})
+            answer = await team.request_assignments(
+                uid, "owner", "POST", json=body, headers={"Accept-Language": language}
+            )
             assert (answer.status_code, field in answer.json()) == (400, True), (body, answer.text)
             said.add(answer.json()[field][0])
         assert told in said, body
         assert len(said) == 4, body
         good = {"user": "ann", "permission": VIEW}
         for query in ("", "?dry_run=true"):
-            answer = await team.on(uid, "manager", "POST", f"bulk/{query}", json=[good, body, good])
+            answer = await team.request_assignments(uid, "manager", "POST", f"bulk/{query}", json=[good, body, good])
             assert answer.status_code == 400
             assert answer.json()[f"1.{field}"][0] == told, body
-    assert await team.state(uid) == before
+    assert await team.snapshot(uid) == before
 
 
-async def test_all_mistakes_of_an_entry_are_told(team: Team) -> None:
-    uid = await team.shared()
+async def test_all_mistakes_of_an_entry_are_told(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
     both = {"user": ["There is no user nobody."], "permission": ["There is no permission nope."]}
-    answer = await team.on(uid, "owner", "POST", json={"user": "nobody", "permission": "nope"})
+    answer = await team.request_assignments(uid, "owner", "POST", json={"user": "nobody", "permission": "nope"})
     assert (answer.status_code, answer.json()) == (400, both)
     bad = [{"url": "fly", "filters": []}]
     sent: list[dict[str, Any]] = [
@@ -115,7 +117,7 @@ async def test_all_mistakes_of_an_entry_are_told(team: Team) -> None:
         {"user": "nobody"},
         {"user": "nobody", "permission": "nope", "partial_permissions": 5},
     ]
-    answer = await team.on(uid, "owner", "POST", "bulk/", json=sent)
+    answer = await team.request_assignments(uid, "owner", "POST", "bulk/", json=sent)
     assert (answer.status_code, answer.json()) == (400, {
         **{f"0.{field}": told for field, told in both.items()},
         "1.user": both["user"],
@@ -132,70 +134,80 @@ async def test_all_mistakes_of_an_entry_are_told(team: Team) -> None:
         "5.partial_permissions": ["Send a list."],
     })  # fmt: skip
     table = f"user,permission,filters\nnobody,nope,\nnobody,{PARTIAL},[]\nnobody,{PARTIAL},\n"
-    answer = await team.on(uid, "owner", "POST", "csv/", json={"text": table})
+    answer = await team.request_assignments(uid, "owner", "POST", "csv/", json={"text": table})
     assert (answer.status_code, set(answer.json())) == (400, {
         "line 2.user", "line 2.permission", "line 3.user", "line 3.filters", "line 4.user", "line 4.filters",
     })  # fmt: skip
 
 
-async def test_lists_that_cannot_be(team: Team) -> None:
-    uid = await team.shared()
-    before = await team.state(uid)
+async def test_lists_that_cannot_be(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    before = await team.snapshot(uid)
     for sent in (b"{}", b'"x"', b"null", b"5", b""):
-        answer = await team.on(
+        answer = await team.request_assignments(
             uid, "owner", "POST", "bulk/", content=sent, headers={"Content-Type": "application/json"}
         )
         assert answer.json() == {"detail": "The body must be a JSON array, a list of objects."}
         assert answer.status_code == 400
     for rest in ("", "bulk/", "csv/"):
         sent_as = {"Content-Type": "application/json"}
-        assert (await team.on(uid, "owner", "POST", rest, content=b"[{", headers=sent_as)).status_code == 400
         assert (
-            await team.on(uid, "owner", "POST", rest, content=b"x", headers={"Content-Type": "text/plain"})
+            await team.request_assignments(uid, "owner", "POST", rest, content=b"[{", headers=sent_as)
+        ).status_code == 400
+        assert (
+            await team.request_assignments(
+                uid, "owner", "POST", rest, content=b"x", headers={"Content-Type": "text/plain"}
+            )
         ).status_code == 415
-    assert (await team.on(uid, "owner", "POST", "bulk/", data={"user": "bob"})).status_code == 415
-    answer = await team.on(uid, "owner", "POST", "bulk/", json=[5, "x", None, []])
+    assert (await team.request_assignments(uid, "owner", "POST", "bulk/", data={"user": "bob"})).status_code == 415
+    answer = await team.request_assignments(uid, "owner", "POST", "bulk/", json=[5, "x", None, []])
     assert answer.json() == {str(place): ["Send an object."] for place in range(4)}
     pair = [{"user": "bob", "permission": name} for name in ("view_submissions", PARTIAL)]
     pair[1]["partial_permissions"] = FILTERS  # type: ignore[assignment]
     for both in (pair, pair[::-1]):
-        answer = await team.on(uid, "owner", "POST", "bulk/", json=both)
+        answer = await team.request_assignments(uid, "owner", "POST", "bulk/", json=both)
         assert answer.status_code == 400
         assert "contradict each other" in answer.json()["1.permission"][0]
     unknown = [{"user": "bob", "permission": VIEW, "role": "x", "until": 5}]
-    answer = await team.on(uid, "owner", "POST", "bulk/?dry_run=true", json=unknown)
+    answer = await team.request_assignments(uid, "owner", "POST", "bulk/?dry_run=true", json=unknown)
     assert answer.headers["Fieldgate-Ignored"] == "role, until"
-    strict = await team.on(uid, "owner", "POST", "bulk/", json=unknown, headers={"Prefer": "handling=strict"})
+    strict = await team.request_assignments(
+        uid, "owner", "POST", "bulk/", json=unknown, headers={"Prefer": "handling=strict"}
+    )
     assert (strict.status_code, sorted(strict.json())) == (400, ["role", "until"])
-    assert await team.state(uid) == before
+    assert await team.snapshot(uid) == before
 
 
-async def test_huge_and_deep_bodies(team: Team) -> None:
-    uid = await team.shared()
-    before = await team.state(uid)
-    many = await team.on(uid, "owner", "POST", "bulk/", json=[0] * 20_001)
+async def test_huge_and_deep_bodies(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    before = await team.snapshot(uid)
+    many = await team.request_assignments(uid, "owner", "POST", "bulk/", json=[0] * 20_001)
     assert (many.status_code, many.json()) == (400, {"detail": "This is too much at once; at most 20000 are taken."})
-    wrong = await team.on(uid, "owner", "POST", "bulk/", json=[0] * 20_000)
+    wrong = await team.request_assignments(uid, "owner", "POST", "bulk/", json=[0] * 20_000)
     assert (wrong.status_code, len(wrong.json())) == (400, 100)
-    large = await team.on(uid, "owner", "POST", "bulk/", json=[{"user": "x" * 5_000_000}])
+    large = await team.request_assignments(uid, "owner", "POST", "bulk/", json=[{"user": "x" * 5_000_000}])
     assert large.status_code == 413
     for levels, status in ((44, 201), (60, 400), (5_000, 400)):
         filters = '{"a":' * levels + "{}" + "}" * levels
         partial = '[{"url":"view_submissions","filters":[' + filters + "]}]"
         sent = f'{{"user":"bob","permission":"{PARTIAL}","partial_permissions":{partial}}}'
-        answer = await team.on(uid, "owner", "POST", content=sent, headers={"Content-Type": "application/json"})
+        answer = await team.request_assignments(
+            uid, "owner", "POST", content=sent, headers={"Content-Type": "application/json"}
+        )
         assert answer.status_code == status, answer.text[:200]
         if levels < 5_000:
             form = {"user": "bob", "permission": PARTIAL, "partial_permissions": partial}
-            assert (await team.on(uid, "owner", "POST", data=form)).status_code == status
+            assert (await team.request_assignments(uid, "owner", "POST", data=form)).status_code == status
     big = [{"url": "view_submissions", "filters": [{"n": 10**40, "é\n\u2028": "'; DROP TABLE assignments; --"}]}]
-    made = await team.on(uid, "owner", "POST", json={"user": "bob", "permission": PARTIAL, "partial_permissions": big})
+    made = await team.request_assignments(
+        uid, "owner", "POST", json={"user": "bob", "permission": PARTIAL, "partial_permissions": big}
+    )
     assert made.json()["partial_permissions"][0]["filters"] == big[0]["filters"]
-    assert await team.state(uid) != before
+    assert await team.snapshot(uid) != before
 
 
-async def test_odd_names(team: Team) -> None:
-    uid = await team.asset()
+async def test_odd_names(team: SharingTeam) -> None:
+    uid = await team.create_asset()
     odd = (
         "Éloïse",
         "a b",
@@ -210,98 +222,118 @@ async def test_odd_names(team: Team) -> None:
         "&<b>",
     )
     for name in odd:
-        await team.join(name)
-        made = await team.on(uid, "owner", "POST", json={"user": name, "permission": VIEW})
+        await team.add_user(name)
+        made = await team.request_assignments(uid, "owner", "POST", json={"user": name, "permission": VIEW})
         assert made.status_code == 201, name
         for given in (made.json()["user"], name.upper()):
-            again = await team.on(uid, "owner", "POST", json={"user": given, "permission": VIEW})
+            again = await team.request_assignments(uid, "owner", "POST", json={"user": given, "permission": VIEW})
             assert again.json() == made.json(), (name, given)
-    table = (await team.on(uid, "owner", "GET", "csv/")).content
+    table = (await team.request_assignments(uid, "owner", "GET", "csv/")).content
     files = {"file": ("x.csv", table)}
-    told = (await team.on(uid, "owner", "POST", "csv/?mode=replace", files=files)).json()
+    told = (await team.request_assignments(uid, "owner", "POST", "csv/?mode=replace", files=files)).json()
     assert (told["counts"], len(told["result"])) == ({}, len(odd))
     for name in odd:
-        cleared = await team.on(uid, "owner", "DELETE", "bulk/", json={"username": name})
+        cleared = await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": name})
         assert cleared.status_code == 204
-    assert {last(row["user"]) for row in await team.listed(uid)} == {"owner"}
+    assert {last_segment(row["user"]) for row in await team.list_assignments(uid)} == {"owner"}
 
 
 FORMS = ("/api/v2/{}", "/api/v2/{}/", "https://kf.example.org/api/v2/{}/?format=json", "/prefix/api/v2/{}.json")
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_names_are_taken_in_every_form(team: Team, form: str) -> None:
-    uid, other = await team.asset(), await team.asset()
+async def test_names_are_taken_in_every_form(team: SharingTeam, form: str) -> None:
+    uid, other = await team.create_asset(), await team.create_asset()
     body = {"user": form.format("users/bob"), "permission": form.format("permissions/view_asset")}
-    assert (await team.on(uid, "owner", "POST", json=body)).status_code == 201
-    assert (await team.on(uid, "owner", "DELETE", "bulk/", json={"username": body["user"]})).status_code == 204
+    assert (await team.request_assignments(uid, "owner", "POST", json=body)).status_code == 201
+    assert (
+        await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": body["user"]})
+    ).status_code == 204
     given = form.format(f"assets/{other}")
-    assert (await team.on(uid, "owner", "PATCH", "clone/", json={"clone_from": given})).status_code == 200
+    assert (
+        await team.request_assignments(uid, "owner", "PATCH", "clone/", json={"clone_from": given})
+    ).status_code == 200
 
 
-async def test_cloning_that_cannot_be(team: Team) -> None:
-    uid, hidden, block = await team.shared(), await team.asset(owner="ann"), await team.asset("block")
-    await team.give(uid, "bob", "view_submissions")
-    before = await team.state(uid)
+async def test_cloning_that_cannot_be(team: SharingTeam) -> None:
+    uid, hidden, block = (
+        await team.create_shared_asset(),
+        await team.create_asset(owner="ann"),
+        await team.create_asset("block"),
+    )
+    await team.grant(uid, "bob", "view_submissions")
+    before = await team.snapshot(uid)
     itself = "This is the asset itself: nothing would change. Name another one."
     cases: list[tuple[dict[str, Any], int, dict[str, Any]]] = [
         ({}, 400, {"clone_from": [REQUIRED]}),
         ({"clone_from": uid}, 400, {"clone_from": [itself]}),
-        ({"clone_from": f"{BASE}/api/v2/assets/{uid}.json"}, 400, {"clone_from": [itself]}),
+        ({"clone_from": f"{BASE_URL}/api/v2/assets/{uid}.json"}, 400, {"clone_from": [itself]}),
         ({"clone_from": ""}, 400, {"clone_from": ["“” is not an asset: enter the address of one, or a uid."]}),
         ({"clone_from": "anope"}, 404, {"detail": "There is no asset anope."}),
         ({"clone_from": hidden}, 404, {"detail": f"There is no asset {hidden}."}),
     ]
     for body, status, told in cases:
         for query in ("", "?dry_run=true"):
-            answer = await team.on(uid, "manager", "PATCH", f"clone/{query}", json=body)
+            answer = await team.request_assignments(uid, "manager", "PATCH", f"clone/{query}", json=body)
             assert (answer.status_code, answer.json()) == (status, told)
-    assert await team.state(uid) == before
-    refused = await team.on(block, "owner", "PATCH", "clone/", json={"clone_from": uid})
+    assert await team.snapshot(uid) == before
+    refused = await team.request_assignments(block, "owner", "PATCH", "clone/", json={"clone_from": uid})
     assert refused.status_code == 400
     assert "add_submissions cannot be assigned on an asset of this type." in refused.json()["permission"]
-    assert {last(row["user"]) for row in await team.listed(block)} == {"owner"}
+    assert {last_segment(row["user"]) for row in await team.list_assignments(block)} == {"owner"}
 
 
-async def test_fields_of_a_wrong_kind(team: Team) -> None:
+async def test_fields_of_a_wrong_kind(team: SharingTeam) -> None:
     """`username` of who is to lose everything, and `clone_from`: a text, in JSON or in a form."""
-    uid, other = await team.shared(), await team.asset()
-    before = await team.state(uid)
+    uid, other = await team.create_shared_asset(), await team.create_asset()
+    before = await team.snapshot(uid)
     for method, rest, field in (("DELETE", "bulk/", "username"), ("PATCH", "clone/", "clone_from")):
         for value in (None, 5, 1.5, True, [], ["viewer"], {}, {"uid": other}):
-            answer = await team.on(uid, "manager", method, rest, json={field: value})
+            answer = await team.request_assignments(uid, "manager", method, rest, json={field: value})
             assert answer.status_code == 400, (field, value, answer.text)
             assert list(answer.json()) == [field]
             assert all(isinstance(each, str) for each in answer.json()[field])
         others: tuple[Any, ...] = ([], "viewer", 5, None)
         for body in others:
-            answer = await team.on(uid, "manager", method, rest, json=body)
+            answer = await team.request_assignments(uid, "manager", method, rest, json=body)
             assert answer.status_code == 400, (field, body, answer.text)
-        broken = await team.on(uid, "manager", method, rest, content=b"{", headers={"Content-Type": "application/json"})
+        broken = await team.request_assignments(
+            uid, "manager", method, rest, content=b"{", headers={"Content-Type": "application/json"}
+        )
         assert broken.status_code == 400
-    assert await team.state(uid) == before
-    assert (await team.on(uid, "manager", "DELETE", "bulk/", data={"username": "viewer"})).status_code == 204
-    assert await team.held(uid, "viewer") == set()
-    cloned = await team.on(uid, "boss", "PATCH", "clone/", data={"clone_from": other})
+    assert await team.snapshot(uid) == before
+    assert (
+        await team.request_assignments(uid, "manager", "DELETE", "bulk/", data={"username": "viewer"})
+    ).status_code == 204
+    assert await team.permissions_of(uid, "viewer") == set()
+    cloned = await team.request_assignments(uid, "boss", "PATCH", "clone/", data={"clone_from": other})
     assert cloned.status_code == 200, cloned.text
-    assert await team.held(uid, "editor") == set()
+    assert await team.permissions_of(uid, "editor") == set()
 
 
-async def test_who_may_not_clone(team: Team) -> None:
-    uid, source, hidden = await team.shared(), await team.shared(), await team.asset(owner="ann")
-    before = await team.state(uid)
+async def test_who_may_not_clone(team: SharingTeam) -> None:
+    uid, source, hidden = (
+        await team.create_shared_asset(),
+        await team.create_shared_asset(),
+        await team.create_asset(owner="ann"),
+    )
+    before = await team.snapshot(uid)
     for caller, given, status in (
         ("editor", source, 403), ("viewer", source, 403), ("stranger", source, 404), ("", source, 401),
         ("manager", hidden, 404), ("owner", hidden, 404),
     ):  # fmt: skip
-        answer = await team.on(uid, caller, "PATCH", "clone/", json={"clone_from": given})
+        answer = await team.request_assignments(uid, caller, "PATCH", "clone/", json={"clone_from": given})
         assert answer.status_code == status, (caller, answer.text)
-    assert await team.state(uid) == before
+    assert await team.snapshot(uid) == before
 
 
-async def test_many_that_cannot_be(team: Team) -> None:
-    one, other, block = await team.shared(), await team.shared(), await team.asset("block")
-    states = [await team.state(uid) for uid in (one, other, block)]
+async def test_many_that_cannot_be(team: SharingTeam) -> None:
+    one, other, block = (
+        await team.create_shared_asset(),
+        await team.create_shared_asset(),
+        await team.create_asset("block"),
+    )
+    states = [await team.snapshot(uid) for uid in (one, other, block)]
     good: dict[str, Any] = {"assets": [one, other], "users": ["ann", "bob"], "permissions": [VIEW]}
     cases: list[tuple[str, dict[str, Any], int, str]] = [
         ("manager", {"assets": []}, 400, "assets"),
@@ -328,31 +360,35 @@ async def test_many_that_cannot_be(team: Team) -> None:
     ]
     for caller, changed, status, field in cases:
         for act in ("add", "remove"):
-            answer = await team.ask(caller, "POST", f"{MANY}{act}/", json={**good, **changed})
+            answer = await team.request(caller, "POST", f"{BATCH_PATH}{act}/", json={**good, **changed})
             assert (answer.status_code, list(answer.json())) == (status, [field]), (caller, changed, answer.text)
-    told = await team.ask("viewer", "POST", f"{MANY}add/", json=good)
+    told = await team.request("viewer", "POST", f"{BATCH_PATH}add/", json=good)
     assert told.json() == {"detail": f"You do not manage the asset {one}."}
-    owner = await team.ask("owner", "POST", f"{MANY}add/", json={**good, "users": ["bob", "owner"]})
+    owner = await team.request("owner", "POST", f"{BATCH_PATH}add/", json={**good, "users": ["bob", "owner"]})
     assert (owner.status_code, owner.json()) == (400, {"users": [f"{OWNER} (asset {uid})" for uid in (one, other)]})
-    owner = await team.ask("owner", "POST", f"{MANY}remove/", json={**good, "users": ["bob", "owner"]})
+    owner = await team.request("owner", "POST", f"{BATCH_PATH}remove/", json={**good, "users": ["bob", "owner"]})
     owned = f"owner owns the asset {one}, and an owner's permissions cannot be taken away."
     assert (owner.status_code, owner.json()) == (409, {"detail": owned})
     wrong = {**good, "assets": [one, block], "permissions": ["add_submissions"]}
-    answer = await team.ask("owner", "POST", f"{MANY}add/", json=wrong)
+    answer = await team.request("owner", "POST", f"{BATCH_PATH}add/", json=wrong)
     said = f"add_submissions cannot be assigned on an asset of this type. (asset {block})"
     assert (answer.status_code, answer.json()) == (400, {"permissions": [said]})
-    both = await team.ask("owner", "POST", f"{MANY}add/", json={**good, "users": ["x", "gone"], "permissions": ["fly"]})
+    both = await team.request(
+        "owner", "POST", f"{BATCH_PATH}add/", json={**good, "users": ["x", "gone"], "permissions": ["fly"]}
+    )
     assert both.json() == {
         "permissions": ["There is no permission fly."],
         "users": ["There is no user x.", "There is no user gone."],
     }
-    partial = await team.ask("owner", "POST", f"{MANY}add/", json={**good, "permissions": [PARTIAL]})
+    partial = await team.request("owner", "POST", f"{BATCH_PATH}add/", json={**good, "permissions": [PARTIAL]})
     assert partial.json() == {"partial_permissions": [NEEDED]}
-    lists = await team.ask("owner", "POST", f"{MANY}add/", json={"assets": [], "users": [None], "permissions": [VIEW]})
+    lists = await team.request(
+        "owner", "POST", f"{BATCH_PATH}add/", json={"assets": [], "users": [None], "permissions": [VIEW]}
+    )
     assert lists.json() == {"assets": ["Name at least one."], "users": ["Send a list of texts."]}
     much = {"assets": [f"a{n}" for n in range(50)], "users": [f"u{n}" for n in range(60)] * 2}
     for act, permission in (("add", "manage_asset"), ("remove", VIEW)):
-        answer = await team.ask("owner", "POST", f"{MANY}{act}/", json={**much, "permissions": [permission]})
+        answer = await team.request("owner", "POST", f"{BATCH_PATH}{act}/", json={**much, "permissions": [permission]})
         assert answer.status_code == 400
         assert answer.json()["detail"].startswith(f"This comes to {50 * 60 * 8} assignments, and at most 20000 are")
-    assert [await team.state(uid) for uid in (one, other, block)] == states
+    assert [await team.snapshot(uid) for uid in (one, other, block)] == states

@@ -35,9 +35,9 @@ from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.reference.store import ReferenceStore
-from tests.conftest import Service, Start
-from tests.events.event_service import INDIA, PATH, PUBLIC, event, house
-from tests.processes import PATIENCE, Served, run
+from tests.conftest import Service, StartService
+from tests.events.event_service import INDIA, PATH, PUBLIC_COUNT, house, make_event
+from tests.processes import TIMEOUT_SECONDS, ServerProcess, run_command
 
 __all__ = ["house"]
 
@@ -45,7 +45,7 @@ EXPORT = f"{PATH}export/"
 MANY = 1_100  # more than two batches
 
 
-class Desk:
+class ExportHarness:
     """Events in a database, and who makes files of them."""
 
     def __init__(self, database: Database) -> None:
@@ -59,15 +59,15 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(database: Database) -> AsyncIterator[Desk]:
-    desk = Desk(database)
-    await desk.store.upsert([event(number) for number in range(1, 8)])
-    yield desk
-    await desk.events.stop()
+async def harness(database: Database) -> AsyncIterator[ExportHarness]:
+    harness = ExportHarness(database)
+    await harness.store.upsert([make_event(number) for number in range(1, 8)])
+    yield harness
+    await harness.events.stop()
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _no_leftover_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Where files are made, nothing remains of them."""
     folder = tmp_path / "made"
     folder.mkdir()
@@ -87,9 +87,9 @@ def told(part: bytes) -> list[tuple[int, str]]:
     return [(record["id"], record["name"]) for record in records]
 
 
-async def test_more_than_one_batch(start: Start) -> None:
+async def test_more_than_one_batch(start: StartService) -> None:
     async with start() as service:
-        await EventStore(service.database, service.changes).upsert([event(n) for n in range(1, MANY + 1)])
+        await EventStore(service.database, service.data_versions).upsert([make_event(n) for n in range(1, MANY + 1)])
         expected = list(range(MANY, 0, -1))
         rows = list(csv.DictReader(io.StringIO((await service.get(EXPORT)).text)))
         assert [int(row["id"]) for row in rows] == expected
@@ -112,7 +112,7 @@ async def test_formats_are_chosen_as_everywhere(house: Service) -> None:
     assert unknown.status_code == 404
     assert unknown.json() == {"detail": "There is no format pdf here; try one of: csv, ndjson, xlsx."}
     lines = await house.get(EXPORT, headers={"Accept": "application/x-ndjson"})
-    assert len(lines.content.splitlines()) == PUBLIC
+    assert len(lines.content.splitlines()) == PUBLIC_COUNT
     assert (await house.get(EXPORT, headers={"Accept": "text/html,*/*;q=0.8"})).headers["Content-Type"] == (
         "text/csv; charset=utf-8"
     )
@@ -124,7 +124,7 @@ async def test_a_head_without_the_work(house: Service, monkeypatch: pytest.Monke
         raise AssertionError("work was begun")
 
     whole = await house.get(EXPORT)
-    monkeypatch.setattr(export.EventExporter, "_state", refuse)
+    monkeypatch.setattr(export.EventExporter, "_load_state", refuse)
     head = await house.request("HEAD", EXPORT)
     assert (head.status_code, head.content) == (200, b"")
     own = {"x-request-id", "content-length"}
@@ -145,7 +145,7 @@ async def test_what_goes_wrong_at_the_beginning_is_told(house: Service, monkeypa
 
 
 @pytest.mark.parametrize("kind", list(export.WRITERS))
-async def test_work_is_done_in_threads(desk: Desk, kind: Format, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_work_is_done_in_threads(harness: ExportHarness, kind: Format, monkeypatch: pytest.MonkeyPatch) -> None:
     busy: set[threading.Thread] = set()
 
     def noting(work: Any) -> Any:
@@ -158,12 +158,12 @@ async def test_work_is_done_in_threads(desk: Desk, kind: Format, monkeypatch: py
     monkeypatch.setattr(TemplateRenderer, "render", noting(TemplateRenderer.render))
     monkeypatch.setattr(serializers, "_to_row", noting(serializers._to_row))
     monkeypatch.setattr(export._XlsxWriter, "close", noting(export._XlsxWriter.close))
-    assert b"".join([part async for part in file(desk.exports(), kind)])
+    assert b"".join([part async for part in file(harness.exports(), kind)])
     assert busy
     assert threading.current_thread() not in busy
 
 
-async def test_ids_are_taken_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_ids_are_taken_once(harness: ExportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     """And what is left of them is not copied with every batch: for a million that would take seconds."""
     copied: list[int] = []
     begin = EventExporter._load_state
@@ -182,13 +182,13 @@ async def test_ids_are_taken_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -
         return state
 
     monkeypatch.setattr(EventExporter, "_load_state", followed)
-    found = [each async for part in file(desk.exports(at_once=2)) for each in told(part)]
+    found = [each async for part in file(harness.exports(batch_size=2)) for each in told(part)]
     assert [number for number, _ in found] == [7, 6, 5, 4, 3, 2, 1]
     assert copied == [2, 2, 2, 1]
 
 
-async def test_a_few_files_at_once(desk: Desk) -> None:
-    exports = desk.exports(most=2, at_once=2)
+async def test_a_few_files_at_once(harness: ExportHarness) -> None:
+    exports = harness.exports(max_concurrent=2, batch_size=2)
     files = [file(exports) for _ in range(3)]
     assert await anext(files[0])
     assert await anext(files[1])
@@ -201,8 +201,8 @@ async def test_a_few_files_at_once(desk: Desk) -> None:
     assert [part async for part in third]
 
 
-async def test_too_many_files_are_refused(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fieldgate.app.Exports", partial(EventExporter, max_concurrent=0))
+async def test_too_many_files_are_refused(start: StartService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fieldgate.app.EventExporter", partial(EventExporter, max_concurrent=0))
     async with start() as service:
         for language, said in (("en", "Many files are being made"), ("fr", "De nombreux fichiers")):
             refused = await service.get(EXPORT, headers={"Accept-Language": language})
@@ -210,9 +210,9 @@ async def test_too_many_files_are_refused(start: Start, monkeypatch: pytest.Monk
             assert refused.json()["detail"].startswith(said)
 
 
-async def test_sheets_that_are_full(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_sheets_that_are_full(harness: ExportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(export.WRITERS, Format.XLSX, lambda batches: export.as_xlsx(batches, max_rows=4))
-    data = b"".join([part async for part in file(desk.exports(at_once=2), Format.XLSX)])
+    data = b"".join([part async for part in file(harness.exports(batch_size=2), Format.XLSX)])
     book = CalamineWorkbook.from_filelike(io.BytesIO(data))
     assert book.sheet_names == ["events", "events 2", "events 3"]
     tables = [book.get_sheet_by_name(name).to_python() for name in book.sheet_names]
@@ -223,29 +223,31 @@ async def test_sheets_that_are_full(desk: Desk, monkeypatch: pytest.MonkeyPatch)
 # While the data changes
 
 
-async def change(desk: Desk) -> None:
-    await desk.store.upsert([event(4, name={"en": "Renamed"}), event(9), event(3, visibility=2)])
-    await desk.store.upsert([event(2, countries=(INDIA,))])
-    await desk.store.delete([5])
+async def change(harness: ExportHarness) -> None:
+    await harness.store.upsert([make_event(4, name={"en": "Renamed"}), make_event(9), make_event(3, visibility=2)])
+    await harness.store.upsert([make_event(2, countries=(INDIA,))])
+    await harness.store.delete([5])
 
 
-async def test_an_export_is_of_the_state_at_its_beginning(desk: Desk) -> None:
-    parts = file(desk.exports(at_once=2), filters=EventFilters(countries__in=(123,)))
+async def test_an_export_is_of_the_state_at_its_beginning(harness: ExportHarness) -> None:
+    parts = file(harness.exports(batch_size=2), filters=EventFilters(countries__in=(123,)))
     found = told(await anext(parts))
-    await change(desk)
+    await change(harness)
     found += [each async for part in parts for each in told(part)]
     assert found == [(number, f"Flood {number}") for number in range(7, 0, -1)]
 
 
 @pytest.mark.parametrize("ordering", ["", "-id"])
 @pytest.mark.parametrize("is_old", [True, False])
-async def test_what_is_left_of_an_old_state_is_of_the_present(desk: Desk, is_old: bool, ordering: str) -> None:
+async def test_what_is_left_of_an_old_state_is_of_the_present(
+    harness: ExportHarness, is_old: bool, ordering: str
+) -> None:
     """Where that state cannot be read any more: what is gone, hidden or no longer matches is not in it."""
-    exports = desk.exports(at_once=2, **({"exact_for": -1} if is_old else {}))
+    exports = harness.exports(batch_size=2, **({"max_snapshot_age": -1} if is_old else {}))
     parts = file(exports, filters=EventFilters(countries__in=(123,), ordering=ordering))
     found = told(await anext(parts))
-    await change(desk)
-    async with desk.database.transaction() as connection:
+    await change(harness)
+    async with harness.database.transaction() as connection:
         await connection.execute(history.delete())
     found += [each async for part in parts for each in told(part)]
     assert found == [(7, "Flood 7"), (6, "Flood 6"), (4, "Renamed"), (1, "Flood 1")]
@@ -262,7 +264,9 @@ def scope(path: str, query: bytes) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
-async def test_a_client_that_leaves_ends_the_work(start: Start, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_leaves_ends_the_work(
+    start: StartService, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     left = asyncio.Event()
     asked: list[int] = []
 
@@ -284,14 +288,14 @@ async def test_a_client_that_leaves_ends_the_work(start: Start, kind: str, monke
         return await read(store, numbers, version)
 
     monkeypatch.setattr(EventStore, "documents", counted)
-    monkeypatch.setattr("fieldgate.app.Exports", partial(EventExporter, batch_size=10))
+    monkeypatch.setattr("fieldgate.app.EventExporter", partial(EventExporter, batch_size=10))
     async with start() as service:
-        await EventStore(service.database, service.changes).upsert([event(n) for n in range(1, 201)])
+        await EventStore(service.database, service.data_versions).upsert([make_event(n) for n in range(1, 201)])
         await service.app(scope(EXPORT, b"format=" + kind.encode()), receive, send)
     assert len(asked) < 10, "of twenty batches"
 
 
-async def test_a_client_that_takes_nothing_is_left(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_takes_nothing_is_left(start: StartService, monkeypatch: pytest.MonkeyPatch) -> None:
     async def receive() -> dict[str, Any]:
         await asyncio.Event().wait()
         raise AssertionError
@@ -320,7 +324,7 @@ def breaking() -> Operation:
 
 
 async def test_what_breaks_off_is_noted(
-    start: Start, caplog: pytest.LogCaptureFixture, capfdbinary: pytest.CaptureFixture[bytes]
+    start: StartService, caplog: pytest.LogCaptureFixture, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     async with start(breaking(), access_log=True) as service:
         with caplog.at_level(logging.ERROR), pytest.raises(RuntimeError):
@@ -334,8 +338,8 @@ def test_a_slow_client_and_clients_that_leave(tmp_path: Path) -> None:
     """Against the server as people run it: others are answered meanwhile, and nothing remains of what was left."""
     data, folder = tmp_path / "data", tmp_path / "temporary"
     folder.mkdir()
-    assert run("events", "demo", "4000", data=data).returncode == 0
-    with Served(data, environment={"TMPDIR": str(folder)}) as served, served.client() as client:
+    assert run_command("events", "demo", "4000", data=data).returncode == 0
+    with ServerProcess(data, environment={"TMPDIR": str(folder)}) as served, served.client() as client:
         everything = client.get(PATH, params={"limit": 1}).json()["count"]
         with client.stream("GET", f"{EXPORT}?format=ndjson") as slow:
             parts = slow.iter_bytes()
@@ -346,7 +350,7 @@ def test_a_slow_client_and_clients_that_leave(tmp_path: Path) -> None:
             with client.stream("GET", f"{EXPORT}?format=xlsx") as left:
                 assert left.status_code == 200
                 assert client.get("/healthz").status_code == 200
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT_SECONDS
         while list(folder.glob("fieldgate-export-*")):
             assert time.monotonic() < until
             time.sleep(0.05)

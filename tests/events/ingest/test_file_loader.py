@@ -19,8 +19,8 @@ from fieldgate.events.store import EventStore
 from fieldgate.events.visibility import FULL_SCOPE
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
-from tests.events.event_service import EVENTS, event
-from tests.processes import FIELDGATE, run
+from tests.events.event_service import EVENTS, make_event
+from tests.processes import FIELDGATE_COMMAND, run_command
 
 encode = msgspec.json.encode
 SOME = [each for each in EVENTS if each.parent_event is None]
@@ -142,14 +142,14 @@ async def test_a_bad_record_is_told_and_the_others_are_written(loading: Loading)
 
 async def test_taken_slugs_do_not_make_the_others_wait(database: Database) -> None:
     store = EventStore(database, DataVersions(database))
-    await store.upsert([event(number, slug=f"s{number}") for number in range(1, 31)])
+    await store.upsert([make_event(number, slug=f"s{number}") for number in range(1, 31)])
     reads: list[int] = []
     told: list[str] = []
 
     def waiting(number: int, slug: str) -> PendingRecord:
         def read(_: Event | None) -> Event:
             reads.append(number)
-            return event(number, slug=slug)
+            return make_event(number, slug=slug)
 
         return PendingRecord(number, f"event {number}", read)
 
@@ -168,7 +168,7 @@ async def test_taken_slugs_do_not_make_the_others_wait(database: Database) -> No
 
 
 async def test_a_slug_of_another_event_is_not_taken_away(loading: Loading) -> None:
-    await loading.store.upsert([event(1, slug="floods")])
+    await loading.store.upsert([make_event(1, slug="floods")])
     written = await loading.load(encode([record(2000, slug="floods"), record(2001, slug="others")]))
     assert written == BulkWriteResult(created=1, failed=1)
     assert loading.told == [
@@ -184,7 +184,7 @@ async def test_thousands_are_written_a_thousand_at_a_time(loading: Loading, monk
         sizes.append(1)
         return put(store)
 
-    monkeypatch.setattr(EventStore, "writing", counted)
+    monkeypatch.setattr(EventStore, "writer", counted)
     lines = b"\n".join(encode(record(2000 + number)) for number in range(2500))
     assert await loading.load(lines) == BulkWriteResult(created=2500)
     assert len(sizes) == 3
@@ -192,7 +192,7 @@ async def test_thousands_are_written_a_thousand_at_a_time(loading: Loading, monk
 
 async def test_a_table_changes_no_appeals(loading: Loading) -> None:
     appeal = Appeal(id=1, aid="x", atype=0, status=0)
-    await loading.store.upsert([event(1, appeals=(appeal,), visibility=2)])
+    await loading.store.upsert([make_event(1, appeals=(appeal,), visibility=2)])
     table = b"id;name;disaster_start_date;appeals.id;num_affected\r\n1;Flood 1;2026-01-02;1, 2;7\r\n\r\n2;a;b;c;d;e\r\n"
     assert await loading.load(table) == BulkWriteResult(changed=1, failed=1)
     held = (await loading.held())[1]
@@ -202,7 +202,7 @@ async def test_a_table_changes_no_appeals(loading: Loading) -> None:
 
 def command(tmp_path: Path, *arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
     done = subprocess.run(
-        [FIELDGATE, "events", "load", *arguments, "--data", tmp_path / "data"],
+        [FIELDGATE_COMMAND, "events", "load", *arguments, "--data", tmp_path / "data"],
         input=stdin,
         capture_output=True,
         check=False,
@@ -245,10 +245,10 @@ def test_files_without_events(tmp_path: Path, content: bytes | None, message: st
 
 
 async def test_real_events_do_not_mix_with_demo_events(tmp_path: Path) -> None:
-    assert run("migrate", data=tmp_path / "data").returncode == 0
+    assert run_command("migrate", data=tmp_path / "data").returncode == 0
     database = Database(f"sqlite:///{tmp_path / 'data' / 'fieldgate.db'}")
     store = EventStore(database, DataVersions(database))
-    await store.upsert([event(1), event(2)], is_demo=True)
+    await store.upsert([make_event(1), make_event(2)], is_demo=True)
     status, _, errors = command(tmp_path, "-", stdin=encode(record(1)))
     assert status == 1
     assert errors == "Error: There are demo events in this database. Delete them first with --replace-demo.\n"

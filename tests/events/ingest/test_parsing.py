@@ -20,14 +20,22 @@ from fieldgate.events.sync.merge_translations import merge_translations
 from fieldgate.events.visibility import FULL_SCOPE
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
-from tests.events.samples import events, texts
+from tests.events.samples import events, localized_texts
 from tests.events.test_document_templates import DIRECTORY
 
 MINIMAL = {"id": 7, "name": "Floods", "disaster_start_date": "2026-07-14"}
 START = datetime(2026, 7, 14, tzinfo=UTC)
 
-figures = st.builds(KeyFigure, id=st.integers(1, 9), number=st.just("12"), deck=texts(), source=st.just("IFRC"))
-links = st.builds(EventLink, id=st.integers(1, 9), url=st.just("https://a.example"), title=texts(), description=texts())
+figures = st.builds(
+    KeyFigure, id=st.integers(1, 9), number=st.just("12"), deck=localized_texts(), source=st.just("IFRC")
+)
+links = st.builds(
+    EventLink,
+    id=st.integers(1, 9),
+    url=st.just("https://a.example"),
+    title=localized_texts(),
+    description=localized_texts(),
+)
 detailed = st.builds(
     lambda event, figures, links: msgspec.structs.replace(
         event,

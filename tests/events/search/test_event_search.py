@@ -20,9 +20,9 @@ from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.pagination import PageRequest
 from fieldgate.reference.store import ReferenceStore
-from tests.events.reference_search import matching
-from tests.events.samples import COUNTRIES, TYPES, moments, some_events
-from tests.events.write_events import SOMETIMES, START, state
+from tests.events.reference_search import matching_ids
+from tests.events.samples import COUNTRIES, TYPES, event_lists, timestamps
+from tests.events.write_events import START, TOGGLED_ID, events_of_round
 
 sights = st.sampled_from((PUBLIC_SCOPE, FULL_SCOPE, ViewerScope(frozenset({1, 3}), frozenset({14, 27}))))
 terms = st.builds(lambda sign, field: sign + field, st.sampled_from(("", "-")), st.sampled_from(ORDERING_FIELDS))
@@ -54,12 +54,12 @@ filters = st.builds(
     glide=st.sampled_from(("", "", "", "FL-2020-000001-NPL")),
     ifrc_severity_level=a(st.integers(0, 2)),
     ifrc_severity_level__in=st.just(()) | st.just(()) | st.just((0, 2)),
-    disaster_start_date__gte=a(moments),
-    disaster_start_date__lt=a(moments),
-    disaster_start_date=a(a(moments)),
-    created_at__gt=a(moments),
-    created_at__lte=a(moments),
-    updated_at__gte=a(moments),
+    disaster_start_date__gte=a(timestamps),
+    disaster_start_date__lt=a(timestamps),
+    disaster_start_date=a(a(timestamps)),
+    created_at__gt=a(timestamps),
+    created_at__lte=a(timestamps),
+    updated_at__gte=a(timestamps),
     search=st.sampled_from(("", "", "flood", "CRUE", "école", "nep", '"a flood"', "fl, oo", "%", "neverheard")),
     ordering=st.sampled_from(("", "-disaster_start_date")) | st.lists(terms, max_size=3).map(",".join),
 )
@@ -93,7 +93,7 @@ class House:
     async def check(self, question: tuple[EventFilters, ViewerScope, Language, int, int]) -> None:
         filters, sight, language, limit, offset = question
         directory = await self.reference.current()
-        expected = matching(list(self.held.values()), filters, sight, language, directory)
+        expected = matching_ids(list(self.held.values()), filters, sight, language, directory)
         answers = [await reader.find(filters, sight, language, PageRequest(limit, offset)) for reader in self.readers]
         assert len({tuple(found.records) for found in answers}) == 1
         for found in answers:
@@ -108,7 +108,7 @@ class House:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=50)
 @given(
     st.lists(
-        st.tuples(some_events(), st.lists(st.integers(0, 40), max_size=2), st.lists(asked, max_size=4)), max_size=4
+        st.tuples(event_lists(), st.lists(st.integers(0, 40), max_size=2), st.lists(asked, max_size=4)), max_size=4
     )
 )
 async def test_lists_are_what_looking_at_every_event_finds(database: Database, steps: list[tuple]) -> None:  # type: ignore[type-arg]
@@ -125,7 +125,7 @@ async def test_lists_are_what_looking_at_every_event_finds(database: Database, s
 async def test_what_was_deleted_may_come_back(database: Database) -> None:
     """After all others, so that its id stands at two positions, one of them dead."""
     house = House(database)
-    (first, second) = state(1)[:2]
+    (first, second) = events_of_round(1)[:2]
     await house.put([first, second])
     question = (EventFilters(id=first.id), PUBLIC_SCOPE, Language.ENGLISH, 5, 0)
     for days in (1000, 2000):
@@ -141,10 +141,10 @@ async def test_what_was_deleted_may_come_back(database: Database) -> None:
 
 async def test_orders_by_what_only_records_hold_are_of_one_state(database: Database) -> None:
     house = House(database)
-    await house.put(state(2))
+    await house.put(events_of_round(2))
     reader = house.readers[0]
     before = await reader.snapshot()
-    await house.put(state(4))
+    await house.put(events_of_round(4))
     with pytest.raises(SnapshotExpired):
         await before.find(EventFilters(ordering="num_affected"), PUBLIC_SCOPE, Language.ENGLISH, PageRequest(5))
     await house.check((EventFilters(ordering="-num_affected,name"), PUBLIC_SCOPE, Language.ENGLISH, 5, 0))
@@ -176,13 +176,13 @@ async def test_a_large_index_is_made_beside_the_answers(database: Database) -> N
         EventStore(database, changes), ReferenceStore(database, changes), changes, max_blocking_rebuild_events=0
     )
     writer = EventStore(database, DataVersions(database))
-    first = {event.id: event for event in state(2)}
+    first = {event.id: event for event in events_of_round(2)}
     await writer.upsert(list(first.values()))
     before = await events.snapshot()
     assert await _shown(before) == _in_order(first.values())
-    second = {event.id: event for event in state(3)}
+    second = {event.id: event for event in events_of_round(3)}
     await writer.upsert(list(second.values()))
-    await writer.delete([SOMETIMES])
+    await writer.delete([TOGGLED_ID])
     assert await events.snapshot() is before, "another one is in the making"
     assert events.lag > 0
     await events.wait_for_rebuild()
@@ -223,12 +223,12 @@ async def test_answers_are_of_one_state_while_another_process_writes(
     while rounds not in seen:
         shown = await _shown(events)
         number = shown[0][1] if shown else None
-        assert shown == _in_order(state(number) if number else [])
+        assert shown == _in_order(events_of_round(number) if number else [])
         seen.add(number)
         await asyncio.sleep(0)  # answers that are at hand would leave no turn to whoever makes the next index
         country = 84 if (number or 0) % 2 else 123
         in_country = await _shown(events, countries__in=(country,), search="round")
-        assert in_country == _in_order(state(in_country[0][1]) if in_country and in_country[0][1] else [])
+        assert in_country == _in_order(events_of_round(in_country[0][1]) if in_country and in_country[0][1] else [])
     assert await writer.wait() == 0
     assert len(seen) > 2, "it did not only see the end"
     await events.stop()

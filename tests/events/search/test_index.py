@@ -53,15 +53,15 @@ def test_numbers_that_no_column_holds_are_nowhere() -> None:
 # In a process of its own: this one has numpy already.
 GROWING = """
 import sys
-from fieldgate.events import columns
-from fieldgate.events.index import Builder, Row
+from fieldgate.events.search import int_arrays
+from fieldgate.events.search.index import IndexBuilder, IndexRow
 
-columns.MANY = 3
-builder = Builder()
-builder.add([Row(1, 1, 1, 1, "v3"), Row(2, 2, 2, 2, "v3")])
+int_arrays.NUMPY_THRESHOLD = 3
+builder = IndexBuilder()
+builder.add([IndexRow(1, 1, 1, 1, "v3"), IndexRow(2, 2, 2, 2, "v3")])
 index = builder.build()
 print(len(index), "numpy" in sys.modules)
-index = index.changed([Row(3, 3, 3, 3, "v3")], [])
+index = index.with_changes([IndexRow(3, 3, 3, 3, "v3")], [])
 print(len(index), "numpy" in sys.modules)
 """
 

@@ -62,10 +62,10 @@ async def people(house: Service) -> People:
         house,
         {
             "public": "",
-            "member": await house.token(),
-            "indian": await house.token(countries=("IND",)),
-            "ifrc": await house.token(is_ifrc=True),
-            "root": await house.token(is_superuser=True),
+            "member": await house.create_token(),
+            "indian": await house.create_token(countries=("IND",)),
+            "ifrc": await house.create_token(is_ifrc=True),
+            "root": await house.create_token(is_superuser=True),
         },
     )
 

@@ -28,12 +28,12 @@ from fieldgate.events.sync.synchronizer import Sync, SyncReport
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import Settings
-from tests.conftest import BASE, Service, running
-from tests.events.event_service import EVENTS, START, event
-from tests.processes import FIELDGATE, Served, run
+from tests.conftest import BASE_URL, Service, run_service
+from tests.events.event_service import EVENTS, START, make_event
+from tests.processes import FIELDGATE_COMMAND, ServerProcess, run_command
 
 MANY = 4000
-RICH = event(
+RICH = make_event(
     200,
     original_language="es",
     name={"es": "Inundación", "fr": "Crue"},
@@ -66,7 +66,7 @@ class Target:
         on_page: Callable[[int, int], None] = lambda done, total: None,
     ) -> SyncReport:
         reference = ReferenceStore(self.database, DataVersions(self.database))
-        async with RemoteServer(BASE, token, transport) as far:
+        async with RemoteServer(BASE_URL, token, transport) as far:
             far._client.event_hooks["request"].append(self._note)
             tell: Callable[[WriteFailure], None] = lambda failure: self.told.append(str(failure))  # noqa: E731
             return await Sync(far, self.database, self.store, reference, tell, on_page).run(since, full=full)
@@ -82,8 +82,8 @@ def target(database: Database) -> Target:
 
 @pytest.fixture
 async def source(tmp_path: Path) -> AsyncIterator[Service]:
-    async with running(Settings(data=tmp_path / "source", access_log=False)) as service:
-        await EventStore(service.database, service.changes).upsert(SOURCE)
+    async with run_service(Settings(data=tmp_path / "source", access_log=False)) as service:
+        await EventStore(service.database, service.data_versions).upsert(SOURCE)
         yield service
 
 
@@ -94,13 +94,13 @@ def transport_to(service: Service) -> httpx.ASGITransport:
 @asynccontextmanager
 async def served(database: Database) -> AsyncIterator[Service]:
     address = database.url.set(drivername=database.url.get_backend_name()).render_as_string(hide_password=False)
-    async with running(Settings(database_url=address, access_log=False)) as service:
+    async with run_service(Settings(database_url=address, access_log=False)) as service:
         yield service
 
 
 async def everything(service: Service, numbers: list[int]) -> list[Any]:
     """All that a superuser sees, in every language."""
-    headers = {"Authorization": f"Token {await service.token(is_superuser=True)}"}
+    headers = {"Authorization": f"Token {await service.create_token(is_superuser=True)}"}
     found = []
     for language in Language:
         spoken = {**headers, "Accept-Language": language.value}
@@ -113,7 +113,7 @@ async def everything(service: Service, numbers: list[int]) -> list[Any]:
 
 async def test_one_instance_from_another(source: Service, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sync_module, "PAGE_SIZE", 20)
-    token = await source.token(is_superuser=True)
+    token = await source.create_token(is_superuser=True)
     report = await target.sync(transport_to(source), token)
     assert report.events == BulkWriteResult(created=len(LISTED))
     assert (report.since, report.resumed, target.told) == (None, False, [])
@@ -148,7 +148,7 @@ async def test_the_public_sees_public_events(source: Service, target: Target) ->
     assert held is not None
     assert held.visibility == 1, "where it is not told"
     assert held.name == {"en": "Flood 1", "fr": "Inondation 1"}
-    with_token = await target.sync(transport_to(source), await source.token(is_superuser=True))
+    with_token = await target.sync(transport_to(source), await source.create_token(is_superuser=True))
     assert with_token.since is None, "who sees more begins anew"
     held = await target.store.by_id(1)
     assert held is not None
@@ -158,7 +158,7 @@ async def test_the_public_sees_public_events(source: Service, target: Target) ->
 
 
 async def test_what_is_merged_or_hidden_leaves_the_copies(source: Service, target: Target) -> None:
-    token = await source.token(is_superuser=True)
+    token = await source.create_token(is_superuser=True)
     headers = {"Authorization": f"Token {token}"}
     await target.sync(transport_to(source))
     for number, change in ((1, {"parent_event": 2}), (3, {"visibility": 2})):
@@ -203,7 +203,7 @@ async def test_a_run_that_was_stopped_is_gone_on_with(
 
     with pytest.raises(Stopped):
         await target.sync(transport_to(source), on_page=stop)
-    state = await sync_state.load_state(target.database, BASE, with_token=False)
+    state = await sync_state.load_state(target.database, BASE_URL, with_token=False)
     assert (state.reached, state.finished) == (77, None), "each page begins with the last record of the one before"
     target.asked.clear()
     report = await target.sync(transport_to(source))
@@ -287,7 +287,7 @@ def live(number: int, **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(autouse=True)
-def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short_retry_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(far_module, "INITIAL_BACKOFF_SECONDS", 0.001)
 
 
@@ -321,11 +321,11 @@ async def test_a_server_like_the_live_one(target: Target) -> None:
 
 
 async def test_what_failed_is_asked_for_again(source: Service, target: Target) -> None:
-    await target.store.upsert([event(999, slug="south-sudan")])
+    await target.store.upsert([make_event(999, slug="south-sudan")])
     first = await target.sync(transport_to(source))
     taken = "event 102: slug: Another event has this name in addresses already: south-sudan."
     assert (first.events.failed, target.told) == (1, [taken])
-    state = await sync_state.load_state(target.database, BASE, with_token=False)
+    state = await sync_state.load_state(target.database, BASE_URL, with_token=False)
     assert (state.failing, state.finished is None) == ((102,), False)
 
     second = await target.sync(transport_to(source))
@@ -334,24 +334,24 @@ async def test_what_failed_is_asked_for_again(source: Service, target: Target) -
     await target.store.delete([999])
     third = await target.sync(transport_to(source))
     assert (third.since is None, third.events) == (False, BulkWriteResult(created=1))
-    assert (await sync_state.load_state(target.database, BASE, with_token=False)).failing == ()
+    assert (await sync_state.load_state(target.database, BASE_URL, with_token=False)).failing == ()
     assert (await target.sync(transport_to(source))).events == BulkWriteResult()
 
 
 async def test_what_failed_and_is_gone_is_not_asked_for_again(source: Service, target: Target) -> None:
-    await target.store.upsert([event(999, slug="south-sudan")])
+    await target.store.upsert([make_event(999, slug="south-sudan")])
     await target.sync(transport_to(source))
-    await EventStore(source.database, source.changes).delete([102])
+    await EventStore(source.database, source.data_versions).delete([102])
     assert (await target.sync(transport_to(source))).events == BulkWriteResult()
-    assert (await sync_state.load_state(target.database, BASE, with_token=False)).failing == ()
+    assert (await sync_state.load_state(target.database, BASE_URL, with_token=False)).failing == ()
 
 
 async def test_what_failed_at_a_server_that_only_knows_one_id_at_a_time(target: Target) -> None:
     system = LiveSystem([live(1), live(2, glide="x" * 30), live(3, glide="x" * 30)])
     system.knows_changes = True
     await target.sync(system.transport(), since=datetime(2020, 1, 1, tzinfo=UTC), full=True)
-    assert (await sync_state.load_state(target.database, BASE, with_token=False)).failing == (2, 3)
-    state = await sync_state.load_state(target.database, BASE, with_token=False)
+    assert (await sync_state.load_state(target.database, BASE_URL, with_token=False)).failing == (2, 3)
+    state = await sync_state.load_state(target.database, BASE_URL, with_token=False)
     async with target.database.transaction() as connection:
         await sync_state.save_state(
             connection, msgspec.structs.replace(state, finished=datetime(2026, 6, 1, tzinfo=UTC))
@@ -359,7 +359,7 @@ async def test_what_failed_at_a_server_that_only_knows_one_id_at_a_time(target: 
     system.records[1]["glide"] = ""
     report = await target.sync(system.transport())
     assert (report.since is None, report.events) == (False, BulkWriteResult(created=1, failed=1))
-    assert (await sync_state.load_state(target.database, BASE, with_token=False)).failing == (3,)
+    assert (await sync_state.load_state(target.database, BASE_URL, with_token=False)).failing == (3,)
 
 
 async def test_a_list_that_shrinks_while_it_is_read_is_read_whole(
@@ -379,7 +379,7 @@ class Meddling(httpx.ASGITransport):
     def __init__(self, service: Service, meddle: Callable[[EventStore], Awaitable[Any]]) -> None:
         super().__init__(service.app, client=("127.0.0.1", 50000))
         self._meddle: Callable[[EventStore], Awaitable[Any]] | None = meddle
-        self._store = EventStore(service.database, service.changes)
+        self._store = EventStore(service.database, service.data_versions)
         self._answers = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -397,7 +397,7 @@ async def move_the_first(store: EventStore) -> None:
 
 async def delete_some(store: EventStore) -> None:
     await store.delete([1, 2, 3, 101, 102])
-    await store.upsert([event(number) for number in range(1001, 1006)])
+    await store.upsert([make_event(number) for number in range(1001, 1006)])
 
 
 @pytest.mark.parametrize("meddle", [move_the_first, delete_some])
@@ -429,9 +429,9 @@ async def test_what_moves_while_another_list_is_read_hides_nothing(
 
     system.listed = moving  # type: ignore[method-assign]
     report = await target.sync(system.transport())
-    state = await sync_state.load_state(target.database, BASE, with_token=False)
+    state = await sync_state.load_state(target.database, BASE_URL, with_token=False)
     if times == 100:
-        assert (target.told, report.events.failed) == ([f"{BASE}: {sync_module.LIST_CHANGED_DURING_READ}"], 1)
+        assert (target.told, report.events.failed) == ([f"{BASE_URL}: {sync_module.LIST_CHANGED_DURING_READ}"], 1)
         assert state.finished is None
     else:
         assert report.events == BulkWriteResult(created=60)
@@ -547,14 +547,14 @@ async def filled(folder: Path, events: list[Event], **how: bool) -> None:
 def many() -> list[Event]:
     moment = datetime(2020, 1, 1, tzinfo=UTC)
     return [
-        event(number, updated_at=moment, name={"en": f"Flood {number}", "ar": f"فيضان {number}"})
+        make_event(number, updated_at=moment, name={"en": f"Flood {number}", "ar": f"فيضان {number}"})
         for number in range(1, MANY + 1)
     ]
 
 
-def walk(served: Served, language: str) -> list[Any]:
+def walk(served: ServerProcess, language: str) -> list[Any]:
     with served.client() as client:
-        found, address = [], f"{served.base}/api/v2/event/?limit=1000"
+        found, address = [], f"{served.base_url}/api/v2/event/?limit=1000"
         while address:
             page = client.get(address, headers={"Accept-Language": language}).json()
             found += page["results"]
@@ -573,21 +573,21 @@ def reached(path: Path) -> int:
 async def test_killed_in_the_middle_and_gone_on_with(tmp_path: Path) -> None:
     source, copy = tmp_path / "source", tmp_path / "copy"
     await filled(source, many())
-    with Served(source, "--no-worker") as served:
-        command: list[Any] = [FIELDGATE, "events", "sync", served.base, "--data", copy]
+    with ServerProcess(source, "--no-worker") as served:
+        command: list[Any] = [FIELDGATE_COMMAND, "events", "sync", served.base_url, "--data", copy]
         killed_after(1000, command, copy / "fieldgate.db")
         assert 1000 <= reached(copy / "fieldgate.db") < MANY
 
-        done = run("events", "sync", served.base, data=copy)
+        done = run_command("events", "sync", served.base_url, data=copy)
         assert (done.returncode, done.stderr) == (0, "")
         assert "went on with a run that had been stopped\n" in done.stdout
-        second = run("events", "sync", served.base, data=copy)
+        second = run_command("events", "sync", served.base_url, data=copy)
         assert second.stdout.endswith("created 0, changed 0, unchanged 0, failed 0\n")
 
         # Visibility is not told to the public, and 1 where unknown: the copy shows them to members.
-        run("user", "create", "amina", "--password-stdin", "--superuser", data=copy, stdin="correct horse")
-        token = run("token", "create", "amina", data=copy).stdout.strip()
-        with Served(copy, "--no-worker") as copied, copied.client() as client:
+        run_command("user", "create", "amina", "--password-stdin", "--superuser", data=copy, stdin="correct horse")
+        token = run_command("token", "create", "amina", data=copy).stdout.strip()
+        with ServerProcess(copy, "--no-worker") as copied, copied.client() as client:
             for language in ("en", "fr", "ar", "es"):
                 headers = {"Accept-Language": language, "Authorization": f"Token {token}"}
                 found: list[Any] = []
@@ -598,11 +598,11 @@ async def test_killed_in_the_middle_and_gone_on_with(tmp_path: Path) -> None:
 
 
 async def test_mistakes_have_a_message(tmp_path: Path) -> None:
-    assert "no address" in run("events", "sync", "nowhere", data=tmp_path).stderr
-    bad = run("events", "sync", "http://127.0.0.1:9", "--since", "soon", data=tmp_path)
+    assert "no address" in run_command("events", "sync", "nowhere", data=tmp_path).stderr
+    bad = run_command("events", "sync", "http://127.0.0.1:9", "--since", "soon", data=tmp_path)
     assert "a moment such as 2026-11-15 or 2026-11-15T08:30:00Z is needed, not 'soon'." in bad.stderr
-    both = run("events", "sync", "http://127.0.0.1:9", "--since", "2026-01-01", "--full", data=tmp_path)
+    both = run_command("events", "sync", "http://127.0.0.1:9", "--since", "2026-01-01", "--full", data=tmp_path)
     assert "--since and --full contradict each other." in both.stderr
-    await filled(tmp_path, [event(1)], is_demo=True)
-    demo = run("events", "sync", "http://127.0.0.1:9", data=tmp_path)
+    await filled(tmp_path, [make_event(1)], is_demo=True)
+    demo = run_command("events", "sync", "http://127.0.0.1:9", data=tmp_path)
     assert demo.stderr == "Error: There are demo events in this database. Delete them first with --replace-demo.\n"

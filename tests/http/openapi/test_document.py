@@ -11,11 +11,11 @@ from fieldgate.app import operations
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import get
 from fieldgate.i18n.messages import Message
-from tests.conftest import BASE, Service
+from tests.conftest import BASE_URL, Service
 
 
 def document() -> dict[str, Any]:
-    decoded: dict[str, Any] = msgspec.json.decode(OpenAPIDocument(operations()).as_json(BASE))
+    decoded: dict[str, Any] = msgspec.json.decode(OpenAPIDocument(operations()).as_json(BASE_URL))
     return decoded
 
 
@@ -84,4 +84,4 @@ async def test_json_and_yaml_say_the_same(service: Service) -> None:
     answer = await service.get("/api-docs/openapi.yaml")
     assert answer.headers["Content-Type"] == "application/yaml"
     assert yaml.safe_load(answer.text) == as_json
-    assert as_json["servers"][0]["url"] == BASE
+    assert as_json["servers"][0]["url"] == BASE_URL

@@ -184,7 +184,7 @@ async def test_strict_handling_that_finds_nothing_is_confirmed(service: Service)
 
 
 async def test_basic_credentials_with_odd_characters(service: Service) -> None:
-    username, _ = await service.user("Émile@field.example")
+    username, _ = await service.create_user("Émile@field.example")
     answer = await service.get(LIST, auth=httpx.BasicAuth(username, PASSWORD))
     assert answer.status_code == 200
 

@@ -10,10 +10,10 @@ from fieldgate.http.operations import Created, Operation, PreviewResult, Respons
 from fieldgate.http.request.body_parsing import JSONArray
 from fieldgate.http.response.links import Link
 from fieldgate.i18n.messages import Message
-from tests.conftest import Start
-from tests.openapi_checker import Described
+from tests.conftest import StartService
+from tests.openapi_checker import OpenAPIChecker
 
-TEXT: dict[str, Any] = {"title": Message("x"), "about": Message("x"), "tag": "x"}
+TEXT: dict[str, Any] = {"title": Message("x"), "description": Message("x"), "tag": "x"}
 
 
 class Item(msgspec.Struct):
@@ -63,7 +63,7 @@ async def make(body: Item, filters: Dry) -> Created | PreviewResult:
 MORE: tuple[Operation, ...] = (take, drop, make)
 
 
-async def test_a_body_that_is_a_list(start: Start) -> None:
+async def test_a_body_that_is_a_list(start: StartService) -> None:
     async with start(*MORE) as service:
         assert (await service.client.post("/items/", json=[{"name": "a"}])).json() == [{"name": "a"}]
         assert (await service.client.post("/items/", json=[])).json() == []
@@ -85,8 +85,8 @@ async def test_a_body_that_is_a_list(start: Start) -> None:
         assert described["parses"] == ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"]
 
 
-async def test_of_many_unknown_fields_the_first_are_told(start: Start) -> None:
-    roomy = msgspec.structs.replace(take, most_bytes=3_000_000)
+async def test_of_many_unknown_fields_the_first_are_told(start: StartService) -> None:
+    roomy = msgspec.structs.replace(take, max_body=3_000_000)
     body = [{"name": "a", **{f"x{number}": 1 for number in range(10_000)}, "y" * 100_000: 1}]
     async with start(roomy) as service:
         strict = await service.client.post("/items/", json=body, headers={"Prefer": "handling=strict"})
@@ -97,14 +97,14 @@ async def test_of_many_unknown_fields_the_first_are_told(start: Start) -> None:
         assert len(long.content) < 1_000
 
 
-async def test_a_list_of_megabytes_is_read_beside_the_event_loop(start: Start) -> None:
-    roomy = msgspec.structs.replace(take, most_bytes=3_000_000)
+async def test_a_list_of_megabytes_is_read_beside_the_event_loop(start: StartService) -> None:
+    roomy = msgspec.structs.replace(take, max_body=3_000_000)
     async with start(roomy) as service:
         large = [{"name": "a" * 1_000}] * 1_500
         assert (await service.client.post("/items/", json=large)).json() == large
 
 
-async def test_a_deletion_that_takes_a_body(start: Start) -> None:
+async def test_a_deletion_that_takes_a_body(start: StartService) -> None:
     async with start(*MORE) as service:
         gone = await service.request("DELETE", "/items/", json={"name": "a"})
         assert (gone.status_code, gone.content) == (204, b"")
@@ -112,7 +112,7 @@ async def test_a_deletion_that_takes_a_body(start: Start) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("DELETE", "/items/"), ("POST", "/made/")])
-async def test_an_answer_in_place_of_the_usual_one(start: Start, method: str, path: str) -> None:
+async def test_an_answer_in_place_of_the_usual_one(start: StartService, method: str, path: str) -> None:
     async with start(*MORE) as service:
         answer = await service.request(method, f"{path}?dry_run=true", json={"name": "a"})
         assert (answer.status_code, list(answer.json())) == (200, ["would"])
@@ -122,7 +122,7 @@ async def test_an_answer_in_place_of_the_usual_one(start: Start, method: str, pa
 
 
 def test_what_is_described() -> None:
-    paths = Described.of(MORE).document["paths"]
+    paths = OpenAPIChecker.for_operations(MORE).document["paths"]
     body = paths["/items/"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert body == {"type": "array", "items": {"$ref": "#/components/schemas/Item"}}
     assert "requestBody" in paths["/items/"]["delete"]
@@ -134,8 +134,8 @@ def test_what_is_described() -> None:
 
 
 def test_a_form_says_how_it_holds_lists() -> None:
-    content = Described.of(()).document["paths"]["/api/v2/assets/{uid}/permission-assignments/"]["post"]["requestBody"][
-        "content"
-    ]
+    content = OpenAPIChecker.for_operations(()).document["paths"]["/api/v2/assets/{uid}/permission-assignments/"][
+        "post"
+    ]["requestBody"]["content"]
     assert content["multipart/form-data"]["encoding"] == {"partial_permissions": {"contentType": "application/json"}}
     assert "encoding" not in content["application/json"]

@@ -9,7 +9,7 @@ import pytest
 from fieldgate.errors import BadRequest
 from fieldgate.http.request.hosts import HostPolicy, default_hosts, is_in_networks
 from fieldgate.settings import Settings
-from tests.conftest import Start
+from tests.conftest import StartService
 
 PROXY = (ipaddress.ip_network("10.0.0.0/8"),)
 
@@ -143,7 +143,7 @@ def test_is_inside() -> None:
     assert is_in_networks("::ffff:10.0.0.1", PROXY)
 
 
-async def test_links_behind_a_proxy_with_prefix_and_https(start: Start) -> None:
+async def test_links_behind_a_proxy_with_prefix_and_https(start: StartService) -> None:
     loopback = (ipaddress.ip_network("127.0.0.0/8"),)
     async with start(trusted_proxies=loopback, allowed_hosts=("field.example", "127.0.0.1")) as service:
         headers = {
@@ -161,7 +161,7 @@ async def test_links_behind_a_proxy_with_prefix_and_https(start: Start) -> None:
         assert 'href="/gate/static/' in page.text
 
 
-async def test_a_foreign_host_is_refused_but_health_checks_answer(start: Start) -> None:
+async def test_a_foreign_host_is_refused_but_health_checks_answer(start: StartService) -> None:
     async with start() as service:
         for host in ("evil.example", "a b"):
             answer = await service.get("/api/v2/permissions/", headers={"Host": host, "Accept-Language": "fr"})

@@ -19,7 +19,7 @@ from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
-from tests.conftest import BASE, Service, Start
+from tests.conftest import BASE_URL, Service, StartService
 
 LIST = "/api/v2/permissions/"
 DETAIL = "/api/v2/permissions/view_asset/"
@@ -185,7 +185,7 @@ def test_kept_answers_stay_within_their_bound(puts: list[tuple[int, int]]) -> No
         assert kept.used_bytes == sum(each.size + len(key[0]) + 4 for key, (each, _) in kept._responses.items())
 
 
-async def test_cors_for_listed_origins(start: Start) -> None:
+async def test_cors_for_listed_origins(start: StartService) -> None:
     async with start(cors_origins=("https://map.example",), cors_credentials=True) as service:
         ours = await service.get(LIST, headers={"Origin": "https://map.example"})
         assert ours.headers["Access-Control-Allow-Origin"] == "https://map.example"
@@ -219,7 +219,7 @@ async def test_heads_are_remembered_within_a_bound(service: Service) -> None:
     assert len(endpoint._heads) == before, "a long one is not worth the memory"
 
 
-async def test_long_questions_take_no_memory(start: Start) -> None:
+async def test_long_questions_take_no_memory(start: StartService) -> None:
     """Nothing that a stranger sends at length stays: not as a key of answers, of heads, or of read headers."""
     async with start() as service:
         endpoint, _ = service.app._routes.find(DETAIL)
@@ -236,7 +236,7 @@ async def test_long_questions_take_no_memory(start: Start) -> None:
     assert negotiate_encoding(b" " * 2000 + b"gzip") == ""
 
 
-async def test_a_file_or_page_is_one_answer_whatever_is_asked(start: Start) -> None:
+async def test_a_file_or_page_is_one_answer_whatever_is_asked(start: StartService) -> None:
     async with start() as service:
         first = await service.get("/api-docs/openapi.json")
         kept = service.app._routes.find(DETAIL)[0]._site.kept
@@ -270,7 +270,7 @@ def test_what_is_kept_is_for_everybody() -> None:
         resolve_parameters(get("/x/", title=Message("x"), description=Message("x"), tag="x")(lost), {})
 
 
-async def test_what_was_made_says_where_it_is(start: Start) -> None:
+async def test_what_was_made_says_where_it_is(start: StartService) -> None:
     @post("/api/v2/made/", response=Health, title=Message("Ready"), description=Message("Ready"), tag="x",
               example={"status": "x", "version": "x"})  # fmt: skip
     async def made() -> Created:
@@ -279,5 +279,5 @@ async def test_what_was_made_says_where_it_is(start: Start) -> None:
     async with start(made) as service:
         answer = await service.client.post("/api/v2/made")
         assert answer.status_code == 201
-        assert answer.headers["Location"] == f"{BASE}/api/v2/made/7/"
+        assert answer.headers["Location"] == f"{BASE_URL}/api/v2/made/7/"
         assert answer.headers["Cache-Control"] == "no-store"

@@ -17,7 +17,7 @@ from fieldgate.imports.fetch.public_addresses import IPAddress, is_public
 from fieldgate.imports.fetch.safe_download import MAX_REDIRECTS
 from fieldgate.imports.fetch.url_fetcher import MAX_CONCURRENT_FETCHES, URLFetcher
 from fieldgate.metrics.access_log import logging_config
-from tests.imports.fake_host import Elsewhere, ok, redirect, serving, status
+from tests.imports.fake_host import FakeHost, ok_response, redirect_response, serve_fake_host, status_response
 
 BOOK = b"PK\x03\x04 a workbook"
 MIB = 1024 * 1024
@@ -36,9 +36,9 @@ PUBLIC = ["8.8.8.8", "93.184.215.14", "2606:4700::1111", "::ffff:8.8.8.8", "64:f
 
 
 @pytest.fixture
-async def elsewhere() -> AsyncIterator[Elsewhere]:
-    async with serving() as started:
-        started.answers["/household.xlsx"] = ok(BOOK)
+async def elsewhere() -> AsyncIterator[FakeHost]:
+    async with serve_fake_host() as started:
+        started.responses["/household.xlsx"] = ok_response(BOOK)
         yield started
 
 
@@ -50,7 +50,7 @@ async def refusal(fetcher: URLFetcher, url: str, limit: int = MIB) -> str:
 
 
 @pytest.mark.parametrize("text", NOT_PUBLIC)
-async def test_addresses_that_are_never_connected_to(text: str, elsewhere: Elsewhere) -> None:
+async def test_addresses_that_are_never_connected_to(text: str, elsewhere: FakeHost) -> None:
     assert not is_public(ip_address(text))
     fetcher = elsewhere.fetcher({"forms.example.org": (text,)}, may_connect=is_public)
     assert "forms.example.org is not on the open internet." in await refusal(fetcher, elsewhere.url())
@@ -61,7 +61,7 @@ def test_addresses_on_the_open_internet(text: str) -> None:
     assert is_public(ip_address(text))
 
 
-async def test_a_file_with_its_name(elsewhere: Elsewhere) -> None:
+async def test_a_file_with_its_name(elsewhere: FakeHost) -> None:
     fetched = await elsewhere.fetcher().fetch(elsewhere.url(), len(BOOK))
     assert (fetched.data, fetched.name) == (BOOK, "household.xlsx")
     assert elsewhere.headers["host"] == f"forms.example.org:{elsewhere.port}"
@@ -83,8 +83,8 @@ async def test_a_file_with_its_name(elsewhere: Elsewhere) -> None:
         ("/d", "/d", "Content-Disposition: ;;=", "d"),
     ],
 )
-async def test_names_of_files(elsewhere: Elsewhere, path: str, asked: str, header: str, name: str) -> None:
-    elsewhere.answers[asked] = ok(BOOK, *([header] if header else []))
+async def test_names_of_files(elsewhere: FakeHost, path: str, asked: str, header: str, name: str) -> None:
+    elsewhere.responses[asked] = ok_response(BOOK, *([header] if header else []))
     assert (await elsewhere.fetcher().fetch(elsewhere.url(path), MIB)).name == name
 
 
@@ -100,7 +100,7 @@ async def test_names_of_files(elsewhere: Elsewhere, path: str, asked: str, heade
         ((".xn--mnchen-3ya.example:{port}",), "http://a。münchen。example:{port}/household.xlsx"),
     ],
 )
-async def test_hosts_that_are_listed(elsewhere: Elsewhere, hosts: Sequence[str], url: str) -> None:
+async def test_hosts_that_are_listed(elsewhere: FakeHost, hosts: Sequence[str], url: str) -> None:
     names = ("forms.example.org", "xn--mnchen-3ya.example", "a.xn--mnchen-3ya.example")
     listed = [entry.format(port=elsewhere.port) for entry in hosts]
     fetcher = elsewhere.fetcher(dict.fromkeys(names, ("127.0.0.1",)), hosts=listed)
@@ -134,19 +134,19 @@ async def test_hosts_that_are_listed(elsewhere: Elsewhere, hosts: Sequence[str],
         "http://8.8.8.8/x.xlsx",
     ],
 )
-async def test_hosts_that_are_not_listed(elsewhere: Elsewhere, url: str) -> None:
+async def test_hosts_that_are_not_listed(elsewhere: FakeHost, url: str) -> None:
     fetcher = elsewhere.fetcher(hosts=("forms.example.org", ".camps.example:8443"))
     said = await refusal(fetcher, url)
     assert "only from: forms.example.org, .camps.example:8443. Send the file itself." in said
-    assert elsewhere.looked_up == []
+    assert elsewhere.resolved_names == []
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f000001", "0x7f.1", "[::1]"])
-async def test_names_for_this_machine_lead_nowhere_even_if_listed(elsewhere: Elsewhere, host: str) -> None:
+async def test_names_for_this_machine_lead_nowhere_even_if_listed(elsewhere: FakeHost, host: str) -> None:
     listed = f"{host}:{elsewhere.port}" if ":" not in host else "::1"
     said = await refusal(URLFetcher([listed]), elsewhere.url(host=host))
     assert "is not on the open internet." in said or "are not fetched from" in said
-    assert elsewhere.asked == []
+    assert elsewhere.requested_paths == []
 
 
 @pytest.mark.parametrize(
@@ -173,19 +173,19 @@ async def test_names_for_this_machine_lead_nowhere_even_if_listed(elsewhere: Els
         "https://forms.example.org/" + "x" * 70_000,
     ],
 )
-async def test_what_is_no_address_to_fetch_from(elsewhere: Elsewhere, url: str) -> None:
+async def test_what_is_no_address_to_fetch_from(elsewhere: FakeHost, url: str) -> None:
     said = await refusal(elsewhere.fetcher(hosts=("forms.example.org", "other.example")), url)
     assert said.startswith("Enter an address such as https://")
-    assert elsewhere.looked_up == []
+    assert elsewhere.resolved_names == []
 
 
-async def test_one_address_inside_is_enough_to_refuse(elsewhere: Elsewhere) -> None:
+async def test_one_address_inside_is_enough_to_refuse(elsewhere: FakeHost) -> None:
     both = elsewhere.fetcher({"forms.example.org": ("8.8.8.8", "10.0.0.1")}, may_connect=is_public)
     assert "is not on the open internet." in await refusal(both, elsewhere.url())
-    assert elsewhere.asked == []
+    assert elsewhere.requested_paths == []
 
 
-async def test_the_connection_goes_to_the_address_that_was_checked(elsewhere: Elsewhere) -> None:
+async def test_the_connection_goes_to_the_address_that_was_checked(elsewhere: FakeHost) -> None:
     answers = iter(["127.0.0.1", "127.0.0.2"])
     checked: list[IPAddress] = []
 
@@ -201,24 +201,24 @@ async def test_the_connection_goes_to_the_address_that_was_checked(elsewhere: El
     assert checked == [ip_address("127.0.0.1")]
 
 
-async def test_the_next_address_is_tried(elsewhere: Elsewhere) -> None:
+async def test_the_next_address_is_tried(elsewhere: FakeHost) -> None:
     fetcher = elsewhere.fetcher({"forms.example.org": ("127.0.0.2", "127.0.0.1")})
     assert (await fetcher.fetch(elsewhere.url(), MIB)).data == BOOK
     nobody = elsewhere.fetcher({"forms.example.org": ("127.0.0.2", "127.0.0.3")})
     assert "could not be fetched from forms.example.org" in await refusal(nobody, elsewhere.url())
 
 
-async def test_redirects_are_followed(elsewhere: Elsewhere) -> None:
+async def test_redirects_are_followed(elsewhere: FakeHost) -> None:
     fetcher = elsewhere.fetcher({"forms.example.org": ("127.0.0.1",), "files.example.org": ("127.0.0.1",)})
-    elsewhere.answers |= {
-        "/latest": redirect("../v2/form?x=1", 301),
-        "/v2/form?x=1": redirect(elsewhere.url("/stored.xlsx", "files.example.org"), 307),
-        "/stored.xlsx": ok(BOOK),
+    elsewhere.responses |= {
+        "/latest": redirect_response("../v2/form?x=1", 301),
+        "/v2/form?x=1": redirect_response(elsewhere.url("/stored.xlsx", "files.example.org"), 307),
+        "/stored.xlsx": ok_response(BOOK),
     }
     fetched = await fetcher.fetch(elsewhere.url("/latest"), MIB)
     assert (fetched.data, fetched.name) == (BOOK, "stored.xlsx")
     assert elsewhere.headers["host"] == f"files.example.org:{elsewhere.port}"
-    assert elsewhere.looked_up == ["forms.example.org", "forms.example.org", "files.example.org"]
+    assert elsewhere.resolved_names == ["forms.example.org", "forms.example.org", "files.example.org"]
 
 
 @pytest.mark.parametrize(
@@ -236,22 +236,25 @@ async def test_redirects_are_followed(elsewhere: Elsewhere) -> None:
         ("http://gone.example.org:{port}/", "could not be fetched from gone.example.org"),
     ],
 )
-async def test_a_redirect_is_checked_like_the_first_address(elsewhere: Elsewhere, location: str, said: str) -> None:
-    elsewhere.answers |= {"/": redirect(location.format(port=elsewhere.port)), "/secret": ok(b"secret")}
+async def test_a_redirect_is_checked_like_the_first_address(elsewhere: FakeHost, location: str, said: str) -> None:
+    elsewhere.responses |= {
+        "/": redirect_response(location.format(port=elsewhere.port)),
+        "/secret": ok_response(b"secret"),
+    }
     fetcher = elsewhere.fetcher({"forms.example.org": ("127.0.0.1",), "inside.example.org": ("10.0.0.1",)})
     assert said.format(port=elsewhere.port) in await refusal(fetcher, elsewhere.url("/"))
-    assert elsewhere.asked == ["/"]
+    assert elsewhere.requested_paths == ["/"]
 
 
-async def test_redirects_end(elsewhere: Elsewhere) -> None:
-    elsewhere.answers["/loop"] = redirect("/loop")
+async def test_redirects_end(elsewhere: FakeHost) -> None:
+    elsewhere.responses["/loop"] = redirect_response("/loop")
     assert "leads on to too many others" in await refusal(elsewhere.fetcher(), elsewhere.url("/loop"))
-    assert len(elsewhere.asked) == MAX_REDIRECTS + 1
+    assert len(elsewhere.requested_paths) == MAX_REDIRECTS + 1
 
 
 @pytest.mark.parametrize("code", [204, 206, 304, 302, 401, 403, 404, 500])
-async def test_any_answer_but_200_is_told(elsewhere: Elsewhere, code: int) -> None:
-    elsewhere.answers["/x"] = status(code)
+async def test_any_answer_but_200_is_told(elsewhere: FakeHost, code: int) -> None:
+    elsewhere.responses["/x"] = status_response(code)
     said = await refusal(elsewhere.fetcher(), elsewhere.url("/x"))
     assert said.startswith(f"forms.example.org answered with status {code}.")
 
@@ -261,19 +264,19 @@ async def test_any_answer_but_200_is_told(elsewhere: Elsewhere, code: int) -> No
     [b"", b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", b"HTTP/1.1 200 OK\r\nX: ",
      b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000],
 )  # fmt: skip
-async def test_answers_that_are_no_answer(elsewhere: Elsewhere, answer: bytes) -> None:
-    elsewhere.answers["/x"] = answer
+async def test_answers_that_are_no_answer(elsewhere: FakeHost, answer: bytes) -> None:
+    elsewhere.responses["/x"] = answer
     assert "could not be fetched" in await refusal(elsewhere.fetcher(), elsewhere.url("/x"))
 
 
-async def test_names_that_are_not_known(elsewhere: Elsewhere) -> None:
+async def test_names_that_are_not_known(elsewhere: FakeHost) -> None:
     assert "could not be fetched" in await refusal(elsewhere.fetcher({}), elsewhere.url())
     assert "could not be fetched" in await refusal(elsewhere.fetcher({"forms.example.org": ()}), elsewhere.url())
     too_long = f"https://{'x' * 64}.example.org/x.xlsx"
     assert "could not be fetched" in await refusal(URLFetcher([".example.org"]), too_long)
 
 
-async def test_too_large_by_its_own_word_or_while_it_arrives(elsewhere: Elsewhere) -> None:
+async def test_too_large_by_its_own_word_or_while_it_arrives(elsewhere: FakeHost) -> None:
     broken_off = asyncio.Event()
 
     async def endless(writer: asyncio.StreamWriter) -> None:
@@ -285,7 +288,7 @@ async def test_too_large_by_its_own_word_or_while_it_arrives(elsewhere: Elsewher
         except ConnectionError:
             broken_off.set()
 
-    elsewhere.answers |= {"/endless": endless, "/declared": b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"}
+    elsewhere.responses |= {"/endless": endless, "/declared": b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"}
     for path in ("/endless", "/declared", "/household.xlsx"):
         with pytest.raises(PayloadTooLarge):
             await elsewhere.fetcher().fetch(elsewhere.url(path), len(BOOK) - 1)
@@ -293,15 +296,15 @@ async def test_too_large_by_its_own_word_or_while_it_arrives(elsewhere: Elsewher
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "gzip, identity", "x-unknown"])
-async def test_a_packed_file_is_not_unpacked(elsewhere: Elsewhere, coding: str) -> None:
-    elsewhere.answers["/bomb"] = ok(gzip.compress(bytes(10 * MIB)), f"Content-Encoding: {coding}")
+async def test_a_packed_file_is_not_unpacked(elsewhere: FakeHost, coding: str) -> None:
+    elsewhere.responses["/bomb"] = ok_response(gzip.compress(bytes(10 * MIB)), f"Content-Encoding: {coding}")
     assert "sends the file packed" in await refusal(elsewhere.fetcher(), elsewhere.url("/bomb"))
-    elsewhere.answers["/plain"] = ok(BOOK, "Content-Encoding: Identity")
+    elsewhere.responses["/plain"] = ok_response(BOOK, "Content-Encoding: Identity")
     assert (await elsewhere.fetcher().fetch(elsewhere.url("/plain"), MIB)).data == BOOK
 
 
 @pytest.mark.parametrize("start", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["head", "body"])
-async def test_a_slow_drip_ends_in_time(elsewhere: Elsewhere, start: bytes) -> None:
+async def test_a_slow_drip_ends_in_time(elsewhere: FakeHost, start: bytes) -> None:
     broken_off = asyncio.Event()
 
     async def drip(writer: asyncio.StreamWriter) -> None:
@@ -314,11 +317,11 @@ async def test_a_slow_drip_ends_in_time(elsewhere: Elsewhere, start: bytes) -> N
         except ConnectionError:
             broken_off.set()
 
-    elsewhere.answers["/slow"] = drip
+    elsewhere.responses["/slow"] = drip
     patience = 0.2
-    while not elsewhere.asked:  # a machine with much to do takes longer to get there at all
+    while not elsewhere.requested_paths:  # a machine with much to do takes longer to get there at all
         assert patience < MOST_PATIENCE, "it was never asked"
-        said = await refusal(elsewhere.fetcher(patience=patience), elsewhere.url("/slow"))
+        said = await refusal(elsewhere.fetcher(timeout=patience), elsewhere.url("/slow"))
         assert said.startswith("The file did not arrive within")
         patience *= 2
     await asyncio.wait_for(broken_off.wait(), 10)
@@ -333,16 +336,16 @@ async def test_a_name_that_takes_for_ever_ends_in_time() -> None:
     assert said.startswith("The file did not arrive within")
 
 
-async def test_only_so_many_at_once(elsewhere: Elsewhere) -> None:
+async def test_only_so_many_at_once(elsewhere: FakeHost) -> None:
     released = asyncio.Event()
     waiting = asyncio.Semaphore(0)
 
     async def held(writer: asyncio.StreamWriter) -> None:
         waiting.release()
         await released.wait()
-        writer.write(ok(BOOK))
+        writer.write(ok_response(BOOK))
 
-    elsewhere.answers["/held"] = held
+    elsewhere.responses["/held"] = held
     fetcher = elsewhere.fetcher()
     under_way = [asyncio.create_task(fetcher.fetch(elsewhere.url("/held"), MIB)) for _ in range(MAX_CONCURRENT_FETCHES)]
     for _ in under_way:
@@ -354,14 +357,14 @@ async def test_only_so_many_at_once(elsewhere: Elsewhere) -> None:
     assert (await fetcher.fetch(elsewhere.url(), MIB)).data == BOOK
 
 
-async def test_the_environment_names_no_proxy(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_environment_names_no_proxy(elsewhere: FakeHost, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     assert (await elsewhere.fetcher().fetch(elsewhere.url(), MIB)).data == BOOK
 
 
-async def test_neither_queries_nor_headers_are_logged(elsewhere: Elsewhere, caplog: pytest.LogCaptureFixture) -> None:
-    elsewhere.answers["/x?key=secret"] = ok(BOOK, "Set-Cookie: secret")
+async def test_neither_queries_nor_headers_are_logged(elsewhere: FakeHost, caplog: pytest.LogCaptureFixture) -> None:
+    elsewhere.responses["/x?key=secret"] = ok_response(BOOK, "Set-Cookie: secret")
     with caplog.at_level(logging.DEBUG):
         await elsewhere.fetcher().fetch(elsewhere.url("/x?key=secret"), MIB)
     telling = [record for record in caplog.records if "secret" in record.getMessage()]
@@ -379,9 +382,12 @@ async def test_tls_is_for_the_name_and_not_for_the_address() -> None:
     said: list[str | None] = []
     theirs.sni_callback = lambda _socket, name, _context: said.append(name)
     names = dict.fromkeys(("forms.example.org", "other.example.org"), ("127.0.0.1",))
-    async with serving(theirs) as elsewhere:
-        elsewhere.answers |= {"/household.xlsx": ok(BOOK), "/down": redirect(elsewhere.url(scheme="http"))}
-        fetcher = elsewhere.fetcher(names, trust=ours)
+    async with serve_fake_host(theirs) as elsewhere:
+        elsewhere.responses |= {
+            "/household.xlsx": ok_response(BOOK),
+            "/down": redirect_response(elsewhere.url(scheme="http")),
+        }
+        fetcher = elsewhere.fetcher(names, ssl_context=ours)
         assert (await fetcher.fetch(elsewhere.url(scheme="https"), MIB)).data == BOOK
         assert "could not be fetched" in await refusal(fetcher, elsewhere.url(host="other.example.org", scheme="https"))
         assert said == ["forms.example.org", "other.example.org"]

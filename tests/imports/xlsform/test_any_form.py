@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.imports.xlsform import Form, FormRejected, Library, parse_workbook
-from tests.imports.xlsform.workbooks import sectioned
+from tests.imports.xlsform.workbooks import csv_with_sections
 
 HEADERS = st.sampled_from(
     [
@@ -47,7 +47,7 @@ def surveys(draw: st.DrawFn) -> list[list[str]]:
 def test_understood_or_refused(sheets: dict[str, list[list[str]]], survey: list[list[str]]) -> None:
     for workbook in (sheets, {"survey": survey, **{name: grid for name, grid in sheets.items() if name != "library"}}):
         try:
-            found = parse_workbook(sectioned({**workbook}), "any")
+            found = parse_workbook(csv_with_sections({**workbook}), "any")
         except FormRejected as refusal:
             said = [refusal.error, *(problem.message for problem in [*refusal.problems, *refusal.warnings])]
         else:

@@ -8,7 +8,7 @@ import pytest
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.imports.xlsform import Form, FormRejected, Issue, Library, parse_workbook
-from tests.imports.xlsform.workbooks import Rows, sectioned, xlsx
+from tests.imports.xlsform.workbooks import Rows, csv_with_sections, xlsx
 
 HEADER = ["type", "name", "label"]
 GOOD = ["text", "good", "Good"]
@@ -438,7 +438,7 @@ def test_a_type_that_resembles_none_gets_no_guess() -> None:
 def test_what_the_compiler_says_is_passed_on_with_its_row() -> None:
     survey: Rows = [[*HEADER, "parameters"], GOOD, [], ["range", "a", "A", "step=0"]]
     (in_xlsx,) = refused(xlsx({"survey": survey})).problems
-    (in_csv,) = refused(sectioned({"survey": survey})).problems
+    (in_csv,) = refused(csv_with_sections({"survey": survey})).problems
     assert str(in_xlsx.message).startswith("The form could not be compiled: On the 'survey' sheet, the 'parameters'")
     assert (in_xlsx.row, in_csv.row) == (4, 5)
 

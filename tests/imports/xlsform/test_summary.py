@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fieldgate.imports.xlsform import Form, parse_workbook
 from fieldgate.imports.xlsform.summary import summarise
-from tests.imports.xlsform.workbooks import Rows, sectioned
+from tests.imports.xlsform.workbooks import Rows, csv_with_sections
 
 COUNTED = ["text", "integer", "geopoint", "gps", "geotrace", "geoshape", "date", "acknowledge", "photo"]
 NOT_COUNTED = ["note", "start", "today", "end", "deviceid", "username", "start-geopoint"]
@@ -24,7 +24,7 @@ FILLED = {"hint": "Look here", "relevant": "1 = 1", "required": "yes", "appearan
 
 def summary(survey: Rows, settings: Rows = ()) -> dict[str, Any]:
     sheets = {"survey": survey, "settings": settings} if settings else {"survey": survey}
-    form = parse_workbook(sectioned(sheets), "form")
+    form = parse_workbook(csv_with_sections(sheets), "form")
     assert isinstance(form, Form)
     assert form.row_count == form.summary["row_count"]
     return form.summary
@@ -136,7 +136,7 @@ def test_languages_of_choices_are_added_and_those_of_settings_are_not() -> None:
         "choices": [["list_name", "name", "label:French (fr)"], ["x", "1", "Un"]],
         "settings": [["form_title::Spanish (es)"], ["T"]],
     }
-    form = parse_workbook(sectioned(sheets), "form")
+    form = parse_workbook(csv_with_sections(sheets), "form")
     assert isinstance(form, Form)
     assert form.summary["languages"] == ["English (en)", "French (fr)"]
 

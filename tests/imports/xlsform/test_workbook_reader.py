@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fieldgate.imports.upload import looks_like_workbook
 from fieldgate.imports.xlsform import Form, FormRejected, parse_workbook, workbook_reader
 from fieldgate.imports.xlsform.workbook_reader import Sheet, read_workbook
-from tests.imports.xlsform.workbooks import Rows, ods, ole2, sectioned, separated, xls, xlsm, xlsx
+from tests.imports.xlsform.workbooks import Rows, csv_text, csv_with_sections, ods, ole2, xls, xlsm, xlsx
 
 SHEETS: Mapping[str, Rows] = {
     "survey": [["type", "name", "label"], ["select_one colour", "paint", "Peinture préférée"]],
@@ -21,7 +21,7 @@ SHEETS: Mapping[str, Rows] = {
 }
 
 
-@pytest.mark.parametrize("write", [xlsx, xlsm, xls, ods, sectioned])
+@pytest.mark.parametrize("write", [xlsx, xlsm, xls, ods, csv_with_sections])
 def test_every_format_says_the_same(write: Callable[[Mapping[str, Rows]], bytes]) -> None:
     data = write(SHEETS)
     form = parse_workbook(data, "paint")
@@ -48,7 +48,7 @@ def _without_ids(value: Any) -> Any:
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_a_plain_csv_is_a_survey(separator: str, encoding: str) -> None:
-    data = separated([["type", "name", "label"], ["text", "name", "Où?"]], separator).encode(encoding)
+    data = csv_text([["type", "name", "label"], ["text", "name", "Où?"]], separator).encode(encoding)
     form = parse_workbook(data, "plain")
     assert looks_like_workbook(data)
     assert isinstance(form, Form)
@@ -78,8 +78,8 @@ def test_characters_that_xml_cannot_hold_are_dropped() -> None:
 def test_rows_keep_the_numbers_that_the_spreadsheet_shows() -> None:
     rows = read_workbook(xlsx({"survey": [[], ["type"], [], ["text"]]}))[0].rows
     assert [number for number, texts in rows if any(texts)] == [2, 4]
-    assert [grid.rows[0][0] for grid in read_workbook(sectioned(SHEETS))] == [2, 5, 8]
-    assert [grid.rows[0][0] for grid in read_workbook(b"\n\n" + sectioned(SHEETS))] == [4, 7, 10]
+    assert [grid.rows[0][0] for grid in read_workbook(csv_with_sections(SHEETS))] == [2, 5, 8]
+    assert [grid.rows[0][0] for grid in read_workbook(b"\n\n" + csv_with_sections(SHEETS))] == [4, 7, 10]
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
             read_workbook(xlsx(sheets))
         assert refusal.value.error_type == "too_large"
     with pytest.raises(FormRejected, match="too_large"):
-        read_workbook(separated([["type"]] * 6).encode())
+        read_workbook(csv_text([["type"]] * 6).encode())
     with pytest.raises(FormRejected, match="too_large"):
-        read_workbook(sectioned({"survey": just_right, "choices": just_right, "settings": just_right}))
+        read_workbook(csv_with_sections({"survey": just_right, "choices": just_right, "settings": just_right}))
 
 
 @given(st.binary(max_size=300))

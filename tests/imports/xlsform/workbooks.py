@@ -38,13 +38,13 @@ def xlsm(sheets: Mapping[str, Rows]) -> bytes:
     return file.getvalue()
 
 
-def separated(rows: Rows, separator: str = ",") -> str:
-    return "\n".join(separator.join(_quoted(value) for value in row) for row in rows)
+def csv_text(rows: Rows, separator: str = ",") -> str:
+    return "\n".join(separator.join(_csv_quote(value) for value in row) for row in rows)
 
 
-def sectioned(sheets: Mapping[str, Rows]) -> bytes:
+def csv_with_sections(sheets: Mapping[str, Rows]) -> bytes:
     """Several sheets in one CSV file, as XLSForm's tools write them."""
-    return "\n".join(f"{name}\n{separated([['', *row] for row in rows])}" for name, rows in sheets.items()).encode()
+    return "\n".join(f"{name}\n{csv_text([['', *row] for row in rows])}" for name, rows in sheets.items()).encode()
 
 
 def ods(sheets: Mapping[str, Rows]) -> bytes:
@@ -125,7 +125,7 @@ def _record(kind: int, data: bytes = b"") -> bytes:
     return struct.pack("<HH", kind, len(data)) + data
 
 
-def _quoted(value: object) -> str:
+def _csv_quote(value: object) -> str:
     return "" if value is None else '"' + str(value).replace('"', '""') + '"'
 
 

@@ -98,7 +98,7 @@ async def assignment_creation(
     (await authorizer.authorize(uid, user)).require("manage_asset")
     mistakes = ErrorCollector()
     named = parse_assignment(parse_struct(AssignmentBody, body), mistakes)
-    async with store.transaction([uid], is_reading=query.dry_run) as session:
+    async with store.transaction([uid], read_only=query.dry_run) as session:
         wanted = await resolve_requests(session, [] if named is None else [named], mistakes)
         changes = planning.plan_assign(await load_managed(session, uid, user, wanted), wanted, mistakes)
         mistakes.raise_if_any()
@@ -150,7 +150,7 @@ async def assignment_detail(
     uid: str, assignment: str, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
 ) -> AssignmentRecord:
     await authorizer.authorize(uid, caller)
-    async with store.transaction([uid], is_reading=True) as session:
+    async with store.transaction([uid], read_only=True) as session:
         shared, shown = await load_assignment(session, uid, assignment, caller)
     return assignment_record(shared, shown, language)
 
@@ -178,7 +178,7 @@ async def assignment_deletion(
 ) -> PreviewResult | None:
     await authorizer.authorize(uid, user)
     mistakes = ErrorCollector()
-    async with store.transaction([uid], is_reading=query.dry_run) as session:
+    async with store.transaction([uid], read_only=query.dry_run) as session:
         shared, shown = await load_assignment(session, uid, assignment, user)
         if shown.user.id != user.id or shared.scope.owner_id == user.id:
             shared.authorize(user).require("manage_asset")

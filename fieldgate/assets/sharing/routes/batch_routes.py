@@ -162,7 +162,7 @@ async def _apply_batch(
     sent = len(body.assets) + len(body.users) + len(body.permissions)
     many = await run_in_thread_if(sent, _parse_batch, body, partials, action)
     _reject_oversized(many, action)
-    async with store.transaction(many.uids, is_reading=query.dry_run) as session:
+    async with store.transaction(many.uids, read_only=query.dry_run) as session:
         people = await session.find_grantees(name for name in many.names if name is not None)
         every = await _load_managed(session, user, many.uids, [person.id for person in people.values()])
         wanted = [

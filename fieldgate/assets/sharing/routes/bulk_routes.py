@@ -84,7 +84,7 @@ async def assignment_replacement(
     (await authorizer.authorize(uid, user)).require("manage_asset")
     mistakes = ErrorCollector()
     named = await run_in_thread_if(estimate_parse_cost(body), parse_assignments, body, mistakes)
-    async with store.transaction([uid], is_reading=query.dry_run) as session:
+    async with store.transaction([uid], read_only=query.dry_run) as session:
         wanted = await resolve_requests(session, named, mistakes)
         shared = await load_managed(session, uid, user)
         return await _replace(session, Action.REPLACE, user, shared, wanted, mistakes, query, language)
@@ -111,7 +111,7 @@ async def assignment_clearing(
 ) -> PreviewResult | None:
     asset = await authorizer.authorize(uid, user)
     name = _parse_username(parse_struct(ClearBody, body).username, is_needed="manage_asset" in asset.allowed)
-    async with store.transaction([uid], is_reading=query.dry_run) as session:
+    async with store.transaction([uid], read_only=query.dry_run) as session:
         person = (await session.find_grantees([name])).get(username_key(name))
         shared = await session.load(uid, [user.id] if person is None else [user.id, person.id])
         if person is None or person.id != user.id:
@@ -167,7 +167,7 @@ async def assignment_cloning(
     (await authorizer.authorize(uid, user)).require("manage_asset")
     source_uid = _parse_source(parse_struct(CloneBody, body).clone_from, uid)
     await authorizer.authorize(source_uid, user)
-    async with store.transaction([uid, source_uid], is_reading=query.dry_run) as session:
+    async with store.transaction([uid, source_uid], read_only=query.dry_run) as session:
         by_uid = {shared.uid: shared for shared in await session.load_many([uid, source_uid])}
         for each in (uid, source_uid):
             if each not in by_uid:
@@ -281,7 +281,7 @@ async def assignment_table_upload(
         len(data) // MIN_LINE_BYTES, parse_table, data, field, mistakes, with_filters=mode != "remove"
     )
     act, apply = _MODES[mode]
-    async with store.transaction([uid], is_reading=query.dry_run) as session:
+    async with store.transaction([uid], read_only=query.dry_run) as session:
         wanted = await resolve_requests(session, named, mistakes)
         shared = await load_managed(session, uid, user, None if mode == "replace" else wanted)
         if mode == "remove" and any(wish.user.id == shared.scope.owner_id for wish in wanted):
