@@ -10,11 +10,10 @@ from datetime import datetime, timedelta
 
 import msgspec
 from sqlalchemy import Delete, and_, delete, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import login_attempts
-from fieldgate.db import Database, now
+from fieldgate.db import Database, insert_missing, now
 from fieldgate.errors import TooManyRequests
 from fieldgate.i18n.messages import Message
 
@@ -53,9 +52,8 @@ class LoginThrottle:
             # The rows are there before they are locked, so that first attempts at the same moment take turns too;
             # everybody locks in the order of the keys, so that nobody waits in a circle.
             first = {"failures": 0, "last_at": moment, "blocked_until": moment}
-            insert = (sqlite if self._database.is_sqlite else postgresql).insert(login_attempts)
             missing = [{"key": key, **first} for key in sorted(allowances)]
-            await connection.execute(insert.values(missing).on_conflict_do_nothing())
+            await connection.execute(insert_missing(connection.dialect, login_attempts).values(missing))
             query = select(login_attempts).where(login_attempts.c.key.in_(allowances))
             rows = (await connection.execute(query.order_by(login_attempts.c.key).with_for_update())).all()
             blocked = max(row.blocked_until for row in rows)

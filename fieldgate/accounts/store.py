@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, tokens, users
 from fieldgate.accounts.tokens import DISPLAY_PREFIX_LENGTH, hash_token, new_token
-from fieldgate.db import Database, DataVersions, PreparedQuery, Timestamp, now
+from fieldgate.db import Database, DataVersions, PreparedQuery, RowPage, Timestamp, now, paginate
 from fieldgate.identity import AuthMethod, User
 from fieldgate.pagination import PageRequest
 
@@ -125,15 +125,13 @@ class AccountStore:
             meant = select(users).where(users.c.username_key == username_key(username))
             return (await connection.execute(meant)).one_or_none()
 
-    async def list_active(self, search: str, page: PageRequest) -> tuple[int, Sequence[Row[Any]]]:
-        """Enabled users by name, and how many there are."""
+    async def list_active(self, search: str, page: PageRequest) -> RowPage:
+        """Return a page of the enabled users, sorted by name."""
         query = select(users).where(users.c.disabled_at.is_(None), users.c.id != PUBLIC_USER_ID)
         if search:
             query = query.where(users.c.username_key.contains(username_key(search), autoescape=True))
         async with self._database.read_transaction() as connection:
-            count = int((await connection.execute(select(func.count()).select_from(query.subquery()))).scalar_one())
-            page_of = query.order_by(users.c.username_key).limit(page.limit).offset(page.offset)
-            return count, (await connection.execute(page_of)).all()
+            return await paginate(connection, query, page, order_by=[users.c.username_key, users.c.id])
 
     async def list_users(self) -> Sequence[Row[Any]]:
         counted = select(tokens.c.user_id, func.count().label("tokens")).where(_is_live()).group_by(tokens.c.user_id)

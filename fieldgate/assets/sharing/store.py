@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, bindparam, func, select
+from sqlalchemy import Row, bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import username_key
@@ -23,7 +23,7 @@ from fieldgate.assets.sharing.model.planning import Action, PermissionChange, re
 from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets, assignment_history, assignments
 from fieldgate.concurrency import run_in_thread_if
-from fieldgate.db import Database, DataVersions, Timestamp, in_values, insert_rows, new_uid, now
+from fieldgate.db import Database, DataVersions, RowPage, Timestamp, in_values, insert_rows, new_uid, now, paginate
 from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
 from fieldgate.permissions import rules
@@ -62,21 +62,16 @@ class AssignmentStore:
             those = select(assets.c.id).where(in_values(self._database, assets.c.id, numbers)).order_by(assets.c.id)
             await connection.execute(those.with_for_update())
 
-    async def history(self, asset_id: int, page: PageRequest) -> tuple[int, Sequence[Row[Any]]]:
+    async def history(self, asset_id: int, page: PageRequest) -> RowPage:
         """The newest first."""
-        makers, holders = users.alias(), users.alias()
-        of_asset = assignment_history.c.asset_id == asset_id
-        query = (
-            select(assignment_history, makers.c.username.label("maker"), holders.c.username.label("holder"))
-            .join_from(assignment_history, makers, makers.c.id == assignment_history.c.made_by)
-            .join(holders, holders.c.id == assignment_history.c.user_id)
-            .where(of_asset)
-            .order_by(assignment_history.c.id.desc())
+        # Subqueries, not joins, which the count would have to follow for every row.
+        maker = select(users.c.username).where(users.c.id == assignment_history.c.made_by).scalar_subquery()
+        holder = select(users.c.username).where(users.c.id == assignment_history.c.user_id).scalar_subquery()
+        query = select(assignment_history, maker.label("maker"), holder.label("holder")).where(
+            assignment_history.c.asset_id == asset_id
         )
-        counted = select(func.count()).select_from(assignment_history).where(of_asset)
         async with self._database.read_transaction() as connection:
-            count = int((await connection.execute(counted)).scalar_one())
-            return count, (await connection.execute(query.limit(page.limit).offset(page.offset))).all()
+            return await paginate(connection, query, page, order_by=[assignment_history.c.id.desc()])
 
 
 class SharingTransaction:
