@@ -11,8 +11,8 @@ from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
-from fieldgate.assets import routes as asset_routes
 from fieldgate.assets.authorization import AssetAuthorizer
+from fieldgate.assets.routes import asset_routes
 from fieldgate.assets.sharing.routes import assignment_routes as sharing_routes
 from fieldgate.assets.sharing.routes import batch_routes as many_routes
 from fieldgate.assets.sharing.routes import bulk_routes as everybody_routes

@@ -15,7 +15,7 @@ from sqlalchemy import Integer, Row, bindparam, literal_column, select, true, un
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
-from fieldgate.assets.sharing.model.assignments import Assignment, AssignmentScope
+from fieldgate.assets.assignments import Assignment, AssignmentScope
 from fieldgate.assets.tables import assets, assignments
 from fieldgate.db import Database, PreparedQuery
 from fieldgate.errors import Forbidden, NotFound

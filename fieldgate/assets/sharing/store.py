@@ -16,8 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
+from fieldgate.assets.assignments import AssignmentScope
 from fieldgate.assets.authorization import asset_not_found
-from fieldgate.assets.sharing.model.assignments import AssignmentScope
 from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee, StoredAssignment, owner_assignment_uid
 from fieldgate.assets.sharing.model.planning import Action, PermissionChange, reject_oversized
 from fieldgate.assets.store import TOPIC
