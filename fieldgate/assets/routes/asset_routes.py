@@ -1,8 +1,10 @@
-"""`/api/v2/assets/`: what a user owns or was given, with every version and the file it came from."""
+"""`/api/v2/assets/`: the assets that a user owns or that are shared with the user.
+
+An asset shows its permission assignments, so this package is above `fieldgate.assets.sharing`.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
-from urllib.parse import quote
 
 from msgspec import Raw
 from sqlalchemy import Row
@@ -11,49 +13,45 @@ from fieldgate.accounts.schemas import user_path
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found
 from fieldgate.assets.names import strip_control_characters
 from fieldgate.assets.schemas import (
+    ASSETS_PATH,
     AssetChange,
     AssetDetail,
     AssetFilters,
     AssetRecord,
     AssignablePermission,
+    AssignmentRecord,
     EffectivePermission,
-    VersionDetail,
-    VersionRecord,
+    asset_path,
 )
-from fieldgate.assets.sharing.io.serializers import ASSIGNMENT_EXAMPLE as ASSIGNMENT
-from fieldgate.assets.sharing.io.serializers import assignment_records
+from fieldgate.assets.sharing.io.serializers import ASSIGNMENT_EXAMPLE, assignment_records
 from fieldgate.assets.sharing.loading import load_visible_asset, load_visible_many
 from fieldgate.assets.sharing.model.grants import AssetGrants
 from fieldgate.assets.sharing.model.labels import label
-from fieldgate.assets.sharing.schemas import AssignmentRecord
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetSearch, AssetStore
 from fieldgate.assets.visibility_sql import DISCOVERABLE
 from fieldgate.concurrency import run_in_thread_if
-from fieldgate.errors import NotFound, ValidationError
-from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import delete, get, get_list, patch, raw
+from fieldgate.errors import ValidationError
+from fieldgate.http.operations import delete, get, get_list, patch
 from fieldgate.http.response.links import Link, encode
-from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions import rules
-from fieldgate.permissions.catalogue import permission_path as permission_path
+from fieldgate.permissions.catalogue import permission_path
 
 TAG = "Assets"
-PATH = "/api/v2/assets/"
-MAX_SEARCH_WORDS = 20  # of a search
+MAX_SEARCH_WORDS = 20
 XFORM_TYPES = ("survey", "template")
-# What can be assigned, in the order in which people are offered it.
+# The order in which a user interface offers permissions.
 ASSIGNABLE_ORDER = (
     "view_asset", "change_asset", "discover_asset", "manage_asset", "add_submissions", "view_submissions",
     "partial_submissions", "change_submissions", "delete_submissions", "validate_submissions",
 )  # fmt: skip
 
 _BASE = "http://127.0.0.1:8000/api/v2/assets/aKm3pVw8ZtQ2xYcRnB5dFh/"
-_EXAMPLE: dict[str, Any] = {
+ASSET_EXAMPLE: dict[str, Any] = {
     "url": _BASE,
     "uid": "aKm3pVw8ZtQ2xYcRnB5dFh",
     "kind": "asset",
@@ -73,36 +71,25 @@ _EXAMPLE: dict[str, Any] = {
     "xform_link": f"{_BASE}xform/",
     "date_created": "2026-11-15T08:30:00Z",
     "date_modified": "2026-11-15T09:00:00Z",
-    "permissions": [ASSIGNMENT],
+    "permissions": [ASSIGNMENT_EXAMPLE],
 }  # fmt: skip
 _DETAIL_EXAMPLE: dict[str, Any] = {
-    **_EXAMPLE,
+    **ASSET_EXAMPLE,
     "content": {"survey": [], "choices": [], "settings": {}},
     "effective_permissions": [{"codename": "view_asset"}],
     "assignable_permissions": [{"url": "http://127.0.0.1:8000/api/v2/permissions/view_asset/", "label": "View form"}],
 }
-_VERSION_EXAMPLE: dict[str, Any] = {
-    "url": f"{_BASE}versions/vT4kLw9PzR3yXcSnC6eGjK/",
-    "uid": "vT4kLw9PzR3yXcSnC6eGjK",
-    "number": 2,
-    "date_created": "2026-11-15T09:00:00Z",
-    "summary": _EXAMPLE["summary"],
-    "filename": "household.xlsx",
-    "file": f"{_BASE}versions/vT4kLw9PzR3yXcSnC6eGjK/file/",
-}
-
-
-def asset_path(uid: str) -> str:
-    return f"{PATH}{uid}/"
 
 
 @get_list(
-    PATH,
+    ASSETS_PATH,
     response=AssetRecord,
     title=Message("Assets"),
-    description=Message("The forms, templates, blocks, questions and collections that the caller owns or was given."),
+    description=Message(
+        "Forms, templates, blocks, questions and collections that the caller owns or that are shared with the caller."
+    ),
     tag=TAG,
-    example=_EXAMPLE,
+    example=ASSET_EXAMPLE,
 )
 async def asset_list(
     page: PageRequest,
@@ -117,27 +104,29 @@ async def asset_list(
     words = query.q.split()
     if len(words) > MAX_SEARCH_WORDS:
         raise ValidationError({"q": [Message("Enter at most {count} words.", count=MAX_SEARCH_WORDS)]})
-    narrowed = AssetSearch(words, query.asset_type or "", query.status, query.ordering)
-    count, rows = await store.list_visible(caller, narrowed, page)
-    shared = await load_visible_many([row.uid for row in rows], caller, sharing)
-    size = sum(_cost(each) for each in shared.values())
-    return ListResult(count, await run_in_thread_if(size, _encode_records, rows, shared, caller, language))
+    search = AssetSearch(words, query.asset_type or "", query.status, query.ordering)
+    count, rows = await store.list_visible(caller, search, page)
+    grants_by_uid = await load_visible_many([row.uid for row in rows], caller, sharing)
+    cost = sum(_cost(grants) for grants in grants_by_uid.values())
+    return ListResult(count, await run_in_thread_if(cost, _encode_records, rows, grants_by_uid, caller, language))
 
 
 def _encode_records(
-    rows: Iterable[Row[Any]], shared: Mapping[str, AssetGrants], caller: Caller, language: Language
+    rows: Iterable[Row[Any]], grants_by_uid: Mapping[str, AssetGrants], caller: Caller, language: Language
 ) -> list[bytes]:
-    """Each asset as JSON."""
     return [
         encode(
-            AssetRecord(**_record_fields(row), permissions=_visible_permissions(shared.get(row.uid), caller, language))
+            AssetRecord(
+                **_record_fields(row),
+                permissions=_permission_records(grants_by_uid.get(row.uid), caller, language),
+            )
         )
         for row in rows
     ]
 
 
 @get(
-    PATH + "{uid}/",
+    ASSETS_PATH + "{uid}/",
     response=AssetDetail,
     title=Message("Asset"),
     description=Message("One asset, with the content of its newest version."),
@@ -158,10 +147,10 @@ async def asset_detail(
 
 
 @patch(
-    PATH + "{uid}/",
+    ASSETS_PATH + "{uid}/",
     response=AssetDetail,
     title=Message("Change an asset"),
-    description=Message("Gives an asset another name or other settings; what is not sent stays."),
+    description=Message("Changes the name or the settings of an asset. Fields that are not sent stay as they are."),
     tag=TAG,
     example=_DETAIL_EXAMPLE,
     error_statuses=(403, 404, 413, 415),
@@ -180,16 +169,16 @@ async def asset_change(
     name = None if body.name is None else strip_control_characters(body.name)
     if name == "":
         raise ValidationError({"name": [Message("A name cannot be blank.")]})
-    sent = {"name": name, "settings": body.settings}
-    if changed := {field: value for field, value in sent.items() if value is not None}:
-        await store.update(user, uid, **changed)
+    values = {"name": name, "settings": body.settings}
+    if changes := {field: value for field, value in values.items() if value is not None}:
+        await store.update(user, uid, **changes)
     return await _detail_response(asset, user, language, store, await load_visible_asset(asset, user, sharing))
 
 
 @delete(
-    PATH + "{uid}/",
+    ASSETS_PATH + "{uid}/",
     title=Message("Delete an asset"),
-    description=Message("Deletes an asset with all its versions; a collection with what is in it."),
+    description=Message("Deletes an asset with all its versions. Deleting a collection deletes the assets in it."),
     tag=TAG,
     error_statuses=(403, 404),
 )
@@ -197,103 +186,11 @@ async def asset_deletion(uid: str, user: User, store: AssetStore) -> None:
     await store.delete(user, uid)
 
 
-@raw(
-    PATH + "{uid}/xform/",
-    title=Message("XForm"),
-    description=Message("The newest version of a survey as an XForm, as collecting apps read it."),
-    tag=TAG,
-    formats=(Format.JSON,),
-    media_type="application/xml",
-    error_statuses=(404,),
-)
-async def asset_xform(uid: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore) -> Response:
-    asset = await authorizer.authorize(uid, caller)
-    found = await store.get_xform(asset.id)
-    if found is None:
-        raise asset_not_found(uid)
-    name, xform = found
-    if xform is None:
-        raise NotFound(Message("This asset has no XForm: only surveys and templates have one."))
-    return _download(xform.encode(), b"application/xml; charset=utf-8", f"{name}.xml")
-
-
-@get_list(
-    PATH + "{uid}/versions/",
-    response=VersionRecord,
-    title=Message("Versions"),
-    description=Message("Every version of an asset, the newest first."),
-    tag=TAG,
-    example=_VERSION_EXAMPLE,
-    error_statuses=(404,),
-)
-async def version_list(
-    uid: str, page: PageRequest, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
-) -> ListResult[VersionRecord]:
-    asset = await authorizer.authorize(uid, caller)
-    count, found = await store.list_versions(asset.id, page)
-    return ListResult(count, [VersionRecord(**_version_fields(uid, version)) for version in found])
-
-
-@get(
-    PATH + "{uid}/versions/{version}/",
-    response=VersionDetail,
-    title=Message("Version"),
-    description=Message("One version of an asset, with its content."),
-    tag=TAG,
-    example={**_VERSION_EXAMPLE, "content": {"survey": [], "choices": [], "settings": {}}},
-    error_statuses=(404,),
-)
-async def version_detail(
-    uid: str, version: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
-) -> VersionDetail:
-    found = await _get_version(await authorizer.authorize(uid, caller), version, store)
-    return VersionDetail(**_version_fields(uid, found), content=found.content)
-
-
-@raw(
-    PATH + "{uid}/versions/{version}/file/",
-    title=Message("Original file"),
-    description=Message("The file a version came from, byte for byte as it was sent."),
-    tag=TAG,
-    formats=(Format.JSON,),
-    media_type="application/octet-stream",
-    schema={"type": "string", "format": "binary"},
-    error_statuses=(404,),
-)
-async def version_file(
-    uid: str, version: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
-) -> Response:
-    found = await _get_version(await authorizer.authorize(uid, caller), version, store)
-    file = None if found.file_id is None else await store.get_file(found.file_id)
-    if file is None:
-        raise NotFound
-    return _download(bytes(file.data), b"application/octet-stream", file.name)
-
-
-async def _get_version(asset: AuthorizedAsset, version: str, store: AssetStore) -> Row[Any]:
-    found = await store.get_version(asset.id, version)
-    if found is None:
-        raise NotFound(Message("There is no version {uid}.", uid=version[:50]))
-    return found
-
-
-def _download(data: bytes, media_type: bytes, name: str) -> Response:
-    """Never shown in place: what somebody uploaded must not run as a page of ours."""
-    disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
-    headers = [
-        (b"content-type", media_type),
-        (b"content-disposition", disposition.encode()),
-        API_CSP,
-        PRIVATE_NO_CACHE,
-    ]
-    return Response(200, headers, data)
-
-
 async def _detail_response(
     asset: AuthorizedAsset, caller: Caller, language: Language, store: AssetStore, grants: AssetGrants
 ) -> Raw:
     row = await store.get_visible(caller, asset.id)
-    if row is None:  # deleted in this very moment
+    if row is None:  # deleted since it was authorized
         raise asset_not_found(asset.uid)
     return await run_in_thread_if(_cost(grants), _encode_detail, asset, row, caller, language, grants)
 
@@ -301,7 +198,6 @@ async def _detail_response(
 def _encode_detail(
     asset: AuthorizedAsset, row: Row[Any], caller: Caller, language: Language, grants: AssetGrants
 ) -> Raw:
-    """All of an asset as JSON."""
     allowed = [*sorted(asset.allowed), *(["delete_asset"] if asset.may_delete else [])]
     assignable = rules.assignable(row.asset_type)
     record = AssetDetail(
@@ -313,24 +209,24 @@ def _encode_detail(
             for codename in ASSIGNABLE_ORDER
             if codename in assignable
         ],
-        permissions=_visible_permissions(grants, caller, language),
+        permissions=_permission_records(grants, caller, language),
     )
     return Raw(encode(record))
 
 
 def _cost(grants: AssetGrants) -> int:
-    """Roughly, how many assignments are shown, with those of the owner."""
+    """Estimate how many assignments are shown, including the owner's."""
     return grants.cost + len(rules.owner_permissions(grants.asset_type))
 
 
-def _visible_permissions(shared: AssetGrants | None, caller: Caller, language: Language) -> list[AssignmentRecord]:
-    """Who may do what with an asset, as it tells a caller of itself. The public is told of the owner only."""
-    if shared is None:  # deleted in this very moment
+def _permission_records(grants: AssetGrants | None, caller: Caller, language: Language) -> list[AssignmentRecord]:
+    """Assignments that a caller sees in an asset. Anonymous callers see the owner's only."""
+    if grants is None:  # deleted since the list was read
         return []
-    shown = shared.visible_to(caller)
+    assignments = grants.visible_to(caller)
     if caller.id is None:
-        shown = [each for each in shown if each.user.id == shared.scope.owner_id]
-    return assignment_records(shared, shown, language)
+        assignments = [each for each in assignments if each.user.id == grants.scope.owner_id]
+    return assignment_records(grants, assignments, language)
 
 
 def _record_fields(row: Row[Any]) -> dict[str, Any]:
@@ -356,26 +252,4 @@ def _record_fields(row: Row[Any]) -> dict[str, Any]:
     }
 
 
-def _version_fields(uid: str, row: Row[Any]) -> dict[str, Any]:
-    path = f"{asset_path(uid)}versions/{row.uid}/"
-    return {
-        "url": Link(path),
-        "uid": row.uid,
-        "number": row.number,
-        "date_created": row.created_at,
-        "summary": row.summary,
-        "filename": row.name,
-        "file": None if row.name is None else Link(f"{path}file/"),
-    }
-
-
-OPERATIONS = (
-    asset_list,
-    asset_detail,
-    asset_change,
-    asset_deletion,
-    asset_xform,
-    version_list,
-    version_detail,
-    version_file,
-)
+OPERATIONS = (asset_list, asset_detail, asset_change, asset_deletion)
