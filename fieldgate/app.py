@@ -11,12 +11,16 @@ from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
-from fieldgate.assets import routes as asset_routes
 from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.assets.sharing.routes import assignment_routes as sharing_routes
-from fieldgate.assets.sharing.routes import batch_routes as many_routes
-from fieldgate.assets.sharing.routes import bulk_routes as everybody_routes
-from fieldgate.assets.sharing.routes import explain_routes, user_routes
+from fieldgate.assets.routes import asset_routes, version_routes
+from fieldgate.assets.sharing.routes import (
+    assignment_routes,
+    batch_routes,
+    bulk_routes,
+    explain_routes,
+    table_routes,
+    user_routes,
+)
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Database, DataVersions
@@ -57,9 +61,11 @@ def operations() -> tuple[Operation, ...]:
         *permission_routes.OPERATIONS,
         *import_routes.OPERATIONS,
         *asset_routes.OPERATIONS,
-        *sharing_routes.OPERATIONS,
-        *everybody_routes.OPERATIONS,
-        *many_routes.OPERATIONS,
+        *version_routes.OPERATIONS,
+        *assignment_routes.OPERATIONS,
+        *bulk_routes.OPERATIONS,
+        *table_routes.OPERATIONS,
+        *batch_routes.OPERATIONS,
         *explain_routes.OPERATIONS,
         *user_routes.OPERATIONS,
         *event_routes.OPERATIONS,
