@@ -22,7 +22,7 @@ from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee, StoredAs
 from fieldgate.assets.sharing.model.planning import Action, PermissionChange, reject_oversized
 from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets, assignment_history, assignments
-from fieldgate.concurrency import run_in_thread_if
+from fieldgate.assets.work_cost import run_by_cost
 from fieldgate.db import Database, DataVersions, RowPage, Timestamp, in_values, insert_rows, new_uid, now, paginate
 from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
@@ -201,7 +201,7 @@ class SharingTransaction:
         if deleted := [id_ for change in changes for id_ in _deleted_ids(change)]:
             query = assignments.delete().where(in_values(self._database, assignments.c.id, deleted))
             await self._connection.execute(query)
-        new = await run_in_thread_if(len(changes), _all_new_rows, changes, timestamp)
+        new = await run_by_cost(len(changes), _all_new_rows, changes, timestamp)
         await insert_rows(self._connection, assignments, new)
         if updates := [row for change in changes for row in _filter_updates(change)]:
             update = assignments.update().where(assignments.c.id == bindparam("row_id"))

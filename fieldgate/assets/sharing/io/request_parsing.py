@@ -13,7 +13,7 @@ from fieldgate.assets.sharing.model.grants import Grantee
 from fieldgate.assets.sharing.model.planning import ErrorCollector, GrantRequest
 from fieldgate.assets.sharing.model.references import InvalidReference, ReferenceKind, parse_reference, quote_input
 from fieldgate.assets.sharing.schemas import AssignmentBody
-from fieldgate.concurrency import FILTER_COST
+from fieldgate.assets.work_cost import FILTER_COST
 from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.request.validation import NULL_CHARACTERS, parse_struct
 from fieldgate.i18n.messages import Message

@@ -6,7 +6,7 @@ from enum import Enum
 import msgspec
 
 from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee
-from fieldgate.concurrency import FILTER_COST
+from fieldgate.assets.work_cost import FILTER_COST
 from fieldgate.errors import ValidationError
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
