@@ -19,7 +19,8 @@ from fieldgate.assets.sharing.routes import bulk_routes as everybody_routes
 from fieldgate.assets.sharing.routes import explain_routes, user_routes
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
+from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.events import routes as event_routes
 from fieldgate.events.export.export import EventExporter
 from fieldgate.events.search.event_search import EventSearch
@@ -100,7 +101,7 @@ def build_app(
         ImportStore(database, changes), AssetStore(database, changes), AssetAuthorizer(database),
         AssignmentStore(database, changes), fetcher or URLFetcher(settings.import_hosts),
         reference, event_store, events, EventExporter(events, event_store),
-        Catalogue(), OpenAPIDocument(answered), health.Readiness(database),
+        Catalogue(), OpenAPIDocument(answered), health.Readiness(DatabaseReadiness(database)),
     )  # fmt: skip
     site = AppContext(
         settings=settings,
@@ -108,6 +109,8 @@ def build_app(
         cors=Cors(settings),
         authenticator=accounts,
         data_versions=changes,
+        common_topics=(IDENTITY_TOPIC,),
+        is_outage=is_unavailable,
         response_cache=ResponseCache(settings.kept_answers),
         request_metrics=observer,
         page_renderer=BrowsablePages(pages),

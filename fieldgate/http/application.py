@@ -24,13 +24,13 @@ class Application:
     ) -> None:
         by_path: dict[str, list[Operation]] = defaultdict(list)
         for operation in operations:
-            by_path[operation.path].append(operation)
+            by_path[operation.route.path].append(operation)
         endpoints = {path: Endpoint(path, together, app_context) for path, together in by_path.items()}
         # A name in braces carries the suffix itself.
         suffixed = {
             path.rstrip("/") + JSON_SUFFIX: endpoint
             for path, endpoint in endpoints.items()
-            if by_path[path][0].response_kind is not ResponseKind.RAW and not path.rstrip("/").endswith("}")
+            if by_path[path][0].response.kind is not ResponseKind.RAW and not path.rstrip("/").endswith("}")
         }
         self._router = Router({**endpoints, **suffixed})
         self._not_found_endpoint = Endpoint(UNKNOWN_PATH, [], app_context)

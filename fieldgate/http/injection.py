@@ -54,7 +54,7 @@ _RESOLVERS_BY_TYPE: dict[Any, ParameterResolver] = {
 
 def resolve_parameters(operation: Operation, services: Mapping[type, object]) -> dict[str, ParameterResolver]:
     """Where each parameter of the handler comes from. What nobody provides is an error at start-up."""
-    if operation.depends_on is not None:
+    if operation.caching.depends_on is not None:
         _check_cacheable(operation)
     return {name: _resolve_parameter(operation, name, kind, services) for name, kind in operation.parameters.items()}
 
@@ -66,7 +66,7 @@ def _resolve_parameter(
         return lambda exchange: exchange.request.query
     if name == "body":
         return lambda exchange: exchange.body
-    if f"{{{name}}}" in operation.path:
+    if f"{{{name}}}" in operation.route.path:
         return lambda exchange: exchange.request.path_values[name]
     if kind in _RESOLVERS_BY_TYPE:
         return _RESOLVERS_BY_TYPE[kind]
@@ -78,5 +78,7 @@ def _resolve_parameter(
 def _check_cacheable(operation: Operation) -> None:
     """A kept answer goes to everybody who asks the same: it must not be made from who asks, or be a write."""
     personal = {HandlerContext, ClientAddress} & set(operation.parameters.values())
-    if operation.method != "GET" or personal:
-        raise LookupError(f"{operation.name}: an answer that is kept cannot depend on {personal or operation.method}")
+    if operation.route.method != "GET" or personal:
+        raise LookupError(
+            f"{operation.name}: an answer that is kept cannot depend on {personal or operation.route.method}"
+        )

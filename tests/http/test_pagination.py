@@ -23,7 +23,7 @@ class Number(msgspec.Struct):
     number: int
 
 
-class NumberFilters(msgspec.Struct):
+class NumberQuery(msgspec.Struct):
     parity: str = ""
 
 
@@ -39,8 +39,8 @@ def numbers(count: int) -> Operation:
         example={"number": 1},
         depends_on=(),
     )
-    async def number_list(page: PageRequest, filters: NumberFilters) -> ListResult[Number]:
-        matching = [Number(n) for n in range(1, count + 1) if not filters.parity or n % 2 == (filters.parity == "odd")]
+    async def number_list(page: PageRequest, query: NumberQuery) -> ListResult[Number]:
+        matching = [Number(n) for n in range(1, count + 1) if not query.parity or n % 2 == (query.parity == "odd")]
         return ListResult(len(matching), matching[page.offset : page.offset + page.limit])
 
     return number_list

@@ -166,7 +166,7 @@ class OpenAPIDocument:
     """The description of a set of operations. Its one link, to the service itself, is filled in when answered."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
-        described = [operation for operation in operations if operation.in_schema]
+        described = [operation for operation in operations if operation.description.in_schema]
         self._prepared = encode(_build_document(described))
 
     def as_json(self, base_url: str) -> bytes:
@@ -182,7 +182,7 @@ def _build_document(operations: Sequence[Operation]) -> dict[str, Any]:
     named = [
         kind
         for operation in operations
-        for kind in (operation.response, operation.alternate_response, operation.body_type)
+        for kind in (operation.response.type, operation.response.alternate_type, operation.body.type)
     ]
     kinds = [kind for kind in named if kind is not None]
     schemas, components = msgspec.json.schema_components(
@@ -191,7 +191,9 @@ def _build_document(operations: Sequence[Operation]) -> dict[str, Any]:
     by_kind = dict(zip(kinds, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation_object(operation, by_kind)
+        paths.setdefault(operation.route.path, {})[operation.route.method.lower()] = _operation_object(
+            operation, by_kind
+        )
     return {
         "openapi": "3.1.0",
         "info": {
@@ -201,7 +203,7 @@ def _build_document(operations: Sequence[Operation]) -> dict[str, Any]:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": Link(""), "description": "This service."}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in operations)],
+        "tags": [{"name": tag} for tag in dict.fromkeys(operation.description.tag for operation in operations)],
         "paths": paths,
         "components": {
             "schemas": {**components, **_ERROR_SCHEMAS},
@@ -222,41 +224,44 @@ def _schema_hook(kind: type) -> dict[str, Any]:
 
 
 def _operation_object(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
-    responses: dict[str, Any] = {str(operation.status): _success_response(operation, schemas)}
-    if operation.alternate_response is not None and operation.status != HTTPStatus.OK:
-        content = {"schema": schemas[operation.alternate_response], "example": operation.alternate_example}
+    responses: dict[str, Any] = {str(operation.response.status): _success_response(operation, schemas)}
+    if operation.response.alternate_type is not None and operation.response.status != HTTPStatus.OK:
+        content = {
+            "schema": schemas[operation.response.alternate_type],
+            "example": operation.description.alternate_example,
+        }
         responses["200"] = {
             "description": "What was asked for in place of the usual answer.",
             "headers": _header_refs("Fieldgate-Ignored"),
             "content": {Format.JSON.media_type: content} | _other_formats(operation),
         }
-    if operation.method == "GET" and not operation.no_store:
+    if operation.route.method == "GET" and not operation.caching.no_store:
         responses["304"] = {"description": "You hold this answer already.", "headers": _header_refs("ETag")}
-    if operation.method == "PUT":
+    if operation.route.method == "PUT":
         responses["201"] = {
             **_success_response(operation, schemas),
             "headers": _header_refs("Location", "Fieldgate-Ignored"),
         }
-    statuses = {401, 503, *operation.error_statuses}
-    if operation.checks_host:
+    statuses = {401, 503, *operation.description.error_statuses}
+    if operation.route.checks_host:
         statuses.add(400)
-    if operation.is_negotiated:
+    if operation.response.is_negotiated:
         statuses |= {404, 406}
     responses |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(statuses)}
     described: dict[str, Any] = {
         "operationId": operation.name,
-        "summary": str(operation.title),
-        "description": str(operation.description),
-        "tags": [operation.tag],
+        "summary": str(operation.description.title),
+        "description": str(operation.description.text),
+        "tags": [operation.description.tag],
         "parameters": _parameters(operation),
         "responses": responses,
-        "security": ([] if operation.requires_login else [{}]) + [{name: []} for name in _SECURITY_SCHEMES],
+        "security": ([] if operation.route.requires_login else [{}]) + [{name: []} for name in _SECURITY_SCHEMES],
     }
-    if operation.body_type is not None:
+    if operation.body.type is not None:
         described["requestBody"] = {
             "required": True,
             "content": {
-                media_type: _body_content(operation, media_type, schemas) for media_type in operation.body_media_types
+                media_type: _body_content(operation, media_type, schemas) for media_type in operation.body.media_types
             },
         }
     return described
@@ -264,29 +269,27 @@ def _operation_object(operation: Operation, schemas: dict[Any, Any]) -> dict[str
 
 def _body_content(operation: Operation, media_type: str, schemas: dict[Any, Any]) -> dict[str, Any]:
     """A body of this type. Lists and objects in a form are JSON in a text."""
-    taken: dict[str, Any] = {"schema": schemas[operation.body_type]}
+    taken: dict[str, Any] = {"schema": schemas[operation.body.type]}
     if media_type != JSON_MEDIA_TYPE:
-        fields = msgspec.structs.fields(operation.body_type)
+        fields = msgspec.structs.fields(operation.body.type)
         nested = [field.encode_name for field in fields if get_origin(possible_types(field.type)[0]) in (list, dict)]
         taken |= {"encoding": {name: {"contentType": JSON_MEDIA_TYPE} for name in nested}} if nested else {}
     return taken
 
 
 def _success_response(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
-    names: tuple[str, ...] = ("ETag",) if operation.method == "GET" and not operation.no_store else ()
-    if operation.response_kind is ResponseKind.EMPTY:
+    names: tuple[str, ...] = ("ETag",) if operation.route.method == "GET" and not operation.caching.no_store else ()
+    if operation.response.kind is ResponseKind.EMPTY:
         return {"description": "Done.", "headers": _header_refs()}
     content: dict[str, Any] = {}
-    if operation.response_kind is ResponseKind.RAW and operation.response is None:
-        media_types = (
-            [operation.media_type] if operation.media_type else [each.media_type for each in operation.formats]
-        )
-        content = {media_type: {"schema": operation.schema or _STRING_SCHEMA} for media_type in media_types}
+    if operation.response.kind is ResponseKind.RAW and operation.response.type is None:
+        schema = operation.response.schema or _STRING_SCHEMA
+        content = {media_type: {"schema": schema} for media_type in operation.response.media_types}
         return {"description": "Done.", "headers": _header_refs(), "content": content}
-    schema, example = schemas[operation.response], operation.example
-    if operation.alternate_response is not None and operation.status == HTTPStatus.OK:
-        schema = {"anyOf": [schema, schemas[operation.alternate_response]]}
-    if operation.response_kind is ResponseKind.LIST:
+    schema, example = schemas[operation.response.type], operation.description.example
+    if operation.response.alternate_type is not None and operation.response.status == HTTPStatus.OK:
+        schema = {"anyOf": [schema, schemas[operation.response.alternate_type]]}
+    if operation.response.kind is ResponseKind.LIST:
         names = (*names, "Link", "Fieldgate-Limit")
         schema = _list_schema(schema)
         example = {"count": 1, "next": None, "previous": None, "results": [example]}
@@ -297,7 +300,9 @@ def _success_response(operation: Operation, schemas: dict[Any, Any]) -> dict[str
 
 def _other_formats(operation: Operation) -> dict[str, Any]:
     return {
-        offered.media_type: {"schema": _STRING_SCHEMA} for offered in operation.formats if offered is not Format.JSON
+        offered.media_type: {"schema": _STRING_SCHEMA}
+        for offered in operation.response.formats
+        if offered is not Format.JSON
     }
 
 
@@ -319,7 +324,7 @@ def _list_schema(record: dict[str, Any]) -> dict[str, Any]:
 def _parameters(operation: Operation) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": "^[^/.]+$"}}
-        for name in re.findall(r"{(\w+)}", operation.path)
+        for name in re.findall(r"{(\w+)}", operation.route.path)
     ]
     for field in msgspec.structs.fields(operation.query_type) if operation.query_type else ():
         schema = _without_null(msgspec.json.schema(field.type))
@@ -335,21 +340,21 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
         if schema.get("type") == "array":  # separated by commas
             described |= {"style": "form", "explode": False}
         found.append(described)
-    if operation.response_kind is ResponseKind.LIST:
+    if operation.response.kind is ResponseKind.LIST:
         found += _PAGING_PARAMETERS
-    if operation.is_negotiated:
-        words = [offered.query_value for offered in operation.formats]
+    if operation.response.is_negotiated:
+        words = [offered.query_value for offered in operation.response.formats]
         about = "Representation; `api` is the page for people. Every link in the answer keeps it."
         found.append(
             {
                 "name": "format",
                 "in": "query",
-                "description": about if Format.HTML in operation.formats else "Kind of file.",
+                "description": about if Format.HTML in operation.response.formats else "Kind of file.",
                 "schema": {"type": "string", "enum": words},
             }
         )
     found += _REQUEST_HEADERS
-    if operation.method == "GET":
+    if operation.route.method == "GET":
         found.append(_IF_NONE_MATCH)
     return found
 

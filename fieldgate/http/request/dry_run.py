@@ -20,7 +20,7 @@ _FALSE_VALUES = ("false", "0", "none")
 def check_query(operation: Operation, given: Mapping[str, str]) -> None:
     """Refuse a query that asks for a dry run in a way, or of an operation, that has none."""
     known = operation.query_names & {DRY_RUN}
-    if operation.method != "GET":
+    if operation.route.method != "GET":
         right = Message("This parameter is named dry_run: send ?dry_run=true.")
         _reject(operation, right, [(name, value) for name, value in given.items() if name not in known])
 

@@ -88,7 +88,7 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
     is_strict = query_string.wants_strict(head.prefer)
     if ignored and is_strict:
         raise query_string.unknown_parameters_error(ignored, known)
-    if operation.response_kind is ResponseKind.RAW and operation.query_type is None:
+    if operation.response.kind is ResponseKind.RAW and operation.query_type is None:
         # No link in it can carry them on: whatever else was sent, it is one answer, to be made once.
         given, ignored = {name: value for name, value in given.items() if name in known}, []
     language = negotiate(head.accept_language)
@@ -106,18 +106,18 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
         query_params=given,
         unknown_parameters=tuple(ignored),
         is_strict=is_strict,
-        page=parse_page(given) if operation.response_kind is ResponseKind.LIST else PageRequest(),
+        page=parse_page(given) if operation.response.kind is ResponseKind.LIST else PageRequest(),
         query=parse_struct(operation.query_type, given, blank_is_absent=True) if operation.query_type else None,
         cache_key=_pack((head.base_url.url, path, given, language.value, chosen.query_value, coding, is_strict)),
     )
 
 
 def _choose_format(operation: Operation, query_value: str, has_suffix: bool, accept: bytes) -> Format:
-    if not operation.is_negotiated:  # it has one representation, and is not negotiated with
-        return operation.formats[0]
+    if not operation.response.is_negotiated:  # it has one representation, and is not negotiated with
+        return operation.response.formats[0]
     if has_suffix and not query_value:
         return Format.JSON
-    return formats.choose_format(operation.formats, query_value, accept)
+    return formats.choose_format(operation.response.formats, query_value, accept)
 
 
 def _strip_json_suffix(path_values: Mapping[str, str]) -> tuple[dict[str, str], bool]:

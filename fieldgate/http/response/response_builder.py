@@ -55,11 +55,13 @@ class ResponseBuilder:
     """Writes the answers of one endpoint."""
 
     def __init__(self, operations: Sequence[Operation], cors: Cors, page_renderer: PageRenderer) -> None:
-        methods = {operation.method for operation in operations} | {"OPTIONS"}
+        methods = {operation.route.method for operation in operations} | {"OPTIONS"}
         if "GET" in methods:
             methods.add("HEAD")
         allow = responses.allow(methods)
-        by_caller = responses.VARY_BY_CALLER if any(operation.depends_on_caller for operation in operations) else ()
+        by_caller = (
+            responses.VARY_BY_CALLER if any(operation.caching.depends_on_caller for operation in operations) else ()
+        )
         self.allowed_methods = allow[1]
         self._operations = operations
         self._cors = cors
@@ -78,14 +80,14 @@ class ResponseBuilder:
             return self._complete_raw(result, asked, etag)
         headers = self._common_headers(asked)
         if result is None:
-            return Response(operation.status, [*headers, responses.API_CSP, responses.NO_STORE])
+            return Response(operation.response.status, [*headers, responses.API_CSP, responses.NO_STORE])
         next_page = previous_page = None
-        status = _STATUS_BY_RESULT.get(type(result), operation.status)
+        status = _STATUS_BY_RESULT.get(type(result), operation.response.status)
         if isinstance(result, ListResult):
             next_page, previous_page = page_links(asked.url, asked.query_params, asked.page, result.count)
             prepared = encode_envelope(result, next_page, previous_page)
             headers += _list_headers(asked, next_page, previous_page)
-            if asked.format in operation.serializers:
+            if asked.format in operation.response.serializers:
                 return self._serialized_list(operation, asked, headers, result, etag)
         elif isinstance(result, Created):
             prepared = links.encode(result.record)
@@ -100,8 +102,8 @@ class ResponseBuilder:
                 operation, asked, context.caller, status, headers, body, next_page, previous_page
             )  # fmt: skip
             return await self._html_response(view)
-        caching = responses.PRIVATE_NO_CACHE if operation.depends_on_caller else responses.NO_CACHE
-        if operation.no_store or operation.method != "GET":
+        caching = responses.PRIVATE_NO_CACHE if operation.caching.depends_on_caller else responses.NO_CACHE
+        if operation.caching.no_store or operation.route.method != "GET":
             caching, etag = responses.NO_STORE, b""
         else:
             etag = etag or responses.make_body_etag(body)
@@ -116,10 +118,10 @@ class ResponseBuilder:
             links.resolve_links(each, request.base_url.url.encode(), request.format_query)
             for each in encode_records(result)
         ]
-        body = operation.serializers[request.format](resolved)
-        caching = responses.PRIVATE_NO_CACHE if operation.depends_on_caller else responses.NO_CACHE
+        body = operation.response.serializers[request.format](resolved)
+        caching = responses.PRIVATE_NO_CACHE if operation.caching.depends_on_caller else responses.NO_CACHE
         headers += [responses.API_CSP, caching, (b"content-type", request.format.content_type)]
-        return Response(operation.status, headers, body, etag or responses.make_body_etag(body))
+        return Response(operation.response.status, headers, body, etag or responses.make_body_etag(body))
 
     def error_response(self, problem: Problem, language: Language) -> Response:
         """A problem, said in the caller's language."""
@@ -137,11 +139,11 @@ class ResponseBuilder:
         """The answer to OPTIONS, which is also the answer to a browser's preflight."""
         first = self._operations[0]
         body = {
-            "name": translate(first.title, language),
-            "description": translate(first.description, language),
-            "renders": [first.media_type] if first.media_type else [offered.media_type for offered in first.formats],
+            "name": translate(first.description.title, language),
+            "description": translate(first.description.text, language),
+            "renders": first.response.media_types,
             "parses": list(
-                dict.fromkeys(kind for operation in self._operations for kind in operation.body_media_types)
+                dict.fromkeys(kind for operation in self._operations for kind in operation.body.media_types)
             ),
         }
         complete = [
@@ -182,7 +184,7 @@ class ResponseBuilder:
             responses.PRIVATE_NO_CACHE,
             (b"content-type", Format.HTML.content_type),
         ]
-        etag = responses.make_body_etag(page) if context.operation.method == "GET" else b""
+        etag = responses.make_body_etag(page) if context.operation.route.method == "GET" else b""
         return Response(context.status, headers, page, etag)
 
 

@@ -21,8 +21,8 @@ def document() -> dict[str, Any]:
 
 def test_every_operation_is_described() -> None:
     described = {(path, method.upper()) for path, item in document()["paths"].items() for method in item}
-    assert described == {(each.path, each.method) for each in operations() if each.in_schema}
-    hidden = {each.path for each in operations() if not each.in_schema}
+    assert described == {(each.route.path, each.route.method) for each in operations() if each.description.in_schema}
+    hidden = {each.route.path for each in operations() if not each.description.in_schema}
     assert hidden == {"/", "/login/", "/logout/", "/language/{code}/", "/favicon.ico", "/static/{release}/{name}"}
 
 

@@ -43,8 +43,8 @@ async def take(body: JSONArray) -> list[Item]:
 
 
 @delete("/items/", alternate_response=Plan, alternate_example={"would": "x"}, error_statuses=(415,), **TEXT)
-async def drop(body: Item, filters: Dry) -> PreviewResult | None:
-    return PreviewResult(Plan(f"drop {body.name}")) if filters.dry_run else None
+async def drop(body: Item, query: Dry) -> PreviewResult | None:
+    return PreviewResult(Plan(f"drop {body.name}")) if query.dry_run else None
 
 
 @post(
@@ -56,8 +56,8 @@ async def drop(body: Item, filters: Dry) -> PreviewResult | None:
     error_statuses=(415,),
     **TEXT,
 )
-async def make(body: Item, filters: Dry) -> Created | PreviewResult:
-    return PreviewResult(Plan(f"make {body.name}")) if filters.dry_run else Created(Item(body.name), Link("/made/1/"))
+async def make(body: Item, query: Dry) -> Created | PreviewResult:
+    return PreviewResult(Plan(f"make {body.name}")) if query.dry_run else Created(Item(body.name), Link("/made/1/"))
 
 
 MORE: tuple[Operation, ...] = (take, drop, make)
@@ -86,9 +86,9 @@ async def test_a_body_that_is_a_list(start: StartService) -> None:
 
 
 async def test_of_many_unknown_fields_the_first_are_told(start: StartService) -> None:
-    roomy = msgspec.structs.replace(take, max_body=3_000_000)
+    large_body = msgspec.structs.replace(take, body=msgspec.structs.replace(take.body, max_bytes=3_000_000))
     body = [{"name": "a", **{f"x{number}": 1 for number in range(10_000)}, "y" * 100_000: 1}]
-    async with start(roomy) as service:
+    async with start(large_body) as service:
         strict = await service.client.post("/items/", json=body, headers={"Prefer": "handling=strict"})
         assert (strict.status_code, len(strict.json())) == (400, 100)
         lenient = await service.client.post("/items/", json=body)
@@ -98,8 +98,8 @@ async def test_of_many_unknown_fields_the_first_are_told(start: StartService) ->
 
 
 async def test_a_list_of_megabytes_is_read_beside_the_event_loop(start: StartService) -> None:
-    roomy = msgspec.structs.replace(take, max_body=3_000_000)
-    async with start(roomy) as service:
+    large_body = msgspec.structs.replace(take, body=msgspec.structs.replace(take.body, max_bytes=3_000_000))
+    async with start(large_body) as service:
         large = [{"name": "a" * 1_000}] * 1_500
         assert (await service.client.post("/items/", json=large)).json() == large
 
