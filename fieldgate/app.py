@@ -92,7 +92,7 @@ def build_app(
         event_store,
         reference,
         changes,
-        record_cache_bytes=settings.kept_records,
+        record_cache_bytes=settings.record_cache_size,
         on_lag=observer.lag_setter("events"),
     )
     answered = (*operations(), *extra_operations)
@@ -111,7 +111,7 @@ def build_app(
         data_versions=changes,
         common_topics=(IDENTITY_TOPIC,),
         is_outage=is_unavailable,
-        response_cache=ResponseCache(settings.kept_answers),
+        response_cache=ResponseCache(settings.response_cache_size),
         request_metrics=observer,
         page_renderer=BrowsablePages(pages),
         services={type(each): each for each in provided},
