@@ -12,7 +12,7 @@ from tests.processes import TIMEOUT_SECONDS, descendants, is_running, wait_for_e
 READING_WORKER = """
 import time
 from fieldgate.imports.sandbox import runner
-runner._run_in_process(time.sleep, (10 * 60,), runner.SandboxLimits(2**30, 10 * 60))
+runner._run_in_process(time.sleep, (10 * 60,), runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=10 * 60))
 """
 # A main process with one child that runs until its parent is gone.
 MAIN_PROCESS = f"""

@@ -32,6 +32,7 @@ class Counted:
 
     def __init__(self, team: SharingTeam) -> None:
         database = team.service.app.app_context.services[Database]
+        assert isinstance(database, Database)
         self.count = 0
         event.listen(database._engine.sync_engine, "before_cursor_execute", self.note)
 

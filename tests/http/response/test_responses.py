@@ -8,7 +8,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.endpoint import MAX_CACHED_HEAD_BYTES, MAX_CACHED_HEADS
+from fieldgate.http.endpoint import MAX_CACHED_HEAD_BYTES, MAX_CACHED_HEADS, Endpoint
 from fieldgate.http.health import Health
 from fieldgate.http.injection import ClientAddress, HandlerContext, resolve_parameters
 from fieldgate.http.negotiation.accept_language import negotiate
@@ -39,6 +39,12 @@ async def test_headers_of_a_success(service: Service, path: str) -> None:
     assert answer.headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
     assert len(answer.headers["X-Request-ID"]) == 16
+
+
+def endpoint_of(service: Service, path: str) -> Endpoint:
+    found = service.app._router.match(path)
+    assert found is not None
+    return found[0]
 
 
 async def test_answers_that_depend_on_the_caller_say_so(service: Service) -> None:
@@ -209,8 +215,7 @@ async def test_cors_preflight(service: Service) -> None:
 
 
 async def test_heads_are_remembered_within_a_bound(service: Service) -> None:
-    app = service.app
-    endpoint, _ = app._router.match(LIST)
+    endpoint = endpoint_of(service, LIST)
     for number in range(MAX_CACHED_HEADS + 50):
         await service.get(f"{LIST}?limit=1&n={number}")
         assert len(endpoint._parsed_requests) <= MAX_CACHED_HEADS
@@ -222,7 +227,7 @@ async def test_heads_are_remembered_within_a_bound(service: Service) -> None:
 async def test_long_questions_take_no_memory(start: StartService) -> None:
     """Nothing that a stranger sends at length stays: not as a key of answers, of heads, or of read headers."""
     async with start() as service:
-        endpoint, _ = service.app._router.match(DETAIL)
+        endpoint = endpoint_of(service, DETAIL)
         kept = endpoint._app_context.response_cache
         before = kept.used_bytes
         for number in range(20):
@@ -239,12 +244,12 @@ async def test_long_questions_take_no_memory(start: StartService) -> None:
 async def test_a_file_or_page_is_one_answer_whatever_is_asked(start: StartService) -> None:
     async with start() as service:
         first = await service.get("/api-docs/openapi.json")
-        cache = service.app.app_context.response_cache
-        before = cache.used_bytes
+        kept = service.app.app_context.response_cache
+        before = kept.used_bytes
         for number in range(5):
             again = await service.get(f"/api-docs/openapi.json?x={number}")
             assert again.headers["ETag"] == first.headers["ETag"]
-        assert cache.used_bytes == before
+        assert kept.used_bytes == before
 
 
 def test_what_is_kept_is_for_everybody() -> None:
