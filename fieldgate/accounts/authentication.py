@@ -11,6 +11,7 @@ from sqlalchemy import Row
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import LAST_USED_RESOLUTION, AccountStore, TokenHolder
+from fieldgate.cache import BoundedCache
 from fieldgate.db import now
 from fieldgate.errors import Unauthorized
 from fieldgate.i18n.messages import Message
@@ -31,7 +32,7 @@ class AccountAuthenticator:
         self._throttle = throttle
         self._pending_uses: dict[int, asyncio.Task[None]] = {}
         self._key = secrets.token_bytes(32)
-        self._verified: dict[bytes, None] = {}
+        self._verified = BoundedCache[bytes, bool](MAX_CACHED_PASSWORDS)
 
     async def by_token(self, token: str) -> User | None:
         return self._record_use(await self._store.find_token_holder(token, AuthMethod.TOKEN))
@@ -59,7 +60,7 @@ class AccountAuthenticator:
         # It counts for the machine that sent it, and not while that machine guesses: else, of many wrong passwords
         # that are told to wait, the right one would stand out.
         proof = self._password_proof(client, password, stored or "")
-        if row is not None and proof in self._verified:
+        if row is not None and self._verified.get(proof):
             await self._throttle.check(username, client)
             return row
         with self._passwords.slot():
@@ -67,9 +68,7 @@ class AccountAuthenticator:
             if not await self._passwords.matches(password, stored) or row is None:
                 raise Unauthorized(WRONG_PASSWORD)
             await self._throttle.record_success(username, client)
-        if len(self._verified) >= MAX_CACHED_PASSWORDS:
-            self._verified.clear()
-        self._verified[proof] = None
+        self._verified.put(proof, True)
         return row
 
     def _password_proof(self, *parts: str) -> bytes:

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from fieldgate.cache import BoundedCache
 from fieldgate.events.model import PUBLIC, Event, FieldReport, LocalizedText, Person
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
@@ -262,7 +263,7 @@ class TemplateRenderer:
         self._reference_data = reference_data
         self._language = language
         self._language_index = LANGUAGES.index(language)
-        self._cached_texts: dict[bytes, bytes] = {}
+        self._cached_texts = BoundedCache[bytes, bytes](MAX_CACHED_TEXTS)
 
     def render(self, template: bytes, scope: ViewerScope) -> bytes:
         """A document as a caller may see it."""
@@ -289,9 +290,8 @@ class TemplateRenderer:
         if saying is None:
             if _TEXT_SEPARATOR in key:
                 return key.split(_TEXT_SEPARATOR)[self._language_index]
-            if len(self._cached_texts) >= MAX_CACHED_TEXTS:
-                self._cached_texts.clear()
-            saying = self._cached_texts[key] = self._look_up(chr(key[0]), key[1:].decode())
+            saying = self._look_up(chr(key[0]), key[1:].decode())
+            self._cached_texts.put(key, saying)
         return saying
 
     def _look_up(self, kind: str, rest: str) -> bytes:

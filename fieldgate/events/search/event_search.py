@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial, reduce
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 import msgspec
 from pyroaring import BitMap
 
+from fieldgate.cache import BoundedCache
 from fieldgate.db import DataVersions
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.document_templates import TemplateRenderer
@@ -46,26 +46,22 @@ Value = TypeVar("Value")
 
 
 class SingleFlightCache(Generic[Value]):
-    """What was made lately, each once."""
+    """Caches results and computes each only once, however many callers wait for it."""
 
     def __init__(self, max_entries: int) -> None:
-        self._max_entries = max_entries
-        self._values: OrderedDict[object, asyncio.Future[Value]] = OrderedDict()
+        self._futures = BoundedCache[object, asyncio.Future[Value]](max_entries)
 
     async def get(self, key: object, make: Callable[[], Awaitable[Value]]) -> Value:
-        making = self._values.get(key)
-        if making is None:
-            making = self._values[key] = asyncio.ensure_future(make())
-            making.add_done_callback(lambda made: self._discard_failed(key, made))
-            while len(self._values) > self._max_entries:
-                self._values.popitem(last=False)
-        else:
-            self._values.move_to_end(key)
-        return await asyncio.shield(making)
+        future = self._futures.get(key)
+        if future is None:
+            future = asyncio.ensure_future(make())
+            self._futures.put(key, future)
+            future.add_done_callback(lambda done: self._discard_failed(key, done))
+        return await asyncio.shield(future)
 
     def _discard_failed(self, key: object, future: asyncio.Future[Value]) -> None:
-        if (future.cancelled() or future.exception() is not None) and self._values.get(key) is future:
-            del self._values[key]
+        if (future.cancelled() or future.exception() is not None) and self._futures.get(key) is future:
+            self._futures.discard(key)
 
 
 class EventPage(msgspec.Struct, frozen=True):
