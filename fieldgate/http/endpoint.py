@@ -12,6 +12,7 @@ from typing import Any, Protocol, get_args
 
 import msgspec
 
+from fieldgate.cache import BoundedCache
 from fieldgate.errors import BadRequest, Header, MethodNotAllowed, NotFound, Problem, ServiceUnavailable, Unauthorized
 from fieldgate.http.injection import ClientAddress, HandlerContext, SeenVersions, resolve_parameters
 from fieldgate.http.negotiation.accept_language import negotiate
@@ -96,7 +97,7 @@ class Endpoint:
         self._resolvers = {
             operation.route.method: resolve_parameters(operation, app_context.services) for operation in operations
         }
-        self._parsed_requests: dict[RequestHead, ParsedRequest] = {}
+        self._parsed_requests = BoundedCache[RequestHead, ParsedRequest](MAX_CACHED_HEADS)
 
     async def __call__(self, scope: Any, path_values: Mapping[str, str], receive: Any, send: Any) -> None:
         """Respond to a request over ASGI. Errors become responses too."""
@@ -185,9 +186,7 @@ class Endpoint:
         if parsed is None:
             parsed = parse_request(operation, head, request.path_values)
             if head.size < MAX_CACHED_HEAD_BYTES:
-                if len(self._parsed_requests) >= MAX_CACHED_HEADS:
-                    self._parsed_requests.clear()
-                self._parsed_requests[head] = parsed
+                self._parsed_requests.put(head, parsed)
         return parsed
 
     async def _cached_response(self, operation: Operation, context: HandlerContext) -> Response:
