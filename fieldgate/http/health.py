@@ -1,4 +1,4 @@
-"""The service about itself: the index of endpoints, health checks, and measurements."""
+"""Health checks, metrics and the index of endpoints."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -103,17 +103,17 @@ async def readyz(readiness: Readiness) -> Response:
 async def metrics(
     context: HandlerContext, client: ClientAddress, settings: Settings, request_metrics: RequestMetrics
 ) -> Response:
-    # A proxy on this machine that nobody told us to trust must not make the world look like this machine.
+    # Behind an untrusted proxy on this machine, every client seems to be local.
     is_relayed = b"x-forwarded-for" in context.headers or b"forwarded" in context.headers
-    by_stranger = is_relayed and not is_in_networks(client.peer, settings.trusted_proxies)
-    if by_stranger or not is_in_networks(client.address, settings.metrics_from):
+    is_untrusted = is_relayed and not is_in_networks(client.peer, settings.trusted_proxies)
+    if is_untrusted or not is_in_networks(client.address, settings.metrics_from):
         raise Forbidden(Message("Measurements are not for this address; see FIELDGATE_METRICS_FROM."))
     content_type = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
     return Response(200, [content_type, NO_STORE], request_metrics.to_prometheus())
 
 
 def index_operation(operations: Iterable[Operation]) -> Operation:
-    """The operation that lists the endpoints below `/api/v2/`: a name and an address for each."""
+    """The operation that lists the endpoints below `/api/v2/` by name."""
     endpoints = {
         _index_name(operation.route.path): Link(operation.route.path)
         for operation in sorted(operations, key=lambda each: each.route.path)

@@ -8,45 +8,45 @@ SCHEMA_PATH = "#/components/schemas/"
 STRING_SCHEMA = {"type": "string"}
 
 RESPONSE_HEADERS: dict[str, dict[str, Any]] = {
-    "Allow": {"description": "Methods this address takes.", "schema": STRING_SCHEMA},
-    "Vary": {"description": "Request headers the answer depends on.", "schema": STRING_SCHEMA},
+    "Allow": {"description": "Methods of this URL.", "schema": STRING_SCHEMA},
+    "Vary": {"description": "Request headers that the response depends on.", "schema": STRING_SCHEMA},
     "Content-Language": {
-        "description": "Language of the answer.",
+        "description": "Language of the response.",
         "schema": {"type": "string", "enum": [language.value for language in Language]},
     },
-    "X-Request-ID": {"description": "Id of this request in the service's log.", "schema": STRING_SCHEMA},
+    "X-Request-ID": {"description": "Id of the request in the service's log.", "schema": STRING_SCHEMA},
     "ETag": {"description": "Validator for `If-None-Match`.", "schema": STRING_SCHEMA},
-    "Link": {"description": 'Addresses of the pages `rel="next"` and `rel="prev"`.', "schema": STRING_SCHEMA},
-    "Location": {"description": "Address of what was made.", "schema": STRING_SCHEMA},
+    "Link": {"description": 'URLs of the pages `rel="next"` and `rel="prev"`.', "schema": STRING_SCHEMA},
+    "Location": {"description": "URL of the new record.", "schema": STRING_SCHEMA},
     "Retry-After": {"description": "Seconds to wait before the next attempt.", "schema": {"type": "integer"}},
-    "WWW-Authenticate": {"description": "Ways to log in.", "schema": STRING_SCHEMA},
+    "WWW-Authenticate": {"description": "Supported authentication schemes.", "schema": STRING_SCHEMA},
     "Fieldgate-Ignored": {
-        "description": "Parameters and fields that were sent and are not known here.",
+        "description": "Unknown parameters and fields of the request, which were ignored.",
         "schema": STRING_SCHEMA,
     },
     "Fieldgate-Limit": {
-        "description": "The limit used in place of a larger one that was asked for.",
+        "description": "The limit that was used instead of a larger one in the request.",
         "schema": {"type": "integer"},
     },
 }
 _COMMON_HEADERS = ("Allow", "Vary", "Content-Language", "X-Request-ID")
-# Where a response names one of these it always carries it; the others only when there is something to tell.
+# These headers are always sent with a response that lists them; the others only if they apply.
 for _name in (*_COMMON_HEADERS, "ETag", "Retry-After", "WWW-Authenticate"):
     RESPONSE_HEADERS[_name]["required"] = True
 
 ERROR_RESPONSES: dict[int, tuple[str, str, tuple[str, ...]]] = {
-    400: ("The request cannot be taken: a parameter, the body or the host is wrong.", "Refusal", ()),
-    401: ("The credentials are wrong, expired or missing.", "Detail", ("WWW-Authenticate",)),
+    400: ("The request is not valid: a parameter, the body or the host is wrong.", "Refusal", ()),
+    401: ("The credentials are invalid, expired or missing.", "Detail", ("WWW-Authenticate",)),
     403: ("The caller may not do this.", "Detail", ()),
     404: ("There is no such record, or no such format.", "Detail", ()),
-    405: ("The address does not take this method.", "Detail", ()),
-    406: ("None of the accepted media types is on offer.", "Detail", ()),
-    409: ("What is there does not allow it.", "Detail", ()),
+    405: ("The method is not allowed.", "Detail", ()),
+    406: ("None of the accepted media types is available.", "Detail", ()),
+    409: ("The request conflicts with the current state.", "Detail", ()),
     413: ("The body is too large.", "Detail", ()),
-    415: ("The body has a type that cannot be read.", "Detail", ()),
+    415: ("The media type of the body is not supported.", "Detail", ()),
     422: ("The request contradicts an earlier one.", "Detail", ()),
     429: ("Too many attempts.", "Detail", ("Retry-After",)),
-    500: ("A fault on our side.", "Detail", ()),
+    500: ("Internal error.", "Detail", ()),
     503: ("The service is busy or not ready.", "Detail", ("Retry-After",)),
 }
 _ERROR_EXAMPLES: dict[int, Any] = {
@@ -68,14 +68,14 @@ _ERROR_EXAMPLES: dict[int, Any] = {
 ERROR_SCHEMAS: dict[str, Any] = {
     "Detail": {
         "type": "object",
-        "description": "Why the request was refused, in the caller's language.",
+        "description": "The reason, in the caller's language.",
         "properties": {"detail": STRING_SCHEMA},
         "required": ["detail"],
         "additionalProperties": False,
     },
     "FieldErrors": {
         "type": "object",
-        "description": "For each field or parameter, what is wrong with it.",
+        "description": "The errors of each field or parameter.",
         "minProperties": 1,
         "additionalProperties": {"type": "array", "items": STRING_SCHEMA, "minItems": 1},
     },
@@ -99,22 +99,22 @@ def header_refs(*names: str) -> dict[str, Any]:
 
 
 def error_response(status: int) -> dict[str, Any]:
-    about, schema, headers = ERROR_RESPONSES[status]
+    description, schema, headers = ERROR_RESPONSES[status]
     return {
-        "description": about,
+        "description": description,
         "headers": header_refs(*headers),
         "content": {"application/json": {"schema": {"$ref": SCHEMA_PATH + schema}, "example": _ERROR_EXAMPLES[status]}},
     }
 
 
 def list_schema(record: dict[str, Any]) -> dict[str, Any]:
-    neighbour = {"type": ["string", "null"], "format": "uri"}
+    page_link = {"type": ["string", "null"], "format": "uri"}
     return {
         "type": "object",
         "properties": {
-            "count": {"type": "integer", "minimum": 0, "description": "Records on all pages together."},
-            "next": {**neighbour, "description": "Address of the next page; null on the last."},
-            "previous": {**neighbour, "description": "Address of the previous page; null on the first."},
+            "count": {"type": "integer", "minimum": 0, "description": "Number of records on all pages."},
+            "next": {**page_link, "description": "URL of the next page; null on the last."},
+            "previous": {**page_link, "description": "URL of the previous page; null on the first."},
             "results": {"type": "array", "items": record, "description": "Records of this page."},
         },
         "required": ["count", "next", "previous", "results"],

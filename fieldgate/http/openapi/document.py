@@ -23,22 +23,22 @@ from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT
 
 API_DESCRIPTION = "\n".join(
     (
-        "One interface to humanitarian field data, with the same conventions everywhere.",
+        "One API for humanitarian field data, with the same conventions everywhere.",
         "",
         f"* Lists are paged with `limit` (default {DEFAULT_LIMIT}, at most {MAX_LIMIT}) and `offset`; "
         "follow `next` until it is null.",
-        "* Answers are JSON; `format=api`, or a browser, gets a page for people.",
-        "* `Accept-Language` chooses English, French, Arabic or Spanish, for error messages too.",
-        "* Parameters and fields we do not know are ignored and named in `Fieldgate-Ignored`; "
-        "with `Prefer: handling=strict` they are refused.",
+        "* Responses are JSON; browsers, and requests with `format=api`, get an HTML page.",
+        "* `Accept-Language` selects English, French, Arabic or Spanish, for error messages too.",
+        "* Unknown parameters and fields are ignored and listed in `Fieldgate-Ignored`; "
+        "with `Prefer: handling=strict` they are an error.",
         "* `Authorization: Token …` and `Authorization: Bearer …` mean the same; `Basic` works too. "
-        "A wrong credential is 401 everywhere.",
+        "Invalid credentials are answered with 401 everywhere.",
     )
 )
 
 
 class OpenAPIDocument:
-    """The description of a set of operations. Its one link, to the service itself, is filled in when answered."""
+    """The OpenAPI document of a set of operations. The base URL is filled in for each request."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
         described = [operation for operation in operations if operation.description.in_schema]
@@ -90,7 +90,7 @@ def _build_document(operations: Sequence[Operation]) -> dict[str, Any]:
 
 
 def _schema_hook(kind: type) -> dict[str, Any]:
-    """The types of ours that records and bodies hold."""
+    """Schemas of our own types in records and bodies."""
     if kind is Link:
         return {"type": "string", "format": "uri"}
     if kind is UploadedFile:

@@ -21,12 +21,12 @@ def describe_operation(operation: Operation, schemas: dict[Any, Any]) -> dict[st
             "example": operation.description.alternate_example,
         }
         responses["200"] = {
-            "description": "What was asked for in place of the usual answer.",
+            "description": "A dry run or other preview, returned in place of the usual response.",
             "headers": header_refs("Fieldgate-Ignored"),
             "content": {Format.JSON.media_type: content} | _other_formats(operation),
         }
     if operation.route.method == "GET" and not operation.caching.no_store:
-        responses["304"] = {"description": "You hold this answer already.", "headers": header_refs("ETag")}
+        responses["304"] = {"description": "The response you have is still current.", "headers": header_refs("ETag")}
     if operation.route.method == "PUT":
         responses["201"] = {
             **_success_response(operation, schemas),
@@ -58,13 +58,13 @@ def describe_operation(operation: Operation, schemas: dict[Any, Any]) -> dict[st
 
 
 def _body_content(operation: Operation, media_type: str, schemas: dict[Any, Any]) -> dict[str, Any]:
-    """A body of this type. Lists and objects in a form are JSON in a text."""
-    taken: dict[str, Any] = {"schema": schemas[operation.body.type]}
+    """The content of a body in one media type. Forms hold lists and objects as JSON."""
+    content: dict[str, Any] = {"schema": schemas[operation.body.type]}
     if media_type != JSON_MEDIA_TYPE:
         fields = msgspec.structs.fields(operation.body.type)
         nested = [field.encode_name for field in fields if get_origin(possible_types(field.type)[0]) in (list, dict)]
-        taken |= {"encoding": {name: {"contentType": JSON_MEDIA_TYPE} for name in nested}} if nested else {}
-    return taken
+        content |= {"encoding": {name: {"contentType": JSON_MEDIA_TYPE} for name in nested}} if nested else {}
+    return content
 
 
 def _success_response(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:

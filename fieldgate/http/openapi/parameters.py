@@ -18,14 +18,14 @@ _REQUEST_HEADERS: list[dict[str, Any]] = [
     {
         "name": "Accept-Language",
         "in": "header",
-        "description": "Language of the answer: en, fr, ar or es. Anything else is English.",
+        "description": "Language of the response: en, fr, ar or es. The default is English.",
         "schema": STRING_SCHEMA,
         "example": "fr",
     },
     {
         "name": "Prefer",
         "in": "header",
-        "description": "`handling=strict` refuses parameters and fields that are not known here.",
+        "description": "With `handling=strict`, unknown parameters and fields are an error.",
         "schema": {"type": "string"},
         "example": "handling=strict",
     },
@@ -33,14 +33,14 @@ _REQUEST_HEADERS: list[dict[str, Any]] = [
 _IF_NONE_MATCH: dict[str, Any] = {
     "name": "If-None-Match",
     "in": "header",
-    "description": "Validator of the answer you hold; 304 if it is still the same.",
+    "description": "ETag of the response you have; the status is 304 if it is still current.",
     "schema": STRING_SCHEMA,
 }
 _PAGING_PARAMETERS: list[dict[str, Any]] = [
     {
         "name": "limit",
         "in": "query",
-        "description": f"Records per page. More than {MAX_LIMIT} is taken as {MAX_LIMIT}.",
+        "description": f"Records per page. Larger values than {MAX_LIMIT} mean {MAX_LIMIT}.",
         "schema": {"type": "integer", "minimum": 1, "default": DEFAULT_LIMIT},
     },
     {
@@ -74,14 +74,14 @@ def describe_parameters(operation: Operation) -> list[dict[str, Any]]:
     if operation.response.kind is ResponseKind.LIST:
         found += _PAGING_PARAMETERS
     if operation.response.is_negotiated:
-        words = [offered.query_value for offered in operation.response.formats]
-        about = "Representation; `api` is the page for people. Every link in the answer keeps it."
+        values = [offered.query_value for offered in operation.response.formats]
+        about = "Response format; `api` is an HTML page. Links in the response keep it."
         found.append(
             {
                 "name": "format",
                 "in": "query",
-                "description": about if Format.HTML in operation.response.formats else "Kind of file.",
-                "schema": {"type": "string", "enum": words},
+                "description": about if Format.HTML in operation.response.formats else "File format.",
+                "schema": {"type": "string", "enum": values},
             }
         )
     found += _REQUEST_HEADERS
@@ -91,6 +91,6 @@ def describe_parameters(operation: Operation) -> list[dict[str, Any]]:
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a parameter: nobody can send null, they leave it out."""
+    """The schema of a query parameter, which can be left out but not be null."""
     choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
     return {**choices[0], **{key: value for key, value in schema.items() if key != "anyOf"}} if choices else schema
