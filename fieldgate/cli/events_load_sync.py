@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
 from fieldgate.db import Database, DataVersions
-from fieldgate.events.model import LanguageCode
+from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 
 # What reads and writes events takes a while to load, and the other commands need none of it: imported where it is used.
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class EventStores(NamedTuple):
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option(
     "--language",
-    type=click.Choice(get_args(LanguageCode)),
+    type=click.Choice(list(LANGUAGES_BY_CODE)),
     default="en",
     show_default=True,
     help="Language of texts that do not say theirs.",
@@ -62,7 +62,6 @@ def load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path |
 
 async def _load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path | None) -> "BulkWriteResult":
     from fieldgate.events.ingest import file_loader
-    from fieldgate.i18n.languages import Language
 
     async with _open_stores(data) as (_, store, reference):
         await _check_demo_events(store, replace_demo)

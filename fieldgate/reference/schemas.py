@@ -5,7 +5,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-OriginalLanguage = Annotated[str, Meta(description="Language the texts were written in: en, fr, es or ar.")]
+from fieldgate.i18n.languages import FALLBACK_ORDER, codes_in_english
+
+OriginalLanguage = Annotated[
+    str, Meta(description=f"Language the texts were written in: {codes_in_english(FALLBACK_ORDER)}.")
+]
 
 
 class MiniCountry(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from fieldgate.http.request.cookies import set_cookie
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, ParsedRequest
 from fieldgate.http.response.responses import NO_CACHE, NO_STORE, PRIVATE_NO_CACHE, Response, content_language
-from fieldgate.i18n.languages import Language
+from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import AuthMethod, Caller
 from fieldgate.settings import DAY, Settings
@@ -142,7 +142,7 @@ async def logout(body: LogoutForm, request: ParsedRequest, caller: Caller, store
     in_schema=False,
 )
 async def language_switch(code: str, request: ParsedRequest, query: RedirectQuery) -> Response:
-    if code not in {language.value for language in Language}:
+    if code not in LANGUAGES_BY_CODE:
         raise NotFound
     cookie = set_cookie(LANGUAGE_COOKIE, code, request.base_url, 365 * DAY, http_only=False)
     return _redirect(request.base_url, query.next, cookie)

@@ -15,7 +15,7 @@ from fieldgate.http.operations import Operation, ResponseKind
 from fieldgate.http.request.body_parsing import JSON_MEDIA_TYPE, UploadedFile
 from fieldgate.http.request.validation import possible_types
 from fieldgate.http.response.links import Link, encode, resolve_links
-from fieldgate.i18n.languages import Language
+from fieldgate.i18n.languages import LANGUAGES_BY_CODE, codes_in_english, names_in_english
 from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT
 
 SCHEMA_PATH = "#/components/schemas/"
@@ -27,7 +27,7 @@ API_DESCRIPTION = "\n".join(
         f"* Lists are paged with `limit` (default {DEFAULT_LIMIT}, at most {MAX_LIMIT}) and `offset`; "
         "follow `next` until it is null.",
         "* Answers are JSON; `format=api`, or a browser, gets a page for people.",
-        "* `Accept-Language` chooses English, French, Arabic or Spanish, for error messages too.",
+        f"* `Accept-Language` chooses {names_in_english()}, for error messages too.",
         "* Parameters and fields we do not know are ignored and named in `Fieldgate-Ignored`; "
         "with `Prefer: handling=strict` they are refused.",
         "* `Authorization: Token …` and `Authorization: Bearer …` mean the same; `Basic` works too. "
@@ -43,7 +43,7 @@ RESPONSE_HEADERS: dict[str, dict[str, Any]] = {
     "Vary": {"description": "Request headers the answer depends on.", "schema": _STRING_SCHEMA},
     "Content-Language": {
         "description": "Language of the answer.",
-        "schema": {"type": "string", "enum": [language.value for language in Language]},
+        "schema": {"type": "string", "enum": list(LANGUAGES_BY_CODE)},
     },
     "X-Request-ID": {"description": "Id of this request in the service's log.", "schema": _STRING_SCHEMA},
     "ETag": {"description": "Validator for `If-None-Match`.", "schema": _STRING_SCHEMA},
@@ -128,7 +128,7 @@ _REQUEST_HEADERS: list[dict[str, Any]] = [
     {
         "name": "Accept-Language",
         "in": "header",
-        "description": "Language of the answer: en, fr, ar or es. Anything else is English.",
+        "description": f"Language of the answer: {codes_in_english()}. Anything else is English.",
         "schema": _STRING_SCHEMA,
         "example": "fr",
     },
