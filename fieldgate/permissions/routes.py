@@ -5,7 +5,7 @@ import msgspec
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.operations import get, get_list
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, Catalogue
@@ -98,7 +98,15 @@ async def permission_effects(codename: str, query: EffectsFilters, language: Lan
     if codename not in BY_CODENAME:
         raise NotFound(_unknown_permission_message(codename))
     if len(query.held) > MAX_HELD_PERMISSIONS:
-        raise ValidationError({"held": [Message("Name at most {most} permissions.", most=MAX_HELD_PERMISSIONS)]})
+        raise ValidationError(
+            {
+                "held": [
+                    PluralMessage(
+                        "Name at most {count} permission.", "Name at most {count} permissions.", MAX_HELD_PERMISSIONS
+                    )
+                ]
+            }
+        )
     wrong: dict[str, list[Message]] = {}
     if codename not in rules.assignable(query.asset_type):
         wrong["asset_type"] = [rules.not_for_type_message(codename)]

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.permissions.catalogue import BY_CODENAME, implied
 
 Codenames = frozenset[str]
@@ -453,18 +453,22 @@ def not_for_public_message(codename: str) -> Message:
 
 
 def too_many_filters_message() -> Message:
-    return Message(
-        "These are too many filters: at most {most} are taken for one assignment, with those that they imply for other"
+    return PluralMessage(
+        "These are too many filters: at most {count} is taken for one assignment, with those that they imply for other"
         " permissions.",
-        most=MAX_FILTERS,
+        "These are too many filters: at most {count} are taken for one assignment, with those that they imply for other"
+        " permissions.",
+        MAX_FILTERS,
     )
 
 
 def filters_too_large_message() -> Message:
-    return Message(
-        "These filters are too large: at most {most} KiB of JSON are taken for one assignment, with those that they"
+    return PluralMessage(
+        "These filters are too large: at most {count} KiB of JSON is taken for one assignment, with those that they"
         " imply for other permissions.",
-        most=MAX_FILTER_BYTES // 1024,
+        "These filters are too large: at most {count} KiB of JSON are taken for one assignment, with those that they"
+        " imply for other permissions.",
+        MAX_FILTER_BYTES // 1024,
     )
 
 

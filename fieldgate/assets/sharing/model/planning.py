@@ -8,7 +8,7 @@ import msgspec
 from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee
 from fieldgate.concurrency import FILTER_COST
 from fieldgate.errors import ValidationError
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import Caller
 from fieldgate.permissions import rules
 from fieldgate.permissions.rules import Effect, EffectKind, Filter, Filters, PermissionState, RuleOutcome, RuleViolation
@@ -66,9 +66,10 @@ class PermissionChange(msgspec.Struct, frozen=True):
 def reject_oversized(changes: Iterable[PermissionChange]) -> None:
     """The same filters for ever so many users are more than one transaction should write."""
     if sum(change.filter_bytes for change in changes) > MAX_WRITTEN_FILTER_BYTES:
-        said = Message(
-            "These filters are too large for so many at once: in all, {most} MiB can be written.",
-            most=MAX_WRITTEN_FILTER_BYTES // 1024**2,
+        said = PluralMessage(
+            "These filters are too large for so many at once: in all, {count} MiB can be written.",
+            "These filters are too large for so many at once: in all, {count} MiB can be written.",
+            MAX_WRITTEN_FILTER_BYTES // 1024**2,
         )
         raise ValidationError({"partial_permissions": [said]})
 
