@@ -1,7 +1,6 @@
-"""The ten permissions as data: what each is called, grants directly, and removes.
+"""The ten permissions: name, direct grants and contradictions of each.
 
-What a permission implies in the end is computed, never written down: `implied` is the closure of the direct
-grants.
+All implied permissions are computed from the direct grants, by `implied`.
 """
 
 from collections.abc import Iterable
@@ -76,19 +75,22 @@ PERMISSIONS: tuple[Permission, ...] = (
     ),
 )
 
+ADD = "add_submissions"
+PARTIAL = "partial_submissions"
+
 BY_CODENAME = {permission.codename: permission for permission in PERMISSIONS}
 
 
 @cache
 def implied(codename: str) -> frozenset[str]:
-    """All permissions that come with this one, however many steps away."""
+    """Return all permissions that this one implies, directly or through others."""
     found: set[str] = set()
-    waiting = list(BY_CODENAME[codename].grants)
-    while waiting:
-        granted = waiting.pop()
+    pending = list(BY_CODENAME[codename].grants)
+    while pending:
+        granted = pending.pop()
         if granted not in found:
             found.add(granted)
-            waiting.extend(BY_CODENAME[granted].grants)
+            pending.extend(BY_CODENAME[granted].grants)
     return frozenset(found)
 
 
@@ -97,7 +99,7 @@ def permission_path(codename: str) -> str:
 
 
 class Catalogue:
-    """The permissions in every language, encoded when the service starts."""
+    """Records of all permissions in every language, encoded at start-up."""
 
     def __init__(self) -> None:
         self._records = {
@@ -109,7 +111,7 @@ class Catalogue:
         }
 
     def all(self, language: Language) -> list[msgspec.Raw]:
-        """Every permission, ordered by codename."""
+        """Return all records, ordered by codename."""
         return list(self._records[language].values())
 
     def get(self, codename: str, language: Language) -> msgspec.Raw | None:

@@ -11,7 +11,11 @@ from fieldgate.errors import ValidationError
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import Caller
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import Effect, EffectKind, Filter, Filters, PermissionState, RuleOutcome, RuleViolation
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.effects import Effect, EffectKind
+from fieldgate.permissions.rules import PermissionState, RuleOutcome
+from fieldgate.permissions.submission_filters import Filter, Filters, filters_json_size
+from fieldgate.permissions.violations import RuleViolation
 
 MAX_ERRORS = 100  # mistakes of one request; whoever has more reads the first
 MAX_WRITTEN_FILTER_BYTES = 64 * 1024**2  # of filters, written by one act
@@ -53,14 +57,14 @@ class PermissionChange(msgspec.Struct, frozen=True):
 
     def filters_of(self, effect: Effect) -> Filters | None:
         """Which submissions an effect is about."""
-        is_about = effect.permission == rules.PARTIAL and effect.kind in (EffectKind.GRANTED, EffectKind.FILTERED)
+        is_about = effect.permission == PARTIAL and effect.kind in (EffectKind.GRANTED, EffectKind.FILTERED)
         return self.after.filters if is_about else None
 
     @property
     def filter_bytes(self) -> int:
         """Bytes of filters to be written: with the assignment, and with its history."""
         about = [given for effect in self.effects if (given := self.filters_of(effect)) is not None]
-        return 2 * sum(map(rules.filters_json_size, about))
+        return 2 * sum(map(filters_json_size, about))
 
 
 def reject_oversized(changes: Iterable[PermissionChange]) -> None:

@@ -34,7 +34,8 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import User
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import PARTIAL, Filters
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.submission_filters import Filters
 
 PATH = "/api/v2/permission-assignments/"
 MAX_ROWS = 20_000  # that one request writes
