@@ -3,15 +3,11 @@
 All implied permissions are computed from the direct grants, by `implied`.
 """
 
-from collections.abc import Iterable
 from functools import cache
 
 import msgspec
 
-from fieldgate.http.response.links import Link, encode
-from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message, translate
-from fieldgate.permissions.schemas import PermissionRecord
+from fieldgate.i18n.messages import Message
 
 
 class Permission(msgspec.Struct, frozen=True):
@@ -96,37 +92,3 @@ def implied(codename: str) -> frozenset[str]:
 
 def permission_path(codename: str) -> str:
     return f"/api/v2/permissions/{codename}/"
-
-
-class Catalogue:
-    """Records of all permissions in every language, encoded at start-up."""
-
-    def __init__(self) -> None:
-        self._records = {
-            language: {
-                permission.codename: msgspec.Raw(encode(_to_record(permission, language)))
-                for permission in sorted(PERMISSIONS, key=lambda each: each.codename)
-            }
-            for language in Language
-        }
-
-    def all(self, language: Language) -> list[msgspec.Raw]:
-        """Return all records, ordered by codename."""
-        return list(self._records[language].values())
-
-    def get(self, codename: str, language: Language) -> msgspec.Raw | None:
-        return self._records[language].get(codename)
-
-
-def _to_record(permission: Permission, language: Language) -> PermissionRecord:
-    return PermissionRecord(
-        url=Link(permission_path(permission.codename)),
-        codename=permission.codename,
-        implied=_links(sorted(implied(permission.codename))),
-        contradictory=_links(permission.contradicts),
-        name=translate(permission.name, language),
-    )
-
-
-def _links(codenames: Iterable[str]) -> list[Link]:
-    return [Link(permission_path(codename)) for codename in codenames]

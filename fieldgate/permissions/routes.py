@@ -8,10 +8,10 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions import rules
-from fieldgate.permissions.catalogue import BY_CODENAME, Catalogue
+from fieldgate.permissions.catalogue import BY_CODENAME
 from fieldgate.permissions.rules import Codenames
 from fieldgate.permissions.schemas import EffectsFilters, EffectsRecord, PermissionRecord
-from fieldgate.permissions.serializers import effects_record
+from fieldgate.permissions.serializers import Catalogue, effects_record
 from fieldgate.permissions.violations import contradiction_message, not_for_type_message
 
 TAG = "Permissions"

@@ -1,4 +1,4 @@
-"""Records of effects and explanations, in the language of the caller."""
+"""Records of permissions, effects and explanations, in the language of the caller."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -10,7 +10,7 @@ from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.permissions import rules
-from fieldgate.permissions.catalogue import PARTIAL, permission_path
+from fieldgate.permissions.catalogue import PARTIAL, PERMISSIONS, Permission, implied, permission_path
 from fieldgate.permissions.effects import Effect
 from fieldgate.permissions.explain import Explanation
 from fieldgate.permissions.rules import Codenames, PermissionState
@@ -21,12 +21,43 @@ from fieldgate.permissions.schemas import (
     MatchedRecord,
     NeedRecord,
     PartialRecord,
+    PermissionRecord,
 )
 from fieldgate.permissions.submission_filters import ANY_SUBMISSIONS, PARTIALLY_GRANTABLE, Filters
 
 
 def permission_links(codenames: Iterable[str]) -> list[Link]:
     return [Link(permission_path(codename)) for codename in codenames]
+
+
+class Catalogue:
+    """Records of all permissions in every language, encoded at start-up."""
+
+    def __init__(self) -> None:
+        self._records = {
+            language: {
+                permission.codename: msgspec.Raw(encode(_to_record(permission, language)))
+                for permission in sorted(PERMISSIONS, key=lambda each: each.codename)
+            }
+            for language in Language
+        }
+
+    def all(self, language: Language) -> list[msgspec.Raw]:
+        """Return all records, ordered by codename."""
+        return list(self._records[language].values())
+
+    def get(self, codename: str, language: Language) -> msgspec.Raw | None:
+        return self._records[language].get(codename)
+
+
+def _to_record(permission: Permission, language: Language) -> PermissionRecord:
+    return PermissionRecord(
+        url=Link(permission_path(permission.codename)),
+        codename=permission.codename,
+        implied=permission_links(sorted(implied(permission.codename))),
+        contradictory=permission_links(permission.contradicts),
+        name=translate(permission.name, language),
+    )
 
 
 def effect_fields(effect: Effect, language: Language) -> dict[str, Any]:
