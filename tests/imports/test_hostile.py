@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import pickle
 import random
 import socket
 import sys
@@ -16,7 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from sqlalchemy import Row, select
 
@@ -33,7 +31,7 @@ from fieldgate.imports.worker import ImportWorker
 from fieldgate.imports.xlsform import Form, FormRejected, Library
 from fieldgate.settings import Settings
 from tests.conftest import StartService
-from tests.imports import failing_readers, hostile
+from tests.imports import hostile
 from tests.imports.hostile import COMPLETE, FAST_CASES, MEBIBYTE, REFUSED, SLOW_CASES, HostileFile
 from tests.imports.test_worker import PATH, ImportHarness
 from tests.imports.workbooks import SURVEY, xlsx
@@ -230,57 +228,6 @@ def most_memory(pid: int) -> int:
     status = Path(f"/proc/{pid}/status").read_text()
     [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
     return int(line.split()[1]) * 1024
-
-
-class _Evil:
-    def __reduce__(self) -> tuple[Any, ...]:
-        return os.mkdir, (f"/tmp/{hostile.FORBIDDEN_NAME}",)
-
-
-FORGED = {
-    "refusal": {"error_type": "x", "error": {"text": "x", "values": {"text": "y"}}, "problems": [], "warnings": []}
-}
-
-
-@pytest.mark.parametrize(
-    ("work", "argument", "why"),
-    [
-        (failing_readers.die_mid_result, b"", "crash"),
-        (failing_readers.return_unserializable, b"", "fault"),
-        (failing_readers.exit_early, b"", "crash"),
-        (failing_readers.send_bytes, pickle.dumps((True, _Evil())), "crash"),
-        (failing_readers.send_bytes, msgspec.msgpack.encode({"form": {"content": []}}), "crash"),
-        (failing_readers.send_bytes, msgspec.msgpack.encode(FORGED), "crash"),
-        (failing_readers.send_bytes, msgspec.msgpack.encode({}), "fault"),
-        (failing_readers.send_endless, b"", "crash"),
-        (failing_readers.send_half_and_hang, b"", "time"),
-        (failing_readers.close_and_hang, b"", "time"),
-    ],
-)
-def test_a_process_without_an_answer_has_died(
-    monkeypatch: pytest.MonkeyPatch, work: Any, argument: bytes, why: str
-) -> None:
-    monkeypatch.setattr(runner, "GRACE_SECONDS", 1)
-    with pytest.raises(runner.SandboxFailure, match=f"^{why}$"):
-        runner._run_in_process(work, (argument,), runner.SandboxLimits(MEMORY, 1))
-    assert traces_outside() == []
-
-
-def test_an_answer_too_long_for_the_worker_is_not_sent() -> None:
-    with pytest.raises(runner.SandboxFailure, match="memory"):
-        runner._run_in_process(failing_readers.return_oversized, (b"",), runner.SandboxLimits(4 * MEMORY, SECONDS))
-
-
-def test_reading_a_form_opens_no_file_to_write() -> None:
-    for book in BOOKS.values():
-        assert isinstance(runner._run_in_process(failing_readers.parse_without_writing, (book,), LIMITS), Form)
-
-
-def test_a_process_cannot_fill_the_disk(tmp_path: Path) -> None:
-    with pytest.raises(runner.SandboxFailure) as died:
-        runner._run_in_process(failing_readers.write_file, (str(tmp_path / "left"),), LIMITS)
-    assert "File too large" in died.value.details
-    assert (tmp_path / "left").stat().st_size == 0
 
 
 SHEETS: dict[str, Rows] = {

@@ -50,13 +50,13 @@ STAGES = {
     "before claim": (ImportStore, "claim", False),
     "in claim": (ImportStore, "_lease_next", True),
     "claimed": (ImportStore, "_load_job", False),
-    "after claim": (ImportWorker, "_work", False),
+    "after claim": (ImportWorker, "_process", False),
     "before parsing": (runner, "parse_in_sandbox", False),
     "in parsing": (ForkServerProcess, "start", True),
-    "after parsing": (ResultWriter, "succeed", False),
+    "after parsing": (ResultWriter, "complete", False),
     "assets written": (ImportStore, "finish", False),
     "before commit": (ImportStore, "finish", True),
-    "after commit": (ResultWriter, "succeed", True),
+    "after commit": (ResultWriter, "complete", True),
     "before failing": (ResultWriter, "fail", False),
 }
 

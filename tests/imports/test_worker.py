@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -27,12 +26,11 @@ from fieldgate.imports.store import ImportStore
 from fieldgate.imports.tables import imports
 from fieldgate.imports.upload import parse_upload
 from fieldgate.imports.worker import MAX_ATTEMPTS, ImportWorker
-from fieldgate.imports.xlsform import Form
 from fieldgate.permissions import rules
 from fieldgate.settings import Settings
 from tests.assets.sharing.sharing_team import SharingTeam, last_segment
 from tests.conftest import Service, StartService
-from tests.imports import failing_readers
+from tests.imports.sandbox import failing_readers
 from tests.imports.workbooks import SURVEY, xlsx
 
 PATH = "/api/v2/imports/"
@@ -353,21 +351,6 @@ LIMITS = runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=1)
 
 
 @pytest.mark.parametrize(
-    ("work", "argument", "why"),
-    [
-        (failing_readers.exhaust_memory, 2**31, "memory"),
-        (failing_readers.loop_forever, b"", "time"),
-        (failing_readers.crash, b"", "crash"),
-        (failing_readers.raise_error, b"", "fault"),
-    ],
-)
-def test_a_process_with_limits_ends_alone(work: Any, argument: Any, why: str) -> None:
-    with pytest.raises(runner.SandboxFailure, match=f"^{why}$") as died:
-        runner._run_in_process(work, (argument,), LIMITS)
-    assert ("an error of ours" in died.value.details) == (why == "fault")
-
-
-@pytest.mark.parametrize(
     ("work", "argument", "error_type", "begins"),
     [
         (failing_readers.exhaust_memory, 2**31, "too_large", "The file takes too much memory to read."),
@@ -383,11 +366,6 @@ async def test_people_are_told_why(
     messages = (await harness.import_workbook(xlsx()))["messages"]
     assert messages["error_type"] == error_type
     assert messages["error"].startswith(begins)
-
-
-def test_stopping_the_service_does_not_stop_what_is_being_read() -> None:
-    form = runner._run_in_process(failing_readers.receive_stop_signals, (b"type,name,label\ntext,a,A\n",), LIMITS)
-    assert isinstance(form, Form)
 
 
 async def test_too_many_attempts_end_in_an_error(harness: ImportHarness, database_url: str) -> None:
@@ -460,7 +438,6 @@ async def test_workers_killed_at_work_lose_nothing(tmp_path: Path, database_url:
         for n in range(12)
     ]
     environment = {**os.environ, "FIELDGATE_DATABASE_URL": database_url, "FIELDGATE_IMPORT_LEASE": "1s"}
-    import sys
 
     async def begin() -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
@@ -504,19 +481,6 @@ async def test_the_page_of_an_import_shows_what_was_read(harness: ImportHarness)
     waiting = await harness.send(xlsx())
     page = (await harness.service.get(f"{waiting}?format=api", headers=harness.headers)).text
     assert 'http-equiv="refresh"' in page
-
-
-def test_a_reader_does_not_load_the_program_that_was_started(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(
-        "print('loaded', flush=True)\n"
-        "if __name__ == '__main__':\n"
-        "    from fieldgate.imports.sandbox import runner\n"
-        "    for _ in range(2):\n"
-        "        runner.parse_in_sandbox(b'type,name,label\\ntext,a,A\\n', 'form', runner.SandboxLimits(2**30, 60))\n"
-    )
-    ended = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=True)
-    assert ended.stdout == "loaded\n"
 
 
 @pytest.mark.parametrize("book", [xlsx(), xlsx(survey=[["type", "name"], ["nonsense", "a"]])], ids=["good", "refused"])

@@ -1,8 +1,8 @@
-"""A file is read in a process of its own, with limits: whatever is in it, it harms that import alone.
+"""Read a workbook in a separate process with limits, so that a hostile file can only make its own import fail.
 
-The process is forked from a small server that has the libraries loaded already, so that it starts in
-milliseconds. It may use so much memory and processor time and no more, and writes no files. What it answers is
-taken as data and nothing else: whoever got hold of it could send anything.
+The process is forked from a server that has the libraries loaded, so it starts in milliseconds. Its memory and
+processor time are limited, and it cannot write files (see `confinement`). Its result is decoded as plain data, never
+unpickled: the process may be under the control of whoever made the file.
 """
 
 import gc
@@ -26,28 +26,29 @@ import msgspec
 from fieldgate.i18n.message_data import MessageData, message_from_data, message_to_data
 from fieldgate.i18n.messages import Message
 from fieldgate.imports import xlsform
+from fieldgate.imports.sandbox.confinement import confine_process
 
-GRACE_SECONDS = 10  # seconds of real time beyond the processor time, for a machine that is busy
-MAX_RESULT_BYTES = 128 * 1024 * 1024  # bytes: the worker has to hold it
+GRACE_SECONDS = 10  # wall clock time in addition to the processor time, for a busy machine
+MAX_RESULT_BYTES = 128 * 1024 * 1024  # the worker holds it in memory
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["fieldgate.imports.sandbox.runner"])
 
 
 class SandboxLimits(msgspec.Struct, frozen=True):
-    memory_bytes: int  # bytes
+    memory_bytes: int
     cpu_seconds: int
 
 
 class FailureReason(Enum):
     TIME = "time"
     MEMORY = "memory"
-    CRASH = "crash"  # of a library
-    FAULT = "fault"  # an error of ours that nobody caught
+    CRASH = "crash"  # in a library
+    FAULT = "fault"  # an uncaught exception in our code
 
 
 class SandboxFailure(Exception):
-    """The process ended without a result. `notes` are for whoever runs the service."""
+    """The process ended without a result. `details` are for the log."""
 
     def __init__(self, reason: FailureReason, details: str = "") -> None:
         super().__init__(reason.value)
@@ -63,107 +64,111 @@ class _Rejection(msgspec.Struct):
 
 
 class _Result(msgspec.Struct, omit_defaults=True):
-    """One of these."""
+    """Exactly one of the first four is set."""
 
     form: xlsform.Form | None = None
     library: xlsform.Library | None = None
-    refusal: _Rejection | None = None
-    died: FailureReason | None = None
-    notes: str = ""
+    rejection: _Rejection | None = None
+    failure: FailureReason | None = None
+    details: str = ""
 
 
 def parse_in_sandbox(data: bytes, name: str, limits: SandboxLimits) -> xlsform.Form | xlsform.Library:
-    """What `xlsform.understand` says of a file, or `Refused`, or `Died`. Blocks; call it from a thread."""
+    """Run `xlsform.parse_workbook` in a sandbox process. Blocks: call it from a thread.
+
+    Raise FormRejected if the workbook is not valid, SandboxFailure if the process ended without a result.
+    """
     return _run_in_process(xlsform.parse_workbook, (data, name), limits)
 
 
 def _run_in_process(
-    work: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits
+    parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits
 ) -> xlsform.Form | xlsform.Library:
-    ours, theirs = _context.Pipe(duplex=False)
-    process = _context.Process(target=_child_main, args=(theirs, work, arguments, limits), daemon=True)
-    until = time.monotonic() + limits.cpu_seconds + GRACE_SECONDS
+    result = _receive_result(parse, arguments, limits)
+    if rejection := result.rejection:
+        raise xlsform.FormRejected(rejection.error_type, rejection.error, rejection.problems, rejection.warnings)
+    if parsed := result.form or result.library:
+        return parsed
+    raise SandboxFailure(result.failure or FailureReason.FAULT, result.details)
+
+
+def _receive_result(parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits) -> _Result:
+    receiver, sender = _context.Pipe(duplex=False)
+    process = _context.Process(target=_child_main, args=(sender, parse, arguments, limits), daemon=True)
+    deadline = time.monotonic() + limits.cpu_seconds + GRACE_SECONDS
     with _without_main_module():
         process.start()
-    theirs.close()
-    # It may stop anywhere in its answer and stay: what ends our waiting is its end.
-    watch = threading.Timer(limits.cpu_seconds + GRACE_SECONDS, process.kill)
-    watch.start()
+    sender.close()
+    # The process may send half a result and hang. The end of the process ends recv_bytes.
+    watchdog = threading.Timer(limits.cpu_seconds + GRACE_SECONDS, process.kill)
+    watchdog.start()
     try:
-        answer = _decoder.decode(ours.recv_bytes(MAX_RESULT_BYTES))
+        return _decoder.decode(receiver.recv_bytes(MAX_RESULT_BYTES))
     except EOFError:
         process.join()
-        raise SandboxFailure(_failure_reason(process, timed_out=time.monotonic() >= until)) from None
-    except (OSError, msgspec.MsgspecError) as error:  # half an answer, or none that we would give
-        raise SandboxFailure(
-            FailureReason.TIME if time.monotonic() >= until else FailureReason.CRASH, str(error)
-        ) from None
+        raise SandboxFailure(_failure_reason(process, timed_out=time.monotonic() >= deadline)) from None
+    except (OSError, msgspec.MsgspecError) as error:  # an incomplete or invalid result
+        reason = FailureReason.TIME if time.monotonic() >= deadline else FailureReason.CRASH
+        raise SandboxFailure(reason, str(error)) from None
     finally:
-        watch.cancel()
+        watchdog.cancel()
         process.kill()
         process.join()
-        ours.close()
-    if answer.refusal is not None:
-        refusal = answer.refusal
-        raise xlsform.FormRejected(refusal.error_type, refusal.error, refusal.problems, refusal.warnings)
-    if read := answer.form or answer.library:
-        return read
-    raise SandboxFailure(answer.died or FailureReason.FAULT, answer.notes)
+        receiver.close()
 
 
 @contextmanager
 def _without_main_module() -> Iterator[None]:
-    """A new process would run the script that was started once more, to load what it defines; we need none of it."""
-    program = sys.modules["__main__"].__dict__
-    path = program.pop("__file__", None)
+    """Keep multiprocessing from importing the main script in the new process: nothing of it is needed."""
+    main_module = sys.modules["__main__"].__dict__
+    path = main_module.pop("__file__", None)
     try:
         yield
     finally:
         if path is not None:
-            program["__file__"] = path
+            main_module["__file__"] = path
 
 
 def _failure_reason(process: ForkServerProcess, *, timed_out: bool) -> FailureReason:
-    """Rust aborts where it gets no memory, and the kernel kills where the machine has none left."""
     if timed_out or process.exitcode == -signal.SIGXCPU:
         return FailureReason.TIME
+    # Rust aborts if an allocation fails; the kernel kills a process if the machine is out of memory.
     if process.exitcode in (-signal.SIGABRT, -signal.SIGKILL):
         return FailureReason.MEMORY
     return FailureReason.CRASH
 
 
-def _child_main(pipe: Connection, work: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits) -> None:
-    gc.disable()  # it is soon over, and looking for what could be freed takes a quarter of its time
-    # Who stops the service, by Ctrl-C or a supervisor, means the worker, which finishes this first.
-    for asked_to_stop in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(asked_to_stop, signal.SIG_IGN)
+def _child_main(pipe: Connection, parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits) -> None:
+    gc.disable()  # the process is short-lived, and collecting takes a quarter of its time
+    confine_process()
+    # Ctrl-C or a supervisor may signal the whole group; the worker finishes this import before it stops.
+    for stop_signal in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop_signal, signal.SIG_IGN)
     threading.Thread(target=_exit_with_worker, daemon=True).start()
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
-    # A second apart: at the first limit the signal says why, at the second the process is killed without a word.
+    # At the soft limit SIGXCPU tells the worker the reason; at the hard limit, a second later, SIGKILL does not.
     resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + 1))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        answer = _encoder.encode(_call_reader(work, arguments))
+        encoded = _encoder.encode(_call_parser(parse, arguments))
     except MemoryError:
-        answer = _encoder.encode(_Result(died=FailureReason.MEMORY))
+        encoded = _encoder.encode(_Result(failure=FailureReason.MEMORY))
     except Exception:
-        answer = _encoder.encode(_Result(died=FailureReason.FAULT, notes=traceback.format_exc()))
-    if len(answer) > MAX_RESULT_BYTES:
-        answer = _encoder.encode(_Result(died=FailureReason.MEMORY))
-    pipe.send_bytes(answer)
+        encoded = _encoder.encode(_Result(failure=FailureReason.FAULT, details=traceback.format_exc()))
+    if len(encoded) > MAX_RESULT_BYTES:
+        encoded = _encoder.encode(_Result(failure=FailureReason.MEMORY))
+    pipe.send_bytes(encoded)
 
 
-def _call_reader(work: Callable[..., Any], arguments: tuple[Any, ...]) -> _Result:
+def _call_parser(parse: Callable[..., Any], arguments: tuple[Any, ...]) -> _Result:
     try:
-        read = work(*arguments)
-    except xlsform.FormRejected as refused:
-        return _Result(refusal=_Rejection(refused.error_type, refused.error, refused.problems, refused.warnings))
-    return _Result(library=read) if isinstance(read, xlsform.Library) else _Result(form=read)
+        parsed = parse(*arguments)
+    except xlsform.FormRejected as error:
+        return _Result(rejection=_Rejection(error.error_type, error.error, error.problems, error.warnings))
+    return _Result(library=parsed) if isinstance(parsed, xlsform.Library) else _Result(form=parsed)
 
 
 def _exit_with_worker() -> None:
-    """A worker that was killed can kill nobody, and nobody waits for the result any more."""
+    """End this process when the worker ends: a killed worker cannot end it, and nobody waits for the result."""
     worker = multiprocessing.parent_process()
     if worker is not None:
         worker.join()

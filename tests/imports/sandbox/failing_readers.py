@@ -1,11 +1,10 @@
-"""What a process with limits may do instead of its work. It loads this module: that must not take long."""
+"""Parsers that misbehave in the sandbox process. It imports this module, so keep the imports few."""
 
 import os
 import signal
 import struct
 import sys
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 from fieldgate.imports.sandbox import runner
@@ -13,7 +12,6 @@ from fieldgate.imports.xlsform import Form, parse_workbook
 
 
 def exhaust_memory(size: int) -> bytes:
-    """Memory without end, as a parser can be made to take it."""
     return b"x" * size
 
 
@@ -27,9 +25,9 @@ def crash(_: bytes) -> None:
 
 
 def receive_stop_signals(data: bytes) -> Any:
-    """As all processes of a service are, when a terminal or a supervisor stops it."""
-    for asked_to_stop in (signal.SIGINT, signal.SIGTERM):
-        os.kill(os.getpid(), asked_to_stop)
+    """Get the signals that a terminal or a supervisor sends to all processes of a service, then parse."""
+    for stop_signal in (signal.SIGINT, signal.SIGTERM):
+        os.kill(os.getpid(), stop_signal)
     return parse_workbook(data, "form")
 
 
@@ -41,12 +39,13 @@ def exit_early(_: bytes) -> None:
     sys.exit(3)
 
 
-def write_file(path: str) -> None:
-    Path(path).write_bytes(b"left behind")
+def write_to_memory_file(_: bytes) -> None:
+    """Write to a file that is in no folder: only the limit of file sizes prevents it."""
+    os.write(os.memfd_create("file"), b"content")
 
 
 def die_mid_result(_: bytes) -> None:
-    """Begins an answer of a thousand bytes, and is no more."""
+    """Begin a result of a thousand bytes and die."""
     os.write(_pipe().fileno(), struct.pack("!i", 1000) + b"x" * 10)
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -60,7 +59,7 @@ def return_oversized(_: bytes) -> Form:
 
 
 def send_bytes(data: bytes) -> None:
-    """An answer of somebody who got hold of the process."""
+    """Send any bytes, as an attacker in control of the process could."""
     _pipe().send_bytes(data)
     signal.pause()
 
@@ -80,17 +79,8 @@ def close_and_hang(_: bytes) -> None:
     signal.pause()
 
 
-def parse_without_writing(book: bytes) -> Any:
-    def refuse(event: str, arguments: tuple[Any, ...]) -> None:
-        assert event != "open" or not arguments[2] & (os.O_WRONLY | os.O_RDWR), arguments
-
-    sys.dont_write_bytecode = True
-    sys.addaudithook(refuse)
-    return parse_workbook(book, "household")
-
-
 def _pipe() -> Connection:
-    """That of the process, some frames above."""
+    """Return the pipe of the process, a local variable some frames above."""
     frame = sys._getframe(1)
     while "pipe" not in frame.f_locals:
         assert frame.f_back is not None

@@ -1,0 +1,99 @@
+"""The sandbox process: how it ends is reported, and nothing that it sends is trusted."""
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fieldgate.imports.sandbox import runner
+from fieldgate.imports.xlsform import Form
+from tests.imports.sandbox import failing_readers
+
+MEBIBYTE = 1024 * 1024
+LIMITS = runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=1)
+CSV = b"type,name,label\ntext,a,A\n"
+
+
+@pytest.mark.parametrize(
+    ("parse", "argument", "reason"),
+    [
+        (failing_readers.exhaust_memory, 2**31, "memory"),
+        (failing_readers.loop_forever, b"", "time"),
+        (failing_readers.crash, b"", "crash"),
+        (failing_readers.raise_error, b"", "fault"),
+    ],
+)
+def test_failure_reason(parse: Any, argument: Any, reason: str) -> None:
+    with pytest.raises(runner.SandboxFailure, match=f"^{reason}$") as failure:
+        runner._run_in_process(parse, (argument,), LIMITS)
+    assert ("an error of ours" in failure.value.details) == (reason == "fault")
+
+
+class _MakeFolder:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.path),)
+
+
+FORGED = {
+    "rejection": {"error_type": "x", "error": {"text": "x", "values": {"text": "y"}}, "problems": [], "warnings": []}
+}
+
+
+@pytest.mark.parametrize(
+    ("parse", "argument", "reason"),
+    [
+        (failing_readers.die_mid_result, b"", "crash"),
+        (failing_readers.return_unserializable, b"", "fault"),
+        (failing_readers.exit_early, b"", "crash"),
+        (failing_readers.send_bytes, msgspec.msgpack.encode({"form": {"content": []}}), "crash"),
+        (failing_readers.send_bytes, msgspec.msgpack.encode(FORGED), "crash"),
+        (failing_readers.send_bytes, msgspec.msgpack.encode({}), "fault"),
+        (failing_readers.send_endless, b"", "crash"),
+        (failing_readers.send_half_and_hang, b"", "time"),
+        (failing_readers.close_and_hang, b"", "time"),
+    ],
+)
+def test_invalid_result_is_a_failure(monkeypatch: pytest.MonkeyPatch, parse: Any, argument: bytes, reason: str) -> None:
+    monkeypatch.setattr(runner, "GRACE_SECONDS", 1)
+    with pytest.raises(runner.SandboxFailure, match=f"^{reason}$"):
+        runner._run_in_process(parse, (argument,), LIMITS)
+
+
+def test_result_is_not_unpickled(tmp_path: Path) -> None:
+    pickled = pickle.dumps((True, _MakeFolder(tmp_path / "made")))
+    with pytest.raises(runner.SandboxFailure, match="crash"):
+        runner._run_in_process(failing_readers.send_bytes, (pickled,), LIMITS)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_oversized_result_is_not_sent() -> None:
+    limits = runner.SandboxLimits(2048 * MEBIBYTE, 5)
+    with pytest.raises(runner.SandboxFailure, match="memory"):
+        runner._run_in_process(failing_readers.return_oversized, (b"",), limits)
+
+
+def test_stop_signals_do_not_interrupt_reading() -> None:
+    assert isinstance(runner._run_in_process(failing_readers.receive_stop_signals, (CSV,), LIMITS), Form)
+
+
+def test_main_module_is_not_loaded(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "print('loaded', flush=True)\n"
+        "if __name__ == '__main__':\n"
+        "    from fieldgate.imports.sandbox import runner\n"
+        "    for _ in range(2):\n"
+        f"        runner.parse_in_sandbox({CSV!r}, 'form', runner.SandboxLimits(2**30, 60))\n"
+    )
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "loaded\n"
