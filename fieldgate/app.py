@@ -36,7 +36,7 @@ from fieldgate.imports.store import ImportStore
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.permissions import routes as permission_routes
-from fieldgate.permissions.catalogue import Catalogue
+from fieldgate.permissions.serializers import Catalogue
 from fieldgate.reference import routes as reference_routes
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.runtime.malloc import set_mmap_threshold

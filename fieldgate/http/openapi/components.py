@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fieldgate.i18n.languages import Language
+from fieldgate.i18n.languages import LANGUAGES_BY_CODE
 
 SCHEMA_PATH = "#/components/schemas/"
 STRING_SCHEMA = {"type": "string"}
@@ -12,7 +12,7 @@ RESPONSE_HEADERS: dict[str, dict[str, Any]] = {
     "Vary": {"description": "Request headers that the response depends on.", "schema": STRING_SCHEMA},
     "Content-Language": {
         "description": "Language of the response.",
-        "schema": {"type": "string", "enum": [language.value for language in Language]},
+        "schema": {"type": "string", "enum": list(LANGUAGES_BY_CODE)},
     },
     "X-Request-ID": {"description": "Id of the request in the service's log.", "schema": STRING_SCHEMA},
     "ETag": {"description": "Validator for `If-None-Match`.", "schema": STRING_SCHEMA},

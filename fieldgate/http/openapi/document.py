@@ -19,6 +19,7 @@ from fieldgate.http.openapi.operation_objects import describe_operation
 from fieldgate.http.operations import Operation
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.http.response.links import Link, encode, resolve_links
+from fieldgate.i18n.languages import names_in_english
 from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT
 
 API_DESCRIPTION = "\n".join(
@@ -28,7 +29,7 @@ API_DESCRIPTION = "\n".join(
         f"* Lists are paged with `limit` (default {DEFAULT_LIMIT}, at most {MAX_LIMIT}) and `offset`; "
         "follow `next` until it is null.",
         "* Responses are JSON; browsers, and requests with `format=api`, get an HTML page.",
-        "* `Accept-Language` selects English, French, Arabic or Spanish, for error messages too.",
+        f"* `Accept-Language` selects {names_in_english()}, for error messages too.",
         "* Unknown parameters and fields are ignored and listed in `Fieldgate-Ignored`; "
         "with `Prefer: handling=strict` they are an error.",
         "* `Authorization: Token …` and `Authorization: Bearer …` mean the same; `Basic` works too. "

@@ -10,6 +10,7 @@ from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.openapi.components import STRING_SCHEMA
 from fieldgate.http.operations import Operation, ResponseKind
 from fieldgate.http.request.validation import possible_types
+from fieldgate.i18n.languages import codes_in_english
 from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT
 
 _NO_NULLS_PATTERN = r"^[^\u0000]*$"
@@ -18,7 +19,7 @@ _REQUEST_HEADERS: list[dict[str, Any]] = [
     {
         "name": "Accept-Language",
         "in": "header",
-        "description": "Language of the response: en, fr, ar or es. The default is English.",
+        "description": f"Language of the response: {codes_in_english()}. The default is English.",
         "schema": STRING_SCHEMA,
         "example": "fr",
     },

@@ -14,7 +14,7 @@ import msgspec
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
 from fieldgate.errors import BadRequest, PayloadTooLarge, UnsupportedMediaType, ValidationError
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 
 Receive = Callable[[], Awaitable[Any]]
 
@@ -160,7 +160,13 @@ def _is_too_deep(value: Any) -> bool:
 
 def _parse_urlencoded(body: bytes) -> dict[str, Any]:
     if body.count(b"&") >= MAX_FIELDS:
-        raise BadRequest(Message("There are too many fields; at most {most} are taken.", most=MAX_FIELDS))
+        raise BadRequest(
+            PluralMessage(
+                "There are too many fields; at most {count} is taken.",
+                "There are too many fields; at most {count} are taken.",
+                MAX_FIELDS,
+            )
+        )
     try:
         return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict"))
     except ValueError:
@@ -216,12 +222,30 @@ def base_name(name: str) -> str:
 
 
 def _too_deep() -> BadRequest:
-    return BadRequest(Message("The body is nested too deeply; at most {most} levels are taken.", most=MAX_JSON_DEPTH))
+    return BadRequest(
+        PluralMessage(
+            "The body is nested too deeply; at most {count} level is taken.",
+            "The body is nested too deeply; at most {count} levels are taken.",
+            MAX_JSON_DEPTH,
+        )
+    )
 
 
 def file_too_large(limit: int) -> PayloadTooLarge:
-    return PayloadTooLarge(Message("The file is too large; at most {limit} bytes are taken.", limit=limit))
+    return PayloadTooLarge(
+        PluralMessage(
+            "The file is too large; at most {count} byte is taken.",
+            "The file is too large; at most {count} bytes are taken.",
+            limit,
+        )
+    )
 
 
 def _too_large(limit: int) -> PayloadTooLarge:
-    return PayloadTooLarge(Message("The body is too large; at most {limit} bytes are taken here.", limit=limit))
+    return PayloadTooLarge(
+        PluralMessage(
+            "The body is too large; at most {count} byte is taken here.",
+            "The body is too large; at most {count} bytes are taken here.",
+            limit,
+        )
+    )

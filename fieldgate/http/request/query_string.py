@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, quote
 
 from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.request.validation import NULL_CHARACTERS
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 
 MAX_PARAMETERS = 200
 MAX_REPORTED_NAMES = 100  # in an error response
@@ -21,7 +21,13 @@ MAX_HEADER_NAMES = 20  # in the header, which must stay short
 def parse_query(query: bytes) -> dict[str, str]:
     """Parse a query string. The last value of a name wins."""
     if query.count(b"&") >= MAX_PARAMETERS:
-        raise BadRequest(Message("There are too many parameters; at most {most} are taken.", most=MAX_PARAMETERS))
+        raise BadRequest(
+            PluralMessage(
+                "There are too many parameters; at most {count} is taken.",
+                "There are too many parameters; at most {count} are taken.",
+                MAX_PARAMETERS,
+            )
+        )
     try:
         text = query.decode("ascii")
         if "%" in text or "+" in text:

@@ -21,7 +21,7 @@ import msgspec
 
 from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.request.body_parsing import UploadedFile, decode_json
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 
 NULL_CHARACTERS = Message("Null characters are not allowed.")
 
@@ -193,7 +193,9 @@ def expected_message(kind: Any) -> Message:
     if kind is datetime:
         return Message("Enter a date or a time such as 2026-11-15 or 2026-11-15T08:30:00Z.")
     if length is not None:
-        return Message("Enter text of at most {length} characters.", length=length)
+        return PluralMessage(
+            "Enter text of at most {count} character.", "Enter text of at most {count} characters.", length
+        )
     return Message("Enter text.")
 
 

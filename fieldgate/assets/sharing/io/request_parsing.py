@@ -16,20 +16,19 @@ from fieldgate.assets.sharing.schemas import AssignmentBody
 from fieldgate.concurrency import FILTER_COST
 from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.request.validation import NULL_CHARACTERS, parse_struct
-from fieldgate.i18n.messages import Message
-from fieldgate.permissions.catalogue import BY_CODENAME
-from fieldgate.permissions.rules import (
+from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL
+from fieldgate.permissions.submission_filters import (
     MAX_FILTER_BYTES,
     MAX_FILTERS,
-    PARTIAL,
     PARTIALLY_GRANTABLE,
     Filter,
     Filters,
-    RuleViolation,
     filters_too_large_message,
     too_many_filters_message,
     with_implied_filters,
 )
+from fieldgate.permissions.violations import RuleViolation
 
 MAX_ITEMS = 20_000  # of a list
 
@@ -207,4 +206,8 @@ def user_not_found_message(name: str) -> Message:
 
 
 def too_many_message(limit: int) -> Message:
-    return Message("This is too much at once; at most {most} are taken.", most=limit)
+    return PluralMessage(
+        "This is too much at once; at most {count} is taken.",
+        "This is too much at once; at most {count} are taken.",
+        limit,
+    )

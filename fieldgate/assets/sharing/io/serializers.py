@@ -17,8 +17,9 @@ from fieldgate.assets.sharing.schemas import AssignmentRecord, ChangeRecord, Eff
 from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.permissions import rules
+from fieldgate.permissions.catalogue import PARTIAL
 from fieldgate.permissions.catalogue import permission_path as permission_path
-from fieldgate.permissions.rules import PARTIAL, Effect, EffectKind, EffectReason
+from fieldgate.permissions.effects import Effect, EffectKind, EffectReason
 from fieldgate.permissions.serializers import effect_fields, partial_records
 
 MAX_EFFECTS = 10_000  # effects of one request

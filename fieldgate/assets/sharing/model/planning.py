@@ -8,10 +8,14 @@ import msgspec
 from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee
 from fieldgate.concurrency import FILTER_COST
 from fieldgate.errors import ValidationError
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import Caller
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import Effect, EffectKind, Filter, Filters, PermissionState, RuleOutcome, RuleViolation
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.effects import Effect, EffectKind
+from fieldgate.permissions.rules import PermissionState, RuleOutcome
+from fieldgate.permissions.submission_filters import Filter, Filters, filters_json_size
+from fieldgate.permissions.violations import RuleViolation
 
 MAX_ERRORS = 100  # mistakes of one request; whoever has more reads the first
 MAX_WRITTEN_FILTER_BYTES = 64 * 1024**2  # of filters, written by one act
@@ -53,22 +57,23 @@ class PermissionChange(msgspec.Struct, frozen=True):
 
     def filters_of(self, effect: Effect) -> Filters | None:
         """Which submissions an effect is about."""
-        is_about = effect.permission == rules.PARTIAL and effect.kind in (EffectKind.GRANTED, EffectKind.FILTERED)
+        is_about = effect.permission == PARTIAL and effect.kind in (EffectKind.GRANTED, EffectKind.FILTERED)
         return self.after.filters if is_about else None
 
     @property
     def filter_bytes(self) -> int:
         """Bytes of filters to be written: with the assignment, and with its history."""
         about = [given for effect in self.effects if (given := self.filters_of(effect)) is not None]
-        return 2 * sum(map(rules.filters_json_size, about))
+        return 2 * sum(map(filters_json_size, about))
 
 
 def reject_oversized(changes: Iterable[PermissionChange]) -> None:
     """The same filters for ever so many users are more than one transaction should write."""
     if sum(change.filter_bytes for change in changes) > MAX_WRITTEN_FILTER_BYTES:
-        said = Message(
-            "These filters are too large for so many at once: in all, {most} MiB can be written.",
-            most=MAX_WRITTEN_FILTER_BYTES // 1024**2,
+        said = PluralMessage(
+            "These filters are too large for so many at once: in all, {count} MiB can be written.",
+            "These filters are too large for so many at once: in all, {count} MiB can be written.",
+            MAX_WRITTEN_FILTER_BYTES // 1024**2,
         )
         raise ValidationError({"partial_permissions": [said]})
 

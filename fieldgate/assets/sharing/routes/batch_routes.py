@@ -31,10 +31,11 @@ from fieldgate.http.operations import ResponseKind, operation
 from fieldgate.http.request.body_parsing import JSONObject
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import User
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import PARTIAL, Filters
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.submission_filters import Filters
 
 PATH = "/api/v2/permission-assignments/"
 MAX_ROWS = 20_000  # that one request writes
@@ -140,10 +141,12 @@ def _reject_oversized(batch: _BatchRequest, action: Action) -> None:
     count = len(batch.uids) * people * max(each, 1)
     if count > MAX_ROWS:
         raise BadRequest(
-            Message(
+            PluralMessage(
+                "This comes to {count} assignment, and at most {most} are made at once. Send fewer assets or users, "
+                "several times.",
                 "This comes to {count} assignments, and at most {most} are made at once. Send fewer assets or users, "
                 "several times.",
-                count=count,
+                count,
                 most=MAX_ROWS,
             )
         )
