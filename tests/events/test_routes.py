@@ -186,7 +186,7 @@ async def test_flat_records(house: Service) -> None:
     table = (await house.get(f"{PATH}?tableau=true&format=csv")).text
     assert table == (await house.get(f"{PATH}?format=csv")).text, "it joins them anyway"
     refused = await house.get(f"{PATH}?tableau=yes")
-    assert (refused.status_code, refused.json()) == (400, {"tableau": ["Say true or false."]})
+    assert (refused.status_code, refused.json()) == (400, {"tableau": ["Enter true or false."]})
 
 
 async def test_everything_as_a_file(house: Service) -> None:

@@ -161,7 +161,7 @@ async def test_types_and_regions_are_narrowed(service: Service, path: str, query
     assert set(await _ids(service, path, quote(query, safe="=&,"))) == ids
 
 
-NUMBER, TRUTH = "Enter a whole number.", "Say true or false."
+NUMBER, TRUTH = "Enter a whole number.", "Enter true or false."
 ORDER = "Choose one of: name, -name, id, -id."
 NULLS = "Null characters are not allowed."
 TAKEN = "“{}” cannot be taken. " + NUMBER

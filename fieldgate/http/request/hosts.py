@@ -89,7 +89,7 @@ class HostPolicy:
             or not _PREFIX.fullmatch(prefix)
             or not self._is_allowed(match["name"])
         ):
-            raise BadRequest(Message("This service does not answer for the host of the request."))
+            raise BadRequest(Message("This service is not configured for the host of the request."))
         if self._fixed_url:
             return BaseURL(self._fixed_url, self._fixed_url.startswith("https:"))
         netloc = match["name"] if not port or port == _DEFAULT_PORTS[scheme] else f"{match['name']}:{port}"

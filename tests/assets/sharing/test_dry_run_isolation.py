@@ -6,7 +6,7 @@ import pytest
 
 from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam
 
-NOT_HERE = "This cannot be tried here; nothing was done."
+NOT_HERE = "A dry run is not possible here; nothing was done."
 IN_QUERY = "Send dry_run in the query, as ?dry_run=true."
 
 

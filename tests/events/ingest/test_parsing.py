@@ -232,7 +232,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"visibility": 5}, "visibility", "“5” cannot be taken. Choose one of: 1, 2, 3, 4."),
     ({"visibility": "all"}, "visibility", "“all” cannot be taken. Choose one of: 1, 2, 3, 4."),
     ({"ifrc_severity_level": 3}, "ifrc_severity_level", "“3” cannot be taken. Choose one of: 0, 1, 2."),
-    ({"auto_generated": "maybe"}, "auto_generated", "“maybe” cannot be taken. Say true or false."),
+    ({"auto_generated": "maybe"}, "auto_generated", "“maybe” cannot be taken. Enter true or false."),
     ({"auto_generated_source": "me"}, "auto_generated_source",
      "“me” cannot be taken. Choose one of: GDACs scraper, WHO scraper, Field report DMIS ingest, Field report admin, "
      "Appeal admin, New field report."),

@@ -55,7 +55,7 @@ def test_all_invalid_fields_are_reported() -> None:
         )
     assert {name: str(messages[0]) for name, messages in refused.value.fields.items()} == {
         "region": "Enter a whole number.",
-        "is_featured": "Say true or false.",
+        "is_featured": "Enter true or false.",
         "search": "Enter text of at most 5 characters.",
         "note": "Enter text.",
         "countries__in": "Null characters are not allowed.",
