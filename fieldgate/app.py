@@ -11,9 +11,16 @@ from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
-from fieldgate.assets import routes as asset_routes
 from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.assets.sharing.routes import assignment_routes, batch_routes, bulk_routes, explain_routes, user_routes
+from fieldgate.assets.routes import asset_routes, version_routes
+from fieldgate.assets.sharing.routes import (
+    assignment_routes,
+    batch_routes,
+    bulk_routes,
+    explain_routes,
+    table_routes,
+    user_routes,
+)
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
@@ -55,8 +62,10 @@ def operations() -> tuple[Operation, ...]:
         *permission_routes.OPERATIONS,
         *import_routes.OPERATIONS,
         *asset_routes.OPERATIONS,
+        *version_routes.OPERATIONS,
         *assignment_routes.OPERATIONS,
         *bulk_routes.OPERATIONS,
+        *table_routes.OPERATIONS,
         *batch_routes.OPERATIONS,
         *explain_routes.OPERATIONS,
         *user_routes.OPERATIONS,

@@ -38,29 +38,57 @@ PASSWORD = "correct horse"
 # The real parameters take 64 MB and a tenth of a second for each hash.
 FAST_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
-# Slow files first, so that no test process is left with one of them at the end.
+# `make test` runs two processes that take one file at a time. The slowest files go first, so that neither process is
+# left with one of them at the end.
 SLOWEST_FIRST = (
     "test_fuzzing",
     "test_killing",
     "test_matrix",
     "test_serve",
-    "test_current",
-    "test_sync",
-    "test_sight",
+    "test_event_search",
+    "test_synchronizer",
+    "test_visibility_sql",
     "test_worker",
     "test_commands",
-    "test_explaining",
+    "test_explain",
     "test_dry_run",
-    "test_who",
+    "test_authorization",
     "test_effects",
-    "test_at_once",
+    "test_concurrency",
+)
+# Whole programs, browsers, corpora and cost counts: `make test` runs them, `make quick` does not.
+NOT_QUICK = frozenset(
+    {
+        *SLOWEST_FIRST,
+        "test_benchmarks",
+        "test_collection_concurrency",
+        "test_corpus",
+        "test_docs",
+        "test_hostile",
+        "test_hot_paths",
+        "test_libraries",
+        "test_url_fetcher",
+    }
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort slow files first (`make test` distributes files in this order)."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="SQLite only, without the slowest files and the browser.")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run the slowest files first; with --quick, leave them out."""
     order = {name: number for number, name in enumerate(SLOWEST_FIRST)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+    if config.getoption("--quick"):
+        left_out = [item for item in items if not _is_quick(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if _is_quick(item)]
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    is_on_postgres = "postgresql" in item.name or "postgres" in getattr(item, "fixturenames", ())
+    return not (is_on_postgres or item.path.stem in NOT_QUICK or item.path.parent.name == "browser")
 
 
 class Service:

@@ -166,11 +166,11 @@ def test_log_records_are_json_lines() -> None:
     record.request_id = "abc"
     line = JSONFormatter().format(record)
     assert "\n" not in line
-    told = json.loads(line)
-    assert (told["level"], told["event"], told["logger"], told["request_id"]) == (
+    entry = json.loads(line)
+    assert (entry["level"], entry["event"], entry["logger"], entry["request_id"]) == (
         "error",
         'failed\n"',
         "fieldgate.error",
         "abc",
     )
-    assert "RuntimeError: inside" in told["trace"]
+    assert "RuntimeError: inside" in entry["trace"]

@@ -135,7 +135,7 @@ class EventSnapshot:
         if terms and terms != DEFAULT_ORDERING:
             order = await self._orders.get((terms, language), lambda: self._build_order(terms, language))
             places = await self._ordinals.get(
-                (wanted, scope, terms, language), lambda: _run_in_thread(order.ordinals, chosen)
+                (wanted, scope, terms, language), lambda: asyncio.to_thread(order.ordinals, chosen)
             )
             return len(chosen), order.page(self.index, places, page.limit, page.offset)
         return len(chosen), self.index.page(chosen, page.limit, page.offset)
@@ -157,14 +157,14 @@ class EventSnapshot:
 
     async def _build_order(self, terms: "ordering.Terms", language: Language) -> "ordering.EventOrder":
         # In a thread and not before: it brings numpy, which takes a tenth of a second, and its 16 MB.
-        await _run_in_thread(import_module, "fieldgate.events.search.ordering")
+        await asyncio.to_thread(import_module, "fieldgate.events.search.ordering")
         from fieldgate.events.search import ordering
 
         ranks = {
             field: await self._ranks.get((field, language), lambda field=field: self._build_ranks(field, language))  # type: ignore[misc]
             for field, _ in terms
         }
-        return await _run_in_thread(ordering.build_order, terms, ranks, self.index.ids)
+        return await asyncio.to_thread(ordering.build_order, terms, ranks, self.index.ids)
 
     async def _build_ranks(self, field: str, language: Language) -> "ordering.Ranks":
         from fieldgate.events.search import ordering
@@ -172,9 +172,9 @@ class EventSnapshot:
         if field in ordering.UNINDEXED_FIELDS:
             reading = ordering.RankBuilder(field, self.index, language)
             async for some in self._store.stream_packed(self.index_version.version):
-                await _run_in_thread(reading.add, some)
-            return await _run_in_thread(reading.build)
-        return await _run_in_thread(ordering.indexed_ranks, field, self.index, self.reference_data, language)
+                await asyncio.to_thread(reading.add, some)
+            return await asyncio.to_thread(reading.build)
+        return await asyncio.to_thread(ordering.indexed_ranks, field, self.index, self.reference_data, language)
 
 
 class EventSearch:
@@ -347,7 +347,3 @@ def _match_facets(
 
 def _clock() -> float:
     return asyncio.get_running_loop().time()
-
-
-async def _run_in_thread(work: Callable[..., Value], *arguments: object) -> Value:
-    return await asyncio.to_thread(work, *arguments)

@@ -56,7 +56,7 @@ _ERROR_EXAMPLES: dict[int, Any] = {
     404: {"detail": "There is nothing here."},
     405: {"detail": "POST is not allowed here; allowed methods: GET, HEAD, OPTIONS."},
     406: {"detail": "None of the accepted types is available here; available types: application/json, text/html."},
-    409: {"detail": "The owner's permissions cannot be taken away."},
+    409: {"detail": "The owner's permissions cannot be removed."},
     413: {"detail": "The body is too large; at most 65536 bytes are allowed here."},
     415: {"detail": "This media type is not supported here; send one of: application/json."},
     422: {"detail": "This Idempotency-Key was used with other content. Send another key for another import."},

@@ -1,6 +1,5 @@
 """Read a request body within a limit, and parse it as JSON, a form or multipart fields."""
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
+from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import BadRequest, PayloadTooLarge, UnsupportedMediaType, ValidationError
 from fieldgate.i18n.messages import Message, PluralMessage
 
@@ -74,23 +74,17 @@ async def read_body(
 
 async def parse_fields(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
     """Parse the fields of a body, a large one in a thread so that other requests do not wait."""
-    if len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES:
-        return await asyncio.to_thread(parse_fields_sync, headers, body)
-    return parse_fields_sync(headers, body)
+    return await run_in_thread_if(len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES, parse_fields_sync, headers, body)
 
 
 async def parse_object(headers: Mapping[bytes, bytes], body: bytes) -> JSONObject:
     """Parse a body that is a JSON object, a large one in a thread."""
-    if len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES:
-        return await asyncio.to_thread(parse_object_sync, headers, body)
-    return parse_object_sync(headers, body)
+    return await run_in_thread_if(len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES, parse_object_sync, headers, body)
 
 
 async def parse_array(headers: Mapping[bytes, bytes], body: bytes) -> JSONArray:
     """Parse a body that is a JSON array, a large one in a thread."""
-    if len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES:
-        return await asyncio.to_thread(parse_array_sync, headers, body)
-    return parse_array_sync(headers, body)
+    return await run_in_thread_if(len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES, parse_array_sync, headers, body)
 
 
 def parse_fields_sync(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:

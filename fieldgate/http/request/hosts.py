@@ -1,8 +1,8 @@
 """The base URL of links, allowed hosts, trusted proxies and client addresses.
 
 The base URL is `FIELDGATE_BASE_URL`, or else the host of the request. `X-Forwarded-*` headers are used only if the
-request comes from `FIELDGATE_TRUSTED_PROXIES`. Other hosts than the allowed ones are refused, so that nobody can make
-the service generate links to another host.
+request comes from `FIELDGATE_TRUSTED_PROXIES`. Other hosts than the allowed ones are refused, so that a forged
+Host header cannot produce links to another service.
 """
 
 import ipaddress

@@ -1,12 +1,12 @@
 """Build responses: the result of a handler or an error, with the headers of its endpoint."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Protocol
 
 import msgspec
 
+from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import Header, Problem
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation.formats import Format
@@ -174,7 +174,7 @@ class ResponseBuilder:
     async def _html_response(self, context: PageContext) -> Response:
         """An HTML page. It shows who is logged in, so it is private to the caller."""
         is_large = len(context.body) > RENDER_IN_THREAD_THRESHOLD_BYTES
-        page = await asyncio.to_thread(self._page_renderer, context) if is_large else self._page_renderer(context)
+        page = await run_in_thread_if(is_large, self._page_renderer, context)
         headers = [header for header in context.headers if header[0] != b"vary"]
         headers += [
             responses.vary(*responses.VARY_BY_CALLER, *self._cors.vary),

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-from asyncio import to_thread
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from http import HTTPStatus
@@ -12,6 +11,7 @@ from typing import Any
 import msgspec
 
 from fieldgate import __version__
+from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import Header
 from fieldgate.http.response import compression
 from fieldgate.i18n.languages import Language
@@ -91,9 +91,7 @@ async def encode(response: Response, encoding: str) -> Response:
     if encoding and len(body) > compression.MIN_COMPRESS_BYTES:
         # Compressing a large body takes long, so it must not block the event loop.
         is_large = len(body) > compression.COMPRESS_IN_THREAD_THRESHOLD_BYTES
-        body = (
-            await to_thread(compression.compress, body, encoding) if is_large else compression.compress(body, encoding)
-        )
+        body = await run_in_thread_if(is_large, compression.compress, body, encoding)
         headers.append((b"content-encoding", encoding.encode()))
         # A compressed body is another representation, so it needs another strong ETag.
         etag = etag and etag[:-1] + b"-" + encoding.encode() + b'"'

@@ -90,7 +90,7 @@ async def test_bad_input(service: Service, row: Row) -> None:
         assert translated.status_code == status
         assert translated.headers["Content-Language"] == language
         assert list(translated.json()) == [key]
-        assert translated.json() != body, "every message is said in the caller's language"
+        assert translated.json() != body, "every message is translated"
 
 
 async def test_all_errors_are_reported_together(service: Service) -> None:

@@ -25,7 +25,7 @@ class Plan(msgspec.Struct):
 
 
 class Dry(msgspec.Struct):
-    dry_run: Annotated[bool, Meta(description="Only tell.")] = False
+    dry_run: Annotated[bool, Meta(description="Only report what would happen.")] = False
 
 
 @operation(
