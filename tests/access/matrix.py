@@ -349,7 +349,7 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "openapi_yaml": get("/api-docs/openapi.yaml"),
     "swagger_ui": get("/api-docs/swagger-ui/"),
     "favicon": get("/favicon.ico"),
-    "asset": _static_file,
+    "static_file": _static_file,
 }
 
 
