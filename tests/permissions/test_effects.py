@@ -186,4 +186,4 @@ async def test_page_has_a_table_of_effects(service: Service, language: Language,
 
 async def test_page_without_effects(service: Service) -> None:
     page = (await service.get(path("view_asset", "held=change_asset&format=api"))).text
-    assert "Nothing would change: it is held already." in page
+    assert "Nothing would change: the permission is already held." in page

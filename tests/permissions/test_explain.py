@@ -93,7 +93,7 @@ FROM_ABOVE = frozenset({"view_asset", "change_asset"})
         ),
         (
             PermissionState(is_owner=True), PARTIAL, ["unrestricted"],
-            ["Owners and superusers may act on all submissions, so none are left out for them."],
+            ["Owners and superusers may act on all submissions: partial permissions do not apply to them."],
         ),
         (PermissionState(granted=SEEING), "view_asset", ["assigned"], ["view_asset is assigned on this asset."]),
         (
@@ -152,7 +152,7 @@ def test_superuser_and_disabled_account() -> None:
     ]
     told = explain(PermissionState(granted=SEEING), "view_asset", SURVEY, is_disabled=True)
     assert [each.rule for each in told.matched] == [Rule.ACCOUNT_DISABLED, Rule.ASSIGNED]
-    assert str(told.matched[0].message()) == "The account is disabled: whatever was assigned to it cannot be used."
+    assert str(told.matched[0].message()) == "The account is disabled: its permissions cannot be used."
     assert (told.allowed, told.needs) == (False, ())
 
 

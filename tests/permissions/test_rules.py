@@ -204,7 +204,7 @@ def test_remove_all_leaves_nothing(situation: Situation) -> None:
 def test_owner_cannot_be_changed(asset_type: str, act: Step) -> None:
     owner = PermissionState(is_owner=True)
     if not isinstance(act, ExternalChange):
-        with pytest.raises(RuleViolation, match="The owner has every permission already") as refused:
+        with pytest.raises(RuleViolation, match="The owner already has every permission") as refused:
             act(owner, asset_type)
         assert refused.value.field == "user"
     assert rules.effective_permissions(owner, asset_type) == ASSIGNABLE[asset_type] - {PARTIAL}
@@ -338,8 +338,8 @@ def test_nearest_cause_is_reported() -> None:
     assert "view_submissions: granted, implied by change_submissions." in told(assigned)
     assert "validate_submissions: granted, implied by manage_asset." in told(assigned)
     removed = rules.remove(assigned.state, ["view_asset", "view_submissions"], "survey")
-    assert "change_submissions: removed, as it cannot be without view_submissions." in told(removed)
-    assert "change_asset: removed, as it cannot be without view_asset." in told(removed)
+    assert "change_submissions: removed, as it requires view_submissions." in told(removed)
+    assert "change_asset: removed, as it requires view_asset." in told(removed)
 
 
 A, B = {"_submitted_by": {"$in": ["amina"]}}, {"_submitted_by": {"$in": ["omar"]}}
@@ -449,7 +449,7 @@ def test_removing_inherited_denies_dependent_ones() -> None:
     assert seeing.state.denied == passed, "should the collection pass down more one day"
     assert told(seeing) == [
         "view_asset: denied here, as asked, though the collection grants it.",
-        "change_asset: denied here, as it cannot be without view_asset.",
+        "change_asset: denied here, as it requires view_asset.",
     ]
     public = rules.remove(PermissionState(collection=frozenset({"view_asset"}), is_public=True), "view_asset", "survey")
     assert public.state.denied == {"view_asset"}, "the public can never be passed anything else"
@@ -465,12 +465,12 @@ def test_removing_add_removes_partial_filters_that_need_it() -> None:
     assert outcome.state.filters == {"view_submissions": (A,)}
     assert told(outcome) == [
         "add_submissions: removed, as asked.",
-        "partial_submissions: now for less, as some of it cannot be without add_submissions.",
+        "partial_submissions: now for fewer submissions, as some permissions require add_submissions.",
     ]
     adding = rules.assign(PermissionState(), PARTIAL, "survey", {"add_submissions": (A,)}).state
     outcome = rules.remove(adding, "add_submissions", "survey")
     assert outcome.state == PermissionState(granted=frozenset({"view_asset"}))
-    assert told(outcome)[-1] == "partial_submissions: removed, as it cannot be without add_submissions."
+    assert told(outcome)[-1] == "partial_submissions: removed, as it requires add_submissions."
 
 
 @pytest.mark.parametrize("codename", ["delete_asset", "", "discover_asset", "add_submissions"])

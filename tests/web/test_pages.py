@@ -75,7 +75,7 @@ async def test_large_response_is_truncated(start: StartService, count: int, is_c
         page = (await service.get("/long/?format=api")).text
         assert f"{4:01000}" in page
         assert (f"{count - 1:01000}" in page) != is_cut
-        assert ("This is only the beginning." in page) == is_cut
+        assert ("Only the beginning is shown." in page) == is_cut
         assert ('<a href="?format=json">All of it as JSON</a>' in page) == is_cut
         assert len(page) < 1_300_000
         assert len((await service.get("/long/?format=json")).json()["texts"]) == count
