@@ -2,14 +2,12 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 from sqlalchemy import Table, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import Database, DataVersions, upsert
 from fieldgate.db.tables import topic_versions
 from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
 from fieldgate.reference.tables import countries, disaster_types
@@ -67,8 +65,6 @@ class ReferenceStore:
         given = {values["id"]: values for values in map(msgspec.structs.asdict, rows)}
         changed = [values for number, values in given.items() if held.get(number) != values]
         if changed:
-            insert: Any = (sqlite if self._database.is_sqlite else postgresql).insert(table)
-            replaced = {column.name: insert.excluded[column.name] for column in table.c if not column.primary_key}
-            await connection.execute(insert.on_conflict_do_update(index_elements=[table.c.id], set_=replaced), changed)
+            await connection.execute(upsert(connection.dialect, table), changed)
             await self._data_versions.bump(connection, TOPIC)
         return len(changed)

@@ -60,7 +60,7 @@ def test_create_list_and_revoke(tmp_path: Path) -> None:
         (("user", "password", "nobody", "--password-stdin"), PASSWORD, "The user nobody does not exist."),
         (("token", "revoke", "99999999999999999999"), "", "is not in the range"),
         (("token", "create", "x", "--expires", "9999999d"), "", "a time such as 90d, 12h or 30m is needed"),
-        (("token", "create", "x", "--expires", "soon"), "", "a time such as 90d, 12h or 30m is needed, not 'soon'."),
+        (("token", "create", "x", "--expires", "soon"), "", "expected a duration such as 90d, 12h or 30m, not 'soon'."),
     ],
 )
 def test_invalid_arguments_have_a_message(tmp_path: Path, arguments: tuple[str, ...], stdin: str, message: str) -> None:
@@ -79,7 +79,7 @@ def test_usernames_are_unique(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("FIELDGATE_PORT", "many", "FIELDGATE_PORT: a whole number from 0 to 65535 is needed, not 'many'."),
+        ("FIELDGATE_PORT", "many", "FIELDGATE_PORT: expected a whole number from 0 to 65535, not 'many'."),
         ("FIELDGATE_DATABASE_URL", "foo", "FIELDGATE_DATABASE_URL: Could not parse"),
         ("FIELDGATE_DATABASE_URL", "sqlite://", "the name of a database is missing"),
         ("FIELDGATE_DATABASE_URL", "postgresql://u@127.0.0.1:9/d", "The database cannot be reached: "),

@@ -7,7 +7,7 @@ from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 
 
 def negotiate(header: bytes) -> Language:
-    """The best language of an Accept-Language header: never an error, English where nothing fits."""
+    """The best supported language of an Accept-Language header; English if there is none."""
     return _negotiate_cached(header[:MAX_HEADER_BYTES])
 
 
