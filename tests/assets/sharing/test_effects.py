@@ -402,7 +402,7 @@ async def test_the_history_tells_everything(team: SharingTeam) -> None:
         ("owner", "assign", "change_asset", "granted", "asked"),
     ]  # fmt: skip
     assert told[0]["because"] == permission_url("view_asset")
-    assert told[0]["message"] == "change_asset: removed, as it cannot be without view_asset."
+    assert told[0]["message"] == "change_asset: removed, as it requires view_asset."
     french = await team.request_assignments(uid, "owner", "GET", "history/?limit=1", headers={"Accept-Language": "fr"})
     assert french.json()["count"] == 4
     assert french.json()["results"][0]["message"] != told[0]["message"]

@@ -18,7 +18,7 @@ CHOICES = "add_submissions, view_submissions, change_submissions, delete_submiss
 NO_PARTIAL = f"Enter one of these, or its address: {CHOICES}."
 WRONG_FILTERS: list[Any] = [None, [], {}, {"a": 1}, "x", [1], [[]], [{}, None]]
 NO_FILTERS = "Send a list of at least one query, each an object."
-OWNER = "The owner has every permission already; it cannot be assigned or removed."
+OWNER = "The owner already has every permission; it cannot be assigned or removed."
 
 
 def no_user(given: str) -> str:
