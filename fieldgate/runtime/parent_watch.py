@@ -1,7 +1,7 @@
-"""A process ends with the one that started it, also when that one was killed and could tell nobody.
+"""Ends a process when its parent has ended, even if the parent was killed.
 
-The parent's number is looked at again and again: other than a signal of Linux or a pipe, this works everywhere,
-whichever thread started the process and whatever else inherited from it.
+The process ID of the parent is polled. Unlike a death signal of Linux or a pipe, this works on all systems, whichever
+thread started the process and whichever other processes inherited its files.
 """
 
 import os
@@ -9,13 +9,16 @@ import signal
 import threading
 import time
 
-POLL_INTERVAL_SECONDS = 0.5  # seconds
-GRACE_PERIOD_SECONDS = 30  # seconds for what is under way
-PARENT_PID_VARIABLE = "_FIELDGATE_SERVED_BY"  # the variable in which `fieldgate serve` tells its processes its number
+POLL_INTERVAL_SECONDS = 0.5
+GRACE_PERIOD_SECONDS = 30  # for requests and imports in progress
+PARENT_PID_VARIABLE = "_FIELDGATE_SERVED_BY"  # environment variable with the process ID of `fieldgate serve`
 
 
 def exit_with_parent() -> None:
-    """In a process of `fieldgate serve`: stop, as if told to, when the main process is gone. In others: nothing."""
+    """In a process started by `fieldgate serve`: send ourselves SIGTERM when the main process has ended.
+
+    Other processes are not affected.
+    """
     if PARENT_PID_VARIABLE in os.environ:
         threading.Thread(target=_watch_parent, args=(int(os.environ[PARENT_PID_VARIABLE]),), daemon=True).start()
 
