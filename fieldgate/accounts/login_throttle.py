@@ -15,7 +15,7 @@ from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import login_attempts
 from fieldgate.db import Database, insert_missing, now
 from fieldgate.errors import TooManyRequests
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import PluralMessage
 
 FAILURE_RETENTION = timedelta(minutes=15)  # after the last attempt
 
@@ -144,6 +144,10 @@ def _network_key(address: str) -> str:
 def _too_many_attempts(wait: timedelta) -> TooManyRequests:
     seconds = int(wait.total_seconds()) + 1
     return TooManyRequests(
-        Message("Too many failed attempts to log in. Try again in {seconds} seconds.", seconds=seconds),
+        PluralMessage(
+            "Too many failed attempts to log in. Try again in {count} second.",
+            "Too many failed attempts to log in. Try again in {count} seconds.",
+            seconds,
+        ),
         seconds,
     )

@@ -1,7 +1,7 @@
-"""Ends a process when its parent has ended, even if the parent was killed.
+"""End a process when its parent is gone, even if the parent was killed.
 
-The process ID of the parent is polled. Unlike a death signal of Linux or a pipe, this works on all systems, whichever
-thread started the process and whichever other processes inherited its files.
+The parent's process id is polled: unlike Linux's parent-death signal or a pipe, this works on every system, whichever
+thread started the process and whatever inherited its files.
 """
 
 import os
@@ -10,15 +10,12 @@ import threading
 import time
 
 POLL_INTERVAL_SECONDS = 0.5
-GRACE_PERIOD_SECONDS = 30  # for requests and imports in progress
-PARENT_PID_VARIABLE = "_FIELDGATE_SERVED_BY"  # environment variable with the process ID of `fieldgate serve`
+GRACE_PERIOD_SECONDS = 30  # for requests in progress
+PARENT_PID_VARIABLE = "_FIELDGATE_SERVED_BY"  # set by `fieldgate serve` for its processes: its own process id
 
 
 def exit_with_parent() -> None:
-    """In a process started by `fieldgate serve`: send ourselves SIGTERM when the main process has ended.
-
-    Other processes are not affected.
-    """
+    """In a process of `fieldgate serve`, stop gracefully when the main process is gone; otherwise do nothing."""
     if PARENT_PID_VARIABLE in os.environ:
         threading.Thread(target=_watch_parent, args=(int(os.environ[PARENT_PID_VARIABLE]),), daemon=True).start()
 

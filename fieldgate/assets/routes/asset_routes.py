@@ -35,7 +35,7 @@ from fieldgate.errors import ValidationError
 from fieldgate.http.operations import delete, get, get_list, patch
 from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions import rules
@@ -103,7 +103,9 @@ async def asset_list(
         return ListResult(0, [])
     words = query.q.split()
     if len(words) > MAX_SEARCH_WORDS:
-        raise ValidationError({"q": [Message("Enter at most {count} words.", count=MAX_SEARCH_WORDS)]})
+        raise ValidationError(
+            {"q": [PluralMessage("Enter at most {count} word.", "Enter at most {count} words.", MAX_SEARCH_WORDS)]}
+        )
     search = AssetSearch(words, query.asset_type or "", query.status, query.ordering)
     count, rows = await store.list_visible(caller, search, page)
     grants_by_uid = await load_visible_many([row.uid for row in rows], caller, sharing)

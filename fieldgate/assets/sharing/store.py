@@ -27,7 +27,9 @@ from fieldgate.db import Database, DataVersions, RowPage, Timestamp, in_values, 
 from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import PARTIAL, EffectKind, Filters
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.effects import EffectKind
+from fieldgate.permissions.submission_filters import Filters
 
 StoredByUser = dict[int, list[StoredAssignment]]
 

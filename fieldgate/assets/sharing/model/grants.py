@@ -13,7 +13,7 @@ from fieldgate.assets.work_cost import FILTER_COST
 from fieldgate.db.uid import uid_from_int
 from fieldgate.identity import Caller
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import Filters
+from fieldgate.permissions.submission_filters import Filters
 
 
 class Grantee(msgspec.Struct, frozen=True):

@@ -31,10 +31,11 @@ from fieldgate.http.operations import ResponseKind, operation
 from fieldgate.http.request.body_parsing import JSONObject
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import User
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import PARTIAL, Filters
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.submission_filters import Filters
 
 MAX_ROWS = 20_000  # written by one request
 
@@ -137,10 +138,12 @@ def _reject_oversized(batch: _BatchRequest, action: Action) -> None:
     count = len(batch.uids) * users * max(rows_per_user, 1)
     if count > MAX_ROWS:
         raise BadRequest(
-            Message(
-                "This comes to {count} assignments; the limit is {most} per request. Send fewer assets or users in "
-                "each request.",
-                count=count,
+            PluralMessage(
+                "This comes to {count} assignment, and at most {most} are made at once. Send fewer assets or users, "
+                "several times.",
+                "This comes to {count} assignments, and at most {most} are made at once. Send fewer assets or users, "
+                "several times.",
+                count,
                 most=MAX_ROWS,
             )
         )
