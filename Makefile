@@ -13,7 +13,7 @@ DEV_READY := $(VENV)/.dev-ready
 IN_TWO := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test coverage lint bench bench-full fuzz torture messages who lock clean
+.PHONY: help install serve test coverage lint bench bench-full fuzz torture messages permission-matrix lock clean
 
 help:  ## say what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -64,7 +64,7 @@ torture: $(DEV_READY)  ## hostile files, 10,000 mutations, and kill -9 at every 
 messages: $(DEV_READY)  ## collect the messages of the code into fieldgate/i18n/locale
 	@$(BIN)/python scripts/collect-messages
 
-who: $(DEV_READY)  ## write docs/permission-matrix.md anew, from what the service does
+permission-matrix: $(DEV_READY)  ## rewrite docs/permission-matrix.md from what the service does
 	@$(BIN)/python -W ignore -m tests.access.matrix
 
 lock: $(DEV_READY)  ## choose versions anew and write requirements/*.txt with hashes
