@@ -6,7 +6,9 @@ import msgspec
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import Codenames, Filters, PermissionState
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.rules import Codenames, PermissionState
+from fieldgate.permissions.submission_filters import Filters
 
 
 class Assignment(msgspec.Struct, frozen=True):
@@ -39,7 +41,7 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True):
 
     def _own_state(self, user_id: int) -> PermissionState:
         rows = self.direct.get(user_id, ())
-        partial = next((row.filters for row in rows if row.permission == rules.PARTIAL and not row.is_denied), None)
+        partial = next((row.filters for row in rows if row.permission == PARTIAL and not row.is_denied), None)
         return PermissionState(
             is_owner=user_id == self.owner_id,
             is_public=user_id == PUBLIC_USER_ID,

@@ -12,7 +12,7 @@ from fieldgate.assets import visibility_sql
 from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, effective_user_id
 from fieldgate.assets.names import name_key
 from fieldgate.assets.tables import assets, assignments, files, versions
-from fieldgate.db import Database, DataVersions, new_uid, now
+from fieldgate.db import Database, DataVersions, RowPage, new_uid, now, paginate
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
 
@@ -138,11 +138,10 @@ class AssetStore:
             query = query.where(assets.c.name_key.contains(name_key(word), autoescape=True))
         order = _ORDERS[search.ordering.removeprefix("-")]
         order = order.desc() if search.ordering.startswith("-") else order.asc()
-        page_of = query.order_by(order, assets.c.id).limit(page.limit).offset(page.offset)
         async with self._database.read_transaction() as connection:
-            count = int((await connection.execute(select(func.count()).select_from(query.subquery()))).scalar_one())
             # Only ids are sorted; full rows are read for the page only.
-            ids = (await connection.execute(page_of)).scalars().all()
+            count, found = await paginate(connection, query, page, order_by=[order, assets.c.id])
+            ids = [row.id for row in found]
             rows = await connection.execute(_select_visible(caller).where(assets.c.id.in_(ids)))
             by_id = {row.id: row for row in rows}
         return count, [by_id[id_] for id_ in ids]
@@ -161,15 +160,12 @@ class AssetStore:
             row = (await connection.execute(query.where(assets.c.id == asset_id))).one_or_none()
             return None if row is None else (row.name, row.xform)
 
-    async def list_versions(self, asset_id: int, page: PageRequest) -> tuple[int, Sequence[Row[Any]]]:
-        """Return the number of versions, and those of a page, newest first, without their contents."""
+    async def list_versions(self, asset_id: int, page: PageRequest) -> RowPage:
+        """Return a page of the versions, newest first, without their contents."""
         columns = (versions.c.uid, versions.c.number, versions.c.summary, versions.c.created_at, files.c.name)
         query = select(*columns).outerjoin_from(versions, files).where(versions.c.asset_id == asset_id)
         async with self._database.read_transaction() as connection:
-            count = int((await connection.execute(select(func.count()).select_from(query.subquery()))).scalar_one())
-            page_of = query.order_by(versions.c.number.desc()).limit(page.limit).offset(page.offset)
-            found: Sequence[Row[Any]] = (await connection.execute(page_of)).all()  # type: ignore[assignment]
-            return count, found
+            return await paginate(connection, query, page, order_by=[versions.c.number.desc(), versions.c.id])
 
     async def get_version(self, asset_id: int, uid: str) -> Row[Any] | None:
         """Return one version with its content and XForm."""

@@ -353,7 +353,7 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "openapi_yaml": get("/api-docs/openapi.yaml"),
     "swagger_ui": get("/api-docs/swagger-ui/"),
     "favicon": get("/favicon.ico"),
-    "asset": _static_file,
+    "static_file": _static_file,
 }
 
 
@@ -371,7 +371,7 @@ async def render_table(service: Service) -> str:
     for operation in operations():
         for kind, call in calls_of(operation).items():
             cells = [await cell(context, call, caller) for caller in CALLERS]
-            lines.append(f"| `{operation.method} {operation.path}` | {kind} | {' | '.join(cells)} |")
+            lines.append(f"| `{operation.route.method} {operation.route.path}` | {kind} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -15,7 +15,9 @@ from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import assets, assignments
 from fieldgate.db import new_uid, now
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import Filters, RuleOutcome
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.rules import RuleOutcome
+from fieldgate.permissions.submission_filters import Filters
 from tests.conftest import Service
 
 SAMPLE_FILTERS: Filters = {"view_submissions": ({"_submitted_by": "amina"},)}
@@ -90,7 +92,7 @@ class PermissionWorld:
 
     async def grant(self, user: WorldUser, asset: WorldAsset, *codenames: str) -> None:
         scope = await self.load_assignments(asset)
-        filters = SAMPLE_FILTERS if rules.PARTIAL in codenames else None
+        filters = SAMPLE_FILTERS if PARTIAL in codenames else None
         await self._save(asset, user, rules.assign(scope.state_of(user.id), codenames, asset.asset_type, filters))
 
     async def revoke(self, user: WorldUser, asset: WorldAsset, *codenames: str) -> None:
@@ -118,7 +120,7 @@ class PermissionWorld:
     async def _save(self, asset: WorldAsset, user: WorldUser, outcome: RuleOutcome) -> None:
         state = outcome.state
         values = [
-            *((each, False, dict(state.filters) if each == rules.PARTIAL else None) for each in state.granted),
+            *((each, False, dict(state.filters) if each == PARTIAL else None) for each in state.granted),
             *((each, True, None) for each in state.denied),
         ]
         rows = [

@@ -30,12 +30,12 @@ from fieldgate.assets.sharing.model.labels import label
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetSearch, AssetStore
 from fieldgate.assets.visibility_sql import DISCOVERABLE
-from fieldgate.concurrency import run_in_thread_if
+from fieldgate.assets.work_cost import run_by_cost
 from fieldgate.errors import ValidationError
 from fieldgate.http.operations import delete, get, get_list, patch
 from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions import rules
@@ -103,12 +103,14 @@ async def asset_list(
         return ListResult(0, [])
     words = query.q.split()
     if len(words) > MAX_SEARCH_WORDS:
-        raise ValidationError({"q": [Message("Enter at most {count} words.", count=MAX_SEARCH_WORDS)]})
+        raise ValidationError(
+            {"q": [PluralMessage("Enter at most {count} word.", "Enter at most {count} words.", MAX_SEARCH_WORDS)]}
+        )
     search = AssetSearch(words, query.asset_type or "", query.status, query.ordering)
     count, rows = await store.list_visible(caller, search, page)
     grants_by_uid = await load_visible_many([row.uid for row in rows], caller, sharing)
     cost = sum(_cost(grants) for grants in grants_by_uid.values())
-    return ListResult(count, await run_in_thread_if(cost, _encode_records, rows, grants_by_uid, caller, language))
+    return ListResult(count, await run_by_cost(cost, _encode_records, rows, grants_by_uid, caller, language))
 
 
 def _encode_records(
@@ -192,7 +194,7 @@ async def _detail_response(
     row = await store.get_visible(caller, asset.id)
     if row is None:  # deleted since it was authorized
         raise asset_not_found(asset.uid)
-    return await run_in_thread_if(_cost(grants), _encode_detail, asset, row, caller, language, grants)
+    return await run_by_cost(_cost(grants), _encode_detail, asset, row, caller, language, grants)
 
 
 def _encode_detail(

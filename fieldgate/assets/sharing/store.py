@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, bindparam, func, select
+from sqlalchemy import Row, bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import username_key
@@ -22,12 +22,14 @@ from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee, StoredAs
 from fieldgate.assets.sharing.model.planning import Action, PermissionChange, reject_oversized
 from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets, assignment_history, assignments
-from fieldgate.concurrency import run_in_thread_if
-from fieldgate.db import Database, DataVersions, Timestamp, in_values, insert_rows, new_uid, now
+from fieldgate.assets.work_cost import run_by_cost
+from fieldgate.db import Database, DataVersions, RowPage, Timestamp, in_values, insert_rows, new_uid, now, paginate
 from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import PARTIAL, EffectKind, Filters
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.effects import EffectKind
+from fieldgate.permissions.submission_filters import Filters
 
 StoredByUser = dict[int, list[StoredAssignment]]
 
@@ -62,21 +64,16 @@ class AssignmentStore:
             rows = select(assets.c.id).where(in_values(self._database, assets.c.id, ids)).order_by(assets.c.id)
             await connection.execute(rows.with_for_update())
 
-    async def history(self, asset_id: int, page: PageRequest) -> tuple[int, Sequence[Row[Any]]]:
-        """Return the number of entries, and those of a page, newest first."""
-        makers, holders = users.alias(), users.alias()
-        of_asset = assignment_history.c.asset_id == asset_id
-        query = (
-            select(assignment_history, makers.c.username.label("maker"), holders.c.username.label("holder"))
-            .join_from(assignment_history, makers, makers.c.id == assignment_history.c.made_by)
-            .join(holders, holders.c.id == assignment_history.c.user_id)
-            .where(of_asset)
-            .order_by(assignment_history.c.id.desc())
+    async def history(self, asset_id: int, page: PageRequest) -> RowPage:
+        """Return a page of the history, newest first."""
+        # Subqueries, not joins, which the count would have to follow for every row.
+        maker = select(users.c.username).where(users.c.id == assignment_history.c.made_by).scalar_subquery()
+        holder = select(users.c.username).where(users.c.id == assignment_history.c.user_id).scalar_subquery()
+        query = select(assignment_history, maker.label("maker"), holder.label("holder")).where(
+            assignment_history.c.asset_id == asset_id
         )
-        counted = select(func.count()).select_from(assignment_history).where(of_asset)
         async with self._database.read_transaction() as connection:
-            count = int((await connection.execute(counted)).scalar_one())
-            return count, (await connection.execute(query.limit(page.limit).offset(page.offset))).all()
+            return await paginate(connection, query, page, order_by=[assignment_history.c.id.desc()])
 
 
 class SharingTransaction:
@@ -206,7 +203,7 @@ class SharingTransaction:
         if deleted := [id_ for change in changes for id_ in _deleted_ids(change)]:
             query = assignments.delete().where(in_values(self._database, assignments.c.id, deleted))
             await self._connection.execute(query)
-        new = await run_in_thread_if(len(changes), _all_new_rows, changes, timestamp)
+        new = await run_by_cost(len(changes), _all_new_rows, changes, timestamp)
         await insert_rows(self._connection, assignments, new)
         if updates := [row for change in changes for row in _filter_updates(change)]:
             update = assignments.update().where(assignments.c.id == bindparam("row_id"))

@@ -22,7 +22,8 @@ from fieldgate.errors import ValidationError
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import RuleOutcome, RuleViolation
+from fieldgate.permissions.rules import RuleOutcome
+from fieldgate.permissions.violations import RuleViolation
 from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam
 
 OWNER = "The owner has every permission already; it cannot be assigned or removed."

@@ -26,7 +26,7 @@ from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.request.body_parsing import decode_json
 from fieldgate.http.response.csv_safe import encode_csv, unescape_formula
 from fieldgate.i18n.messages import Message
-from fieldgate.permissions.rules import PARTIAL
+from fieldgate.permissions.catalogue import PARTIAL
 
 COLUMNS = ("user", "permission", "filters")
 SEPARATORS = (",", ";", "\t")

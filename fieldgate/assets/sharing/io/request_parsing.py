@@ -13,23 +13,22 @@ from fieldgate.assets.sharing.model.grants import Grantee
 from fieldgate.assets.sharing.model.planning import ErrorCollector, GrantRequest
 from fieldgate.assets.sharing.model.references import InvalidReference, ReferenceKind, parse_reference, quote_input
 from fieldgate.assets.sharing.schemas import AssignmentBody
-from fieldgate.concurrency import FILTER_COST
+from fieldgate.assets.work_cost import FILTER_COST
 from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.request.validation import NULL_CHARACTERS, parse_struct
 from fieldgate.i18n.messages import Message
-from fieldgate.permissions.catalogue import BY_CODENAME
-from fieldgate.permissions.rules import (
+from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL
+from fieldgate.permissions.submission_filters import (
     MAX_FILTER_BYTES,
     MAX_FILTERS,
-    PARTIAL,
     PARTIALLY_GRANTABLE,
     Filter,
     Filters,
-    RuleViolation,
     filters_too_large_message,
     too_many_filters_message,
     with_implied_filters,
 )
+from fieldgate.permissions.violations import RuleViolation
 
 MAX_ITEMS = 20_000  # in one list or table
 

@@ -17,8 +17,8 @@ from fieldgate.assets.sharing.schemas import ChangeRecord, EffectOnUser, History
 from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.permissions import rules
-from fieldgate.permissions.catalogue import permission_path
-from fieldgate.permissions.rules import PARTIAL, Effect, EffectKind, EffectReason
+from fieldgate.permissions.catalogue import PARTIAL, permission_path
+from fieldgate.permissions.effects import Effect, EffectKind, EffectReason
 from fieldgate.permissions.serializers import effect_fields, partial_records
 
 MAX_EFFECTS = 10_000  # in one response

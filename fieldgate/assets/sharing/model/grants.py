@@ -9,11 +9,11 @@ import msgspec
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.assets.assignments import Assignment, AssignmentScope
 from fieldgate.assets.authorization import AuthorizedAsset, allowed_permissions, authorize_scope
-from fieldgate.concurrency import FILTER_COST
+from fieldgate.assets.work_cost import FILTER_COST
 from fieldgate.db.uid import uid_from_int
 from fieldgate.identity import Caller
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import Filters
+from fieldgate.permissions.submission_filters import Filters
 
 
 class Grantee(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from functools import cache
 
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.permissions.rules import PARTIAL
+from fieldgate.permissions.catalogue import PARTIAL
 
 Label = str | dict[str, str]
 

@@ -6,12 +6,16 @@ from enum import Enum
 import msgspec
 
 from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee
-from fieldgate.concurrency import FILTER_COST
+from fieldgate.assets.work_cost import FILTER_COST
 from fieldgate.errors import ValidationError
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import Effect, EffectKind, Filter, Filters, PermissionState, RuleOutcome, RuleViolation
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.effects import Effect, EffectKind
+from fieldgate.permissions.rules import PermissionState, RuleOutcome
+from fieldgate.permissions.submission_filters import Filter, Filters, filters_json_size
+from fieldgate.permissions.violations import RuleViolation
 
 MAX_ERRORS = 100  # reported for one request
 MAX_WRITTEN_FILTER_BYTES = 64 * 1024**2  # 64 MiB, per request
@@ -53,14 +57,14 @@ class PermissionChange(msgspec.Struct, frozen=True):
 
     def filters_of(self, effect: Effect) -> Filters | None:
         """Return the new filters if the effect sets some."""
-        sets_filters = effect.permission == rules.PARTIAL and effect.kind in (EffectKind.GRANTED, EffectKind.FILTERED)
+        sets_filters = effect.permission == PARTIAL and effect.kind in (EffectKind.GRANTED, EffectKind.FILTERED)
         return self.after.filters if sets_filters else None
 
     @property
     def filter_bytes(self) -> int:
         """Bytes of filters to write."""
         written = [filters for effect in self.effects if (filters := self.filters_of(effect)) is not None]
-        return 2 * sum(map(rules.filters_json_size, written))  # in the assignment and in the history
+        return 2 * sum(map(filters_json_size, written))  # in the assignment and in the history
 
 
 def reject_oversized(changes: Iterable[PermissionChange]) -> None:

@@ -25,7 +25,7 @@ from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, Gran
 from fieldgate.assets.sharing.routes.constants import ASSIGNMENTS_PATH, OWNER_PROTECTED, TAG
 from fieldgate.assets.sharing.schemas import AssignmentBody, ChangeRecord, DryRunQuery, HistoryRecord
 from fieldgate.assets.sharing.store import AssignmentStore
-from fieldgate.concurrency import run_in_thread_if
+from fieldgate.assets.work_cost import run_by_cost
 from fieldgate.errors import Conflict
 from fieldgate.http.operations import Created, PreviewResult, delete, get, get_list, post
 from fieldgate.http.request.body_parsing import RawFields
@@ -52,7 +52,7 @@ async def assignment_list(
     uid: str, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
 ) -> Raw:
     grants = await load_visible(uid, caller, authorizer, store)
-    return await run_in_thread_if(grants.cost, _encode_list, grants, caller, language)
+    return await run_by_cost(grants.cost, _encode_list, grants, caller, language)
 
 
 def _encode_list(grants: AssetGrants, caller: Caller, language: Language) -> Raw:

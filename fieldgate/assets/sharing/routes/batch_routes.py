@@ -25,16 +25,17 @@ from fieldgate.assets.sharing.model.references import InvalidReference, parse_re
 from fieldgate.assets.sharing.routes.constants import BATCH_PATH, MAX_LIST_BYTES, TAG
 from fieldgate.assets.sharing.schemas import ChangeRecord, DryRunQuery, ManyAdded, ManyRemoved
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
-from fieldgate.concurrency import run_in_thread_if
+from fieldgate.assets.work_cost import run_by_cost
 from fieldgate.errors import BadRequest, Conflict, Forbidden
 from fieldgate.http.operations import ResponseKind, operation
 from fieldgate.http.request.body_parsing import JSONObject
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import User
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import PARTIAL, Filters
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.submission_filters import Filters
 
 MAX_ROWS = 20_000  # written by one request
 
@@ -137,10 +138,12 @@ def _reject_oversized(batch: _BatchRequest, action: Action) -> None:
     count = len(batch.uids) * users * max(rows_per_user, 1)
     if count > MAX_ROWS:
         raise BadRequest(
-            Message(
+            PluralMessage(
+                "This comes to {count} assignment; the limit is {most} per request. Send fewer assets or users in "
+                "each request.",
                 "This comes to {count} assignments; the limit is {most} per request. Send fewer assets or users in "
                 "each request.",
-                count=count,
+                count,
                 most=MAX_ROWS,
             )
         )
@@ -151,7 +154,7 @@ _PLANNERS: dict[Action, Planner] = {Action.ASSIGN: planning.plan_assign, Action.
 
 async def _apply_batch(command: SharingCommand, body: ManyRemoved, language: Language, store: AssignmentStore) -> Raw:
     size = len(body.assets) + len(body.users) + len(body.permissions)
-    batch = await run_in_thread_if(size, _parse_batch, body)
+    batch = await run_by_cost(size, _parse_batch, body)
     _reject_oversized(batch, command.action)
     async with store.transaction(batch.uids, read_only=command.is_dry_run) as transaction:
         grantees = await transaction.find_grantees(name for name in batch.usernames if name is not None)
@@ -163,9 +166,9 @@ async def _apply_batch(command: SharingCommand, body: ManyRemoved, language: Lan
             _reject_owners(all_grants, {request.user.id: request.user for request in requests})
         cost = len(all_grants) * len(requests)
         plan = _PLANNERS[command.action]
-        changes = await run_in_thread_if(cost, _plan_all, all_grants, requests, batch.errors, plan)
+        changes = await run_by_cost(cost, _plan_all, all_grants, requests, batch.errors, plan)
         await apply_changes(transaction, command, changes, batch.errors)
-    return await run_in_thread_if(cost, encode_changes, changes, language, is_dry_run=command.is_dry_run)
+    return await run_by_cost(cost, encode_changes, changes, language, is_dry_run=command.is_dry_run)
 
 
 def _grant_requests(batch: _BatchRequest, grantees: Mapping[str, Grantee], action: Action) -> list[GrantRequest]:

@@ -23,7 +23,7 @@ from fieldgate.assets.sharing.model.references import InvalidReference, parse_re
 from fieldgate.assets.sharing.routes.constants import ASSIGNMENTS_PATH, MAX_LIST_BYTES, OWNER_PROTECTED, TAG
 from fieldgate.assets.sharing.schemas import AssignmentBody, ChangeRecord, ClearBody, CloneBody, DryRunQuery
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
-from fieldgate.concurrency import run_in_thread_if
+from fieldgate.assets.work_cost import run_by_cost
 from fieldgate.errors import Conflict, Forbidden, ValidationError
 from fieldgate.http.operations import PreviewResult, ResponseKind, delete, operation, patch
 from fieldgate.http.request.body_parsing import JSONArray, RawFields
@@ -61,7 +61,7 @@ async def assignment_replacement(
 ) -> Raw:
     (await authorizer.authorize(uid, user)).require("manage_asset")
     errors = ErrorCollector()
-    parsed = await run_in_thread_if(estimate_parse_cost(body), parse_assignments, body, errors)
+    parsed = await run_by_cost(estimate_parse_cost(body), parse_assignments, body, errors)
     command = SharingCommand(action=Action.REPLACE, user=user, is_dry_run=query.dry_run)
     async with store.transaction([uid], read_only=query.dry_run) as transaction:
         requests = await resolve_requests(transaction, parsed, errors)
@@ -174,12 +174,12 @@ async def _replace_all(
     language: Language,
 ) -> Raw:
     cost = grants.cost + planning.estimate_cost(requests)
-    changes = await run_in_thread_if(cost, planning.plan_replace, grants, requests, errors)
+    changes = await run_by_cost(cost, planning.plan_replace, grants, requests, errors)
     await apply_changes(transaction, command, changes, errors)
     if command.is_dry_run:
-        return await run_in_thread_if(cost, encode_changes, changes, language, is_dry_run=True)
+        return await run_by_cost(cost, encode_changes, changes, language, is_dry_run=True)
     grants = await transaction.load(grants.uid)
-    return await run_in_thread_if(grants.cost, _encode_all, grants, language)
+    return await run_by_cost(grants.cost, _encode_all, grants, language)
 
 
 def _encode_all(grants: AssetGrants, language: Language) -> Raw:

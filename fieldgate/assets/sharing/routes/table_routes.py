@@ -15,7 +15,7 @@ from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, Plan
 from fieldgate.assets.sharing.routes.constants import ASSIGNMENTS_PATH, OWNER_PROTECTED, TAG
 from fieldgate.assets.sharing.schemas import ChangeRecord, TableBody, TableUploadQuery
 from fieldgate.assets.sharing.store import AssignmentStore
-from fieldgate.concurrency import run_in_thread_if
+from fieldgate.assets.work_cost import run_by_cost
 from fieldgate.errors import Conflict, ValidationError
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import ResponseKind, operation, raw
@@ -44,7 +44,7 @@ MIN_LINE_BYTES = 20  # of a table; to estimate how many lines it has
 )
 async def assignment_table(uid: str, caller: Caller, authorizer: AssetAuthorizer, store: AssignmentStore) -> Response:
     grants = await load_visible(uid, caller, authorizer, store)
-    table = await run_in_thread_if(grants.cost, _encode_table, grants, caller)
+    table = await run_by_cost(grants.cost, _encode_table, grants, caller)
     headers = [
         (b"content-type", Format.CSV.content_type),
         (b"content-disposition", f"attachment; filename*=UTF-8''{quote(uid, safe='')}.csv".encode()),
@@ -92,7 +92,7 @@ async def assignment_table_upload(
     mode = parsed.mode or query.mode or "add"
     field, data = _uploaded_table(parsed)
     errors = ErrorCollector()
-    unresolved = await run_in_thread_if(
+    unresolved = await run_by_cost(
         len(data) // MIN_LINE_BYTES, parse_table, data, field, errors, with_filters=mode != "remove"
     )
     action, plan = _MODES[mode]
@@ -103,9 +103,9 @@ async def assignment_table_upload(
         if mode == "remove" and any(request.user.id == grants.scope.owner_id for request in requests):
             raise Conflict(OWNER_PROTECTED)
         cost = grants.cost + planning.estimate_cost(requests)
-        changes = await run_in_thread_if(cost, plan, grants, requests, errors)
+        changes = await run_by_cost(cost, plan, grants, requests, errors)
         await apply_changes(transaction, command, changes, errors)
-    return await run_in_thread_if(cost, encode_changes, changes, language, is_dry_run=query.dry_run)
+    return await run_by_cost(cost, encode_changes, changes, language, is_dry_run=query.dry_run)
 
 
 _MODES: dict[str, tuple[Action, Planner]] = {
