@@ -21,7 +21,7 @@ from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Database, DataVersions
 from fieldgate.events import routes as event_routes
-from fieldgate.events.export.export import EventExporter
+from fieldgate.events.export.exporter import EventExporter
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.store import EventStore
 from fieldgate.http import health

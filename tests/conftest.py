@@ -73,7 +73,7 @@ class Service:
         self.app = app
         self.client = client
         self.database = database
-        self.data_versions: DataVersions = app.site.changes
+        self.data_versions: DataVersions = app.app_context.data_versions
         self.store = AccountStore(database, self.data_versions)
 
     async def get(self, path: str, **options: Any) -> httpx.Response:

@@ -14,7 +14,6 @@ from typing import IO, Any, NamedTuple, cast
 
 import msgspec
 
-from fieldgate.events.export.serializers import COLUMNS
 from fieldgate.events.ingest.bulk_write import (
     BATCH_SIZE,
     BulkWriteResult,
@@ -25,6 +24,7 @@ from fieldgate.events.ingest.bulk_write import (
 )
 from fieldgate.events.ingest.parsing import parse_event
 from fieldgate.events.model import Id
+from fieldgate.events.record_shapes import COLUMNS
 from fieldgate.events.store import EventStore
 from fieldgate.http.response.csv_safe import unescape_formula
 from fieldgate.i18n.languages import Language

@@ -11,12 +11,13 @@ import pytest
 
 from fieldgate.db import Database, DataVersions
 from fieldgate.events.document_templates import TemplateRenderer, build_list_template
-from fieldgate.events.export import serializers
+from fieldgate.events.export.serializers import PAGE_ENCODERS
 from fieldgate.events.ingest.bulk_write import BulkWriteResult, PendingRecord, WriteFailure, write_records
 from fieldgate.events.ingest.file_loader import load, read_records
 from fieldgate.events.model import Appeal, Event
 from fieldgate.events.store import EventStore
 from fieldgate.events.visibility import FULL_SCOPE
+from fieldgate.http.negotiation.formats import Format
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
 from tests.events.event_service import EVENTS, make_event
@@ -64,16 +65,17 @@ def page(found: list[bytes]) -> bytes:
     return b'{"count":%d,"next":null,"previous":null,"results":[%s]}' % (len(found), b",".join(found))
 
 
+as_csv, as_ndjson = PAGE_ENCODERS[Format.CSV], PAGE_ENCODERS[Format.NDJSON]
 KINDS: dict[str, Callable[[list[bytes]], bytes]] = {
     "page": page,
     "indented page": lambda found: msgspec.json.format(page(found)),
     "pages by line": lambda found: page(found[:50]) + b"\n" + page(found[50:]) + b"\n",
     "array": lambda found: b"[" + b",".join(found) + b"]",
-    "ndjson": serializers.as_ndjson,
-    "csv": serializers.as_csv,
-    "csv of Excel": lambda found: b"\xef\xbb\xbf" + serializers.as_csv(found),
-    "gz": lambda found: gzip.compress(serializers.as_ndjson(found)),
-    "csv.gz": lambda found: gzip.compress(serializers.as_csv(found)),
+    "ndjson": as_ndjson,
+    "csv": as_csv,
+    "csv of Excel": lambda found: b"\xef\xbb\xbf" + as_csv(found),
+    "gz": lambda found: gzip.compress(as_ndjson(found)),
+    "csv.gz": lambda found: gzip.compress(as_csv(found)),
 }
 
 
