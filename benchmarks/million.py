@@ -23,7 +23,7 @@ from benchmarks.report import write
 from benchmarks.starting import start_server
 from benchmarks.targets import AT_MOST, Check
 from benchmarks.walks import EVENTS
-from fieldgate.events.demo.generator import DISASTER_PRONE_COUNTRIES
+from fieldgate.events.demo.profiles import DISASTER_PRONE_COUNTRIES
 
 RESULTS = Path(__file__).parent / "results" / "million.json"
 

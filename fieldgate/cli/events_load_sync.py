@@ -1,4 +1,4 @@
-"""`fieldgate events load` and `fieldgate events sync`: events from files and from other servers."""
+"""`fieldgate events load` and `fieldgate events sync`."""
 
 import asyncio
 import sys
@@ -14,7 +14,7 @@ from fieldgate.cli.common import data_option, ensure_schema, load_settings, open
 from fieldgate.db import Database, DataVersions
 from fieldgate.events.model import LanguageCode
 
-# What reads and writes events takes a while to load, and the other commands need none of it: imported where it is used.
+# Imported where they are used: these modules load slowly, and other commands do not need them.
 if TYPE_CHECKING:
     from fieldgate.events.ingest.bulk_write import BulkWriteResult, WriteFailure
     from fieldgate.events.ingest.file_loader import FileRecord
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from fieldgate.events.sync.synchronizer import SyncReport
     from fieldgate.reference.store import ReferenceStore
 
-PROGRESS_INTERVAL = 100  # records between two looks at the progress bar
+PROGRESS_INTERVAL = 100  # records between two updates of the progress bar
 
-ProgressReporter = Callable[[int, int | None], None]  # how many of how many, where that is known
+ProgressReporter = Callable[[int, int | None], None]  # records done, records in total if known
 
 replace_demo_option = click.option(
-    "--replace-demo", is_flag=True, help="Delete the demo events first; without it, nothing is mixed with them."
+    "--replace-demo",
+    is_flag=True,
+    help="Delete existing demo events first. Without it, the command stops if there are any.",
 )
 
 
@@ -44,19 +46,19 @@ class EventStores(NamedTuple):
     type=click.Choice(get_args(LanguageCode)),
     default="en",
     show_default=True,
-    help="Language of texts that do not say theirs.",
+    help="Language of texts given as plain strings.",
 )
 @replace_demo_option
 @data_option
 def load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path | None) -> None:
-    """Write the events in FILEs: pages as the interface gives them, arrays, lines of JSON, or CSV; gzipped or not.
+    """Load events from FILEs: JSON (API pages, arrays, one record per line) or CSV, optionally gzipped.
 
-    `-` is standard input. What is there already in the same state stays as it is, and nothing is deleted. A record
-    with a mistake is not written and told of; the others are.
+    `-` is standard input. Existing events are updated, none are deleted. Invalid records are reported and skipped;
+    the rest are saved.
     """
-    written = asyncio.run(_load(files, language, replace_demo, data))
-    click.echo(str(written))
-    if written.failed:
+    result = asyncio.run(_load(files, language, replace_demo, data))
+    click.echo(str(result))
+    if result.failed:
         raise SystemExit(1)
 
 
@@ -66,17 +68,18 @@ async def _load(files: tuple[str, ...], language: str, replace_demo: bool, data:
 
     async with _open_stores(data) as (_, store, reference):
         await _check_demo_events(store, replace_demo)
-        with _progress_bar() as show:
-            found = _with_progress((each for name in files for each in file_loader.read_records(name)), show)
+        with _progress_bar() as on_progress:
+            all_records = (record for path in files for record in file_loader.read_records(path))
+            records = _with_progress(all_records, on_progress)
             try:
-                return await file_loader.load(store, reference, found, Language(language), _print_failure)
+                return await file_loader.load(store, reference, records, Language(language), _print_failure)
             except file_loader.InvalidFile as error:
                 raise click.ClickException(str(error)) from None
 
 
 def _with_progress(records: Iterable["FileRecord"], on_progress: ProgressReporter) -> Iterator["FileRecord"]:
-    for count, each in enumerate(records, start=1):
-        yield each
+    for count, record in enumerate(records, start=1):
+        yield record
         if count % PROGRESS_INTERVAL == 0:
             on_progress(count, None)
 
@@ -88,32 +91,36 @@ def _parse_timestamp(_: click.Context, __: click.Parameter, value: str | None) -
         return None if value is None else parse_timestamp(value)
     except ValueError:
         raise click.BadParameter(
-            f"a moment such as 2026-11-15 or 2026-11-15T08:30:00Z is needed, not {value!r}."
+            f"expected a date or time such as 2026-11-15 or 2026-11-15T08:30:00Z, not {value!r}."
         ) from None
 
 
 @click.command()
 @click.argument("base_url", metavar="BASE_URL")
-@click.option("--token", default="", help="Token of that server; with it details and hidden events are pulled too.")
+@click.option("--token", default="", help="API token of that server, to pull details and non-public events too.")
 @click.option(
-    "--since", callback=_parse_timestamp, metavar="MOMENT", help="Pull what changed since; else since the last time."
+    "--since",
+    callback=_parse_timestamp,
+    metavar="TIME",
+    help="Pull only what changed since then. Default: since the last complete run.",
 )
-@click.option("--full", is_flag=True, help="Pull everything, whatever was pulled before.")
+@click.option("--full", is_flag=True, help="Pull everything, not only what changed.")
 @replace_demo_option
 @data_option
 def sync(base_url: str, token: str, since: datetime | None, full: bool, replace_demo: bool, data: Path | None) -> None:
-    """Pull events, countries and disaster types from another server with this interface, such as IFRC GO.
+    """Pull events, countries and disaster types from another server with this API, such as IFRC GO.
 
-    BASE_URL is its address, such as https://goadmin.ifrc.org. The first time everything is pulled, then what changed.
-    A run that was stopped is gone on with by the next. Only what that server says it has deleted is deleted.
+    BASE_URL is the server's address, such as https://goadmin.ifrc.org. The first run pulls everything, later runs what
+    changed. The next run continues where the last one stopped. Events are deleted only if that server lists them as
+    deleted.
     """
     if since is not None and full:
-        raise click.UsageError("--since and --full contradict each other.")
+        raise click.UsageError("--since and --full cannot be used together.")
     report = asyncio.run(_sync(base_url, token, since, full, replace_demo, data))
     if report.resumed:
-        click.echo("went on with a run that had been stopped")
+        click.echo("continued an interrupted run")
     if report.since is not None:
-        click.echo(f"asked for what changed since {report.since:%Y-%m-%d %H:%M:%S} UTC")
+        click.echo(f"requested changes since {report.since:%Y-%m-%d %H:%M:%S} UTC")
     click.echo(f"countries changed {report.countries}, disaster types changed {report.types}")
     click.echo(str(report.events))
     if report.events.failed:
@@ -124,35 +131,36 @@ async def _sync(
     base_url: str, token: str, since: datetime | None, full: bool, replace_demo: bool, data: Path | None
 ) -> "SyncReport":
     from fieldgate.events.sync.remote import RemoteError, RemoteServer
-    from fieldgate.events.sync.synchronizer import Sync
+    from fieldgate.events.sync.synchronizer import Synchronizer
 
     async with _open_stores(data) as (database, store, reference):
         await _check_demo_events(store, replace_demo)
         try:
-            with _progress_bar() as show:
-                async with RemoteServer(base_url, token) as far:
-                    return await Sync(far, database, store, reference, _print_failure, show).run(since, full=full)
+            with _progress_bar() as on_progress:
+                async with RemoteServer(base_url, token) as remote:
+                    synchronizer = Synchronizer(remote, database, store, reference, _print_failure, on_progress)
+                    return await synchronizer.run(since, full=full)
         except RemoteError as error:
             raise click.ClickException(str(error)) from None
 
 
 @asynccontextmanager
 async def _open_stores(data: Path | None) -> AsyncIterator[EventStores]:
-    """What events are written to: the database that `--data` and the environment name."""
+    """Open the database named by `--data` and the environment."""
     from fieldgate.events.store import EventStore
     from fieldgate.reference.store import ReferenceStore
 
     database = open_database(load_settings(data))
-    changes = DataVersions(database)
+    data_versions = DataVersions(database)
     try:
         await ensure_schema(database)
-        yield EventStores(database, EventStore(database, changes), ReferenceStore(database, changes))
+        yield EventStores(database, EventStore(database, data_versions), ReferenceStore(database, data_versions))
     finally:
         await database.close()
 
 
 async def _check_demo_events(store: "EventStore", replace_demo: bool) -> None:
-    """Real events and made-up ones never mix: their ids would collide."""
+    """Refuse to mix real and demo events, whose ids would collide."""
     if not await store.has_demo():
         return
     if not replace_demo:
@@ -166,7 +174,7 @@ def _print_failure(failure: "WriteFailure") -> None:
 
 @contextmanager
 def _progress_bar() -> Iterator[ProgressReporter]:
-    """A bar on the terminal, and nothing where standard error is none."""
+    """Show a progress bar if standard error is a terminal."""
     if not sys.stderr.isatty():
         yield lambda done, total: None  # noqa: ARG005
         return

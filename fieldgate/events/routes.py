@@ -42,11 +42,13 @@ FORMATS = (Format.JSON, Format.HTML, *PAGE_ENCODERS)
 
 
 class DeletedFilters(msgspec.Struct):
-    since: Annotated[datetime, Meta(description="Deleted at this moment or later.")] | None = None
+    since: Annotated[datetime, Meta(description="Deleted at or after this time.")] | None = None
 
 
 class ListFilters(EventFilters, frozen=True, kw_only=True):
-    tableau: Annotated[bool, Meta(description="Records for tables: countries, appeals and reports joined.")] = False
+    tableau: Annotated[
+        bool, Meta(description="Return flat records: countries, appeals and field reports joined by commas.")
+    ] = False
 
 
 _COUNTRY_EXAMPLE: dict[str, Any] = {
@@ -116,7 +118,7 @@ _MINI_EXAMPLE = {
     alternate_response=FlatEvent,
     title=Message("Events"),
     description=Message(
-        "Emergencies, the newest first. Those that were merged into another are found by their id alone."
+        "Emergencies, newest first. Events merged into another one are not listed, but available by id."
     ),
     tag=TAG,
     formats=FORMATS,
@@ -144,7 +146,7 @@ async def event_list(
     PATH + "mini/",
     response=MiniEvent,
     title=Message("Events in short"),
-    description=Message("The same events as in the full list, with what menus need."),
+    description=Message("The same events as in the full list, with the few fields that menus need."),
     tag=TAG,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
@@ -166,7 +168,7 @@ async def event_mini_list(
     PATH + "deleted/",
     response=DeletedEvent,
     title=Message("Deleted events"),
-    description=Message("Events that are gone, the first first, for those who keep a copy."),
+    description=Message("Deleted events, oldest deletion first, for clients that keep a copy."),
     tag=TAG,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
@@ -183,7 +185,7 @@ async def event_deleted_list(
 @raw(
     PATH + "export/",
     title=Message("Events as a file"),
-    description=Message("All events that match, as CSV, lines of JSON or a workbook, however many they are."),
+    description=Message("All matching events as one CSV, NDJSON or XLSX file."),
     tag=TAG,
     formats=tuple(SERIALIZERS),
     no_store=True,
@@ -205,7 +207,7 @@ async def event_export(
     PATH + "{id}/",
     response=EventDetail,
     title=Message("Event"),
-    description=Message("One event, by its id or its name in addresses, with all that is known of it."),
+    description=Message("One event by its id or slug, with all its fields."),
     tag=TAG,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
@@ -229,8 +231,8 @@ async def event_detail(
     response=EventDetail,
     title=Message("Write an event"),
     description=Message(
-        "Makes the event of this id, or replaces it whole. "
-        "A text is a string in your language, or an object by language."
+        "Creates the event with this id, or replaces all of it. "
+        "A text is a string in the language of the request, or an object keyed by language."
     ),
     tag=TAG,
     body_schema=EventBody,
@@ -243,7 +245,7 @@ async def event_replacement(
 ) -> msgspec.Raw | Created:
     id_ = _writable_id(id, user)
     if body.get("id") is not None and str(body["id"]) != str(id_):
-        raise ValidationError({"id": [Message("The id in the body must be that of the address: {id}.", id=id_)]})
+        raise ValidationError({"id": [Message("The id in the body must be the id in the URL: {id}.", id=id_)]})
     snapshot = await search.snapshot()
     try:
         async with store.writer() as writer:
@@ -255,7 +257,7 @@ async def event_replacement(
     except InvalidEvent as error:
         raise ValidationError(error.by_field()) from None
     except SlugTaken as error:
-        message = Message("Another event has this name in addresses already: {slug}.", slug=str(error))
+        message = Message("Another event already has the slug {slug}.", slug=str(error))
         raise ValidationError({"slug": [message]}) from None
     record = msgspec.Raw(
         snapshot.render(build_detail_template(event), language, viewer_scope(user, snapshot.reference_data))
@@ -266,7 +268,7 @@ async def event_replacement(
 @delete(
     PATH + "{id}/",
     title=Message("Delete an event"),
-    description=Message("Deletes the event of this id; that it is gone can be learned of."),
+    description=Message("Deletes the event with this id. It is then listed among the deleted events."),
     tag=TAG,
     error_statuses=(403, 404),
 )

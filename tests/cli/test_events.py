@@ -1,4 +1,4 @@
-"""`fieldgate events …`, on both databases."""
+"""`fieldgate events demo`, on both databases."""
 
 import re
 from pathlib import Path
@@ -11,26 +11,28 @@ from fieldgate.events.store import EventStore
 from tests.processes import run_command
 
 
-async def test_demo_events_are_made_and_replaced(database: Database, database_url: str, tmp_path: Path) -> None:
+async def test_demo_events_are_created_and_replaced(database: Database, database_url: str, tmp_path: Path) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     done = run_command("events", "demo", "2100", data=tmp_path, environment=environment)
-    assert re.fullmatch(r"made 2100 demo events in \d+\.\d s\n", done.stdout), done.stderr
+    assert re.fullmatch(r"created 2100 demo events in \d+\.\d s\n", done.stdout), done.stderr
     store = EventStore(database, DataVersions(database))
     assert (await store.has_demo(), await store.has_real()) == (True, False)
     last = await store.by_id(2100)
 
     again = run_command("events", "demo", "3", data=tmp_path, environment=environment)
     assert again.returncode == 1
-    assert again.stderr == "Error: There are demo events already. To make others in their place: --replace\n"
+    assert again.stderr == "Error: This database has demo events already. To replace them: --replace\n"
     assert await store.by_id(2100) == last
 
     done = run_command("events", "demo", "3", "--replace", "--seed", "5", data=tmp_path, environment=environment)
-    assert done.stdout.startswith("made 3 demo events in ")
+    assert done.stdout.startswith("created 3 demo events in ")
     assert len((await store.load_index())[1]) == 3
     assert await store.by_id(4) is None
 
 
-async def test_real_events_are_left_alone(database: Database, database_url: str, tmp_path: Path) -> None:
+async def test_demo_is_refused_where_there_are_real_events(
+    database: Database, database_url: str, tmp_path: Path
+) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     run_command("events", "demo", "1", data=tmp_path, environment=environment)
     store = EventStore(database, DataVersions(database))
@@ -41,11 +43,11 @@ async def test_real_events_are_left_alone(database: Database, database_url: str,
     for options in ((), ("--replace",)):
         done = run_command("events", "demo", "3", *options, data=tmp_path, environment=environment)
         assert done.returncode == 1
-        assert done.stderr == "Error: There are real events here. Make demo events in another folder: --data DIR\n"
+        assert done.stderr == "Error: This database has real events. Use another folder for demo events: --data DIR\n"
     assert (await store.has_demo(), await store.has_real()) == (False, True)
 
 
-async def test_a_bar_shows_how_far_it_is(
+async def test_progress_bar(
     database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
@@ -56,7 +58,7 @@ async def test_a_bar_shows_how_far_it_is(
 
 
 @pytest.mark.parametrize("count", ["0", "many", "10000001"])
-def test_how_many_is_a_number(tmp_path: Path, count: str) -> None:
+def test_invalid_count(tmp_path: Path, count: str) -> None:
     done = run_command("events", "demo", count, data=tmp_path)
     assert done.returncode == 2
     assert "Invalid value for 'N'" in done.stderr

@@ -140,7 +140,7 @@ async def test_several_mistakes_are_told_together(service: Service) -> None:
 async def test_the_id_is_that_of_the_address(service: Service) -> None:
     headers = await superuser(service)
     for number in (7004, 0, "x", [7003]):
-        message = "The id in the body must be that of the address: 7003."
+        message = "The id in the body must be the id in the URL: 7003."
         assert await refused(service, headers, {**EVENT, "id": number}) == {"id": [message]}
 
 
@@ -148,7 +148,7 @@ async def test_a_slug_is_taken_once(service: Service) -> None:
     headers = await superuser(service)
     first = {**EVENT, "slug": "taken"}
     assert (await service.request("PUT", f"{PATH}7005/", json=first, headers=headers)).status_code == 201
-    message = "Another event has this name in addresses already: taken."
+    message = "Another event already has the slug taken."
     assert await refused(service, headers, first) == {"slug": [message]}
     await service.request("DELETE", f"{PATH}7005/", headers=headers)
 

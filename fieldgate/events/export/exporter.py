@@ -65,7 +65,7 @@ class EventExporter:
         """Yield the file in chunks."""
         if self._running >= self._max_concurrent:
             raise ServiceUnavailable(
-                Message("Many files are being made at the moment. Please try again in a minute."),
+                Message("Too many exports are running. Please try again in a minute."),
                 retry_after_seconds=60,
             )
         self._running += 1

@@ -209,7 +209,7 @@ async def test_concurrent_exports_are_limited(harness: ExportHarness) -> None:
 async def test_export_over_the_limit_is_refused(start: StartService, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fieldgate.app.EventExporter", partial(EventExporter, max_concurrent=0))
     async with start() as service:
-        for language, message in (("en", "Many files are being made"), ("fr", "De nombreux fichiers")):
+        for language, message in (("en", "Too many exports are running"), ("fr", "Trop d’exports")):
             refused = await service.get(EXPORT, headers={"Accept-Language": language})
             assert (refused.status_code, refused.headers["Retry-After"]) == (503, "60")
             assert refused.json()["detail"].startswith(message)

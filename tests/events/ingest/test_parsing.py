@@ -223,11 +223,11 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"num_affected": 1.5}, "num_affected", f"“1.5” cannot be taken. {WHOLE}"),
     ({"glide": "x" * 19}, "glide", f"“{'x' * 19}” cannot be taken. Enter text of at most 18 characters."),
     ({"slug": "7-floods"}, "slug",
-     "“7-floods” cannot be taken. Enter at most 50 small letters, digits, - and _, not beginning with a digit."),
+     "“7-floods” cannot be taken. Enter at most 50 lowercase letters, digits, - and _, not starting with a digit."),
     ({"slug": "Floods"}, "slug",
-     "“Floods” cannot be taken. Enter at most 50 small letters, digits, - and _, not beginning with a digit."),
+     "“Floods” cannot be taken. Enter at most 50 lowercase letters, digits, - and _, not starting with a digit."),
     *(({"slug": slug}, "slug",
-       f"“{slug}” cannot be taken. Choose another name than a number or one of: deleted, export, mini.")
+       f"“{slug}” cannot be taken. The slug cannot be a number or one of: deleted, export, mini.")
       for slug in ("mini", "deleted", "export", "-5")),
     ({"visibility": 5}, "visibility", "“5” cannot be taken. Choose one of: 1, 2, 3, 4."),
     ({"visibility": "all"}, "visibility", "“all” cannot be taken. Choose one of: 1, 2, 3, 4."),
