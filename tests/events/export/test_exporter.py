@@ -37,10 +37,10 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.reference.store import ReferenceStore
 from tests.conftest import Service, StartService
-from tests.events.event_service import INDIA, PATH, PUBLIC_COUNT, house, make_event
+from tests.events.event_service import INDIA, PATH, PUBLIC_COUNT, event_service, make_event
 from tests.processes import TIMEOUT_SECONDS, ServerProcess, run_command
 
-__all__ = ["house"]
+__all__ = ["event_service"]
 
 EXPORT = f"{PATH}export/"
 EVENT_COUNT = 1_100  # more than two batches
@@ -103,32 +103,32 @@ async def test_export_of_several_batches(start: StartService) -> None:
         assert [row[COLUMNS.index("id")] for row in table[1:]] == expected
 
 
-async def test_export_without_matches(house: Service) -> None:
-    assert (await house.get(f"{EXPORT}?id=999")).text == ",".join(COLUMNS) + "\r\n"
-    assert (await house.get(f"{EXPORT}?id=999&format=ndjson")).content == b""
-    book = CalamineWorkbook.from_filelike(io.BytesIO((await house.get(f"{EXPORT}?id=999&format=xlsx")).content))
+async def test_export_without_matches(event_service: Service) -> None:
+    assert (await event_service.get(f"{EXPORT}?id=999")).text == ",".join(COLUMNS) + "\r\n"
+    assert (await event_service.get(f"{EXPORT}?id=999&format=ndjson")).content == b""
+    book = CalamineWorkbook.from_filelike(io.BytesIO((await event_service.get(f"{EXPORT}?id=999&format=xlsx")).content))
     assert len(book.get_sheet_by_index(0).to_python()) == 1
 
 
-async def test_format_negotiation(house: Service) -> None:
-    unknown = await house.get(f"{EXPORT}?format=pdf")
+async def test_format_negotiation(event_service: Service) -> None:
+    unknown = await event_service.get(f"{EXPORT}?format=pdf")
     assert unknown.status_code == 404
     assert unknown.json() == {"detail": "There is no format pdf here; try one of: csv, ndjson, xlsx."}
-    lines = await house.get(EXPORT, headers={"Accept": "application/x-ndjson"})
+    lines = await event_service.get(EXPORT, headers={"Accept": "application/x-ndjson"})
     assert len(lines.content.splitlines()) == PUBLIC_COUNT
-    assert (await house.get(EXPORT, headers={"Accept": "text/html,*/*;q=0.8"})).headers["Content-Type"] == (
+    assert (await event_service.get(EXPORT, headers={"Accept": "text/html,*/*;q=0.8"})).headers["Content-Type"] == (
         "text/csv; charset=utf-8"
     )
-    assert (await house.get(EXPORT, headers={"Accept": "image/png"})).status_code == 406
+    assert (await event_service.get(EXPORT, headers={"Accept": "image/png"})).status_code == 406
 
 
-async def test_head_does_no_work(house: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_head_does_no_work(event_service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refuse(*_: object) -> None:
         raise AssertionError("work was started")
 
-    full = await house.get(EXPORT)
+    full = await event_service.get(EXPORT)
     monkeypatch.setattr(EventExporter, "_load_state", refuse)
-    head = await house.request("HEAD", EXPORT)
+    head = await event_service.request("HEAD", EXPORT)
     assert (head.status_code, head.content) == (200, b"")
     varying = {"x-request-id", "content-length"}
     assert {name: head.headers[name] for name in head.headers if name not in varying} == {
@@ -137,13 +137,15 @@ async def test_head_does_no_work(house: Service, monkeypatch: pytest.MonkeyPatch
     assert "content-length" not in head.headers
 
 
-async def test_error_before_the_first_chunk_has_a_status(house: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_error_before_the_first_chunk_has_a_status(
+    event_service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def expire(*_: object) -> list[bytes]:
         raise SnapshotExpired
 
     monkeypatch.setattr(EventStore, "documents", expire)
     for serializer in SERIALIZERS.values():
-        refused = await house.get(f"{EXPORT}?format={serializer.file_suffix}")
+        refused = await event_service.get(f"{EXPORT}?format={serializer.file_suffix}")
         assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
 
 
