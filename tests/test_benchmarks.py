@@ -32,7 +32,7 @@ from tests.processes import FIELDGATE_COMMAND
 
 EVENTS = 2000
 USER = "bench"
-CACHE_BYTES = Settings().kept_answers
+CACHE_BYTES = Settings().response_cache_size
 
 
 @pytest.fixture(scope="module")

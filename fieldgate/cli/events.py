@@ -1,4 +1,4 @@
-"""`fieldgate events demo`, and the group of the `events` commands."""
+"""`fieldgate events demo`, and the group of the other commands about events."""
 
 import asyncio
 import sys
@@ -24,7 +24,7 @@ MAX_DEMO_EVENTS = 10_000_000
 
 @click.group()
 def events() -> None:
-    """Load, synchronize and generate events."""
+    """Load, pull and generate events."""
 
 
 events.add_command(load)
@@ -33,31 +33,35 @@ events.add_command(sync)
 
 @events.command("demo")
 @click.argument("count", metavar="N", type=click.IntRange(1, MAX_DEMO_EVENTS))
-@click.option("--seed", default=0, show_default=True, help="Seed of the random generator.")
+@click.option(
+    "--seed", default=0, show_default=True, help="Seed of the generator; the same seed gives the same events."
+)
 @click.option("--replace", is_flag=True, help="Delete existing demo events first.")
 @data_option
 def demo(count: int, seed: int, replace: bool, data: Path | None) -> None:
-    """Generate N demo events. Demo events are never mixed with real ones."""
+    """Generate N demo events. They are never mixed with real events."""
     asyncio.run(_demo(count, seed, replace, data))
 
 
 async def _demo(count: int, seed: int, replace: bool, data: Path | None) -> None:
-    from fieldgate.events.store import EventStore  # slow to load, so imported only when needed
+    from fieldgate.events.store import EventStore  # slow to import, and other commands do not need it
 
     database = open_database(load_settings(data))
     try:
         await ensure_schema(database)
         store = EventStore(database, DataVersions(database))
         if await store.has_real():
-            raise click.ClickException("This database has real events. Use another folder for demo events: --data DIR")
+            raise click.ClickException(
+                "This database has real events. Choose another folder for demo events: --data DIR"
+            )
         if await store.has_demo():
             if not replace:
-                raise click.ClickException("This database has demo events already. To replace them: --replace")
+                raise click.ClickException("This database already has demo events. Replace them with --replace.")
             await store.delete_demo()
-        started_at = time.monotonic()
+        started = time.monotonic()
         with _progress_bar(count) as advance:
             await create_demo_events(database, store, count, seed, advance)
-        click.echo(f"created {count} demo events in {time.monotonic() - started_at:.1f} s")
+        click.echo(f"created {count} demo event{'' if count == 1 else 's'} in {time.monotonic() - started:.1f} s")
     finally:
         await database.close()
 
@@ -73,8 +77,8 @@ async def create_demo_events(
     from fieldgate.reference.store import ReferenceStore
 
     reference_data = await ReferenceStore(database, DataVersions(database)).current()
-    events = demo_events(count, reference_data, seed)
-    while batch := list(islice(events, BATCH_SIZE)):
+    generated = demo_events(count, reference_data, seed)
+    while batch := list(islice(generated, BATCH_SIZE)):
         await store.upsert(batch, is_demo=True)
         on_progress(len(batch))
 

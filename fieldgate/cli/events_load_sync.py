@@ -1,4 +1,4 @@
-"""`fieldgate events load` and `fieldgate events sync`."""
+"""`fieldgate events load` and `fieldgate events sync`: events from files and from other servers."""
 
 import asyncio
 import sys
@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
 from fieldgate.db import Database, DataVersions
-from fieldgate.events.model import LanguageCode
+from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 
-# Imported where they are used: these modules load slowly, and other commands do not need them.
+# Modules about events are slow to import, and other commands do not need them: they are imported where they are used.
 if TYPE_CHECKING:
     from fieldgate.events.ingest.bulk_write import BulkWriteResult, WriteFailure
     from fieldgate.events.ingest.file_loader import FileRecord
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 PROGRESS_INTERVAL = 100  # records between two updates of the progress bar
 
-ProgressReporter = Callable[[int, int | None], None]  # records done, records in total if known
+ProgressReporter = Callable[[int, int | None], None]  # records done, and in all if known
 
 replace_demo_option = click.option(
     "--replace-demo",
     is_flag=True,
-    help="Delete existing demo events first. Without it, the command stops if there are any.",
+    help="Delete demo events first. Without this option, a database with demo events is refused.",
 )
 
 
@@ -43,28 +43,27 @@ class EventStores(NamedTuple):
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option(
     "--language",
-    type=click.Choice(get_args(LanguageCode)),
+    type=click.Choice(list(LANGUAGES_BY_CODE)),
     default="en",
     show_default=True,
-    help="Language of texts given as plain strings.",
+    help="Language of texts without a language of their own.",
 )
 @replace_demo_option
 @data_option
 def load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path | None) -> None:
-    """Load events from FILEs: JSON (API pages, arrays, one record per line) or CSV, optionally gzipped.
+    """Load events from FILEs: pages of the API, JSON arrays, lines of JSON, or CSV; gzipped or not.
 
-    `-` is standard input. Existing events are updated, none are deleted. Invalid records are reported and skipped;
-    the rest are saved.
+    `-` is standard input. Unchanged events are left alone, and nothing is deleted. Invalid records are reported and
+    skipped; the rest are saved.
     """
-    result = asyncio.run(_load(files, language, replace_demo, data))
-    click.echo(str(result))
-    if result.failed:
+    written = asyncio.run(_load(files, language, replace_demo, data))
+    click.echo(str(written))
+    if written.failed:
         raise SystemExit(1)
 
 
 async def _load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path | None) -> "BulkWriteResult":
     from fieldgate.events.ingest import file_loader
-    from fieldgate.i18n.languages import Language
 
     async with _open_stores(data) as (_, store, reference):
         await _check_demo_events(store, replace_demo)
@@ -78,8 +77,8 @@ async def _load(files: tuple[str, ...], language: str, replace_demo: bool, data:
 
 
 def _with_progress(records: Iterable["FileRecord"], on_progress: ProgressReporter) -> Iterator["FileRecord"]:
-    for count, record in enumerate(records, start=1):
-        yield record
+    for count, each in enumerate(records, start=1):
+        yield each
         if count % PROGRESS_INTERVAL == 0:
             on_progress(count, None)
 
@@ -91,36 +90,40 @@ def _parse_timestamp(_: click.Context, __: click.Parameter, value: str | None) -
         return None if value is None else parse_timestamp(value)
     except ValueError:
         raise click.BadParameter(
-            f"expected a date or time such as 2026-11-15 or 2026-11-15T08:30:00Z, not {value!r}."
+            f"enter a date or time such as 2026-11-15 or 2026-11-15T08:30:00Z, not {value!r}."
         ) from None
 
 
 @click.command()
 @click.argument("base_url", metavar="BASE_URL")
-@click.option("--token", default="", help="API token of that server, to pull details and non-public events too.")
+@click.option(
+    "--token",
+    default="",
+    help="Token for that server. With a token, details and events that are not public are pulled too.",
+)
 @click.option(
     "--since",
     callback=_parse_timestamp,
     metavar="TIME",
-    help="Pull only what changed since then. Default: since the last complete run.",
+    help="Pull what changed since this time.  [default: since the last run]",
 )
-@click.option("--full", is_flag=True, help="Pull everything, not only what changed.")
+@click.option("--full", is_flag=True, help="Pull everything again.")
 @replace_demo_option
 @data_option
 def sync(base_url: str, token: str, since: datetime | None, full: bool, replace_demo: bool, data: Path | None) -> None:
     """Pull events, countries and disaster types from another server with this API, such as IFRC GO.
 
-    BASE_URL is the server's address, such as https://goadmin.ifrc.org. The first run pulls everything, later runs what
-    changed. The next run continues where the last one stopped. Events are deleted only if that server lists them as
-    deleted.
+    BASE_URL is the address of the server, such as https://goadmin.ifrc.org. The first run pulls everything, later runs
+    pull what changed. If a run is stopped, the next run continues where it stopped. Events are deleted only if the
+    server reports them as deleted.
     """
     if since is not None and full:
         raise click.UsageError("--since and --full cannot be used together.")
     report = asyncio.run(_sync(base_url, token, since, full, replace_demo, data))
     if report.resumed:
-        click.echo("continued an interrupted run")
+        click.echo("continued a run that had been stopped")
     if report.since is not None:
-        click.echo(f"requested changes since {report.since:%Y-%m-%d %H:%M:%S} UTC")
+        click.echo(f"pulled what changed since {report.since:%Y-%m-%d %H:%M:%S} UTC")
     click.echo(f"countries changed {report.countries}, disaster types changed {report.types}")
     click.echo(str(report.events))
     if report.events.failed:
@@ -146,7 +149,7 @@ async def _sync(
 
 @asynccontextmanager
 async def _open_stores(data: Path | None) -> AsyncIterator[EventStores]:
-    """Open the database named by `--data` and the environment."""
+    """Open the database that `--data` and the environment choose."""
     from fieldgate.events.store import EventStore
     from fieldgate.reference.store import ReferenceStore
 
@@ -160,12 +163,13 @@ async def _open_stores(data: Path | None) -> AsyncIterator[EventStores]:
 
 
 async def _check_demo_events(store: "EventStore", replace_demo: bool) -> None:
-    """Refuse to mix real and demo events, whose ids would collide."""
+    """Refuse to mix real events with demo events: their ids would collide."""
     if not await store.has_demo():
         return
     if not replace_demo:
-        raise click.ClickException("There are demo events in this database. Delete them first with --replace-demo.")
-    click.echo(f"deleted {await store.delete_demo()} demo events")
+        raise click.ClickException("This database has demo events. Delete them with --replace-demo.")
+    deleted = await store.delete_demo()
+    click.echo(f"deleted {deleted} demo event{'' if deleted == 1 else 's'}")
 
 
 def _print_failure(failure: "WriteFailure") -> None:

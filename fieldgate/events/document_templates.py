@@ -12,6 +12,7 @@ of control characters, which JSON text never holds bare:
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any
 
@@ -259,10 +260,8 @@ class TemplateRenderer:
     """Reads documents for callers of one language, as the directory stands."""
 
     def __init__(self, reference_data: ReferenceData, language: Language) -> None:
-        self._reference_data = reference_data
-        self._language = language
         self._language_index = LANGUAGES.index(language)
-        self._cached_texts: dict[bytes, bytes] = {}
+        self._look_up = lru_cache(MAX_CACHED_TEXTS)(partial(_look_up, reference_data, language))
 
     def render(self, template: bytes, scope: ViewerScope) -> bytes:
         """A document as a caller may see it."""
@@ -285,21 +284,18 @@ class TemplateRenderer:
         return b"[" + b",".join(seen) + b"]"
 
     def _localize(self, key: bytes) -> bytes:
-        saying = self._cached_texts.get(key)
-        if saying is None:
-            if _TEXT_SEPARATOR in key:
-                return key.split(_TEXT_SEPARATOR)[self._language_index]
-            if len(self._cached_texts) >= MAX_CACHED_TEXTS:
-                self._cached_texts.clear()
-            saying = self._cached_texts[key] = self._look_up(chr(key[0]), key[1:].decode())
-        return saying
+        if _TEXT_SEPARATOR in key:
+            return key.split(_TEXT_SEPARATOR)[self._language_index]
+        return self._look_up(key)
 
-    def _look_up(self, kind: str, rest: str) -> bytes:
-        if kind == "c":
-            return self._reference_data.countries_json(self._language, map(int, rest.split(",")))
-        if kind == "d":
-            return self._reference_data.type_json(self._language, int(rest))
-        return _encode(translate(LABELS[kind][int(rest)], self._language))
+
+def _look_up(reference_data: ReferenceData, language: Language, key: bytes) -> bytes:
+    kind, value = chr(key[0]), key[1:].decode()
+    if kind == "c":
+        return reference_data.countries_json(language, map(int, value.split(",")))
+    if kind == "d":
+        return reference_data.type_json(language, int(value))
+    return _encode(translate(LABELS[kind][int(value)], language))
 
 
 def _replace_between(template: bytes, begin: bytes, end: bytes, replace: Callable[[bytes], bytes]) -> bytes:

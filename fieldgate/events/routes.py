@@ -178,8 +178,8 @@ async def event_deleted_list(
     page: PageRequest, caller: Caller, query: DeletedFilters, store: EventStore, reference: ReferenceStore
 ) -> ListResult[DeletedEvent]:
     scope = viewer_scope(caller, await reference.current())
-    count, rows = await store.list_deleted(query.since, scope, page.limit, page.offset)
-    return ListResult(count, [DeletedEvent(id=id_, deleted_at=deleted_at) for id_, deleted_at in rows])
+    count, rows = await store.list_deleted(query.since, scope, page)
+    return ListResult(count, [DeletedEvent(id=row.id, deleted_at=row.deleted_at) for row in rows])
 
 
 @raw(

@@ -14,11 +14,13 @@ from fieldgate.db import (
     Database,
     DataVersions,
     PreparedQuery,
+    RowPage,
     Snapshot,
     Timestamp,
     in_bound_list,
     insert_rows,
     now,
+    paginate,
     snapshot,
 )
 from fieldgate.db.tables import topic_versions
@@ -27,6 +29,7 @@ from fieldgate.events.model import SOCIETIES, Event, pack, unpack
 from fieldgate.events.search.index import Index, IndexBuilder, IndexRow, event_facets
 from fieldgate.events.tables import deleted, documents, events, history, words
 from fieldgate.events.visibility import Audience, ViewerScope
+from fieldgate.pagination import PageRequest
 from fieldgate.reference.reference_data import fold_text
 
 TOPIC = "events"
@@ -211,19 +214,14 @@ class EventStore:
         row = await self._by_slug.first(slug=slug)
         return None if row is None else unpack(row[0])
 
-    async def list_deleted(
-        self, since: datetime | None, scope: ViewerScope, limit: int, offset: int
-    ) -> tuple[int, Sequence[tuple[int, datetime]]]:
+    async def list_deleted(self, since: datetime | None, scope: ViewerScope, page: PageRequest) -> RowPage:
         """Events a caller could see in lists and no longer can, the first first."""
         is_kept = and_(deleted.c.kept_visibility.is_not(None), _visible_condition(scope, "kept_"))
         query = select(deleted.c.id, deleted.c.deleted_at).where(_visible_condition(scope), ~is_kept)
         if since is not None:
             query = query.where(deleted.c.deleted_at >= since)
-        ordered = query.order_by(deleted.c.deleted_at, deleted.c.id).limit(limit).offset(offset)
         async with self._database.read_transaction() as connection:
-            count: int = (await connection.execute(select(func.count()).select_from(query.subquery()))).scalar_one()
-            rows = await connection.execute(ordered)
-            return count, [(row.id, row.deleted_at) for row in rows]
+            return await paginate(connection, query, page, order_by=[deleted.c.deleted_at, deleted.c.id])
 
 
 class EventWriter:

@@ -21,7 +21,7 @@ async def test_demo_events_are_created_and_replaced(database: Database, database
 
     again = run_command("events", "demo", "3", data=tmp_path, environment=environment)
     assert again.returncode == 1
-    assert again.stderr == "Error: This database has demo events already. To replace them: --replace\n"
+    assert again.stderr == "Error: This database already has demo events. Replace them with --replace.\n"
     assert await store.by_id(2100) == last
 
     done = run_command("events", "demo", "3", "--replace", "--seed", "5", data=tmp_path, environment=environment)
@@ -43,7 +43,9 @@ async def test_demo_is_refused_where_there_are_real_events(
     for options in ((), ("--replace",)):
         done = run_command("events", "demo", "3", *options, data=tmp_path, environment=environment)
         assert done.returncode == 1
-        assert done.stderr == "Error: This database has real events. Use another folder for demo events: --data DIR\n"
+        assert (
+            done.stderr == "Error: This database has real events. Choose another folder for demo events: --data DIR\n"
+        )
     assert (await store.has_demo(), await store.has_real()) == (False, True)
 
 

@@ -80,7 +80,7 @@ async def test_load_refuses_to_mix_with_demo_events(tmp_path: Path) -> None:
     await store.upsert([make_event(1), make_event(2)], is_demo=True)
     status, _, errors = run_load(tmp_path, "-", stdin=encode(record(1)))
     assert status == 1
-    assert errors == "Error: There are demo events in this database. Delete them first with --replace-demo.\n"
+    assert errors == "Error: This database has demo events. Delete them with --replace-demo.\n"
     status, output, _ = run_load(tmp_path, "-", "--replace-demo", stdin=encode(record(1)))
     assert (status, output) == (0, "deleted 2 demo events\ncreated 1, changed 0, unchanged 0, failed 0\n")
     assert not await store.has_demo()
@@ -140,7 +140,7 @@ async def test_killed_sync_continues(tmp_path: Path) -> None:
 
         done = run_command("events", "sync", server.base_url, data=copy)
         assert (done.returncode, done.stderr) == (0, "")
-        assert "continued an interrupted run\n" in done.stdout
+        assert "continued a run that had been stopped\n" in done.stdout
         second = run_command("events", "sync", server.base_url, data=copy)
         assert second.stdout.endswith("created 0, changed 0, unchanged 0, failed 0\n")
 
@@ -160,9 +160,9 @@ async def test_killed_sync_continues(tmp_path: Path) -> None:
 async def test_sync_errors(tmp_path: Path) -> None:
     assert "is not a valid URL" in run_command("events", "sync", "nowhere", data=tmp_path).stderr
     bad = run_command("events", "sync", "http://127.0.0.1:9", "--since", "soon", data=tmp_path)
-    assert "expected a date or time such as 2026-11-15 or 2026-11-15T08:30:00Z, not 'soon'." in bad.stderr
+    assert "enter a date or time such as 2026-11-15 or 2026-11-15T08:30:00Z, not 'soon'." in bad.stderr
     both = run_command("events", "sync", "http://127.0.0.1:9", "--since", "2026-01-01", "--full", data=tmp_path)
     assert "--since and --full cannot be used together." in both.stderr
     await fill_database(tmp_path, [make_event(1)], is_demo=True)
     demo = run_command("events", "sync", "http://127.0.0.1:9", data=tmp_path)
-    assert demo.stderr == "Error: There are demo events in this database. Delete them first with --replace-demo.\n"
+    assert demo.stderr == "Error: This database has demo events. Delete them with --replace-demo.\n"

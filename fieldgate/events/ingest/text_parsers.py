@@ -12,7 +12,7 @@ from fieldgate.events.ingest.value_parsers import (
 from fieldgate.events.model import LocalizedText
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, in_language
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 
 MAX_NAME_CHARS = 256
 
@@ -31,7 +31,11 @@ def parse_localized_text(value: Any, field: FieldContext) -> LocalizedText:
 def parse_name(value: Any, field: FieldContext) -> LocalizedText:
     names = parse_localized_text(value, field)
     if max(map(len, names.values()), default=0) > MAX_NAME_CHARS:
-        raise ValueError(Message("Enter text of at most {length} characters.", length=MAX_NAME_CHARS))
+        raise ValueError(
+            PluralMessage(
+                "Enter text of at most {count} character.", "Enter text of at most {count} characters.", MAX_NAME_CHARS
+            )
+        )
     if not any(name.strip() for name in names.values()):
         raise ValueError(REQUIRED)
     return names

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial, reduce
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 import msgspec
 from pyroaring import BitMap
 
+from fieldgate.cache import BoundedCache
 from fieldgate.db import DataVersions
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.document_templates import TemplateRenderer
@@ -46,26 +46,22 @@ Value = TypeVar("Value")
 
 
 class SingleFlightCache(Generic[Value]):
-    """What was made lately, each once."""
+    """Caches results and computes each only once, however many callers wait for it."""
 
     def __init__(self, max_entries: int) -> None:
-        self._max_entries = max_entries
-        self._values: OrderedDict[object, asyncio.Future[Value]] = OrderedDict()
+        self._futures = BoundedCache[object, asyncio.Future[Value]](max_entries)
 
     async def get(self, key: object, make: Callable[[], Awaitable[Value]]) -> Value:
-        making = self._values.get(key)
-        if making is None:
-            making = self._values[key] = asyncio.ensure_future(make())
-            making.add_done_callback(lambda made: self._discard_failed(key, made))
-            while len(self._values) > self._max_entries:
-                self._values.popitem(last=False)
-        else:
-            self._values.move_to_end(key)
-        return await asyncio.shield(making)
+        future = self._futures.get(key)
+        if future is None:
+            future = asyncio.ensure_future(make())
+            self._futures.put(key, future)
+            future.add_done_callback(lambda done: self._discard_failed(key, done))
+        return await asyncio.shield(future)
 
     def _discard_failed(self, key: object, future: asyncio.Future[Value]) -> None:
-        if (future.cancelled() or future.exception() is not None) and self._values.get(key) is future:
-            del self._values[key]
+        if (future.cancelled() or future.exception() is not None) and self._futures.get(key) is future:
+            self._futures.discard(key)
 
 
 class EventPage(msgspec.Struct, frozen=True):
@@ -139,7 +135,7 @@ class EventSnapshot:
         if terms and terms != DEFAULT_ORDERING:
             order = await self._orders.get((terms, language), lambda: self._build_order(terms, language))
             places = await self._ordinals.get(
-                (wanted, scope, terms, language), lambda: _run_in_thread(order.ordinals, chosen)
+                (wanted, scope, terms, language), lambda: asyncio.to_thread(order.ordinals, chosen)
             )
             return len(chosen), order.page(self.index, places, page.limit, page.offset)
         return len(chosen), self.index.page(chosen, page.limit, page.offset)
@@ -161,14 +157,14 @@ class EventSnapshot:
 
     async def _build_order(self, terms: "ordering.Terms", language: Language) -> "ordering.EventOrder":
         # In a thread and not before: it brings numpy, which takes a tenth of a second, and its 16 MB.
-        await _run_in_thread(import_module, "fieldgate.events.search.ordering")
+        await asyncio.to_thread(import_module, "fieldgate.events.search.ordering")
         from fieldgate.events.search import ordering
 
         ranks = {
             field: await self._ranks.get((field, language), lambda field=field: self._build_ranks(field, language))  # type: ignore[misc]
             for field, _ in terms
         }
-        return await _run_in_thread(ordering.build_order, terms, ranks, self.index.ids)
+        return await asyncio.to_thread(ordering.build_order, terms, ranks, self.index.ids)
 
     async def _build_ranks(self, field: str, language: Language) -> "ordering.Ranks":
         from fieldgate.events.search import ordering
@@ -176,9 +172,9 @@ class EventSnapshot:
         if field in ordering.UNINDEXED_FIELDS:
             reading = ordering.RankBuilder(field, self.index, language)
             async for some in self._store.stream_packed(self.index_version.version):
-                await _run_in_thread(reading.add, some)
-            return await _run_in_thread(reading.build)
-        return await _run_in_thread(ordering.indexed_ranks, field, self.index, self.reference_data, language)
+                await asyncio.to_thread(reading.add, some)
+            return await asyncio.to_thread(reading.build)
+        return await asyncio.to_thread(ordering.indexed_ranks, field, self.index, self.reference_data, language)
 
 
 class EventSearch:
@@ -351,7 +347,3 @@ def _match_facets(
 
 def _clock() -> float:
     return asyncio.get_running_loop().time()
-
-
-async def _run_in_thread(work: Callable[..., Value], *arguments: object) -> Value:
-    return await asyncio.to_thread(work, *arguments)

@@ -14,7 +14,7 @@ from fieldgate.db import Timestamp
 from fieldgate.events.model import Source
 from fieldgate.events.search.index import INT64_MAX, INT64_MIN, Index, source_facet, union
 from fieldgate.events.search.int_arrays import Int64Array
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.regions import REGIONS
 
@@ -42,7 +42,7 @@ def search_words(search: str) -> tuple[str, ...]:
     found = re.findall(r'"([^"]*)"|([^\s,"]+)', search)
     words = tuple(filter(None, ((phrase or word).strip() for phrase, word in found)))
     if len(words) > MAX_SEARCH_WORDS:
-        raise ValueError(Message("Enter at most {most} words.", most=MAX_SEARCH_WORDS))
+        raise ValueError(PluralMessage("Enter at most {count} word.", "Enter at most {count} words.", MAX_SEARCH_WORDS))
     return words
 
 

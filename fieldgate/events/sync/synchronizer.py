@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from fieldgate.cache import BoundedCache
 from fieldgate.db import Database
 from fieldgate.events.ingest.bulk_write import (
     BulkWriteResult,
@@ -86,7 +87,7 @@ class Synchronizer:
         self._reference = reference
         self._on_failure = on_failure
         self._on_progress = on_progress
-        self._seen_versions: dict[str, str] = {}  # `updated_at` of records seen in this run
+        self._seen_versions = BoundedCache[str, str](MAX_CACHED_RECORDS)  # `updated_at` of records seen in this run
 
     async def run(self, since: datetime | None = None, *, full: bool = False) -> SyncReport:
         """Pull everything, or what changed since `since`, by default since the start of the last complete run."""
@@ -205,9 +206,7 @@ class Synchronizer:
         version = str(next(iter(by_language.values())).get("updated_at"))
         if self._seen_versions.get(key) == version:
             return False
-        self._seen_versions[key] = version
-        if len(self._seen_versions) > MAX_CACHED_RECORDS:
-            del self._seen_versions[next(iter(self._seen_versions))]
+        self._seen_versions.put(key, version)
         return True
 
     def _pending_record(self, id_: int, by_language: RecordByLanguage, reference_data: ReferenceData) -> PendingRecord:

@@ -21,8 +21,8 @@ async def written(serializer: EventSerializer, *lists: list[bytes]) -> bytes:
 
 
 def test_routes_offer_what_is_registered() -> None:
-    assert event_export.formats == tuple(SERIALIZERS)
-    assert event_list.formats == (Format.JSON, Format.HTML, *PAGE_ENCODERS)
+    assert event_export.response.formats == tuple(SERIALIZERS)
+    assert event_list.response.formats == (Format.JSON, Format.HTML, *PAGE_ENCODERS)
     assert set(PAGE_ENCODERS) < set(SERIALIZERS), "workbooks are for exports only"
 
 
