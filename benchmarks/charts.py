@@ -1,18 +1,12 @@
 """Charts of the results, as self-contained SVG files."""
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pygal
-from pygal.style import CleanStyle
-
+from benchmarks.plotting import CleanStyle, pygal
 from benchmarks.report import Report, Summary, describe_machine
-
-# pygal installs an import hook for map plugins, which slows every later import and raises warnings.
-sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != pygal.__name__]
 
 Points = Sequence[tuple[float, float]]
 
