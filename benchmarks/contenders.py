@@ -88,10 +88,10 @@ def peer(folder: Path, core: int, server: str, events: Path, imports: Path) -> I
 
 
 @contextmanager
-def floor(folder: Path, core: int, answer: RecordedResponse) -> Iterator[Contender]:
+def floor(folder: Path, core: int, response: RecordedResponse) -> Iterator[Contender]:
     """Run the bare server with the same settings. It sends a constant response."""
-    recorded = folder / "answer.json"
-    recorded.write_bytes(msgspec.json.encode(answer))
+    recorded = folder / "response.json"
+    recorded.write_bytes(msgspec.json.encode(response))
     port = free_port()
     command = [
         sys.executable, "-m", "granian", "--interface", "asgi", "--loop", "uvloop",
