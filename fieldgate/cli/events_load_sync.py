@@ -65,10 +65,11 @@ async def _load(files: tuple[str, ...], language: str, replace_demo: bool, data:
 
     async with _open_stores(data) as (_, store, reference):
         await _check_demo_events(store, replace_demo)
-        with progress_bar() as show:
-            found = _with_progress((each for name in files for each in file_loader.read_records(name)), show)
+        with progress_bar() as on_progress:
+            all_records = (record for path in files for record in file_loader.read_records(path))
+            records = _with_progress(all_records, on_progress)
             try:
-                return await file_loader.load(store, reference, found, Language(language), _print_failure)
+                return await file_loader.load(store, reference, records, Language(language), _print_failure)
             except file_loader.InvalidFile as error:
                 raise click.ClickException(str(error)) from None
 
@@ -131,14 +132,15 @@ async def _sync(
     base_url: str, token: str, since: datetime | None, full: bool, replace_demo: bool, data: Path | None
 ) -> "SyncReport":
     from fieldgate.events.sync.remote import RemoteError, RemoteServer
-    from fieldgate.events.sync.synchronizer import Sync
+    from fieldgate.events.sync.synchronizer import Synchronizer
 
     async with _open_stores(data) as (database, store, reference):
         await _check_demo_events(store, replace_demo)
         try:
-            with progress_bar() as show:
+            with progress_bar() as on_progress:
                 async with RemoteServer(base_url, token) as remote:
-                    return await Sync(remote, database, store, reference, _print_failure, show).run(since, full=full)
+                    synchronizer = Synchronizer(remote, database, store, reference, _print_failure, on_progress)
+                    return await synchronizer.run(since, full=full)
         except RemoteError as error:
             raise click.ClickException(str(error)) from None
 

@@ -1,4 +1,4 @@
-"""`fieldgate events …`, on both databases."""
+"""`fieldgate events demo`, on both databases."""
 
 import re
 from pathlib import Path
