@@ -1,1 +1,1 @@
-"""Imports: XLSForm files in, assets out, nothing lost."""
+"""Imports: uploaded XLSForm files become assets."""

@@ -1,4 +1,4 @@
-"""Texts of other people's, cut to where they still tell what is meant."""
+"""Shorten text from files and requests, so that messages stay short."""
 
 from typing import TypeVar
 
@@ -6,5 +6,5 @@ Text = TypeVar("Text", str, None, str | None)
 
 
 def truncate(text: Text, max_chars: int) -> Text:
-    """The text itself, or its beginning with an ellipsis."""
+    """Return the text, cut and ended with an ellipsis if it is longer than `max_chars`."""
     return text[: max_chars - 1] + "…" if text is not None and len(text) > max_chars else text

@@ -1,4 +1,4 @@
-"""Messages of an import: stored as they were meant, and said in the language of whoever reads them."""
+"""Messages of imports: stored untranslated, translated when they are read."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,18 +11,18 @@ from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.imports.clipping import truncate
 from fieldgate.imports.former_messages import replace_former_message
 
-if TYPE_CHECKING:  # the libraries that read forms are heavy, and who only shows messages needs none of them
+if TYPE_CHECKING:  # xlsform loads heavy libraries, which showing messages does not need
     from fieldgate.imports.xlsform import Issue
 
-MAX_STORED_ISSUES = 500  # of a kind, for one import
-MAX_STORED_BYTES = 128 * 1024  # of problems of a kind as they are stored: a list shows a thousand imports
-MAX_VALUE_CHARS = 300  # characters of what somebody wrote, in a sentence of ours
+MAX_STORED_ISSUES = 500  # problems, and as many warnings, of one import
+MAX_STORED_BYTES = 128 * 1024  # of the problems or warnings of one import: a page lists up to 1000 imports
+MAX_VALUE_CHARS = 300  # of a value from the file inside a message
 
 CANNOT_REPLACE_COLLECTION = Message("A form cannot replace a collection. Choose another destination, or none.")
 
 
 def serialize_message(message: Message) -> dict[str, Any]:
-    """A message as a row can hold it."""
+    """Return the message as JSON data."""
     values = {name: _serialize_value(value) for name, value in message.values.items()}
     stored: dict[str, Any] = {"text": message.text, "values": values}
     if message.plural is not None:
@@ -31,11 +31,11 @@ def serialize_message(message: Message) -> dict[str, Any]:
 
 
 def serialize_issues(issues: "Sequence[Issue]") -> list[dict[str, Any]]:
-    """The first problems of a form, and how many more there are; who has many begins with these."""
+    """Return the first issues as JSON data, within the limits, and the number of the others."""
     kept: list[dict[str, Any]] = []
     size = 0
-    for problem in issues[:MAX_STORED_ISSUES]:
-        stored = _serialize_issue(problem)
+    for issue in issues[:MAX_STORED_ISSUES]:
+        stored = _serialize_issue(issue)
         size += len(msgspec.json.encode(stored))
         if size > MAX_STORED_BYTES:
             break
@@ -46,8 +46,7 @@ def serialize_issues(issues: "Sequence[Issue]") -> list[dict[str, Any]]:
             "There are {count} more, which are not listed here.",
             len(issues) - len(kept),
         )
-        sentence = serialize_message(more)
-        kept.append({"sheet": None, "row": None, "column": None, "code": "more", "message": sentence})
+        kept.append({"sheet": None, "row": None, "column": None, "code": "more", "message": serialize_message(more)})
     return kept
 
 
@@ -68,14 +67,14 @@ def _serialize_value(value: object) -> object:
 
 
 def localize_messages(language: Language, stored: dict[str, Any]) -> dict[str, Any]:
-    """Stored messages as a reader of this language gets them."""
-    shown = dict(stored)
-    if "error" in shown:
-        shown["error"] = _translate(language, shown["error"])
+    """Return stored messages translated to this language."""
+    localized = dict(stored)
+    if "error" in localized:
+        localized["error"] = _translate(language, localized["error"])
     for key in ("problems", "warnings"):
-        if key in shown:
-            shown[key] = [{**problem, "message": _translate(language, problem["message"])} for problem in shown[key]]
-    return shown
+        if key in localized:
+            localized[key] = [{**issue, "message": _translate(language, issue["message"])} for issue in localized[key]]
+    return localized
 
 
 def _translate(language: Language, stored: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What becomes of an import: assets and messages, written with its final status in one transaction."""
+"""Store the result of an import: assets, messages and final status, in one transaction."""
 
 from typing import Any
 
@@ -19,18 +19,16 @@ from fieldgate.imports.xlsform import Form, FormRejected, Issue, Library
 
 TYPES_WITH_SETTINGS = ("survey", "template")
 
-DESTINATION_GONE = Message("The asset to be replaced is not there any more. Import the file as a new one.")
+DESTINATION_GONE = Message("The asset to replace no longer exists. Import the file as a new asset.")
 DESTINATION_NOT_ALLOWED = Message(
-    "You may not change the asset to be replaced any more. Ask its owner for the permission change_asset, or import the"
-    " file as a new one."
+    "You may no longer change the asset to replace. Ask its owner for the permission change_asset, or import the file"
+    " as a new asset."
 )
 LIBRARY_NOT_REQUESTED = Message("A library sheet cannot become a form. Send library=true to make a collection of it.")
 LIBRARY_CANNOT_REPLACE_ASSET = Message("A library sheet cannot replace an asset. Leave out the destination.")
 
 
 class ResultWriter:
-    """Writes the end of imports."""
-
     def __init__(self, database: Database, store: ImportStore, assets: AssetStore, sharing: AssignmentStore) -> None:
         self._database = database
         self._store = store
@@ -38,14 +36,14 @@ class ResultWriter:
         self._sharing = sharing
 
     async def complete(self, job: Job, parsed: Form | Library) -> None:
-        """Make or replace assets, or say why that cannot be; all of it or nothing."""
+        """Create or replace assets and finish the import; fail it if the destination does not allow that."""
         try:
             async with self._database.transaction() as connection:
-                made = await self._write_assets(connection, job, parsed)
-                messages = {"updated": [], **made, **_serialize_warnings(parsed.warnings)}
+                written = await self._write_assets(connection, job, parsed)
+                messages = {"updated": [], **written, **_serialize_warnings(parsed.warnings)}
                 await self._store.finish(connection, job, COMPLETE, messages, ASSETS)
-        except FormRejected as refused:
-            await self.fail(job, refused)
+        except FormRejected as rejection:
+            await self.fail(job, rejection)
 
     async def fail(self, job: Job, rejection: FormRejected) -> None:
         messages = {
@@ -66,8 +64,9 @@ class ResultWriter:
         return {"updated": [await self._replace_asset(connection, job, parsed)]}
 
     async def _create_asset(self, connection: AsyncConnection, job: Job, form: Form) -> dict[str, Any]:
-        by_rows = "block" if len(form.content["survey"]) > 1 else "question"
-        asset_type = _effective_type(job.desired_type or (by_rows if job.is_library else "survey"), form.row_count)
+        library_type = "block" if len(form.content["survey"]) > 1 else "question"
+        default_type = library_type if job.is_library else "survey"
+        asset_type = _effective_type(job.desired_type or default_type, form.row_count)
         new = NewAsset(
             owner_id=job.user_id,
             asset_type=asset_type,
@@ -84,7 +83,7 @@ class ResultWriter:
         asset = await self._assets.find(connection, str(job.destination_uid))
         if asset is None:
             raise FormRejected("destination_gone", DESTINATION_GONE)
-        # Asked again, now that nobody can take it away any more: it may be long since the file was sent.
+        # Checked again inside the transaction: permissions may have changed since the file was sent.
         if "change_asset" not in await allowed_permissions_of_user(connection, asset, job.user_id):
             raise FormRejected("destination_not_allowed", DESTINATION_NOT_ALLOWED)
         if asset.asset_type == "collection":
@@ -108,10 +107,10 @@ class ResultWriter:
         return _result_entry(asset.uid, job, form.summary)
 
     async def _apply_type_change(self, connection: AsyncConnection, uid: str, job: Job) -> None:
-        """An asset of another type takes other permissions: who manages it manages its submissions from now on."""
-        session = self._sharing.in_transaction(connection)
-        changes = planning.plan_type_change(await session.load(uid))
-        await session.write(Action.IMPORT, User(id=job.user_id, username=job.username), changes)
+        """Recompute implied permissions: those of a survey include permissions for submissions."""
+        transaction = self._sharing.in_transaction(connection)
+        changes = planning.plan_type_change(await transaction.load(uid))
+        await transaction.write(Action.IMPORT, User(id=job.user_id, username=job.username), changes)
 
     async def _create_collection(self, connection: AsyncConnection, job: Job, library: Library) -> dict[str, Any]:
         if job.destination_uid is not None:
@@ -126,7 +125,7 @@ class ResultWriter:
             summary=summarize_collection(item.summary for item in library.blocks),
             file_id=job.file_id,
         )
-        [(number, uid)] = await self._assets.create(connection, [collection])
+        [(collection_id, uid)] = await self._assets.create(connection, [collection])
         children = [
             NewAsset(
                 owner_id=job.user_id,
@@ -135,7 +134,7 @@ class ResultWriter:
                 content=item.content,
                 summary=item.summary,
                 tags=tuple(item.tags),
-                parent_id=number,
+                parent_id=collection_id,
             )
             for item in library.blocks
         ]
@@ -152,7 +151,7 @@ def _result_entry(uid: str, job: Job, summary: dict[str, Any]) -> dict[str, Any]
 
 
 def _effective_type(asset_type: str, row_count: int) -> str:
-    """A block of one question is a question and the other way round, whatever it was called: so the live system."""
+    """Return "question" for a block of one row and "block" for a question of several, as the live system does."""
     if asset_type not in ("block", "question") or not row_count:
         return asset_type
     return "question" if row_count == 1 else "block"
@@ -163,5 +162,5 @@ def _asset_name(form: Form, job: Job) -> str:
 
 
 def _asset_content(form: Form, asset_type: str) -> dict[str, Any]:
-    """Only forms that stand alone have settings."""
+    """Return the content, without settings for blocks and questions."""
     return form.content if asset_type in TYPES_WITH_SETTINGS else {**form.content, "settings": {}}

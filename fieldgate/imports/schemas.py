@@ -1,4 +1,4 @@
-"""What imports look like on the wire."""
+"""Request and response schemas of imports."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -18,37 +18,39 @@ class ImportRecord(msgspec.Struct, frozen=True, kw_only=True):
     messages: Annotated[
         dict[str, Any],
         Meta(
-            description="What came of it: `updated` (always) and `created` list assets; on failure `error`, "
-            "`error_type` and `problems`; `warnings` where there are any."
+            description="The result: `updated` (always present) and `created` list assets; a failed import has "
+            "`error`, `error_type` and `problems`; `warnings` is present if there are any."
         ),
     ]
     uid: Annotated[str, Meta(description="Identifier of the import.")]
-    date_created: Annotated[datetime, Meta(description="When it was taken in.")]
+    date_created: Annotated[datetime, Meta(description="When the file was sent.")]
     filename: Annotated[str, Meta(description="Name of the file.")]
 
 
 class ImportAccepted(msgspec.Struct, frozen=True, kw_only=True):
     uid: Annotated[str, Meta(description="Identifier of the import.")]
-    url: Annotated[Link, Meta(description="Where to ask how it goes.")]
+    url: Annotated[Link, Meta(description="Address of the import; its status and result are there.")]
     status: Annotated[Status, Meta(description="Always processing.")]
 
 
 class ImportFilters(msgspec.Struct, frozen=True):
-    status: Annotated[Status | None, Meta(description="Only imports of this status.")] = None
+    status: Annotated[Status | None, Meta(description="Only imports with this status.")] = None
     ordering: Annotated[
         Literal["date_created", "-date_created"],
-        Meta(description="Order of the list; the newest comes last unless you say otherwise."),
+        Meta(description="Order of the list; newest last by default."),
     ] = "date_created"
 
 
 class ImportRequest(msgspec.Struct, frozen=True):
     file: Annotated[UploadedFile | None, Meta(description="The workbook, as a part of a multipart body.")] = None
     base64Encoded: Annotated[str, Meta(description="The workbook in base64, as a data URI or bare.")] = ""  # noqa: N815
-    url: Annotated[str, Meta(description="Where to fetch the workbook, if the operator has listed the host.")] = ""
-    name: Annotated[str, Meta(description="Name of the asset; the file's own is used without it.", max_length=255)] = ""
-    library: Annotated[Any, Meta(description="true: make a block, a question or a collection of them.")] = ""
+    url: Annotated[
+        str, Meta(description="Address to fetch the workbook from; the operator must have listed its host.")
+    ] = ""
+    name: Annotated[str, Meta(description="Name of the asset; by default the name of the file.", max_length=255)] = ""
+    library: Annotated[Any, Meta(description="true: create a block, a question or a collection of them.")] = ""
     destination: Annotated[str, Meta(description="Asset to replace: its address, path or uid.")] = ""
-    assetUid: Annotated[str, Meta(description="The same, where `destination` is absent.")] = ""  # noqa: N815
+    assetUid: Annotated[str, Meta(description="Alternative to `destination`.")] = ""  # noqa: N815
     desired_type: Annotated[str, Meta(description="survey, template, block or question.")] = ""
-    totalFiles: Annotated[Any, Meta(description="Sent by one client, and not needed.")] = ""  # noqa: N815
-    lastModified: Annotated[Any, Meta(description="Sent by one client, and not needed.")] = ""  # noqa: N815
+    totalFiles: Annotated[Any, Meta(description="Accepted for compatibility and ignored.")] = ""  # noqa: N815
+    lastModified: Annotated[Any, Meta(description="Accepted for compatibility and ignored.")] = ""  # noqa: N815

@@ -1,4 +1,4 @@
-"""All SQL about imports: taking them in, handing them out to workers, and writing down what came of them."""
+"""SQL for imports: creating and listing them, the job queue of the workers, storing results."""
 
 import secrets
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ MAX_CANDIDATE_USERS = 20  # users looked at when claiming an import
 
 
 class LostLease(Exception):
-    """Somebody else works on the import by now; what we made of it is not wanted."""
+    """Another worker has claimed the import; the result is discarded."""
 
 
 class ImportRow(NamedTuple):
-    """An import as it is shown, with values as the drivers have them: `messages` is JSON, `created_at` a count."""
+    """A row as the drivers return it: `messages` is JSON text, `created_at` the stored number."""
 
     uid: str
     status: Literal["processing", "complete", "error"]
@@ -40,7 +40,7 @@ class ImportRow(NamedTuple):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """An import in the hands of a worker."""
+    """An import claimed by a worker."""
 
     id: int
     uid: str
@@ -55,7 +55,7 @@ class Job(msgspec.Struct, frozen=True):
     file_id: int
     filename: str
     data: bytes
-    title: str  # of the asset that it becomes, unless the form has one of its own
+    title: str  # of the asset, unless the form has its own
 
 
 class ImportStore:
@@ -63,21 +63,21 @@ class ImportStore:
         self._database = database
         self._data_versions = data_versions
         self._list_queries = {
-            (by_status, descends): PreparedPage(
-                database, _list_query(by_status=by_status), (imports.c.created_at, imports.c.uid), descending=descends
+            (by_status, descending): PreparedPage(
+                database, _list_query(by_status=by_status), (imports.c.created_at, imports.c.uid), descending=descending
             )
             for by_status in (False, True)
-            for descends in (False, True)
+            for descending in (False, True)
         }
-        is_one = imports.c.user_id == bindparam("user_id"), imports.c.uid == bindparam("uid")
-        self._by_uid = PreparedQuery(database, select(*_ROW_COLUMNS).where(*is_one))
-        has_key = imports.c.user_id == bindparam("user_id"), imports.c.retry_key == bindparam("retry_key")
+        matches_uid = imports.c.user_id == bindparam("user_id"), imports.c.uid == bindparam("uid")
+        self._by_uid = PreparedQuery(database, select(*_ROW_COLUMNS).where(*matches_uid))
+        matches_key = imports.c.user_id == bindparam("user_id"), imports.c.retry_key == bindparam("retry_key")
         self._by_idempotency_key = PreparedQuery(
-            database, select(imports.c.uid, imports.c.retry_digest).where(*has_key)
+            database, select(imports.c.uid, imports.c.retry_digest).where(*matches_key)
         )
 
     async def create(self, user_id: int, new_import: NewImport, retry_key: str | None) -> str:
-        """The uid of a new import, committed and synced; of the first one where the key was used before."""
+        """Store an import durably and return its uid; the uid of the first import if the key was used before."""
         if retry_key is not None and (
             known := await self.find_by_idempotency_key(user_id, retry_key, new_import.digest)
         ):
@@ -102,14 +102,14 @@ class ImportStore:
             file_id = connection.execute(
                 _INSERT_FILE, {"name": new_import.filename, "data": new_import.data}
             ).scalar_one()
-            # The moment is taken here, so that moments run in the order of commits.
+            # The time is taken inside the transaction, so that times are in the order of commits.
             connection.execute(_INSERT_IMPORT, {**row, "file_id": file_id, "created_at": now()})
             self._data_versions.bump_sync(connection, TOPIC)
 
         try:
             await self._database.write(write)
         except IntegrityError:
-            # The same key at the same moment: the other one was first.
+            # Another request with the same key was committed first.
             if retry_key is not None and (
                 known := await self.find_by_idempotency_key(user_id, retry_key, new_import.digest)
             ):
@@ -118,7 +118,7 @@ class ImportStore:
         return uid
 
     async def find_by_idempotency_key(self, user_id: int, retry_key: str, digest: bytes) -> str | None:
-        """The import this key was used for; refused where something else came with it."""
+        """Return the import this key was used for. Raise IdempotencyKeyReused if its content was different."""
         row = await self._by_idempotency_key.first(user_id=user_id, retry_key=retry_key)
         if row is None:
             return None
@@ -130,7 +130,7 @@ class ImportStore:
     async def list_for_user(
         self, user_id: int, status: str | None, ordering: str, page: PageRequest
     ) -> tuple[int, Sequence[ImportRow]]:
-        """How many imports a user has, and a page of them."""
+        """Return the number of imports of a user and a page of them."""
         query = self._list_queries[status is not None, ordering.startswith("-")]
         count, rows = await query.load(page, user_id=user_id, status=status)
         return count, [ImportRow(*row) for row in rows]
@@ -142,22 +142,22 @@ class ImportStore:
     # For workers
 
     async def claim(self, lease_for: timedelta) -> Job | None:
-        """An import nobody works on: the oldest of the user whose turn it is, so that many files hold nobody up."""
+        """Lease the oldest free import of the user served longest ago, so that no user delays the others."""
         async with self._database.read_transaction() as connection:
-            waiting = (await connection.execute(self._users_in_turn())).scalars().all()
+            user_ids = (await connection.execute(self._users_in_turn())).scalars().all()
         lease = secrets.token_hex(16)
-        number: int | None = None
-        if waiting:
+        import_id: int | None = None
+        if user_ids:
             async with self._database.transaction() as connection:
-                for user_id in waiting:
-                    number = await self._lease_next(connection, user_id, lease, lease_for)
-                    if number is not None:
+                for user_id in user_ids:
+                    import_id = await self._lease_next(connection, user_id, lease, lease_for)
+                    if import_id is not None:
                         break
-        # The file is read when the lease is committed: nobody waits for a lock while megabytes travel.
-        return None if number is None else await self._load_job(number, lease)
+        # The file is loaded after the commit, so that no lock is held meanwhile.
+        return None if import_id is None else await self._load_job(import_id, lease)
 
     def _users_in_turn(self) -> Select[int]:
-        """Users with something to do, those served longest ago first."""
+        """Select users with imports to process, the one served longest ago first."""
         first = (
             select(imports.c.user_id, func.min(imports.c.id).label("id"))
             .where(*_is_claimable(self._database.current_time()))
@@ -165,29 +165,38 @@ class ImportStore:
             .subquery()
         )
         earlier = imports.alias()
-        served = select(func.max(earlier.c.claimed_at)).where(earlier.c.user_id == first.c.user_id).scalar_subquery()
-        return select(first.c.user_id).order_by(func.coalesce(served, 0), first.c.id).limit(MAX_CANDIDATE_USERS)
+        last_served = (
+            select(func.max(earlier.c.claimed_at)).where(earlier.c.user_id == first.c.user_id).scalar_subquery()
+        )
+        return select(first.c.user_id).order_by(func.coalesce(last_served, 0), first.c.id).limit(MAX_CANDIDATE_USERS)
 
     async def _lease_next(
         self, connection: AsyncConnection, user_id: int, lease: str, lease_for: timedelta
     ) -> int | None:
-        """The user's oldest import that is free. One that another worker is about to take is left to it."""
-        clock = self._database.current_time
+        """Lease the user's oldest free import, skipping those that other workers are claiming. Return its id."""
+        current_time = self._database.current_time
         oldest = (
-            select(imports.c.id).where(imports.c.user_id == user_id, *_is_claimable(clock())).order_by(imports.c.id)
+            select(imports.c.id)
+            .where(imports.c.user_id == user_id, *_is_claimable(current_time()))
+            .order_by(imports.c.id)
         )
         found = await connection.execute(oldest.limit(1).with_for_update(skip_locked=True))
-        number: int | None = found.scalar_one_or_none()
-        if number is not None:
+        import_id: int | None = found.scalar_one_or_none()
+        if import_id is not None:
             await connection.execute(
                 imports.update()
-                .where(imports.c.id == number)
-                .values(lease=lease, lease_until=clock(lease_for), claimed_at=clock(), attempts=imports.c.attempts + 1)
+                .where(imports.c.id == import_id)
+                .values(
+                    lease=lease,
+                    lease_until=current_time(lease_for),
+                    claimed_at=current_time(),
+                    attempts=imports.c.attempts + 1,
+                )
             )
-        return number
+        return import_id
 
     async def _load_job(self, import_id: int, lease: str) -> Job | None:
-        """None where the user is deleted in this very moment, and the import with it."""
+        """Return None if the user, and so the import, was deleted meanwhile."""
         query = (
             select(imports, users.c.username, files.c.data, assets.c.name.label("asset_name"))
             .join_from(imports, users, users.c.id == imports.c.user_id)
@@ -217,18 +226,20 @@ class ImportStore:
         )
 
     async def renew(self, job: Job, lease_for: timedelta) -> None:
-        """Say that we still work on it."""
+        """Extend the lease. Raise LostLease if another worker has the import."""
+        renewal = (
+            imports.update()
+            .where(imports.c.id == job.id, imports.c.lease == job.lease)
+            .values(lease_until=self._database.current_time(lease_for))
+        )
         async with self._database.transaction() as connection:
-            renewed = imports.update().where(imports.c.id == job.id, imports.c.lease == job.lease)
-            if not (
-                await connection.execute(renewed.values(lease_until=self._database.current_time(lease_for)))
-            ).rowcount:
+            if not (await connection.execute(renewal)).rowcount:
                 raise LostLease
 
     async def finish(
         self, connection: AsyncConnection, job: Job, status: str, messages: dict[str, Any], *topics: str
     ) -> None:
-        """The end of an import, in the transaction that writes its assets; refused to who lost the lease."""
+        """Store the result, in the transaction that writes the assets. Raise LostLease if another worker has it."""
         done = await connection.execute(
             imports.update()
             .where(imports.c.id == job.id, imports.c.lease == job.lease, imports.c.status == PROCESSING)
@@ -239,7 +250,7 @@ class ImportStore:
         await self._data_versions.bump(connection, TOPIC, *topics)
 
     async def purge(self, before: datetime) -> int:
-        """Remove imports that were finished long ago, and files that nothing refers to any more."""
+        """Delete imports finished before a time, and files without references. Return the number of imports."""
         old = select(imports.c.id).where(imports.c.finished_at < before).order_by(imports.c.id).limit(BATCH_SIZE)
         unused = (
             select(files.c.id)
@@ -251,14 +262,14 @@ class ImportStore:
             .limit(BATCH_SIZE)
         )
         count = 0
-        while gone := await self._delete(imports.delete().where(imports.c.id.in_(old)), TOPIC):
-            count += gone
+        while deleted := await self._delete(imports.delete().where(imports.c.id.in_(old)), TOPIC):
+            count += deleted
         while await self._delete(files.delete().where(files.c.id.in_(unused))):
             pass
         return count
 
     async def _delete(self, statement: Delete, *topics: str) -> int:
-        """How many went, in a transaction short enough for everybody else to have a turn."""
+        """Delete one batch in a short transaction of its own. Return the number of rows."""
         async with self._database.transaction() as connection:
             count = (await connection.execute(statement)).rowcount
             if count:
@@ -272,10 +283,10 @@ _ROW_COLUMNS = tuple(imports.c[name] for name in ImportRow._fields)
 
 
 def _list_query(*, by_status: bool) -> Select[Any]:
-    wanted = [imports.c.user_id == bindparam("user_id")]
+    conditions = [imports.c.user_id == bindparam("user_id")]
     if by_status:
-        wanted.append(imports.c.status == bindparam("status"))
-    return select(*_ROW_COLUMNS).where(*wanted)
+        conditions.append(imports.c.status == bindparam("status"))
+    return select(*_ROW_COLUMNS).where(*conditions)
 
 
 def _is_claimable(timestamp: ColumnElement[datetime]) -> tuple[TextClause, ColumnElement[bool]]:

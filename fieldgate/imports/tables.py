@@ -1,4 +1,4 @@
-"""Imports. The row is the job: what was asked, who works on it until when, and what came of it."""
+"""The table of imports. It is also the job queue: a row holds the request, the lease of a worker and the result."""
 
 from sqlalchemy import (
     JSON,
@@ -16,7 +16,7 @@ from sqlalchemy import (
 
 from fieldgate.db import Timestamp, metadata
 
-IS_PROCESSING = text("status = 'processing'")  # as a partial index needs it: written out, not a parameter
+IS_PROCESSING = text("status = 'processing'")  # a literal: a partial index cannot use a bound parameter
 
 imports = Table(
     "imports",
@@ -38,12 +38,12 @@ imports = Table(
     Column("lease", String(32)),
     Column("lease_until", Timestamp),
     Column("attempts", Integer, nullable=False),
-    # A client that repeats a POST sends the same key; what it sent with it must be the same too.
+    # The Idempotency-Key of the request, and a digest of what was sent with it.
     Column("retry_key", String(255)),
     Column("retry_digest", LargeBinary(32)),
     UniqueConstraint("user_id", "retry_key"),
     Index(None, "user_id", "created_at", "uid"),
-    # Workers ask for what waits, and whom they served last; neither may depend on how long the history is.
+    # Claiming must not get slower with the number of finished imports.
     Index(None, "user_id", "id", "lease_until", sqlite_where=IS_PROCESSING, postgresql_where=IS_PROCESSING),
     Index(None, "user_id", "claimed_at"),
     Index(None, "finished_at"),

@@ -1,4 +1,4 @@
-"""What is wanted of an import, from what was sent. Wrong input that can be seen at once is refused at once."""
+"""Parse and validate the request that creates an import. The content of the workbook is checked later, by a worker."""
 
 import base64
 import binascii
@@ -18,9 +18,17 @@ from fieldgate.imports.schemas import ImportRequest
 DESIRED_TYPES = ("survey", "template", "block", "question")
 MAX_NAME_CHARS = 255
 MAX_IDEMPOTENCY_KEY_CHARS = 255
-SNIFF_BYTES = 64 * 1024  # bytes that tell what a file is
+SNIFF_BYTES = 64 * 1024  # read to detect the type of a file
 CSV_DELIMITERS = (",", ";", "\t")
-NON_CSV_PREFIXES = ("<", "{", "[", "%PDF", "GIF8", "Rar!", "7z¼¯")  # web pages, JSON and others that can pass for text
+NON_CSV_PREFIXES = (
+    "<",
+    "{",
+    "[",
+    "%PDF",
+    "GIF8",
+    "Rar!",
+    "7z¼¯",
+)  # HTML, JSON and other files that could be mistaken for CSV
 
 _CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r"))
 _UID = re.compile(r"a[2-9A-HJ-NP-Za-km-z]{21}")
@@ -28,7 +36,7 @@ _EXTENSION = re.compile(r"\.(xlsx|xlsm|xls|csv|ods)$", re.IGNORECASE)
 
 
 class NewImport(msgspec.Struct, frozen=True):
-    """A file and what shall become of it."""
+    """A file to import, with its options."""
 
     data: bytes
     filename: str
@@ -45,7 +53,7 @@ class IdempotencyKeyReused(Problem):
 
 
 class ImportOptions(msgspec.Struct, frozen=True):
-    """What shall become of a file, wherever it comes from."""
+    """The fields of a request that do not depend on where the file comes from."""
 
     name: str
     is_library: bool
@@ -54,12 +62,12 @@ class ImportOptions(msgspec.Struct, frozen=True):
 
 
 def parse_options(request: ImportRequest) -> ImportOptions:
-    """Read everything of a request but the file, or say which field is wrong and why."""
-    given = [name for name in ("file", "base64Encoded", "url") if getattr(request, name)]
-    if not given:
+    """Parse everything but the file. Raise ValidationError for invalid fields."""
+    sources = [name for name in ("file", "base64Encoded", "url") if getattr(request, name)]
+    if not sources:
         raise ValidationError({"file": [Message("Send a workbook, as file or as base64Encoded.")]})
-    if len(given) > 1:
-        raise ValidationError({name: [Message("Send only one of file, base64Encoded and url.")] for name in given})
+    if len(sources) > 1:
+        raise ValidationError({name: [Message("Send only one of file, base64Encoded and url.")] for name in sources})
     name = strip_control_characters(request.name)
     if len(name) > MAX_NAME_CHARS:
         raise ValidationError(
@@ -83,38 +91,47 @@ def parse_options(request: ImportRequest) -> ImportOptions:
 
 
 def parse_upload(request: ImportRequest, max_bytes: int, fetched_file: UploadedFile | None = None) -> NewImport:
-    """Read a request, or say which field is wrong and why. `fetched` is the file at its `url`."""
-    plan = parse_options(request)
+    """Parse a request. `fetched_file` is the file at its `url`. Raise ValidationError for invalid fields."""
+    options = parse_options(request)
     data, filename = _read_source(request, max_bytes, fetched_file)
-    name = plan.name or filename
-    digest = url_digest(request.url, plan) if fetched_file else _digest(data, msgspec.structs.replace(plan, name=name))
+    name = options.name or filename
+    if fetched_file:
+        digest = url_digest(request.url, options)
+    else:
+        digest = _digest(data, msgspec.structs.replace(options, name=name))
     return NewImport(
-        data, filename or name, strip_extension(name), plan.is_library, plan.desired_type, plan.destination_uid, digest
+        data=data,
+        filename=filename or name,
+        name=strip_extension(name),
+        is_library=options.is_library,
+        desired_type=options.desired_type,
+        destination_uid=options.destination_uid,
+        digest=digest,
     )
 
 
 def url_digest(url: str, options: ImportOptions) -> bytes:
-    """What makes a repeated POST the same: the address, not the file, which may be another or gone by then."""
+    """Return the digest that a repeated POST must match. It covers the address, not the file, which may change."""
     return _digest(b"url " + url.encode("utf-8", "surrogatepass"), options)
 
 
 def _digest(content: bytes, options: ImportOptions) -> bytes:
-    meaning = repr(msgspec.structs.astuple(options)).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(hashlib.sha256(content).digest() + meaning).digest()
+    encoded_options = repr(msgspec.structs.astuple(options)).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(hashlib.sha256(content).digest() + encoded_options).digest()
 
 
 def strip_extension(name: str) -> str:
-    """A name without the extension of a workbook; other dots are part of it, as in "Household 2.0 survey"."""
+    """Remove the extension of a workbook. Other dots stay, as in "Household 2.0 survey"."""
     return _EXTENSION.sub("", name).strip()
 
 
 def destination_field(request: ImportRequest) -> str:
-    """The field that names the destination."""
+    """Return the field of the request that has the destination."""
     return "destination" if request.destination.strip() else "assetUid"
 
 
 def destination_uid(field: str, text: str) -> str | None:
-    """The uid of an asset in an address of any host, a path, or alone."""
+    """Return the uid of an asset, given as a URL of any host, a path or a uid."""
     if not text:
         return None
     try:
@@ -138,12 +155,14 @@ def _read_source(request: ImportRequest, max_bytes: int, fetched_file: UploadedF
     if len(data) > max_bytes:
         raise file_too_large(max_bytes)
     if not looks_like_workbook(data):
-        raise ValidationError({field: [Message("This is no workbook. Send an xlsx, xls, xlsm, ods or csv file.")]})
+        raise ValidationError(
+            {field: [Message("This file is not a workbook. Send an xlsx, xls, xlsm, ods or csv file.")]}
+        )
     return data, filename
 
 
 def looks_like_workbook(data: bytes) -> bool:
-    """By the first bytes: a zip archive (xlsx, xlsm, ods), an OLE2 file (xls), or text in columns (csv)."""
+    """Detect a zip archive (xlsx, xlsm, ods), an OLE2 file (xls) or text in columns (csv) by the first bytes."""
     start = data[:SNIFF_BYTES]
     if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         return True
@@ -151,7 +170,7 @@ def looks_like_workbook(data: bytes) -> bool:
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(start, final=len(data) <= SNIFF_BYTES)
     except UnicodeDecodeError:
-        # Perhaps Windows text, which is what Excel's plain CSV is.
+        # Plain CSV from Excel is in a Windows code page.
         if encoding == "utf-16" or start.translate(None, _CONTROL_BYTES) != start:
             return False
         text = start.decode("cp1252", errors="replace")
@@ -159,16 +178,16 @@ def looks_like_workbook(data: bytes) -> bool:
 
 
 def _has_columns(text: str) -> bool:
-    """Whether the first line is divided; or the second begins with a separator, below the name of a sheet."""
+    """Whether the first line has a delimiter, or the second begins with one, below the name of a sheet."""
     lines = [line for line in text.splitlines(keepends=True) if line.strip()]
-    if not lines or not lines[0].endswith(("\n", "\r")):  # nothing, or no more than a line that does not end
+    if not lines or not lines[0].endswith(("\n", "\r")):  # empty, or one line without an end
         return False
-    is_divided = any(mark in lines[0] for mark in CSV_DELIMITERS)
-    return is_divided or (len(lines) > 1 and lines[1].removeprefix('""').startswith(CSV_DELIMITERS))
+    has_delimiter = any(delimiter in lines[0] for delimiter in CSV_DELIMITERS)
+    return has_delimiter or (len(lines) > 1 and lines[1].removeprefix('""').startswith(CSV_DELIMITERS))
 
 
 def _decode_base64(text: str) -> bytes:
-    """Base64, bare or behind `data:…;base64,`."""
+    """Decode base64, with or without a prefix such as `data:…;base64,`."""
     _, marker, rest = text.partition("base64")
     encoded = "".join((rest[1:] if marker else text).split())
     try:

@@ -1,4 +1,4 @@
-"""The work: claim an import, read its file in a process with limits, write what came of it, and so on."""
+"""The import worker: claim an import, parse its file in the sandbox, store the result, repeat."""
 
 import asyncio
 import logging
@@ -18,14 +18,14 @@ from fieldgate.imports.xlsform import FormRejected
 from fieldgate.settings import Settings
 
 MAX_ATTEMPTS = 3
-POLL_SECONDS = 0.02  # seconds between two glances at whether anything was sent; they cost microseconds
-CLAIM_INTERVAL_SECONDS = 1.0  # seconds between two looks for work all the same: leases run out without a word
-PURGE_INTERVAL_SECONDS = 60 * 60  # seconds
-RETRY_DELAY_SECONDS = 2.0  # seconds after the database could not be reached
+POLL_SECONDS = 0.02  # between checks for new imports, which take microseconds
+CLAIM_INTERVAL_SECONDS = 1.0  # between attempts to claim without new imports: leases expire silently
+PURGE_INTERVAL_SECONDS = 60 * 60
+RETRY_DELAY_SECONDS = 2.0  # after the database could not be reached
 
 TOO_MANY_ATTEMPTS = PluralMessage(
-    "The file could not be read in {count} attempt. Simplify it, or ask whoever runs this service.",
-    "The file could not be read in {count} attempts. Simplify it, or ask whoever runs this service.",
+    "The file could not be read in {count} attempt. Simplify it, or contact the operator of this service.",
+    "The file could not be read in {count} attempts. Simplify it, or contact the operator of this service.",
     MAX_ATTEMPTS,
 )
 INTERNAL_ERROR = Message("Something went wrong on our side. It has been noted; please try again later.")
@@ -34,22 +34,22 @@ SANDBOX_ERRORS = {
     runner.FailureReason.TIME: FormRejected(
         "too_large",
         Message(
-            "The file takes too long to read. Make it smaller, or split it. A small file is damaged: open it, save it"
-            " anew and send that."
+            "The file takes too long to read. Make it smaller or split it. If it is small, it may be damaged: open it,"
+            " save it again and send the new file."
         ),
     ),
     runner.FailureReason.MEMORY: FormRejected(
         "too_large",
         Message(
-            "The file takes too much memory to read. Make it smaller, or split it. A small file is damaged: open it,"
-            " save it anew and send that."
+            "The file takes too much memory to read. Make it smaller or split it. If it is small, it may be damaged:"
+            " open it, save it again and send the new file."
         ),
     ),
     runner.FailureReason.CRASH: FormRejected(
         "reader_crashed",
         Message(
-            "The file could not be read: it is damaged, or of a kind that no reader understands. Open it, save it anew"
-            " and send that."
+            "The file could not be read: it is damaged or of an unknown kind. Open it, save it again and send the new"
+            " file."
         ),
     ),
     runner.FailureReason.FAULT: FormRejected("fault", INTERNAL_ERROR),
@@ -59,13 +59,13 @@ log = logging.getLogger(__name__)
 
 
 class ImportWorker:
-    """Works on imports until it is told to stop. Any number of them, on any machine, share the work."""
+    """Processes imports until it is stopped. Any number of workers, on any machine, share the queue."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
-        self._data_versions = changes = DataVersions(database)
-        self._store = ImportStore(database, changes)
+        self._data_versions = data_versions = DataVersions(database)
+        self._store = ImportStore(database, data_versions)
         self._results = ResultWriter(
-            database, self._store, AssetStore(database, changes), AssignmentStore(database, changes)
+            database, self._store, AssetStore(database, data_versions), AssignmentStore(database, data_versions)
         )
         self._limits = runner.SandboxLimits(settings.import_memory, settings.import_seconds)
         self._lease = timedelta(seconds=settings.import_lease)
@@ -73,50 +73,52 @@ class ImportWorker:
         self._stopping = asyncio.Event()
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Work until `stopping` is set; the import under way is finished first."""
+        """Process imports until `stopping` is set. The current import is finished first."""
         self._stopping = stopping
         await self._data_versions.start()
-        tidied = float("-inf")
+        purged_at = float("-inf")
         while not stopping.is_set():
             try:
-                if _clock() - tidied > PURGE_INTERVAL_SECONDS:
-                    tidied = _clock()
+                if _clock() - purged_at > PURGE_INTERVAL_SECONDS:
+                    purged_at = _clock()
                     await self._purge()
-                seen = await self._data_versions.version(TOPIC)
+                last_version = await self._data_versions.version(TOPIC)
                 if not await self.process_one():
-                    await self._wait_for_work(stopping, seen)
+                    await self._wait_for_work(stopping, last_version)
             except Exception as error:
-                log.exception("work failed")
+                log.exception("the import worker failed")
                 if not is_unavailable(error):
                     raise
                 await _wait(stopping, RETRY_DELAY_SECONDS)
         await self._data_versions.stop()
 
     async def _purge(self) -> None:
-        """What cannot be tidied up now can be later: it holds up no import."""
+        """Delete old imports. A failure is logged and does not delay imports: the next purge tries again."""
         try:
             await self._store.purge(now() - self._retention)
         except Exception:
-            log.exception("old imports could not be removed")
+            log.exception("old imports could not be deleted")
 
     async def _wait_for_work(self, stopping: asyncio.Event, last_version: int) -> None:
-        until = _clock() + CLAIM_INTERVAL_SECONDS
-        while not stopping.is_set() and _clock() < until and await self._data_versions.version(TOPIC) == last_version:
+        deadline = _clock() + CLAIM_INTERVAL_SECONDS
+        while (
+            not stopping.is_set() and _clock() < deadline and await self._data_versions.version(TOPIC) == last_version
+        ):
             await _wait(stopping, POLL_SECONDS)
 
     async def process_one(self) -> bool:
-        """Work on one import; whether there was one."""
+        """Process one import. Return whether there was one."""
         job = await self._store.claim(self._lease)
         if job is None:
             return False
         try:
             await self._process(job)
         except LostLease:
-            log.warning("import %s was taken over by another worker", job.uid)
+            log.warning("import %s was claimed by another worker", job.uid)
         except Exception as error:
             if is_unavailable(error):
                 raise
-            # Something is wrong with us, but it shall not hold up the next one.
+            # A bug of ours must not block the imports after this one.
             log.exception("import %s failed", job.uid)
             with suppress(LostLease):
                 await self._results.fail(job, FormRejected("fault", INTERNAL_ERROR))
@@ -129,24 +131,24 @@ class ImportWorker:
         done = asyncio.Event()
         renewing = asyncio.create_task(self._renew_lease(job, done))
         try:
-            read = await asyncio.to_thread(runner.parse_in_sandbox, job.data, job.title, self._limits)
-        except FormRejected as refused:
-            await self._write_with_retries(job, partial(self._results.fail, job, refused))
-        except runner.SandboxFailure as died:
-            level = logging.ERROR if died.reason is runner.FailureReason.FAULT else logging.WARNING
-            log.log(level, "import %s was not read: %s %s", job.uid, died, died.details)
-            await self._write_with_retries(job, partial(self._results.fail, job, SANDBOX_ERRORS[died.reason]))
+            parsed = await asyncio.to_thread(runner.parse_in_sandbox, job.data, job.title, self._limits)
+        except FormRejected as rejection:
+            await self._write_with_retries(job, partial(self._results.fail, job, rejection))
+        except runner.SandboxFailure as failure:
+            level = logging.ERROR if failure.reason is runner.FailureReason.FAULT else logging.WARNING
+            log.log(level, "the file of import %s could not be parsed: %s %s", job.uid, failure, failure.details)
+            await self._write_with_retries(job, partial(self._results.fail, job, SANDBOX_ERRORS[failure.reason]))
         else:
-            await self._write_with_retries(job, partial(self._results.complete, job, read))
+            await self._write_with_retries(job, partial(self._results.complete, job, parsed))
         finally:
-            # Told rather than cancelled: a statement that is cut off costs the connection.
+            # An event, not a cancellation: cancelling a running statement would lose the connection.
             done.set()
             await renewing
 
     async def _write_with_retries(self, job: Job, write: Callable[[], Awaitable[None]]) -> None:
-        """What came of an import is kept while the database is away or full, until it is written or somebody else's.
+        """Store a result, and retry while the database is unavailable or full.
 
-        To begin anew would cost an attempt, though nothing is wrong with the file.
+        Starting the import again would count as an attempt, although nothing is wrong with the file.
         """
         while True:
             try:
@@ -154,11 +156,11 @@ class ImportWorker:
             except Exception as error:
                 if not is_unavailable(error) or self._stopping.is_set():
                     raise
-                log.warning("what came of import %s cannot be written yet: %s", job.uid, type(error).__name__)
+                log.warning("the result of import %s could not be stored yet: %s", job.uid, type(error).__name__)
                 await _wait(self._stopping, RETRY_DELAY_SECONDS)
 
     async def _renew_lease(self, job: Job, done: asyncio.Event) -> None:
-        """Say that we are at work until we are done. A database that is away for a moment is asked again."""
+        """Renew the lease until `done` is set. Errors of the database are logged, and the next renewal tries again."""
         while not done.is_set():
             await _wait(done, self._lease.total_seconds() / 3)
             try:

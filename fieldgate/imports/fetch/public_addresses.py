@@ -1,4 +1,4 @@
-"""Addresses: which there are of a name, which are on the open internet, and how one is refused to who sent it."""
+"""Resolve host names, and tell public addresses from private and special ones."""
 
 import asyncio
 import socket
@@ -13,13 +13,13 @@ Resolver = Callable[[str, int], Awaitable[Sequence[IPAddress]]]
 
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
-# Public by the tables of some Python we run on, but not the open internet: special ranges with the metadata of one
-# cloud among them, relays, what another cloud answers its own machines on, and documentation.
+# Global according to some Python versions, but not public: special ranges including cloud metadata services, 6to4
+# relays, a cloud's internal service address, and documentation.
 _NON_PUBLIC_NETWORKS = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "3fff::/20")))
 
 
 def is_public(address: IPAddress) -> bool:
-    """Whether an address is on the open internet; an IPv4 address inside an IPv6 one counts as what it is."""
+    """Whether an address is on the public internet. For IPv6 addresses that embed an IPv4 address, that one counts."""
     address = _embedded_ipv4(address) or address
     if address.version == 6 and address not in _GLOBAL_UNICAST:
         return False
@@ -38,11 +38,11 @@ def _embedded_ipv4(address: IPAddress) -> IPv4Address | None:
 
 
 async def resolve_host(hostname: str, port: int) -> Sequence[IPAddress]:
-    """The addresses of a name, in the order to try them."""
-    found = await asyncio.get_running_loop().getaddrinfo(hostname, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(ip_address(place[0]) for *_, place in found))
+    """Return the addresses of a host, in the order to try them."""
+    infos = await asyncio.get_running_loop().getaddrinfo(hostname, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(ip_address(address[0]) for *_, address in infos))
 
 
 def url_error(message: Message) -> ValidationError:
-    """What is wrong with an address, or with what it leads to."""
+    """Return the error for an invalid `url`, or for what it leads to."""
     return ValidationError({"url": [message]})

@@ -1,33 +1,33 @@
-"""From an address to the file there, never through an address inside the network.
+"""Download a file without giving access to the internal network (server-side request forgery).
 
-The name is resolved here, every address of it is checked, and the connection goes to an address that was checked, so
-that the name cannot lead elsewhere a moment later. Redirects are followed one by one, each checked the same way.
+The host name is resolved once, all its addresses are checked, and the connection goes to a checked address, so that
+the name cannot resolve to another address later (DNS rebinding). Each redirect is checked in the same way.
 """
 
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from email.message import Message as Head
+from email.message import Message as EmailMessage
 
 import httpx
 
-from fieldgate.errors import PayloadTooLarge, ValidationError
-from fieldgate.http.request.body_parsing import UploadedFile, base_name
-from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.errors import ValidationError
+from fieldgate.http.request.body_parsing import UploadedFile, base_name, file_too_large
+from fieldgate.i18n.messages import Message
 from fieldgate.imports.fetch.public_addresses import IPAddress, Resolver, url_error
 
-CONNECT_TIMEOUT_SECONDS = 5.0  # seconds for one address, so that the next gets its turn
+CONNECT_TIMEOUT_SECONDS = 5.0  # per address, so that the next one is tried
 MAX_REDIRECTS = 5
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "fieldgate"}
 _EMPTY_URL = httpx.URL("")
-_MAX_HOST_CHARS = 100  # characters of a host in a message
+_MAX_HOST_CHARS = 100  # in a message
 
 
 class SafeDownloader:
-    """Follows addresses on listed hosts to their files."""
+    """Downloads files from listed hosts."""
 
     def __init__(
         self,
@@ -42,27 +42,27 @@ class SafeDownloader:
         self._ssl_context = ssl_context
 
     async def download(self, url: httpx.URL, max_bytes: int) -> UploadedFile:
-        """The file an address leads to."""
+        """Return the file at an address, after redirects."""
         for _ in range(MAX_REDIRECTS + 1):
             async with self._open(url) as response:
                 if not response.has_redirect_location:
                     return UploadedFile(_file_name(response, url), await _read_content(response, url, max_bytes))
                 url = self._redirect_url(url, response.headers["location"])
-        raise url_error(Message("The address leads on to too many others. Enter the last of them."))
+        raise url_error(Message("The address redirects too many times. Enter the final address."))
 
     def _redirect_url(self, url: httpx.URL, location: str) -> httpx.URL:
-        following = self.validate_url(location, url)
-        if url.scheme == "https" and following.scheme == "http":
+        target = self.validate_url(location, url)
+        if url.scheme == "https" and target.scheme == "http":
             raise url_error(
-                Message("{host} leads on to an address without https. Send the file itself.", host=_display_host(url))
+                Message("{host} redirects to an address without https. Send the file itself.", host=_display_host(url))
             )
-        return following
+        return target
 
     def validate_url(self, text: str, base: httpx.URL = _EMPTY_URL) -> httpx.URL:
-        """An address as it will be asked, if it is one and on a listed host."""
+        """Return the normalized URL. Raise ValidationError if it is invalid or its host is not listed."""
         try:
             url = base.join(text.strip())
-        except (httpx.InvalidURL, ValueError):  # the latter from the standard library
+        except (httpx.InvalidURL, ValueError):  # ValueError comes from the standard library
             url = _EMPTY_URL
         if url.scheme not in _DEFAULT_PORTS or not url.raw_host or url.userinfo:
             raise url_error(
@@ -83,10 +83,10 @@ class SafeDownloader:
     @asynccontextmanager
     async def _open(self, url: httpx.URL) -> AsyncIterator[httpx.Response]:
         addresses = await self._resolve_addresses(url)
-        trust = await self._load_ssl_context()
+        ssl_context = await self._load_ssl_context()
         try:
-            # The transport alone: it knows no redirects, cookies or proxies.
-            async with httpx.AsyncHTTPTransport(verify=trust, trust_env=False) as transport:
+            # Only the transport, which does not handle redirects, cookies or proxies.
+            async with httpx.AsyncHTTPTransport(verify=ssl_context, trust_env=False) as transport:
                 response = await _send_request(transport, url, addresses)
                 try:
                     yield response
@@ -98,16 +98,16 @@ class SafeDownloader:
     async def _resolve_addresses(self, url: httpx.URL) -> Sequence[IPAddress]:
         try:
             addresses = await self._resolve(_hostname(url), _port(url))
-        except (OSError, UnicodeError):  # the latter for a name that no network can hold
+        except (OSError, UnicodeError):  # UnicodeError: the name is not valid in DNS
             raise _fetch_error(url) from None
         if not all(map(self._may_connect, addresses)):
             raise url_error(
-                Message("{host} is not on the open internet. Send the file itself.", host=_display_host(url)),
+                Message("{host} is not on the public internet. Send the file itself.", host=_display_host(url)),
             )
         return addresses
 
     async def _load_ssl_context(self) -> ssl.SSLContext:
-        """The authorities of the world, read when first needed; it takes a tenth of a second."""
+        """Load the system CA certificates on first use; it takes 0.1 s."""
         if self._ssl_context is None:
             self._ssl_context = await asyncio.to_thread(httpx.create_ssl_context)
         return self._ssl_context
@@ -116,7 +116,7 @@ class SafeDownloader:
 async def _send_request(
     transport: httpx.AsyncHTTPTransport, url: httpx.URL, addresses: Sequence[IPAddress]
 ) -> httpx.Response:
-    """What the first address that can be reached answers; the name is asked for, and vouched for by TLS."""
+    """Send the request to the first reachable address. Host header and TLS check use the name."""
     failure: httpx.HTTPError = httpx.ConnectError("no address")
     for address in addresses:
         request = httpx.Request(
@@ -143,39 +143,32 @@ async def _read_content(response: httpx.Response, url: httpx.URL, max_bytes: int
             )
         )
     if response.headers.get("content-encoding", "identity").lower() != "identity":
-        # Unpacked it could be of any size, and we asked for it as it is.
+        # Decompressed it could be of any size, and the request asked for no compression.
         raise url_error(
-            Message("{host} sends the file packed, unlike asked. Send the file itself.", host=_display_host(url)),
+            Message("{host} sends the file compressed. Send the file itself.", host=_display_host(url)),
         )
-    too_large = PayloadTooLarge(
-        PluralMessage(
-            "The file is too large; at most {count} byte is taken here.",
-            "The file is too large; at most {count} bytes are taken here.",
-            max_bytes,
-        )
-    )
     if int(response.headers.get("content-length", 0)) > max_bytes:
-        raise too_large
+        raise file_too_large(max_bytes)
     data = bytearray()
     async for chunk in response.aiter_raw():
         data += chunk
         if len(data) > max_bytes:
-            raise too_large
+            raise file_too_large(max_bytes)
     return bytes(data)
 
 
 def _file_name(response: httpx.Response, url: httpx.URL) -> str:
-    head = Head()
-    head["Content-Disposition"] = response.headers.get("content-disposition", "")
-    return base_name(head.get_filename() or url.path)
+    parsed_header = EmailMessage()
+    parsed_header["Content-Disposition"] = response.headers.get("content-disposition", "")
+    return base_name(parsed_header.get_filename() or url.path)
 
 
 def _host_matches(entry: str, url: httpx.URL) -> bool:
-    """Whether an entry of the list means this host, on its port or, if it names none, on the usual one."""
-    listed, _, port = entry.partition(":")
+    """Whether an entry of the list matches host and port; without a port it matches the default port."""
+    host, _, port = entry.partition(":")
     name = _hostname(url)
-    is_named = name == listed.removeprefix(".") or (listed.startswith(".") and name.endswith(listed))
-    return is_named and _port(url) == int(port or _DEFAULT_PORTS[url.scheme])
+    name_matches = name == host.removeprefix(".") or (host.startswith(".") and name.endswith(host))
+    return name_matches and _port(url) == int(port or _DEFAULT_PORTS[url.scheme])
 
 
 def _hostname(url: httpx.URL) -> str:

@@ -1,4 +1,4 @@
-"""Files from elsewhere: only from hosts the operator lists, a few at a time, and none that takes forever."""
+"""Fetch files from hosts that the operator lists, with limits on time and concurrency."""
 
 import asyncio
 import ssl
@@ -13,12 +13,12 @@ from fieldgate.imports.fetch.public_addresses import IPAddress, Resolver, is_pub
 if TYPE_CHECKING:
     from fieldgate.imports.fetch.safe_download import SafeDownloader
 
-FETCH_TIMEOUT_SECONDS = 20.0  # seconds for everything: names, redirects and the file; less than a stopping server waits
-MAX_CONCURRENT_FETCHES = 8  # in one process: each may hold a whole file in memory
+FETCH_TIMEOUT_SECONDS = 20.0  # for name lookup, redirects and the file; shorter than the server waits when it stops
+MAX_CONCURRENT_FETCHES = 8  # per process: each may hold a whole file in memory
 
 
 class URLFetcher:
-    """Fetches files from the hosts it is told."""
+    """Fetches files from listed hosts."""
 
     def __init__(
         self,
@@ -31,18 +31,17 @@ class URLFetcher:
     ) -> None:
         self._downloader: SafeDownloader | None = None
         if hosts:
-            from fieldgate.imports.fetch import (
-                safe_download,  # here: its client takes 6 MB, and most operators list no hosts
-            )
+            # Imported here: httpx takes 6 MB, and most operators list no hosts.
+            from fieldgate.imports.fetch import safe_download
 
             self._downloader = safe_download.SafeDownloader(hosts, resolve, may_connect, ssl_context)
         self._timeout = timeout
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_FETCHES)
 
     async def fetch(self, text: str, max_bytes: int) -> UploadedFile:
-        """The file at an address, or what is wrong with the address."""
+        """Return the file at an address. Raise ValidationError if it cannot be fetched."""
         if self._downloader is None:
-            raise url_error(Message("Files are not fetched from elsewhere here. Send the file itself."))
+            raise url_error(Message("This service does not fetch files from other hosts. Send the file itself."))
         url = self._downloader.validate_url(text)
         if self._slots.locked():
             raise ServiceUnavailable
