@@ -9,13 +9,13 @@ from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.checks.run import check_form, check_library, sort_by_position
 from fieldgate.imports.xlsform.compile.xform_compiler import compile_form
 from fieldgate.imports.xlsform.content import normalise
+from fieldgate.imports.xlsform.content_size import check_content_size
+from fieldgate.imports.xlsform.form_languages import list_languages
 from fieldgate.imports.xlsform.issues import FormRejected, Issue, IssueCollector
-from fieldgate.imports.xlsform.languages import list_languages
 from fieldgate.imports.xlsform.library import Library, build_items
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.questions import parse_questions
 from fieldgate.imports.xlsform.sheet_table import SheetTable
-from fieldgate.imports.xlsform.size import check_content_size
 from fieldgate.imports.xlsform.summary import summarise
 from fieldgate.imports.xlsform.vocabulary import LIBRARY, SHEET_NAMES, SURVEY, to_snake_case
 from fieldgate.imports.xlsform.workbook_reader import Sheet, is_windows_text, read_workbook

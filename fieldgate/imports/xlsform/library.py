@@ -6,13 +6,13 @@ from typing import Any, Literal
 import msgspec
 
 from fieldgate.i18n.messages import Message
+from fieldgate.imports.xlsform.choice_lists import ChoiceLists
 from fieldgate.imports.xlsform.content import normalise
+from fieldgate.imports.xlsform.content_size import check_content_size
+from fieldgate.imports.xlsform.form_languages import list_languages
 from fieldgate.imports.xlsform.issues import FormRejected, Issue
-from fieldgate.imports.xlsform.languages import list_languages
-from fieldgate.imports.xlsform.lists import ChoiceLists
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.questions import Question
-from fieldgate.imports.xlsform.size import check_content_size
 from fieldgate.imports.xlsform.summary import summarise
 
 MAX_BLOCKS = 2_000  # blocks and single questions of one library

@@ -63,7 +63,7 @@ def refused(questions: list[list[object]], choices: list[list[object]]) -> FormR
 def test_a_small_file_cannot_become_a_huge_library(monkeypatch: pytest.MonkeyPatch) -> None:
     many = refused([["text", f"q{n}", "Q"] for n in range(MAX_BLOCKS + 1)], [])
     assert (many.error_type, str(MAX_BLOCKS) in str(many.error)) == ("too_large", True)
-    monkeypatch.setattr("fieldgate.imports.xlsform.size.MAX_CONTENT_BYTES", 2 * 1024 * 1024)
+    monkeypatch.setattr("fieldgate.imports.xlsform.content_size.MAX_CONTENT_BYTES", 2 * 1024 * 1024)
     selects: list[list[object]] = [["select_one a", f"q{n}", "Q"] for n in range(100)]
     large = refused(selects, [["a", n, "A choice"] for n in range(1000)])
     assert (large.error_type, "2 MiB" in str(large.error)) == ("too_large", True)

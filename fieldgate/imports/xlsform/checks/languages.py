@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from fieldgate.i18n.messages import Message
+from fieldgate.imports.xlsform.form_languages import has_invalid_code, list_languages, match_language
 from fieldgate.imports.xlsform.issues import IssueCollector
-from fieldgate.imports.xlsform.languages import has_invalid_code, list_languages, match_language
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.sheet_table import SheetTable
 from fieldgate.imports.xlsform.vocabulary import SETTINGS, TRANSLATABLE_COLUMNS

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.checks.choices import check_choices, check_selects
 from fieldgate.imports.xlsform.checks.columns import check_columns, check_missing_columns
-from fieldgate.imports.xlsform.checks.entitys import check_entities
+from fieldgate.imports.xlsform.checks.entities import check_entities
 from fieldgate.imports.xlsform.checks.expressions import check_expressions, check_references
-from fieldgate.imports.xlsform.checks.externals import check_externals
+from fieldgate.imports.xlsform.checks.external_files import check_externals
 from fieldgate.imports.xlsform.checks.languages import check_languages
 from fieldgate.imports.xlsform.checks.loops import check_loops
 from fieldgate.imports.xlsform.checks.names import check_labels, check_names

@@ -13,8 +13,8 @@ from pyxform.xls2json_backends import get_xlsform
 
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.checks.names import ROOT_NAME
+from fieldgate.imports.xlsform.form_languages import list_languages, match_language
 from fieldgate.imports.xlsform.issues import IssueCollector
-from fieldgate.imports.xlsform.languages import list_languages, match_language
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.sheet_table import FIRST_DATA_ROW, SheetColumn, SheetRow, SheetTable, is_compiled
 from fieldgate.imports.xlsform.vocabulary import (
