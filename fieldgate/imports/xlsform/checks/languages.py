@@ -1,4 +1,4 @@
-"""Languages: the default one must exist, codes must be real, and texts should be there in each of them."""
+"""Check the default language, language codes and missing translations."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.sheet_table import SheetTable
 from fieldgate.imports.xlsform.vocabulary import SETTINGS, TRANSLATABLE_COLUMNS
 
-_UNNAMED_LANGUAGE = "default"  # what the tools of XLSForm call a language without a name
+_UNNAMED_LANGUAGE = "default"  # what pyxform calls the language of columns without one
 
 
 def check_languages(form: ParsedForm, issues: IssueCollector) -> None:
@@ -32,7 +32,7 @@ def check_languages(form: ParsedForm, issues: IssueCollector) -> None:
 
 
 def _check_default(form: ParsedForm, default: str | None, found: list[str | None], issues: IssueCollector) -> None:
-    """Columns without a language are in the default one, whatever that is called."""
+    """Columns without a language are in the default language, whatever its name."""
     table = form.sheets.get(SETTINGS)
     if table is None or default is None or default in found:
         return
@@ -52,7 +52,7 @@ def _check_default(form: ParsedForm, default: str | None, found: list[str | None
 
 
 def _check_translations(table: SheetTable, found: Iterable[str | None], issues: IssueCollector) -> None:
-    """One warning for each column and language: where half a form is not translated, a list of rows helps nobody."""
+    """One warning for each column and language, not for each row."""
     missing: dict[str, list[int]] = {}
     for row in table.filled_rows():
         written = {

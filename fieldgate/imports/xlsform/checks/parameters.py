@@ -1,4 +1,4 @@
-"""The `parameters` column: which settings a type of question takes, and with which values."""
+"""Check the `parameters` column: the parameters of each type and their values."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from fieldgate.imports.xlsform.questions import Question
 from fieldgate.imports.xlsform.xml_names import is_xml_name
 
 ANY, INTEGER, NUMBER, NAME = "any", "whole", "number", "name"
-_Values = str | tuple[str, ...]  # a kind of value, or all there are
+_Values = str | tuple[str, ...]  # a kind of value, or all values allowed
 
 _BOOLEANS = ("true", "false")
 _QUALITY = ("voice-only", "low", "normal")
@@ -19,7 +19,7 @@ _FILE_SELECT_PARAMETERS: dict[str, _Values] = {**_SELECT_PARAMETERS, "value": NA
 _GEOPOINT_PARAMETERS: dict[str, _Values] = {"allow-mock-accuracy": _BOOLEANS, "reference-geometry": ANY}
 _GEOLINE_PARAMETERS: dict[str, _Values] = {**_GEOPOINT_PARAMETERS, "incremental": ("true", "yes")}
 
-# Types that are not here take whatever is written.
+# Types that are not listed accept any parameter.
 PARAMETERS: dict[str, dict[str, _Values]] = {
     "text": {"rows": INTEGER},
     "image": {"max-pixels": INTEGER, "app": ANY},
@@ -99,7 +99,7 @@ def _parse_parameters(text: str) -> dict[str, str] | None:
     names, signs, values = tokens[0::3], tokens[1::3], tokens[2::3]
     if len(tokens) % 3 or any(sign != "=" for sign in signs) or "=" in names or "=" in values:
         return None
-    # A file may have columns in capitals; all else is read in small letters.
+    # Columns of a file are case-sensitive; everything else is lower case.
     given = {name.lower(): value for name, value in zip(names, values, strict=True)}
     return {
         name: value if name in _FILE_SELECT_PARAMETERS.keys() - _SELECT_PARAMETERS.keys() else value.lower()

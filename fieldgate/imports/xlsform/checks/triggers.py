@@ -1,4 +1,4 @@
-"""The `trigger` column: the questions whose answers set a calculation going."""
+"""Check the `trigger` column: the questions whose answers start a calculation."""
 
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.issues import IssueCollector
@@ -7,7 +7,7 @@ from fieldgate.imports.xlsform.xpath.expressions import find_references
 
 
 def check_triggers(form: ParsedForm, issues: IssueCollector) -> None:
-    """References to nothing are found with all others."""
+    """References to unknown questions are reported by `check_references`."""
     sheet, column = form.survey.sheet_name, form.survey.header("trigger")
     groups = {question.name for question in form.questions if question.type.begins}
     asked = {question.name for question in form.questions if not question.type.begins}
