@@ -247,7 +247,7 @@ async def version_detail(
     uid: str, version: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
 ) -> VersionDetail:
     found = await _get_version(await authorizer.authorize(uid, caller), version, store)
-    return VersionDetail(**_version_fields(uid, found), content=found.content)
+    return VersionDetail(**_version_fields(uid, found), content=store.content(found))
 
 
 @raw(
@@ -295,18 +295,18 @@ async def _detail_response(
     row = await store.get_visible(caller, asset.id)
     if row is None:  # deleted in this very moment
         raise asset_not_found(asset.uid)
-    return await run_in_thread_if(_cost(grants), _encode_detail, asset, row, caller, language, grants)
+    return await run_in_thread_if(_cost(grants), _encode_detail, asset, row, store, caller, language, grants)
 
 
 def _encode_detail(
-    asset: AuthorizedAsset, row: Row[Any], caller: Caller, language: Language, grants: AssetGrants
+    asset: AuthorizedAsset, row: Row[Any], store: AssetStore, caller: Caller, language: Language, grants: AssetGrants
 ) -> Raw:
     """All of an asset as JSON."""
     allowed = [*sorted(asset.allowed), *(["delete_asset"] if asset.may_delete else [])]
     assignable = rules.assignable(row.asset_type)
     record = AssetDetail(
         **_record_fields(row),
-        content=row.content,
+        content=store.content(row),
         effective_permissions=[EffectivePermission(codename) for codename in allowed],
         assignable_permissions=[
             AssignablePermission(Link(permission_path(codename)), label(codename, row.asset_type, language))

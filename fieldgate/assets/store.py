@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets import visibility_sql
 from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, effective_user_id
+from fieldgate.assets.content_format import CONTENT_FORMAT, STEPS, Step, upgrade_content
 from fieldgate.assets.names import name_key
 from fieldgate.assets.tables import assets, assignments, files, versions
 from fieldgate.db import Database, DataVersions, new_uid, now
@@ -51,9 +52,10 @@ _ORDERS: dict[str, ColumnElement[Any]] = {
 
 
 class AssetStore:
-    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+    def __init__(self, database: Database, data_versions: DataVersions, content_steps: Sequence[Step] = STEPS) -> None:
         self._database = database
         self._data_versions = data_versions
+        self._content_steps = content_steps
 
     # Written as part of somebody's transaction, such as an import's, who also says that assets changed.
 
@@ -157,7 +159,8 @@ class AssetStore:
     async def get_visible(self, caller: Caller, asset_id: int) -> Row[Any] | None:
         """An asset as a caller is shown it, with the content of its newest version."""
         async with self._database.read_transaction() as connection:
-            query = _select_visible(caller).add_columns(versions.c.content).where(assets.c.id == asset_id)
+            query = _select_visible(caller).where(assets.c.id == asset_id)
+            query = query.add_columns(versions.c.content, versions.c.content_format)
             row: Row[Any] | None = (await connection.execute(query)).one_or_none()
             return row
 
@@ -184,6 +187,10 @@ class AssetStore:
         async with self._database.read_transaction() as connection:
             named = query.where(versions.c.asset_id == asset_id, versions.c.uid == uid)
             return (await connection.execute(named)).one_or_none()
+
+    def content(self, row: Row[Any]) -> dict[str, Any]:
+        """The content of a row of `get_visible` or `get_version`, in the current format."""
+        return upgrade_content(row.content, row.content_format, self._content_steps)
 
     async def get_file(self, file_id: int) -> Row[Any] | None:
         async with self._database.read_transaction() as connection:
@@ -276,6 +283,7 @@ def _version_row(
         "asset_id": asset_id,
         "number": number,
         "content": content,
+        "content_format": CONTENT_FORMAT,
         "summary": summary,
         "xform": xform,
         "file_id": file_id,

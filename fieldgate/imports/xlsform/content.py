@@ -1,4 +1,7 @@
-"""Build the normalised content of a form: the same for every spelling of the workbook."""
+"""Build the normalised content of a form: the same for every spelling of the workbook.
+
+The content is stored. A change of its shape needs a step in `fieldgate.assets.content_format`.
+"""
 
 import re
 from collections.abc import Iterable
