@@ -18,7 +18,7 @@ def check_content_size(parts: Iterable[Any]) -> None:
         size += len(msgspec.json.encode(part))
         if size > MAX_CONTENT_BYTES:
             message = Message(
-                "What is in the file becomes larger than {size} MiB. Split the file, or shorten its lists of choices.",
+                "The content of the file is larger than {size} MiB. Split the file, or shorten its lists of choices.",
                 size=MAX_CONTENT_BYTES // (1024 * 1024),
             )
             raise FormRejected("too_large", message)

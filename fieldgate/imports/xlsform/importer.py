@@ -42,7 +42,7 @@ def parse_workbook(data: bytes, name: str) -> Form | Library:
     workbook_sheets = read_workbook(data)
     if is_windows_text(data):
         message = Message(
-            "The file is no Unicode text. Check its accents, or save it as CSV UTF-8 and import it again."
+            "The file is not Unicode text. Check accented letters, or save it as CSV UTF-8 and import it again."
         )
         issues.add_warning("guessed_encoding", message, None)
     sheets = _tables_by_kind(workbook_sheets)

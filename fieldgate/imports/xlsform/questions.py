@@ -98,7 +98,7 @@ def _close_group(
             _report_unclosed(open_groups.pop(), survey, issues)
         open_groups.pop()
         return
-    message = Message("end_{kind} ends nothing here. Remove the row, or add begin_{kind} above it.", kind=kind)
+    message = Message("This end_{kind} has no begin_{kind}. Remove the row, or add begin_{kind} above it.", kind=kind)
     issues.add_problem("unmatched_end", message, survey.sheet_name, row.number, survey.header("type"))
     if open_groups:
         # Most likely the row was meant to end the innermost group. Report the mistake once.
@@ -106,5 +106,5 @@ def _close_group(
 
 
 def _report_unclosed(group: _OpenGroup, survey: SheetTable, issues: IssueCollector) -> None:
-    message = Message("This begin_{kind} is never ended. Add a row end_{kind} after its last row.", kind=group.kind)
+    message = Message("This begin_{kind} has no end_{kind}. Add a row end_{kind} after its last row.", kind=group.kind)
     issues.add_problem("unclosed_group", message, survey.sheet_name, group.row, survey.header("type"))

@@ -148,8 +148,8 @@ def _sheet_too_large(sheet: str) -> FormRejected:
     return FormRejected(
         "too_large",
         Message(
-            "Sheet {sheet} is too large. Keep it within {rows} rows, {columns} columns and {characters} characters a"
-            " cell.",
+            "Sheet {sheet} is too large. Keep it within {rows} rows, {columns} columns and {characters} characters"
+            " per cell.",
             sheet=sheet,
             rows=MAX_ROWS,
             columns=MAX_COLUMNS,

@@ -39,13 +39,13 @@ def _list_issue(question: Question, lists: dict[str, dict[str, int]]) -> tuple[s
         return "missing_choice_list", Message("Name a list of choices after {type}, as in {type} yes_no.", type=type_)
     if type_ in FILE_SELECT_TYPES and PurePath(list_name).suffixes not in _ALLOWED_SUFFIXES:
         return "unknown_choice_file", Message(
-            "{file} cannot hold choices. Name a .csv, .xml or .geojson file.", file=list_name
+            "{file} cannot contain choices. Use a .csv, .xml or .geojson file.", file=list_name
         )
     if type_ == "begin_loop" and list_name not in lists[CHOICES]:
         return _unknown_list_issue(list_name, CHOICES)
     if type_ == "select_multiple" and "${" in list_name:
         return "earlier_answers", Message(
-            "Answers given before can be offered by select_one only. Use it, or name a list of choices."
+            "Only select_one can offer earlier answers. Use select_one, or name a list of choices."
         )
     where = {"select_one_external": EXTERNAL_CHOICES, "osm": OSM}.get(type_, CHOICES)
     # Choices may also be earlier answers (`${name}`), or come from a file.
@@ -76,9 +76,9 @@ def _or_other_issue(question: Question, lists: dict[str, int]) -> tuple[str, Mes
 def _choice_filter_issue(question: Question, lists: dict[str, int]) -> tuple[str, Message] | None:
     filtered = "choice_filter" in question.row
     if question.type.or_other and filtered:
-        return "or_other_with_filter", Message("or_other and a choice filter exclude each other. Remove one of them.")
+        return "or_other_with_filter", Message("or_other cannot be combined with a choice filter. Remove one of them.")
     if question.type.name == "select_one_external" and not filtered and question.type.list_name not in lists:
-        return "missing_choice_filter", Message("Enter a choice filter: select_one_external cannot do without one.")
+        return "missing_choice_filter", Message("Enter a choice filter: select_one_external needs one.")
     return None
 
 
@@ -105,10 +105,10 @@ def _check_complete(table: SheetTable, row: SheetRow, labelled: set[str | None],
         issues.add_warning("missing_list_name", message, table.sheet_name, row.number, table.header("list_name"))
         return  # no question can use it
     if "name" not in row:
-        message = Message("Give this choice a name: it is what answers are stored as.")
+        message = Message("Give this choice a name: answers are stored under this name.")
         issues.add_problem("missing_choice_name", message, table.sheet_name, row.number, table.header("name"))
     if "label" not in row and not (_has_media(row) and row.text("list_name") not in labelled):
-        message = Message("This choice has no label. Enter what people should read.")
+        message = Message("This choice has no label. Enter the text that people see.")
         report = issues.add_problem if row.text("list_name") in labelled else issues.add_warning
         report("missing_choice_label", message, table.sheet_name, row.number, table.header("label"))
 

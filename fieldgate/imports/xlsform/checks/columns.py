@@ -91,7 +91,7 @@ def _check_unknown(table: SheetTable, form: ParsedForm, issues: IssueCollector) 
 
 def _unknown_column_message(column: SheetColumn) -> Message:
     return Message(
-        "{column} is not a column of XLSForm and has no effect. Correct its name, or remove it.", column=column.header
+        "{column} is not an XLSForm column and has no effect. Correct its name, or remove it.", column=column.header
     )
 
 
@@ -99,7 +99,7 @@ def _data_column_message(column: SheetColumn) -> Message | None:
     """Choices may have columns of the author's own. Warn only if one looks like a misspelling."""
     for guess in get_close_matches(to_snake_case(column.header), CHOICE_COLUMNS, n=1, cutoff=_SIMILARITY_CUTOFF):
         return Message(
-            "{column} is kept as data of the choices. Rename it {name} if that is meant.",
+            "{column} is kept as data of the choices. If you meant {name}, rename it.",
             column=column.header,
             name=guess,
         )

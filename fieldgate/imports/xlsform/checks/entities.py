@@ -32,13 +32,13 @@ def _check_declaration(table: SheetTable, row: SheetRow, issues: IssueCollector)
             )
             issues.add_problem("unknown_entity_column", message, table.sheet_name, row.number, cell.column.header)
     if "entity_id" not in row and "update_if" in row:
-        message = Message("Enter an entity_id: without it nothing says which entity is changed.")
+        message = Message("Enter an entity_id: it says which entity to update.")
         issues.add_problem("missing_entity_id", message, table.sheet_name, row.number, table.header("entity_id"))
     elif "entity_id" not in row and "label" not in row:
         message = Message("Enter a label: a new entity needs one.")
         issues.add_problem("missing_entity_label", message, table.sheet_name, row.number, table.header("label"))
     elif "entity_id" in row and "create_if" in row and "update_if" not in row:
-        message = Message("Enter update_if: with create_if and entity_id nothing else says when an entity is changed.")
+        message = Message("Enter update_if: a row with create_if and entity_id needs it.")
         issues.add_problem("missing_update_if", message, table.sheet_name, row.number, table.header("update_if"))
 
 
@@ -76,16 +76,20 @@ def _save_to_issue(
 ) -> tuple[str, Message] | None:
     list_name, sign, name = text.rpartition("#")
     if not lists:
-        return "missing_entities", Message("Nothing can be saved yet. Add a sheet entities that names a list.")
+        return "missing_entities", Message("save_to needs a list of entities. Add a sheet entities that declares one.")
     if not sign and len(lists) > 1:
-        return "ambiguous_save_to", Message("Say which list is meant, as in list#{name}.", name=name)
+        return "ambiguous_save_to", Message(
+            "There are several lists of entities. Name one of them, as in list#{name}.", name=name
+        )
     list_name = list_name if sign else next(iter(lists))
     if list_name not in lists:
         return "unknown_entity_list", Message(
             "There is no list {list} in sheet entities. Add it there, or correct its name here.", list=list_name
         )
     if question.type.begins or question.type.ends:
-        return "save_to_of_group", Message("A group cannot be saved. Move this to one of its questions.")
+        return "save_to_of_group", Message(
+            "A group cannot be saved to an entity. Move save_to to one of its questions."
+        )
     if name.lower() in _RESERVED_NAMES or name.startswith(ENTITIES_RESERVED_PREFIX) or not is_xml_name(name):
         return "invalid_save_to", Message(
             "{name} cannot name a property. Use letters, digits, _, - and ., begin with a letter or one _, avoid name "

@@ -97,7 +97,7 @@ def check_expressions(form: ParsedForm, issues: IssueCollector) -> None:
             message = Message("This formula cannot be read. Check its brackets, quotes and operators.")
             issues.add_problem("broken_expression", message, *place)
         for name in expression.unknown_functions:
-            message = Message("{name} is not a function that forms usually have. Check its spelling.", name=name)
+            message = Message("{name} is not a known function. Check its spelling.", name=name)
             issues.add_warning("unknown_function", message, *place)
 
 

@@ -15,7 +15,7 @@ def check_externals(form: ParsedForm, issues: IssueCollector) -> None:
     repeats = {question.row.number for question in form.questions if question.type.begins == "repeat"}
     for question in form.questions:
         if question.type.name in EXTERNAL_TYPES and question.parent_row in repeats:
-            message = Message("{type} cannot stand in a repeat. Move the row out of it.", type=question.type.name)
+            message = Message("{type} is not allowed in a repeat. Move the row out of it.", type=question.type.name)
             issues.add_problem("external_in_repeat", message, sheet, question.row.number, form.survey.header("type"))
     _check_ids(form, issues)
 

@@ -22,7 +22,7 @@ def check_languages(form: ParsedForm, issues: IssueCollector) -> None:
         if has_invalid_code(language):
             table, header = _first_column(tables, language)
             message = Message(
-                "{language} does not end with the code of a language, as in French (fr). Correct the code.",
+                "{language} does not end with a known language code, as in French (fr). Correct the code.",
                 language=language,
             )
             issues.add_warning("bad_language_code", message, table.sheet_name, table.header_row, header)
@@ -39,7 +39,7 @@ def _check_default(form: ParsedForm, default: str | None, found: list[str | None
     place = (table.sheet_name, next(table.filled_rows()).number, table.header("default_language"))
     if column := match_language(default, found):
         message = Message(
-            "{default} is taken to be {language}. Write it the same way.", default=default, language=column
+            "{default} is treated as {language}. Use the same spelling for both.", default=default, language=column
         )
         issues.add_warning("default_language_spelling", message, *place)
     elif found and None not in found and default != _UNNAMED_LANGUAGE:

@@ -25,7 +25,7 @@ def check_loops(form: ParsedForm, issues: IssueCollector) -> None:
         if question.type.begins == "loop":
             columns[question.row.number] = _common_columns(lists.get(question.type.list_name, []))
         if question.type.begins == "repeat" and copies[question.parent_row] > 1:
-            message = Message("A repeat cannot stand in a loop. Move it out of the loop, or make it a group.")
+            message = Message("A repeat is not allowed in a loop. Move it out of the loop, or make it a group.")
             issues.add_problem(
                 "repeat_in_loop", message, form.survey.sheet_name, question.row.number, form.survey.header("type")
             )
@@ -70,7 +70,7 @@ def _check_choices(table: SheetTable, choices: Iterable[SheetRow], issues: Issue
             )
             issues.add_problem("invalid_choice_name", message, table.sheet_name, row.number, table.header("name"))
         if "label" not in row:
-            message = Message("A loop goes over this list. Enter a label for this choice.")
+            message = Message("A loop uses this list. Enter a label for this choice.")
             issues.add_problem("missing_loop_label", message, table.sheet_name, row.number, table.header("label"))
 
 

@@ -28,7 +28,7 @@ def check_names(form: ParsedForm, issues: IssueCollector) -> None:
         elif not question.type.ends and question.type.name not in _AUTO_NAMED_TYPES:
             issues.add_problem("missing_name", Message("Give this row a name."), sheet, question.row.number, column)
         if question.type.name == "audit" and question.name not in (None, "audit"):
-            message = Message("Remove the name, or call it audit: it cannot have another one.")
+            message = Message("Remove the name, or change it to audit. No other name is allowed here.")
             issues.add_problem("invalid_name", message, sheet, question.row.number, column)
     _check_generated_names(form, taken, issues)
 
@@ -41,7 +41,7 @@ def check_labels(form: ParsedForm, issues: IssueCollector) -> None:
             message = Message("Enter a label: without it people would see an empty question.")
             issues.add_problem("missing_label", message, sheet, row.number, form.survey.header("label"))
         if "media::big-image" in row and "media::image" not in row and question.type.is_visible:
-            message = Message("Enter an image as well: the big one is shown when people touch it.")
+            message = Message("Enter an image as well: the big image is shown when people tap it.")
             issues.add_problem("missing_image", message, sheet, row.number, form.survey.header("media::image"))
         if question.type.name == "calculate" and not _is_calculated(row):
             message = Message("Enter a calculation in this row, or remove the row.")
@@ -89,7 +89,7 @@ def _check_generated_names(form: ParsedForm, taken: _NameRegistry, issues: Issue
         row = taken.find_row(question.parent_row, generated)
         if row is not None:
             message = Message(
-                "The name {name} is made for row {row} as well. Choose another name.",
+                "The name {name} is also generated for row {row}. Choose another name.",
                 name=generated,
                 row=question.row.number,
             )

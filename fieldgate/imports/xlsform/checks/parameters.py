@@ -67,7 +67,7 @@ def check_parameters(form: ParsedForm, issues: IssueCollector) -> None:
 def _parameter_issues(question: Question, text: str) -> Iterator[tuple[str, Message]]:
     given = _parse_parameters(text)
     if given is None:
-        yield "broken_parameters", Message("Write parameters as name=value, with a space between one and the next.")
+        yield "broken_parameters", Message("Write parameters as name=value, separated by spaces.")
         return
     taken = PARAMETERS.get(question.type.name)
     if taken is None:
@@ -86,11 +86,11 @@ def _parameter_issues(question: Question, text: str) -> Iterator[tuple[str, Mess
         elif message := _invalid_value_message(name, value, taken[name]):
             yield "invalid_parameter", message
     if "seed" in taken and "seed" in given and "randomize" not in given:
-        yield "invalid_parameter", Message("Add randomize=true: a seed means nothing without it.")
+        yield "invalid_parameter", Message("Add randomize=true: a seed has no effect without it.")
     if _LOCATION_PARAMETERS & taken.keys() and 0 < len(_LOCATION_PARAMETERS & given.keys()) < len(_LOCATION_PARAMETERS):
         yield (
             "invalid_parameter",
-            Message("Give all of {names}, or none.", names=", ".join(sorted(_LOCATION_PARAMETERS))),
+            Message("Enter all of {names}, or none of them.", names=", ".join(sorted(_LOCATION_PARAMETERS))),
         )
 
 

@@ -14,10 +14,12 @@ def check_triggers(form: ParsedForm, issues: IssueCollector) -> None:
     for question in form.questions:
         text, row = question.row.text("trigger"), question.row.number
         if text is None and question.type.name == "background-geopoint":
-            message = Message("Enter a trigger, as ${name}: the question whose answer has the place recorded.")
+            message = Message(
+                "Enter a trigger such as ${name}: the question whose answer starts recording the location."
+            )
             issues.add_problem("missing_trigger", message, sheet, row, column)
         elif text and ("${" not in text or any(len(find_references(part).names) > 1 for part in text.split(","))):
-            message = Message("Write the trigger as ${name}, with commas between several.")
+            message = Message("Write the trigger as ${name}. Separate several triggers with commas.")
             issues.add_problem("broken_trigger", message, sheet, row, column)
         for name in find_references(text or "").names:
             if name in groups - asked:

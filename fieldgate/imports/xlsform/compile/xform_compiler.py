@@ -50,12 +50,12 @@ def compile_form(form: ParsedForm, name: str, issues: IssueCollector) -> str:
         return ""
     except Exception:  # pyxform also raises KeyError and the like, whose texts mean nothing to an author.
         log.warning("pyxform failed", exc_info=True)
-        message = Message("The form cannot be compiled. Remove what you changed last, and import it again.")
+        message = Message("The form could not be compiled. Undo your last changes and import it again.")
         issues.add_problem("not_compiled", message, None)
         return ""
     for text in warnings:
         if not _DUPLICATE_WARNINGS.search(text):
-            message = Message("The compiler of forms remarks: {reason}", reason=_ROW.sub("", text))
+            message = Message("pyxform warns: {reason}", reason=_ROW.sub("", text))
             issues.add_warning("compiler_warning", message, *_location(text, form))
     _check_well_formed(xform, issues)
     return xform
