@@ -6,6 +6,7 @@ from pyxform.question import MultipleChoiceQuestion, Option
 from pyxform.question_type_dictionary import QUESTION_TYPE_DICT
 from pyxform.survey import Survey
 
+from fieldgate.imports.xlsform import Form, parse_workbook
 from fieldgate.imports.xlsform.checks.parameters import PARAMETERS
 from fieldgate.imports.xlsform.question_types import (
     FILE_SELECT_TYPES,
@@ -29,6 +30,7 @@ from fieldgate.imports.xlsform.vocabulary import (
     TRANSLATABLE_COLUMNS,
     TRUE_WORDS,
 )
+from tests.imports.xlsform.workbooks import xlsx
 
 # Fields of pyxform's classes that are not columns, but parts of the form that pyxform builds.
 BUILT_BY_PYXFORM = frozenset(
@@ -102,6 +104,12 @@ def test_columns_of_kobotoolbox_are_not_in_pyxform() -> None:
 
 def test_sheets_of_pyxform_are_known() -> None:
     assert constants.SUPPORTED_SHEET_NAMES <= SHEET_NAMES
+
+
+@pytest.mark.parametrize("suffix", sorted(constants.EXTERNAL_INSTANCE_EXTENSIONS))
+def test_files_of_pyxform_can_have_choices(suffix: str) -> None:
+    survey = [["type", "name", "label"], [f"select_one_from_file towns{suffix}", "town", "Town"]]
+    assert isinstance(parse_workbook(xlsx({"survey": survey}), "form"), Form)
 
 
 def test_entity_columns_of_pyxform_are_known() -> None:
