@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 
+from fieldgate.assets.content_format import STEPS, Step
 from fieldgate.assets.content_upgrade import ContentUpgrader
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
@@ -60,7 +61,7 @@ log = logging.getLogger(__name__)
 class ImportWorker:
     """Works on imports until it is told to stop. Any number of them, on any machine, share the work."""
 
-    def __init__(self, settings: Settings, database: Database) -> None:
+    def __init__(self, settings: Settings, database: Database, content_steps: Sequence[Step] = STEPS) -> None:
         self._data_versions = changes = DataVersions(database)
         self._store = ImportStore(database, changes)
         self._results = ResultWriter(
@@ -69,7 +70,7 @@ class ImportWorker:
         self._limits = runner.SandboxLimits(settings.import_memory, settings.import_seconds)
         self._lease = timedelta(seconds=settings.import_lease)
         self._retention = timedelta(seconds=settings.import_retention)
-        self._content_upgrader = ContentUpgrader(database)
+        self._content_upgrader = ContentUpgrader(database, content_steps)
         self._stopping = asyncio.Event()
 
     async def run(self, stopping: asyncio.Event) -> None:

@@ -14,6 +14,8 @@ from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import versions
 from fieldgate.db import Database, DataVersions
 from fieldgate.identity import User
+from fieldgate.imports.worker import ImportWorker
+from fieldgate.settings import Settings
 
 
 def count_rows(content: Content) -> Content:
@@ -122,3 +124,20 @@ async def test_a_version_that_fails_is_logged_and_left(database: Database, caplo
         CONTENT_FORMAT + 2,
     ]
     assert "could not be upgraded" in caplog.text
+
+
+async def test_import_workers_upgrade_content(database: Database) -> None:
+    await create(database, [1, 2])
+    stopping = asyncio.Event()
+
+    def stop_after_the_last(content: Content) -> Content:
+        if content["rows"] == 2:
+            stopping.set()
+        return content
+
+    steps = (count_rows, stop_after_the_last)
+    await asyncio.wait_for(ImportWorker(Settings(), database, steps).run(stopping), timeout=60)
+    assert [(version, content["rows"]) for version, content in await stored(database)] == [
+        (CONTENT_FORMAT + 2, 1),
+        (CONTENT_FORMAT + 2, 2),
+    ]
