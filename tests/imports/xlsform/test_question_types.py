@@ -60,6 +60,7 @@ CHOICES = [["list_name", "name", "label"], ["l", "a", "A"], ["l", "b", "B"]]
         ("begin   group", QuestionType("begin_group")),
         ("begin repeat fruits", QuestionType("begin_repeat")),
         ("begin repeat over fruits", QuestionType("begin_repeat")),
+        ("Begin Repeat Over Fruits", QuestionType("begin_repeat")),
         ("begin looped group over fruits", QuestionType("begin_repeat")),
         ("begin group over", QuestionType("begin_group")),
         ("begin group of fruits", None),

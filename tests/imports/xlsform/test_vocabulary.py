@@ -72,6 +72,11 @@ def test_survey_headers_are_different_columns_where_pyxform_says_so() -> None:
     assert {key for key, found in targets.items() if len(found) > 1} == set()
 
 
+@pytest.mark.parametrize("header", ["media::poster", "media", "bind", "body"])
+def test_groups_of_headers_are_not_columns(header: str) -> None:
+    assert not column(SURVEY, header).known
+
+
 @pytest.mark.parametrize("sheet", [CHOICES, EXTERNAL_CHOICES, OSM])
 @pytest.mark.parametrize("header", aliases.list_header)
 def test_choice_headers_of_pyxform_are_known(sheet: str, header: str) -> None:

@@ -55,3 +55,8 @@ def test_names_in_different_groups() -> None:
     assert isinstance(parse_workbook(xlsx({"survey": groups("group")}), "form"), Form)
     (problem,) = rejection(xlsx({"survey": groups("repeat")})).problems
     assert (problem.code, problem.row) == ("duplicate_name", 7)
+
+
+@pytest.mark.parametrize("type_", ["phone number", "number of days in last year", "today", "hidden"])
+def test_types_that_need_no_label(type_: str) -> None:
+    assert isinstance(parse_workbook(xlsx({"survey": [HEADER, GOOD, [type_, "a"]]}), "form"), Form)
