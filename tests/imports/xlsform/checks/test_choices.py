@@ -76,3 +76,10 @@ def test_own_columns_and_allowed_duplicates() -> None:
     assert isinstance(form, Form)
     assert not form.warnings
     assert "<remarks>north</remarks>" in form.xform
+
+
+@pytest.mark.parametrize("file", ["cities.csv", "cities.xml", "cities.geojson"])
+def test_select_one_with_a_file_needs_no_list(file: str) -> None:
+    data = workbook(f"select_one {file}", "select_one towns")
+    assert file.partition(".")[0] in convert(data, file_type=".xlsx").xform
+    assert isinstance(parse_workbook(data, "form"), Form)

@@ -56,3 +56,11 @@ def test_missing_column_is_reported_once(sheets: Mapping[str, Rows], sheet: str,
         ("missing_column", Place(sheet, 1, column))
     ]
     assert "ignored_row" not in {warning.code for warning in rejected.warnings}
+
+
+def test_choice_columns_that_a_filter_uses_are_not_taken_for_misspellings() -> None:
+    sheets: Mapping[str, Rows] = {
+        "survey": [[*HEADER, "choice_filter"], ["select_one x", "a", "A", "lable = 1"]],
+        "choices": [[*LIST, "lable"], ["x", "1", "One", "1"]],
+    }
+    assert parse_workbook(xlsx(sheets), "form").warnings == []

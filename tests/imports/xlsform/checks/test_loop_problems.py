@@ -23,6 +23,10 @@ BEGIN, END = ["begin loop over x", "l", "L"], ["end loop"]
         ([HEADER, BEGIN, GOOD, ["note", "n", "So ${good}"], END], [("ambiguous_reference", 4)]),
         ([HEADER, BEGIN, GOOD, END, ["note", "n", "So ${good}"]], [("ambiguous_reference", 5)]),
         ([HEADER, BEGIN, GOOD, END, ["note", "n", "So ${a}"]], [("unknown_reference", 5)]),
+        (
+            [HEADER, BEGIN, ["begin group", "g", "G"], GOOD, ["end group"], END, ["note", "n", "So ${good}"]],
+            [("ambiguous_reference", 7)],
+        ),
         ([HEADER, BEGIN, ["text", "q", "%(colour)s"], END], [("broken_placeholder", 3)]),
         ([HEADER, BEGIN, ["text", "q", "%(label)"], END], [("broken_placeholder", 3)]),
         ([HEADER, BEGIN, ["text", "q", "50 %"], END], [("broken_placeholder", 3)]),
