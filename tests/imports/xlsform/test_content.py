@@ -162,3 +162,16 @@ def test_kobotoolbox_types_are_kept_but_not_compiled() -> None:
     assert form.content["settings"] == {"kobo--lock_all": "true"}
     assert [warning.code for warning in form.warnings] == ["live_only_type"]
     assert 'ref="/data/why"' in form.xform
+
+
+def test_metadata_in_groups_stays_there() -> None:
+    rows: Rows = [
+        HEADER,
+        ["text", "a", "A"],
+        ["begin group", "g", "G"],
+        ["start", "begun"],
+        ["end group"],
+        ["end", "e"],
+    ]
+    survey = form_of({"survey": rows}).content["survey"]
+    assert [row["type"] for row in survey] == ["end", "text", "begin_group", "start", "end_group"]

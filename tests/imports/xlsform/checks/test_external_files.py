@@ -12,6 +12,7 @@ from tests.imports.xlsform.workbooks import Rows, xlsx
     [
         ([["csv-external", "f"], ["select_one_from_file f.xml", "a", "A"]], 3, "type"),
         ([["csv-external", "x"], ["select_one x", "a", "A"]], 2, "name"),
+        ([["csv-external", "f"], ["begin group", "g", "G"], ["csv-external", "f"], ["end group"]], 4, "name"),
         ([["select_one_from_file x.csv", "a", "A"], ["select_one x", "b", "B"]], 2, "type"),
     ],
 )

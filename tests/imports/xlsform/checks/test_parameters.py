@@ -25,6 +25,7 @@ from tests.imports.xlsform.workbooks import Rows, xlsx
         ("select_one_from_file x.csv", "value=Key label=Text", []),
         ("select_one_from_file x.csv", "value=a*", ["invalid_parameter"]),
         ("audit", "location-priority=balanced", ["invalid_parameter"]),
+        ("audit", "track-changes=true", []),
         ("audit", "location-priority=balanced location-min-interval=1 location-max-age=2", []),
     ],
 )
