@@ -1,7 +1,7 @@
 """`/api/v2/event/`: emergencies, in lists of any filter and order, alone, small, as files, and those that are gone."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
@@ -15,6 +15,7 @@ from fieldgate.events.ingest.parsing import InvalidEvent
 from fieldgate.events.ingest.replace_body import MAX_BODY_BYTES, EventBody, replace_event
 from fieldgate.events.model import MAX_ID
 from fieldgate.events.schemas import DeletedEvent, EventDetail, EventRecord, FlatEvent, MiniEvent
+from fieldgate.events.search.bindings import check_filters
 from fieldgate.events.search.event_search import EventPage, EventSearch
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import TOPIC, EventStore, SlugTaken
@@ -45,8 +46,12 @@ class DeletedFilters(msgspec.Struct):
 
 
 class ListFilters(EventFilters, frozen=True, kw_only=True):
+    not_filters: ClassVar[frozenset[str]] = frozenset({"tableau"})
+
     tableau: Annotated[bool, Meta(description="Records for tables: countries, appeals and reports joined.")] = False
 
+
+check_filters(ListFilters)
 
 _COUNTRY_EXAMPLE: dict[str, Any] = {
     "iso": "NP", "iso3": "NPL", "id": 123, "record_type": 1, "record_type_display": "Country", "region": 2,

@@ -86,7 +86,9 @@ def _weighted(weights: Mapping[Any, int]) -> Sequence[Any]:
 
 COUNTRY_COUNT_CHOICES = _weighted({1: 92, 2: 5, 3: 2, 4: 1})
 SEVERITY_CHOICES = _weighted({0: 70, 1: 22, 2: 8})
-VISIBILITY_CHOICES = _weighted({3: 980, 1: 12, 4: 5, 2: 3})
+VISIBILITY_CHOICES = _weighted(
+    {Visibility.PUBLIC: 980, Visibility.MOVEMENT: 12, Visibility.SOCIETIES: 5, Visibility.SECRETARIAT: 3}
+)
 APPEAL_TYPE_CHOICES = _weighted({0: 76, 1: 17, 3: 5, 2: 2})
 
 
@@ -268,7 +270,7 @@ class _EventGenerator:
                     id=self._next_id("report"),
                     summary={code: name[code]},
                     status=9 if chance() < 0.9 else 8,
-                    visibility=visibility if chance() < 0.95 else 1,
+                    visibility=visibility if chance() < 0.95 else Visibility.MOVEMENT,
                     created_at=at,
                     updated_at=at,
                     report_date=at,

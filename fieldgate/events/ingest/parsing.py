@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.events.document_templates import AFFECTED_FIELDS
-from fieldgate.events.model import Event, EventLink, FieldReport, Id, LocalizedText
+from fieldgate.events.model import Event, EventLink, FieldReport, Id, LocalizedText, Visibility
 from fieldgate.http.request.page_parsing import parse_integer
 from fieldgate.http.request.validation import NULL_CHARACTERS, expected_message, parse_timestamp
 from fieldgate.i18n.languages import Language
@@ -162,6 +162,8 @@ def _parser_for(kind: Any) -> ValueParser:
         return _parse_datetime
     if bare is str:
         return _text_parser(kind)
+    if bare is Visibility:
+        return _parse_visibility
     return _scalar_parser(kind, bare)
 
 
@@ -344,6 +346,12 @@ def _parse_reference_id(context: _ParseContext, value: Any, path: str) -> int:
     return int(_parse_id(context, value.get("id") if isinstance(value, dict) else value, path, None, ""))
 
 
+def _parse_visibility(context: _ParseContext, value: Any, path: str, before: Any, original: str) -> Visibility:
+    return Visibility(_parse_visibility_number(context, value, path, before, original))
+
+
+_visibility_numbers = Literal[tuple(map(int, Visibility))]
+_parse_visibility_number = _scalar_parser(_visibility_numbers, _visibility_numbers)
 _parse_id = _scalar_parser(Id, int)
 _parse_text = _text_parser(Annotated[str, Meta(max_length=2**20)])
 _FIELD_PARSERS: dict[tuple[type, str], ValueParser] = {
