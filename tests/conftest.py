@@ -22,6 +22,7 @@ from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
 from fieldgate.app import build_app
 from fieldgate.db import Database, DataVersions
+from fieldgate.http.application import Application
 from fieldgate.http.operations import Operation
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
 from fieldgate.settings import Settings
@@ -69,11 +70,11 @@ class Service:
     on both databases; on PostgreSQL it learns of anybody else's writing a moment later.
     """
 
-    def __init__(self, app: Any, client: httpx.AsyncClient, database: Database) -> None:
+    def __init__(self, app: Application, client: httpx.AsyncClient, database: Database) -> None:
         self.app = app
         self.client = client
         self.database = database
-        self.data_versions: DataVersions = app.site.changes
+        self.data_versions: DataVersions = app.app_context.data_versions
         self.store = AccountStore(database, self.data_versions)
 
     async def get(self, path: str, **options: Any) -> httpx.Response:

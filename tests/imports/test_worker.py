@@ -513,7 +513,7 @@ def test_a_reader_does_not_load_the_program_that_was_started(tmp_path: Path) -> 
         "if __name__ == '__main__':\n"
         "    from fieldgate.imports.sandbox import runner\n"
         "    for _ in range(2):\n"
-        "        runner.parse_in_sandbox(b'type,name,label\\ntext,a,A\\n', 'form', runner.Limits(2**30, 60))\n"
+        "        runner.parse_in_sandbox(b'type,name,label\\ntext,a,A\\n', 'form', runner.SandboxLimits(2**30, 60))\n"
     )
     ended = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout == "loaded\n"

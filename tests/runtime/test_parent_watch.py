@@ -10,7 +10,7 @@ from tests.processes import TIMEOUT_SECONDS, descendants, wait_for_exit
 READING = """
 import time
 from fieldgate.imports.sandbox import runner
-runner._run_in_process(time.sleep, (10 * 60,), runner.Limits(memory=2**30, seconds=10 * 60))
+runner._run_in_process(time.sleep, (10 * 60,), runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=10 * 60))
 """
 
 

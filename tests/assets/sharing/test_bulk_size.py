@@ -31,7 +31,8 @@ class Counted:
     """Counts the statements of the service."""
 
     def __init__(self, team: SharingTeam) -> None:
-        database = team.service.app.site.services[Database]
+        database = team.service.app.app_context.services[Database]
+        assert isinstance(database, Database)
         self.count = 0
         event.listen(database._engine.sync_engine, "before_cursor_execute", self.note)
 

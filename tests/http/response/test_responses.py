@@ -8,7 +8,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.endpoint import MAX_CACHED_HEAD_BYTES, MAX_CACHED_HEADS
+from fieldgate.http.endpoint import MAX_CACHED_HEAD_BYTES, MAX_CACHED_HEADS, Endpoint
 from fieldgate.http.health import Health
 from fieldgate.http.injection import ClientAddress, HandlerContext, resolve_parameters
 from fieldgate.http.negotiation.accept_language import negotiate
@@ -39,6 +39,12 @@ async def test_headers_of_a_success(service: Service, path: str) -> None:
     assert answer.headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
     assert len(answer.headers["X-Request-ID"]) == 16
+
+
+def endpoint_of(service: Service, path: str) -> Endpoint:
+    found = service.app._router.match(path)
+    assert found is not None
+    return found[0]
 
 
 async def test_answers_that_depend_on_the_caller_say_so(service: Service) -> None:
@@ -209,29 +215,28 @@ async def test_cors_preflight(service: Service) -> None:
 
 
 async def test_heads_are_remembered_within_a_bound(service: Service) -> None:
-    app = service.app
-    endpoint, _ = app._routes.find(LIST)
+    endpoint = endpoint_of(service, LIST)
     for number in range(MAX_CACHED_HEADS + 50):
         await service.get(f"{LIST}?limit=1&n={number}")
-        assert len(endpoint._heads) <= MAX_CACHED_HEADS
-    before = len(endpoint._heads)
+        assert len(endpoint._parsed_requests) <= MAX_CACHED_HEADS
+    before = len(endpoint._parsed_requests)
     await service.get(f"{LIST}?long={'x' * MAX_CACHED_HEAD_BYTES}")
-    assert len(endpoint._heads) == before, "a long one is not worth the memory"
+    assert len(endpoint._parsed_requests) == before, "a long one is not worth the memory"
 
 
 async def test_long_questions_take_no_memory(start: StartService) -> None:
     """Nothing that a stranger sends at length stays: not as a key of answers, of heads, or of read headers."""
     async with start() as service:
-        endpoint, _ = service.app._routes.find(DETAIL)
-        kept = endpoint._site.kept
-        before = kept.held
+        endpoint = endpoint_of(service, DETAIL)
+        kept = endpoint._app_context.response_cache
+        before = kept.used_bytes
         for number in range(20):
             await service.get(f"{DETAIL}?{number}={'%F0%9F%98%80' * 4500}")
             for name in ("Accept-Language", "Accept-Encoding", "Prefer", "Cookie"):
                 value = f"fieldgate_language={number}{'x' * 3000}" if name == "Cookie" else f"{number}{'x' * 3000}"
                 await service.get(DETAIL, headers={name: value})
-        assert kept.held - before < 40_000
-        assert sum(head.size for head in endpoint._heads) < 40_000
+        assert kept.used_bytes - before < 40_000
+        assert sum(head.size for head in endpoint._parsed_requests) < 40_000
     assert negotiate(b"x" * 10_000 + b",fr") is Language.ENGLISH
     assert negotiate_encoding(b" " * 2000 + b"gzip") == ""
 
@@ -239,12 +244,12 @@ async def test_long_questions_take_no_memory(start: StartService) -> None:
 async def test_a_file_or_page_is_one_answer_whatever_is_asked(start: StartService) -> None:
     async with start() as service:
         first = await service.get("/api-docs/openapi.json")
-        kept = service.app._routes.find(DETAIL)[0]._site.kept
-        before = kept.held
+        kept = endpoint_of(service, DETAIL)._app_context.response_cache
+        before = kept.used_bytes
         for number in range(5):
             again = await service.get(f"/api-docs/openapi.json?x={number}")
             assert again.headers["ETag"] == first.headers["ETag"]
-        assert kept.held == before
+        assert kept.used_bytes == before
 
 
 def test_what_is_kept_is_for_everybody() -> None:
