@@ -22,6 +22,7 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.db import Database, DataVersions
 from fieldgate.events import routes as event_routes
 from fieldgate.events.export.export import EventExporter
+from fieldgate.events.reindex import event_rebuilder
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.store import EventStore
 from fieldgate.http import health
@@ -94,13 +95,14 @@ def build_app(
         record_cache_bytes=settings.kept_records,
         on_lag=observer.lag_setter("events"),
     )
+    rebuilder = event_rebuilder(database, changes)
     answered = (*operations(), *extra_operations)
     provided = (
         settings, database, changes, store, accounts, observer, assets, pages,
         ImportStore(database, changes), AssetStore(database, changes), AssetAuthorizer(database),
         AssignmentStore(database, changes), fetcher or URLFetcher(settings.import_hosts),
         reference, event_store, events, EventExporter(events, event_store),
-        Catalogue(), OpenAPIDocument(answered), health.Readiness(database),
+        Catalogue(), OpenAPIDocument(answered), health.Readiness(database, rebuilder.readiness_details),
     )  # fmt: skip
     site = AppContext(
         settings=settings,
@@ -117,12 +119,13 @@ def build_app(
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
         await changes.start()
-        warming = asyncio.create_task(events.warm())
+        background = [asyncio.create_task(events.warm()), asyncio.create_task(rebuilder.run_in_background())]
         try:
             yield
         finally:
-            warming.cancel()
-            await asyncio.wait([warming])
+            for task in background:
+                task.cancel()
+            await asyncio.wait(background)
             await accounts.close()
             await events.stop()
             await changes.stop()

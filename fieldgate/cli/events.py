@@ -1,4 +1,4 @@
-"""`fieldgate events …`: the ways events get in. Here: made-up ones; the others are in `events_in.py`."""
+"""`fieldgate events …`. Here: demo events; the other commands are in `events_load_sync.py` and `events_reindex.py`."""
 
 import asyncio
 import sys
@@ -13,6 +13,7 @@ import click
 
 from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
 from fieldgate.cli.events_load_sync import load, sync
+from fieldgate.cli.events_reindex import reindex
 from fieldgate.db import Database, DataVersions
 
 if TYPE_CHECKING:
@@ -24,11 +25,12 @@ MAX_DEMO_EVENTS = 10_000_000
 
 @click.group()
 def events() -> None:
-    """Bring events in."""
+    """Load, sync and rebuild events."""
 
 
 events.add_command(load)
 events.add_command(sync)
+events.add_command(reindex)
 
 
 @events.command("demo")

@@ -120,12 +120,12 @@ class Rebuilder(Generic[Row]):
             on_progress(state.done, state.total)
             await asyncio.sleep(self._retry_seconds)
 
-    async def progress(self) -> dict[str, int] | None:
-        """Rows done and rows in all, while a rebuild runs or waits to be continued."""
+    async def readiness_details(self) -> dict[str, dict[str, dict[str, int]]]:
+        """For `/readyz`: rows done and rows in all, while a rebuild is not finished."""
         state = await self.state()
         if not self._needs_work(state):
-            return None
-        return {"done": state.done, "total": state.total}
+            return {}
+        return {"rebuilding": {self._stored.name: {"done": state.done, "total": state.total}}}
 
     async def state(self) -> RebuildState:
         async with self._database.read_transaction() as connection:
@@ -191,5 +191,5 @@ def _log_step(state: RebuildState) -> int:
     return state.done * LOG_STEPS // max(state.total, 1)
 
 
-def _ignore_progress(done: int, total: int) -> None:  # noqa: ARG001
+def _ignore_progress(done: int, total: int) -> None:
     pass

@@ -82,8 +82,8 @@ class EventFormat:
 
     async def finish(self, connection: AsyncConnection, previous: int, *, is_forced: bool) -> None:
         """Have every process load its index again, once, if filters have new data."""
-        newest = max(each.since for each in (*FACETS.values(), *SQL_FILTERS.values()))
-        if is_forced or newest > previous:
+        formats = {*(facet.since for facet in FACETS.values()), *(each.since for each in SQL_FILTERS.values())}
+        if is_forced or max(formats) > previous:
             await self._data_versions.bump(connection, TOPIC, REBUILD_TOPIC)
 
 

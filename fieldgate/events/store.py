@@ -143,7 +143,7 @@ class EventStore:
         return standing, await asyncio.to_thread(builder.build)
 
     async def load_changes(self, since: IndexVersion) -> tuple[IndexVersion, list[IndexRow], list[int]] | None:
-        """The changes since: the new state, changed rows, and ids no longer in lists. None if the index must be rebuilt."""
+        """The new state, changed rows, and ids no longer in lists. None if the index must be rebuilt."""
         async with snapshot(self._database) as state:
             standing = await _load_index_version(state)
             if standing.rebuild_version != since.rebuild_version:

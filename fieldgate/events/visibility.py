@@ -10,7 +10,7 @@ from fieldgate.reference.reference_data import ReferenceData
 
 
 class ViewerScope(msgspec.Struct, frozen=True):
-    """The visibility levels a caller sees in every country, and the countries whose `SOCIETIES` records are included."""
+    """The levels a caller sees in every country, and the countries whose `SOCIETIES` records are seen too."""
 
     levels: frozenset[int]
     countries: frozenset[int] = frozenset()

@@ -1,9 +1,11 @@
 """The service about itself: the index of endpoints, health checks, and measurements."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from fieldgate import __version__
 from fieldgate.db import Database, is_unavailable, schema
@@ -27,11 +29,30 @@ class Health(msgspec.Struct, frozen=True):
     version: str = __version__
 
 
+class RebuildProgress(msgspec.Struct, frozen=True):
+    done: int
+    total: int
+
+
+class ReadyReport(Health, frozen=True):
+    rebuilding: (
+        Annotated[
+            dict[str, RebuildProgress],
+            Meta(description="Stored data that is being rebuilt after an upgrade, with its progress."),
+        ]
+        | msgspec.UnsetType
+    ) = msgspec.UNSET
+
+
+ReadinessDetails = Callable[[], Awaitable[Mapping[str, Any]]]
+
+
 class Readiness:
     """Whether this process can answer: the database is there, at the schema this release needs."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, details: ReadinessDetails) -> None:
         self._database = database
+        self.details = details
 
     async def is_ready(self) -> bool:
         try:
@@ -65,7 +86,7 @@ async def healthz() -> Response:
         "For a load balancer; answered whatever the Host header says."
     ),
     tag=TAG,
-    response=Health,
+    response=ReadyReport,
     example={"status": "ready", "version": __version__},
     formats=(Format.JSON,),
     checks_host=False,
@@ -74,7 +95,7 @@ async def healthz() -> Response:
 async def readyz(readiness: Readiness) -> Response:
     if not await readiness.is_ready():
         raise ServiceUnavailable(Message("The database cannot be used yet."))
-    return _json_response(Health("ready"))
+    return _json_response({**msgspec.structs.asdict(Health("ready")), **await readiness.details()})
 
 
 @raw(
@@ -130,5 +151,5 @@ def _index_name(path: str) -> str:
     return re.sub(r"[^a-z0-9_]+", "-", path.removeprefix(INDEX_PATH).strip("/"))
 
 
-def _json_response(record: Health) -> Response:
+def _json_response(record: Health | dict[str, Any]) -> Response:
     return Response(200, [(b"content-type", b"application/json"), NO_STORE], msgspec.json.encode(record))

@@ -350,8 +350,8 @@ def _parse_visibility(context: _ParseContext, value: Any, path: str, before: Any
     return Visibility(_parse_visibility_number(context, value, path, before, original))
 
 
-_visibility_numbers = Literal[tuple(map(int, Visibility))]
-_parse_visibility_number = _scalar_parser(_visibility_numbers, _visibility_numbers)
+_visibility_type: Any = Literal[tuple(map(int, Visibility))]
+_parse_visibility_number = _scalar_parser(_visibility_type, _visibility_type)
 _parse_id = _scalar_parser(Id, int)
 _parse_text = _text_parser(Annotated[str, Meta(max_length=2**20)])
 _FIELD_PARSERS: dict[tuple[type, str], ValueParser] = {

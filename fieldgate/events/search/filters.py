@@ -122,7 +122,7 @@ class EventFilters(msgspec.Struct, frozen=True, kw_only=True):
     ] = ""
 
 
-class FilterContext(NamedTuple):
+class FilterContext(msgspec.Struct, frozen=True):
     """The state of the events that a filter is applied to."""
 
     index: Index

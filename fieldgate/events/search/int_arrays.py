@@ -1,7 +1,7 @@
 """Operations on arrays of integers (`array.array`), with numpy from a certain length on.
 
-Loops are fast enough for ten thousand numbers. Numpy is many times faster for more, but a small service does without its
-16 MB.
+Loops are fast enough for ten thousand numbers. Numpy is many times faster for more, but a small service does without
+its 16 MB.
 """
 
 from array import array

@@ -1,4 +1,4 @@
-"""The fields that lists of events can be ordered by, and where their values come from. Without numpy: see `ordering.py`.
+"""The fields that lists of events can be ordered by, and where their values come from; `ordering.py` does the ordering.
 
 `ORDERINGS` is the only list of them: a field cannot be offered without an implementation.
 """

@@ -5,6 +5,7 @@ from functools import reduce
 from operator import and_
 from typing import NamedTuple
 
+import msgspec
 from pyroaring import BitMap
 
 from fieldgate.events.facets import COUNTRY, DISASTER_TYPE
@@ -14,7 +15,7 @@ from fieldgate.events.store import EventStore
 from fieldgate.reference.reference_data import ReferenceData, fold_text
 
 
-class SqlFilterContext(NamedTuple):
+class SqlFilterContext(msgspec.Struct, frozen=True):
     """The state of the events that a filter is applied to."""
 
     store: EventStore

@@ -18,7 +18,7 @@ import pytest
 from fieldgate.db import Database, DataVersions
 from fieldgate.db.schema import upgrade
 from fieldgate.events.ingest.bulk_write import BulkWriteResult, WriteFailure
-from fieldgate.events.model import District, Event, EventLink, KeyFigure
+from fieldgate.events.model import District, Event, EventLink, KeyFigure, Visibility
 from fieldgate.events.store import EventStore
 from fieldgate.events.sync import remote as far_module
 from fieldgate.events.sync import sync_state
@@ -42,7 +42,7 @@ RICH = make_event(
     districts=(District(id=1, name="North", code="N"),),
     key_figures=(KeyFigure(id=1, number="12", deck={"en": "people", "ar": "أشخاص"}),),
     links=(EventLink(id=1, url="https://a.example", title={"fr": "Carte"}, original_language="fr"),),
-    visibility=2,
+    visibility=Visibility.SECRETARIAT,
 )
 SOURCE = [*EVENTS, RICH]
 LISTED = [each for each in SOURCE if each.parent_event is None]
@@ -161,7 +161,7 @@ async def test_what_is_merged_or_hidden_leaves_the_copies(source: Service, targe
     token = await source.create_token(is_superuser=True)
     headers = {"Authorization": f"Token {token}"}
     await target.sync(transport_to(source))
-    for number, change in ((1, {"parent_event": 2}), (3, {"visibility": 2})):
+    for number, change in ((1, {"parent_event": 2}), (3, {"visibility": Visibility.SECRETARIAT})):
         record = (await source.get(f"/api/v2/event/{number}/", headers=headers)).json()
         await source.request("PUT", f"/api/v2/event/{number}/", json={**record, **change}, headers=headers)
     assert (await target.sync(transport_to(source))).events == BulkWriteResult(deleted=2)
