@@ -9,6 +9,7 @@ from msgspec import Meta
 from fieldgate.db import now
 from fieldgate.errors import Forbidden, NotFound, ValidationError
 from fieldgate.events.document_templates import build_detail_template
+from fieldgate.events.event_writer import TOPIC, SlugTaken
 from fieldgate.events.export import export, serializers
 from fieldgate.events.export.export import EventExporter
 from fieldgate.events.ingest.parsing import InvalidEvent
@@ -18,7 +19,7 @@ from fieldgate.events.schemas import DeletedEvent, EventDetail, EventRecord, Fla
 from fieldgate.events.search.bindings import check_filters
 from fieldgate.events.search.event_search import EventPage, EventSearch
 from fieldgate.events.search.filters import EventFilters
-from fieldgate.events.store import TOPIC, EventStore, SlugTaken
+from fieldgate.events.store import EventStore
 from fieldgate.events.visibility import audience_key, viewer_scope
 from fieldgate.http.injection import SeenVersions
 from fieldgate.http.negotiation.formats import Format

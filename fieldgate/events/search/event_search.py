@@ -16,13 +16,14 @@ from pyroaring import BitMap
 from fieldgate.db import DataVersions
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.document_templates import TemplateRenderer
+from fieldgate.events.event_writer import TOPIC
 from fieldgate.events.search.bindings import unfinished_filters, unfinished_orderings
 from fieldgate.events.search.filters import EventFilters, FilterContext, matching_sets, ordering_terms, region_sets
 from fieldgate.events.search.index import Index, RebuildRequired
 from fieldgate.events.search.ordering_fields import ORDERINGS, SourceOrdering
 from fieldgate.events.search.record_cache import RecordCache
 from fieldgate.events.search.sql_filters import SQL_FILTERS, SqlFilterContext
-from fieldgate.events.store import TOPIC, EventStore, IndexVersion, SnapshotExpired
+from fieldgate.events.store import EventStore, IndexVersion, SnapshotExpired
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.db import Database
+from fieldgate.events.event_writer import EventWriter
 from fieldgate.events.ingest.bulk_write import (
     BulkWriteResult,
     FailureCallback,
@@ -26,7 +27,7 @@ from fieldgate.events.ingest.bulk_write import (
 )
 from fieldgate.events.ingest.parsing import parse_event
 from fieldgate.events.model import MAX_ID
-from fieldgate.events.store import EventStore, EventWriter
+from fieldgate.events.store import EventStore
 from fieldgate.events.sync import sync_state
 from fieldgate.events.sync.merge_translations import merge_translations
 from fieldgate.events.sync.remote import RemoteNotFound, RemotePage, RemoteServer
