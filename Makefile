@@ -1,4 +1,4 @@
-# `make serve` and `make test` do all the set-up themselves, in a fresh clone as well as in an old one.
+# `make serve` and `make test` do all the set-up themselves, in a fresh clone and in an old one.
 PYTHON ?= python3
 HOST ?= 127.0.0.1
 PORT ?= 8000
@@ -10,64 +10,74 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv pip
 RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
-IN_TWO := --numprocesses 2 --dist loadfile --no-loadscope-reorder
+TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test coverage lint bench bench-full fuzz torture messages who lock clean
+.PHONY: help install serve quick test coverage lint bench bench-full fuzz torture mutants upgrade messages \
+	permission-matrix release lock clean
 
-help:  ## say what can be made
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
-install: $(RUN_READY)  ## virtual environment with the locked dependencies
+install: $(RUN_READY)  ## create .venv with the locked dependencies
 
 serve: $(RUN_READY)  ## set up, then serve with demo data on http://127.0.0.1:8000
 	@exec $(BIN)/fieldgate serve --host $(HOST) --port $(PORT) --data $(DATA) --workers $(WORKERS) --demo
 
-test: $(DEV_READY)  ## everything: unit, conformance, both databases, browser
+quick: $(DEV_READY)  ## lint and unit tests on SQLite, under two minutes: for every edit
+	@$(MAKE) --no-print-directory lint
+	@$(BIN)/pytest --quick -q --numprocesses 2
+
+test: $(DEV_READY)  ## everything: lint, unit, conformance, both databases, browser
 	@scripts/need chromium chromium
 	@echo "== lint"
 	@$(MAKE) --no-print-directory lint
 	@echo "== tests (both databases, conformance, browser)"
-	@$(BIN)/pytest $(IN_TWO)
+	@$(BIN)/pytest $(TWO_PROCESSES)
 
-coverage: $(DEV_READY)  ## the same tests, measured: which lines and branches none of them reaches
+coverage: $(DEV_READY)  ## run the same tests with branch coverage
 	@scripts/need chromium chromium
 	@rm -f .coverage .coverage.*
-	@$(BIN)/coverage run -m pytest $(IN_TWO)
+	@$(BIN)/coverage run -m pytest $(TWO_PROCESSES)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 
-lint: $(DEV_READY)  ## ruff, mypy --strict, import-linter
+lint: $(DEV_READY)  ## ruff, mypy --strict, import-linter, unique class names
 	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ."; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python scripts/check-class-names
 
-bench: $(DEV_READY)  ## us, a peer and the floor, side by side
+bench: $(DEV_READY)  ## benchmark Fieldgate next to a peer and a bare server
 	@scripts/need wrk wrk
 	@$(BIN)/python -m benchmarks $(BENCH)
 	@$(BIN)/python -m benchmarks.sharing
 	@$(BIN)/python -m benchmarks.imports
 
-bench-full: bench  ## the same, a million events, and how costs grow
+bench-full: bench  ## the same, plus a million events and growth plots
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 		$(BIN)/python -m benchmarks.million --data "$$folder" $(EVENTS) && \
 		$(BIN)/python -m benchmarks.growth --data "$$folder" --most $(or $(EVENTS),1000000)
 
-fuzz: $(DEV_READY)  ## ask a running service what its description allows and forbids, for minutes
+fuzz: $(DEV_READY)  ## fuzz a running service from its OpenAPI document, for minutes
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),500) $(BIN)/pytest tests/test_fuzzing.py
 
-torture: $(DEV_READY)  ## hostile files, 10,000 mutations, and kill -9 at every stage: some 20 minutes
+torture: $(DEV_READY)  ## hostile files, 10,000 mutations, kill -9 at every stage: about 5 minutes
 	@MUTATIONS=$(or $(MUTATIONS),10000) KILL_POSTS=$(or $(KILL_POSTS),200) $(BIN)/pytest -m '' tests/imports/test_killing.py \
 		tests/imports/test_hostile.py
 
 messages: $(DEV_READY)  ## collect the messages of the code into fieldgate/i18n/locale
 	@$(BIN)/python scripts/collect-messages
 
-who: $(DEV_READY)  ## write docs/permission-matrix.md anew, from what the service does
+permission-matrix: $(DEV_READY)  ## write docs/permission-matrix.md from what the service does
 	@$(BIN)/python -W ignore -m tests.access.matrix
 
-lock: $(DEV_READY)  ## choose versions anew and write requirements/*.txt with hashes
+release: $(DEV_READY)  ## check, build wheel and sdist into dist/, test the wheel in a bare environment
+	@$(MAKE) --no-print-directory lint
+	@scripts/release $(BIN)
+
+lock: $(DEV_READY)  ## upgrade all versions and write requirements/*.txt with hashes
 	$(UV) compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url --no-header \
 		pyproject.toml -o requirements/run.txt
 	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
@@ -77,8 +87,8 @@ lock: $(DEV_READY)  ## choose versions anew and write requirements/*.txt with ha
 	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 		requirements/peer.in -o requirements/peer.txt
 
-clean:  ## remove what was built (not the data)
-	rm -rf $(VENV) benchmarks/.venv-peer .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+clean:  ## remove everything that was built (not the data)
+	rm -rf $(VENV) dist benchmarks/.venv-peer .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 
 $(BIN)/uv: requirements/uv.txt
 	@echo "== virtual environment in $(VENV)"

@@ -1,4 +1,4 @@
-"""The whole service from its settings: all the wiring, on one page."""
+"""Build the service from its settings."""
 
 import asyncio
 import logging.config
@@ -11,15 +11,20 @@ from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
-from fieldgate.assets import routes as asset_routes
 from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.assets.sharing.routes import assignment_routes as sharing_routes
-from fieldgate.assets.sharing.routes import batch_routes as many_routes
-from fieldgate.assets.sharing.routes import bulk_routes as everybody_routes
-from fieldgate.assets.sharing.routes import explain_routes, user_routes
+from fieldgate.assets.routes import asset_routes, version_routes
+from fieldgate.assets.sharing.routes import (
+    assignment_routes,
+    batch_routes,
+    bulk_routes,
+    explain_routes,
+    table_routes,
+    user_routes,
+)
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
+from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.events import routes as event_routes
 from fieldgate.events.export.export import EventExporter
 from fieldgate.events.reindex import event_rebuilder
@@ -39,35 +44,37 @@ from fieldgate.imports.store import ImportStore
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.permissions import routes as permission_routes
-from fieldgate.permissions.catalogue import Catalogue
+from fieldgate.permissions.serializers import Catalogue
 from fieldgate.reference import routes as reference_routes
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.runtime.malloc import set_mmap_threshold
 from fieldgate.runtime.parent_watch import exit_with_parent
 from fieldgate.settings import Settings
 from fieldgate.web import routes as web_routes
-from fieldgate.web import static_files as web_assets
+from fieldgate.web import static_files
 from fieldgate.web.browsable import BrowsablePages
 from fieldgate.web.page_templates import PageTemplates
 from fieldgate.web.static_files import StaticFiles
 
 
 def operations() -> tuple[Operation, ...]:
-    """Everything the service answers."""
+    """All operations of the service."""
     resources = (
         *permission_routes.OPERATIONS,
         *import_routes.OPERATIONS,
         *asset_routes.OPERATIONS,
-        *sharing_routes.OPERATIONS,
-        *everybody_routes.OPERATIONS,
-        *many_routes.OPERATIONS,
+        *version_routes.OPERATIONS,
+        *assignment_routes.OPERATIONS,
+        *bulk_routes.OPERATIONS,
+        *table_routes.OPERATIONS,
+        *batch_routes.OPERATIONS,
         *explain_routes.OPERATIONS,
         *user_routes.OPERATIONS,
         *event_routes.OPERATIONS,
         *reference_routes.OPERATIONS,
         *account_routes.OPERATIONS,
     )
-    pages = (*web_routes.OPERATIONS, *web_assets.OPERATIONS)
+    pages = (*web_routes.OPERATIONS, *static_files.OPERATIONS)
     return (*resources, health.index_operation(resources), health.healthz, health.readyz, health.metrics, *pages)
 
 
@@ -78,47 +85,50 @@ def build_app(
     fetcher: URLFetcher | None = None,
     extra_operations: Sequence[Operation] = (),
 ) -> Application:
-    """The ASGI application. `more` are operations beside our own, such as a test declares."""
+    """Build the ASGI application. `extra_operations` are added to those of the service, for tests."""
     database = Database(settings.database)
-    changes = DataVersions(database)
-    store = AccountStore(database, changes)
-    accounts = AccountAuthenticator(store, passwords or Passwords(), LoginThrottle(database))
-    observer = RequestMetrics(settings)
-    assets = StaticFiles()
-    pages = PageTemplates(assets)
-    reference = ReferenceStore(database, changes)
-    event_store = EventStore(database, changes)
+    data_versions = DataVersions(database)
+    account_store = AccountStore(database, data_versions)
+    authenticator = AccountAuthenticator(account_store, passwords or Passwords(), LoginThrottle(database))
+    request_metrics = RequestMetrics(settings)
+    files = StaticFiles()
+    templates = PageTemplates(files)
+    reference = ReferenceStore(database, data_versions)
+    event_store = EventStore(database, data_versions)
     events = EventSearch(
         event_store,
         reference,
-        changes,
-        record_cache_bytes=settings.kept_records,
-        on_lag=observer.lag_setter("events"),
+        data_versions,
+        record_cache_bytes=settings.record_cache_size,
+        on_lag=request_metrics.lag_setter("events"),
     )
-    rebuilder = event_rebuilder(database, changes)
-    answered = (*operations(), *extra_operations)
-    provided = (
-        settings, database, changes, store, accounts, observer, assets, pages,
-        ImportStore(database, changes), AssetStore(database, changes), AssetAuthorizer(database),
-        AssignmentStore(database, changes), fetcher or URLFetcher(settings.import_hosts),
+    rebuilder = event_rebuilder(database, data_versions)
+    all_operations = (*operations(), *extra_operations)
+    services = (
+        settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
+        ImportStore(database, data_versions), AssetStore(database, data_versions), AssetAuthorizer(database),
+        AssignmentStore(database, data_versions), fetcher or URLFetcher(settings.import_hosts),
         reference, event_store, events, EventExporter(events, event_store),
-        Catalogue(), OpenAPIDocument(answered), health.Readiness(database, rebuilder.readiness_details),
+        Catalogue(), OpenAPIDocument(all_operations),
+        health.Readiness(DatabaseReadiness(database), [rebuilder.readiness_details]),
     )  # fmt: skip
-    site = AppContext(
+    app_context = AppContext(
         settings=settings,
         host_policy=HostPolicy(settings),
         cors=Cors(settings),
-        authenticator=accounts,
-        data_versions=changes,
-        response_cache=ResponseCache(settings.kept_answers),
-        request_metrics=observer,
-        page_renderer=BrowsablePages(pages),
-        services={type(each): each for each in provided},
+        authenticator=authenticator,
+        data_versions=data_versions,
+        common_topics=(IDENTITY_TOPIC,),
+        is_outage=is_unavailable,
+        response_cache=ResponseCache(settings.response_cache_size),
+        request_metrics=request_metrics,
+        page_renderer=BrowsablePages(templates),
+        services={type(service): service for service in services},
     )
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
-        await changes.start()
+        await data_versions.start()
         background = [asyncio.create_task(events.warm()), asyncio.create_task(rebuilder.run_in_background())]
         try:
             yield
@@ -126,16 +136,16 @@ def build_app(
             for task in background:
                 task.cancel()
             await asyncio.wait(background)
-            await accounts.close()
+            await authenticator.close()
             await events.stop()
-            await changes.stop()
+            await data_versions.stop()
             await database.close()
 
-    return Application(answered, site, lifespan)
+    return Application(all_operations, app_context, lifespan)
 
 
 def create_app() -> Application:
-    """What a worker process of `fieldgate serve` loads."""
+    """The entry point of a worker process of `fieldgate serve`."""
     settings = Settings.from_environment(os.environ)
     logging.config.dictConfig(logging_config(settings.log_level))
     exit_with_parent()

@@ -1,7 +1,7 @@
-"""Every way a request can be refused, in the one shape clients know.
+"""Error responses.
 
-`{"detail": "…"}`, or `{"<name>": ["…"]}` for what is wrong with a field or parameter. A problem carries
-messages, not text: they are said in the caller's language when the answer is written.
+The body is `{"detail": "…"}`, or `{"<name>": ["…"]}` for invalid fields and parameters. A problem holds messages,
+which are translated to the caller's language when the response is built.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ Header = tuple[bytes, bytes]
 
 
 class Problem(Exception):
-    """A refusal: its status, what to tell the caller, and headers that go with it."""
+    """An error with its status, message and extra headers."""
 
     status = 500
     detail = Message("Something went wrong on our side. It has been noted; please try again later.")
@@ -28,7 +28,7 @@ class Problem(Exception):
 
 
 class ValidationError(Problem):
-    """Fields or parameters that cannot be taken, each with what is wrong with it."""
+    """Invalid fields or parameters, each with its messages."""
 
     status = 400
     detail = Message("The request cannot be taken as it is.")

@@ -7,16 +7,16 @@ import msgspec
 
 
 class AuthMethod(Enum):
-    """What the caller proved itself with."""
+    """How the caller was authenticated."""
 
     NONE = "nothing"
-    TOKEN = "token"  # noqa: S105  (the name of a means, not a secret)
+    TOKEN = "token"  # noqa: S105  (the name of a method, not a secret)
     PASSWORD = "password"  # noqa: S105
     SESSION = "session"
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Who is asking. `id` is None for the public."""
+    """Who makes the request. `id` is None for anonymous callers."""
 
     id: int | None = None
     username: str = ""
@@ -32,12 +32,12 @@ class Caller(msgspec.Struct, frozen=True):
 
     @property
     def csrf_token(self) -> str:
-        """What a page must send back with a write: bound to the session, and useless for logging in."""
+        """The token that a page sends with a write. It is derived from the session and cannot be used to log in."""
         return csrf_token(self.secret) if self.auth_method is AuthMethod.SESSION else ""
 
 
 class User(Caller, frozen=True):
-    """A caller who is certainly logged in. A handler that takes a `User` is closed to the public."""
+    """A caller who is logged in. A handler with a `User` parameter refuses anonymous callers."""
 
     id: int
 

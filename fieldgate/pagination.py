@@ -1,4 +1,4 @@
-"""Limit/offset pagination: the page requested and the list returned."""
+"""Limit/offset pagination: the requested page and the returned list."""
 
 from collections.abc import Sequence
 from typing import Generic, TypeVar
@@ -6,16 +6,13 @@ from typing import Generic, TypeVar
 import msgspec
 
 DEFAULT_LIMIT = 50
-
-
 MAX_LIMIT = 1000
-
 
 Record = TypeVar("Record")
 
 
 class PageRequest(msgspec.Struct, frozen=True):
-    """Which records of a list are asked for. `clipped` tells that more than the maximum was."""
+    """The requested part of a list. `is_clipped`: a larger limit than the maximum was requested."""
 
     limit: int = DEFAULT_LIMIT
     offset: int = 0
@@ -23,12 +20,12 @@ class PageRequest(msgspec.Struct, frozen=True):
 
 
 class ListResult(msgspec.Struct, Generic[Record], frozen=True):
-    """The answer of a list: how many records match in all, and those of the page asked for.
+    """The number of all matching records, and the records of the requested page.
 
-    A record is a struct, or the bytes `links.encode` made of one, bare or as `msgspec.Raw`.
+    A record is a struct, or its JSON from `links.encode` as bytes or `msgspec.Raw`.
     """
 
     count: int
     records: Sequence[Record | msgspec.Raw | bytes]
-    # Of what was answered from a state of the data that the handler knows: the versions of its topics.
+    # The data versions the records were read at, if the handler knows them.
     versions: tuple[int, ...] | None = None

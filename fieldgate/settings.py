@@ -1,9 +1,10 @@
-"""Every setting of the service, typed, from FIELDGATE_* variables.
+"""The settings of the service, read from FIELDGATE_* environment variables.
 
 settings = Settings.from_environment(os.environ)
 """
 
 import ipaddress
+import logging
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,16 +22,20 @@ MEBIBYTE = 1024 * 1024
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 LOOPBACK: tuple[Network, ...] = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
 
+# Old names of settings, which are still accepted.
+RENAMED_SETTINGS = {"kept_answers": "response_cache_size", "kept_records": "record_cache_size"}
+
+log = logging.getLogger(__name__)
 
 _IMPORT_HOST = re.compile(r"\.?(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*(?::[1-9][0-9]{0,4})?", re.ASCII)
 
 
 class BadSetting(ValueError):
-    """A variable holds what it cannot mean. The text says which, and what would be right."""
+    """A variable has an invalid value. The text names the variable and what is expected."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What an operator can choose. `docs/running.md` lists the same; a test compares the two."""
+    """All settings. `docs/running.md` lists them too; a test compares the two."""
 
     data: Annotated[Path, Meta(description="Folder of the SQLite file `fieldgate.db`.")] = Path("data")
     database_url: Annotated[
@@ -39,7 +44,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     host: Annotated[str, Meta(description="Address to bind to.")] = "127.0.0.1"
     port: Annotated[int, Meta(description="Port to bind to.")] = 8000
     base_url: Annotated[
-        str, Meta(description="Public address of the service; links are built from it when it is set.")
+        str, Meta(description="Public URL of the service, used for links; by default the host of the request.")
     ] = ""
     allowed_hosts: Annotated[
         tuple[str, ...],
@@ -47,10 +52,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     trusted_proxies: Annotated[
         tuple[Network, ...],
-        Meta(description="Addresses or networks of proxies whose `X-Forwarded-*` headers count."),
+        Meta(description="Addresses or networks of proxies whose `X-Forwarded-*` headers are trusted."),
     ] = ()
     cors_origins: Annotated[
-        tuple[str, ...], Meta(description="Origins whose scripts may read the answers; `*` is any.")
+        tuple[str, ...], Meta(description="Origins whose scripts may read the responses; `*` is any.")
     ] = ("*",)
     cors_credentials: Annotated[
         bool, Meta(description="Let scripts of the listed origins send cookies; needs a list of origins.")
@@ -58,12 +63,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     token_lifetime: Annotated[
         int, Meta(description="How long a token obtained over HTTP is valid, for example `365d` or `12h`.")
     ] = 365 * DAY
-    session_lifetime: Annotated[int, Meta(description="How long a log-in in the browser lasts.")] = 14 * DAY
-    kept_answers: Annotated[int, Meta(description="Memory for ready answers, per process, for example `8MiB`.")] = (
-        8 * MEBIBYTE
-    )
-    kept_records: Annotated[
-        int, Meta(description="Memory for ready records of events, per process, for example `24MiB`.")
+    session_lifetime: Annotated[int, Meta(description="How long a login in the browser lasts.")] = 14 * DAY
+    response_cache_size: Annotated[
+        int, Meta(description="Memory for cached responses, per process, for example `8MiB`.")
+    ] = 8 * MEBIBYTE
+    record_cache_size: Annotated[
+        int, Meta(description="Memory for cached event records, per process, for example `24MiB`.")
     ] = 24 * MEBIBYTE
     max_upload: Annotated[int, Meta(description="Largest file that can be imported, for example `25MiB`.")] = (
         25 * MEBIBYTE
@@ -75,7 +80,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     import_lease: Annotated[
-        int, Meta(description="How long a worker that says nothing keeps an import, for example `30s`.")
+        int,
+        Meta(description="How long an import stays assigned to a worker that no longer reports, for example `30s`."),
     ] = 30
     import_memory: Annotated[int, Meta(description="Memory for reading one file, for example `1GiB`.")] = (
         1024 * MEBIBYTE
@@ -87,42 +93,54 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     metrics_from: Annotated[
         tuple[Network, ...], Meta(description="Addresses or networks that may read `/metrics`.")
     ] = LOOPBACK
-    access_log: Annotated[bool, Meta(description="Write a line for every request.")] = True
+    access_log: Annotated[bool, Meta(description="Log every request.")] = True
     log_level: Annotated[str, Meta(description="`debug`, `info`, `warning` or `error`.")] = "info"
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
         """Read the FIELDGATE_* variables; a blank one counts as not set."""
-        known = {field.name: field for field in msgspec.structs.fields(cls)}
-        chosen: dict[str, Any] = {}
-        for variable, text in environment.items():
-            name = variable.removeprefix(PREFIX).lower()
-            if variable.startswith(PREFIX) and name in known and text.strip():
+        values: dict[str, Any] = {}
+        for field in msgspec.structs.fields(cls):
+            variable = _find_variable(field.name, environment)
+            if variable is not None:
                 try:
-                    chosen[name] = _PARSERS.get(name, str)(text.strip())
+                    values[field.name] = _PARSERS.get(field.name, str)(environment[variable].strip())
                 except ValueError as error:
                     raise BadSetting(f"{variable}: {error}") from None
-        settings = cls(**chosen)
+        settings = cls(**values)
         if settings.cors_credentials and "*" in settings.cors_origins:
-            raise BadSetting(f"{PREFIX}CORS_CREDENTIALS: name the origins in {PREFIX}CORS_ORIGINS first, not `*`.")
+            raise BadSetting(f"{PREFIX}CORS_CREDENTIALS: list the origins in {PREFIX}CORS_ORIGINS; `*` is not enough.")
         return settings
 
     @property
     def database(self) -> str:
-        """The address of the database, wherever it was named."""
+        """The URL of the database: `database_url`, or else the SQLite file in the data folder."""
         return self.database_url or f"sqlite:///{self.data / 'fieldgate.db'}"
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
-    """FIELDGATE_* variables that are no settings of ours."""
-    known = {PREFIX + field.name.upper() for field in msgspec.structs.fields(Settings)}
+    """FIELDGATE_* variables that are not settings."""
+    names = {field.name for field in msgspec.structs.fields(Settings)} | set(RENAMED_SETTINGS)
+    known = {PREFIX + name.upper() for name in names}
     return sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
+
+
+def _find_variable(setting: str, environment: Mapping[str, str]) -> str | None:
+    """The variable that holds a setting, if any: its own, or one with an old name."""
+    own = PREFIX + setting.upper()
+    found = own if environment.get(own, "").strip() else None
+    for old_name, new_name in RENAMED_SETTINGS.items():
+        old = PREFIX + old_name.upper()
+        if new_name == setting and environment.get(old, "").strip():
+            log.warning("%s is now called %s; the old name still works, but will be removed.", old, own)
+            found = found or old
+    return found
 
 
 def _integer_between(low: int, high: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not text.isascii() or not text.isdigit() or not low <= int(text) <= high:
-            raise ValueError(f"a whole number from {low} to {high} is needed, not {text!r}.")
+            raise ValueError(f"expected a whole number from {low} to {high}, not {text!r}.")
         return int(text)
 
     return read
@@ -131,7 +149,7 @@ def _integer_between(low: int, high: int) -> Callable[[str], int]:
 def _parse_bool(text: str) -> bool:
     word = text.lower()
     if word not in {"1", "true", "yes", "on", "0", "false", "no", "off"}:
-        raise ValueError(f"say `true` or `false`, not {text!r}.")
+        raise ValueError(f"expected `true` or `false`, not {text!r}.")
     return word in {"1", "true", "yes", "on"}
 
 
@@ -144,14 +162,14 @@ def _parse_import_hosts(text: str) -> tuple[str, ...]:
 
 
 def _parse_import_host(word: str) -> str:
-    """A name, in ASCII as the network knows it, maybe with a port. Its last part is never a number: no address is."""
+    """A host name in ASCII (IDNA), with an optional port. IP addresses are refused: the last label is not a number."""
     name, colon, port = word.partition(":")
     try:
         name = ".".join(label if label.isascii() else idna.alabel(label).decode() for label in name.split("."))
     except idna.IDNAError:
         name = ""
     if not _IMPORT_HOST.fullmatch(name + colon + port):
-        raise ValueError(f"host names such as forms.example.org are needed, not {word!r}.")
+        raise ValueError(f"expected host names such as forms.example.org, not {word!r}.")
     return name + colon + port
 
 
@@ -160,30 +178,30 @@ def _parse_networks(text: str) -> tuple[Network, ...]:
 
 
 def parse_duration(text: str) -> int:
-    """`90d`, `12h`, `30m` or `45s` in seconds; at most 999999 of a unit, which no calendar minds."""
+    """`90d`, `12h`, `30m` or `45s` in seconds; at most 999999 of a unit, so that dates do not overflow."""
     match = re.fullmatch(r"([1-9][0-9]{0,5})([dhms])", text, re.ASCII)
     if match is None:
-        raise ValueError(f"a time such as 90d, 12h or 30m is needed, not {text!r}.")
+        raise ValueError(f"expected a duration such as 90d, 12h or 30m, not {text!r}.")
     return int(match[1]) * {"d": DAY, "h": 60 * 60, "m": 60, "s": 1}[match[2]]
 
 
 def _parse_size(text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,12})\s*(|KiB|MiB|GiB)", text, re.ASCII)
     if match is None:
-        raise ValueError(f"a size such as 64MiB is needed, not {text!r}.")
+        raise ValueError(f"expected a size such as 64MiB, not {text!r}.")
     return int(match[1]) * {"": 1, "KiB": 1024, "MiB": MEBIBYTE, "GiB": 1024 * MEBIBYTE}[match[2]]
 
 
 def _parse_url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"an address such as https://field.example.org is needed, not {text!r}.")
+        raise ValueError(f"expected a URL such as https://field.example.org, not {text!r}.")
     return text.rstrip("/")
 
 
 def _parse_log_level(text: str) -> str:
     if text.lower() not in {"debug", "info", "warning", "error"}:
-        raise ValueError(f"say debug, info, warning or error, not {text!r}.")
+        raise ValueError(f"expected debug, info, warning or error, not {text!r}.")
     return text.lower()
 
 
@@ -197,8 +215,8 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "cors_credentials": _parse_bool,
     "token_lifetime": parse_duration,
     "session_lifetime": parse_duration,
-    "kept_answers": _parse_size,
-    "kept_records": _parse_size,
+    "response_cache_size": _parse_size,
+    "record_cache_size": _parse_size,
     "max_upload": _parse_size,
     "import_hosts": _parse_import_hosts,
     "import_lease": parse_duration,

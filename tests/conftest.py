@@ -1,4 +1,4 @@
-"""A service to talk to, on SQLite or on a real PostgreSQL, whose every answer is checked against its description."""
+"""Fixtures: services on SQLite and PostgreSQL; every response is validated against the OpenAPI document."""
 
 import os
 import secrets
@@ -35,46 +35,76 @@ hypothesis_settings.load_profile("fieldgate")
 BASE_URL = "http://127.0.0.1:8000"
 PASSWORD = "correct horse"
 
-# The real parameters take 64 MB and a tenth of a second; what is tested is everything around them.
+# The real parameters take 64 MB and a tenth of a second for each hash.
 FAST_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
-# Of two processes, neither shall be left with one of these when the other has nothing to do any more.
+# `make test` runs two processes that take one file at a time. The slowest files go first, so that neither process is
+# left with one of them at the end.
 SLOWEST_FIRST = (
     "test_fuzzing",
     "test_killing",
     "test_matrix",
     "test_serve",
-    "test_current",
-    "test_sync",
-    "test_sight",
+    "test_event_search",
+    "test_synchronizer",
+    "test_visibility_sql",
     "test_worker",
     "test_commands",
-    "test_explaining",
+    "test_explain",
     "test_dry_run",
-    "test_who",
+    "test_authorization",
     "test_effects",
-    "test_at_once",
+    "test_concurrency",
+)
+# Whole programs, browsers, corpora and cost counts: `make test` runs them, `make quick` does not.
+NOT_QUICK = frozenset(
+    {
+        *SLOWEST_FIRST,
+        "test_benchmarks",
+        "test_collection_concurrency",
+        "test_corpus",
+        "test_docs",
+        "test_hostile",
+        "test_hot_paths",
+        "test_libraries",
+        "test_url_fetcher",
+    }
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The files that take longest go first (`make test` hands them out in the order given here)."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="SQLite only, without the slowest files and the browser.")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run the slowest files first; with --quick, leave them out."""
     order = {name: number for number, name in enumerate(SLOWEST_FIRST)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+    if config.getoption("--quick"):
+        left_out = [item for item in items if not _is_quick(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if _is_quick(item)]
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    is_on_postgres = "postgresql" in item.name or "postgres" in getattr(item, "fixturenames", ())
+    return not (is_on_postgres or item.path.stem in NOT_QUICK or item.path.parent.name == "browser")
 
 
 class Service:
-    """A running service, a client of it, and the accounts behind it.
+    """A running service with a client and its account store.
 
-    What a test writes with `changes` counts as written by the service itself, which sees it before its next answer
-    on both databases; on PostgreSQL it learns of anybody else's writing a moment later.
+    Writes of a test with `data_versions` count as the service's own, so it sees them at once on both databases. On
+    PostgreSQL it sees the writes of other processes a moment later.
     """
 
     def __init__(self, app: Application, client: httpx.AsyncClient, database: Database) -> None:
         self.app = app
         self.client = client
         self.database = database
-        self.data_versions: DataVersions = app.app_context.data_versions
+        data_versions = app.app_context.services[DataVersions]
+        assert isinstance(data_versions, DataVersions)
+        self.data_versions = data_versions
         self.store = AccountStore(database, self.data_versions)
 
     async def get(self, path: str, **options: Any) -> httpx.Response:
@@ -84,13 +114,13 @@ class Service:
         return await self.client.request(method, path, **options)
 
     async def create_user(self, username: str = "", **details: Any) -> tuple[str, int]:
-        """A new user; its name and number."""
+        """Create a user; return its name and id."""
         username = username or f"user-{secrets.token_hex(4)}"
         new = NewUser(username=username, password_hash=FAST_HASHER.hash(PASSWORD), **details)
         return username, await self.store.create_user(new)
 
     async def create_token(self, **details: Any) -> str:
-        """A token of a new user."""
+        """Create a user; return a token."""
         _, number = await self.create_user(**details)
         return await self.store.issue_token(number, IssuedBy.COMMAND, None)
 
@@ -123,7 +153,7 @@ async def run_service(
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_coverage_in_forkserver() -> Iterator[None]:
-    """Start the server that readers of imports are forked from, whenever that is, where coverage does not follow."""
+    """Start the fork server of the import sandbox without coverage."""
     ensure_running = forkserver._forkserver.ensure_running
 
     def unmeasured() -> None:
@@ -138,11 +168,10 @@ def _no_coverage_in_forkserver() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """The address of a real PostgreSQL server, started for this run; its data need not survive the machine.
+    """The URL of a PostgreSQL server for this test run, without durability.
 
-    It counts rows only when it is told to: some tests ask which ways it takes before it has. It has a folder of its
-    own: for root the server is another user, and pytest, when it is started once more, closes the folder that the
-    temporary ones of all its runs are in.
+    Autovacuum is off, as some tests check query plans before statistics exist. The server does not use pytest's
+    temporary folder: it runs as another user for root, and a second run of pytest locks that folder.
     """
     server = get_server(tempfile.mkdtemp(prefix="fieldgate-postgres-"), cleanup_mode="delete")
     for setting in ("fsync", "full_page_writes", "synchronous_commit", "autovacuum"):
@@ -159,14 +188,14 @@ def database_kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def database_url(database_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    """A database of its own with nothing in its tables, once on SQLite and once on PostgreSQL."""
+    """A new database with empty tables, once on SQLite and once on PostgreSQL."""
     async with new_database(database_kind, tmp_path, request) as address:
         yield address
 
 
 @pytest.fixture
 async def empty_database_url(database_kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[str]:
-    """The same without tables, for tests of who makes them."""
+    """A new database without tables, for tests of migrations."""
     async with new_database(database_kind, tmp_path, request, is_empty=True) as address:
         yield address
 
@@ -196,14 +225,14 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 @pytest.fixture(scope="session")
 async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
-    """One service on SQLite with default settings, shared by tests that leave nothing behind."""
+    """A service on SQLite with default settings, shared by tests that do not change its state."""
     async with run_service(Settings(data=tmp_path_factory.mktemp("service"), access_log=False)) as started:
         yield started
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> StartService:
-    """Start a service with settings or operations of the test's own."""
+    """Start a service with settings or operations of the test."""
 
     def begin(
         *more: Operation, base: str = BASE_URL, fetcher: URLFetcher | None = None, **chosen: Any
@@ -216,7 +245,7 @@ def start(tmp_path: Path) -> StartService:
 
 @pytest.fixture
 def long_throttle_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever guessed too often waits for an hour: a slow machine must not outlast a wait of a second."""
+    """Make throttled logins wait for an hour, as a slow machine may take longer than the usual seconds."""
 
     def wait(failures: int, allowance: ThrottlePolicy) -> timedelta:
         return timedelta(hours=1) if failures >= allowance.free_failures else timedelta(0)

@@ -1,4 +1,4 @@
-"""Every answer a test receives is held against our own OpenAPI description: status, headers, type and body."""
+"""Validate every response in tests against the OpenAPI document: status, headers, media type and body."""
 
 import re
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
 
 REQUIRED_HEADERS = ("Vary", "Content-Language", "X-Request-ID", "X-Content-Type-Options", "Content-Security-Policy")
-# Outside any endpoint there is nothing to allow, and a refusal needs no description of its own.
+# Errors that need not be documented for each operation.
 UNDOCUMENTED_STATUSES = {400, 401, 404, 405, 500}
 
 
 class SchemaMismatch(AssertionError):
-    """An answer that our description does not allow."""
+    """A response that does not match the OpenAPI document."""
 
 
 class OpenAPIChecker:
@@ -30,7 +30,7 @@ class OpenAPIChecker:
         self._registry: Registry[Any] = Registry().with_resource(
             "urn:openapi", Resource.from_contents(document, default_specification=DRAFT202012)
         )
-        # As requests are routed: a word goes before a name in braces.
+        # Same order as the router: a literal segment before a parameter.
         paths = sorted(document["paths"], key=lambda path: [segment.startswith("{") for segment in path.split("/")])
         self._paths = [(_pattern(path), document["paths"][path]) for path in paths]
 
@@ -49,10 +49,10 @@ class OpenAPIChecker:
         item = next((item for pattern, item in self._paths if pattern.fullmatch(request.url.path)), None)
         if item is not None and "Allow" not in response.headers:
             raise SchemaMismatch(f"{where}: no Allow")
-        described = self._documented_response(item, request.method, response.status_code, where)
-        if described is None or (item is None and "text/html" in response.headers["Content-Type"]):
+        documented = self._documented_response(item, request.method, response.status_code, where)
+        if documented is None or (item is None and "text/html" in response.headers["Content-Type"]):
             return
-        for name, header in described.get("headers", {}).items():
+        for name, header in documented.get("headers", {}).items():
             resolved = self._resolve_reference(header)
             if name in response.headers:
                 schema, text = resolved["schema"], response.headers[name]
@@ -62,33 +62,33 @@ class OpenAPIChecker:
                 raise SchemaMismatch(f"{where}: no {name}")
         if request.method == "HEAD" or response.status_code in (204, 304):
             if response.content:
-                raise SchemaMismatch(f"{where}: a body where there must be none")
+                raise SchemaMismatch(f"{where}: unexpected body")
             return
         media_type = response.headers["Content-Type"].split(";")[0]
-        content = described["content"]
+        content = documented["content"]
         if media_type not in content:
-            raise SchemaMismatch(f"{where}: {media_type} is not described")
+            raise SchemaMismatch(f"{where}: {media_type} is not documented")
         if media_type == "application/json":
             self._validate(content[media_type]["schema"], response.json(), where)
 
     def _documented_response(
         self, item: dict[str, Any] | None, method: str, status: int, where: str
     ) -> dict[str, Any] | None:
-        refusal: dict[str, Any] | None = self.document["components"]["responses"].get(str(status))
+        error_response: dict[str, Any] | None = self.document["components"]["responses"].get(str(status))
         if item is None:
-            if status >= 400 and refusal is None:
-                raise SchemaMismatch(f"{where}: status is not described anywhere")
-            return refusal
+            if status >= 400 and error_response is None:
+                raise SchemaMismatch(f"{where}: status is not documented anywhere")
+            return error_response
         if method == "OPTIONS":
-            return None if status == 200 else refusal
+            return None if status == 200 else error_response
         operation = item.get("get" if method == "HEAD" else method.lower())
         if operation is None:
             if status not in UNDOCUMENTED_STATUSES | {406}:
-                raise SchemaMismatch(f"{where}: the method is not described")
-            return refusal
+                raise SchemaMismatch(f"{where}: the method is not documented")
+            return error_response
         if str(status) not in operation["responses"] and status not in (500,):
-            raise SchemaMismatch(f"{where}: the status is not described")
-        return self._resolve_reference(operation["responses"].get(str(status), refusal))
+            raise SchemaMismatch(f"{where}: the status is not documented")
+        return self._resolve_reference(operation["responses"].get(str(status), error_response))
 
     def _resolve_reference(self, node: dict[str, Any]) -> dict[str, Any]:
         reference = node.get("$ref")
@@ -110,13 +110,13 @@ class OpenAPIChecker:
 
 @cache
 def _default_checker() -> OpenAPIChecker:
-    """Of the service as it is: nearly every test asks for it."""
+    """The checker of the service without extra operations, which nearly every test uses."""
     return OpenAPIChecker(_build_document(()))
 
 
 def _build_document(extra: Sequence[Operation]) -> dict[str, Any]:
-    described = OpenAPIDocument([*operations(), *extra])
-    document: dict[str, Any] = msgspec.json.decode(described.as_json("http://127.0.0.1:8000"))
+    documented = OpenAPIDocument([*operations(), *extra])
+    document: dict[str, Any] = msgspec.json.decode(documented.as_json("http://127.0.0.1:8000"))
     return document
 
 

@@ -1,4 +1,4 @@
-"""The service as people run it: `fieldgate serve` in processes of its own, on a free port of this machine."""
+"""Run commands and `fieldgate serve` in processes of their own."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 
 FIELDGATE_COMMAND = Path(sys.executable).parent / "fieldgate"
-TIMEOUT_SECONDS = 60  # seconds
+TIMEOUT_SECONDS = 60
 
 
 def free_port() -> int:
@@ -29,7 +29,7 @@ def free_port() -> int:
 def run_command(
     *arguments: str, data: Path, stdin: str = "", environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """A command that ends by itself."""
+    """Run a command and wait until it ends."""
     return subprocess.run(
         [FIELDGATE_COMMAND, *arguments, "--data", data],
         input=stdin,
@@ -42,7 +42,7 @@ def run_command(
 
 
 class ServerProcess:
-    """`fieldgate serve`, until the block ends."""
+    """`fieldgate serve`; stopped at the end of the block."""
 
     def __init__(self, data: Path, *options: str, environment: dict[str, str] | None = None) -> None:
         self.port = free_port()
@@ -76,8 +76,8 @@ class ServerProcess:
         ]
         for reader in self._readers:
             reader.start()
-        assert self._ready.wait(TIMEOUT_SECONDS), f"did not come up:\n{self.output}\n{self.log}"
-        assert "listening on" in self.output, f"ended by itself:\n{self.output}\n{self.log}"
+        assert self._ready.wait(TIMEOUT_SECONDS), f"did not start:\n{self.output}\n{self.log}"
+        assert "listening on" in self.output, f"ended early:\n{self.output}\n{self.log}"
         return self
 
     def _read_stream(self, name: str) -> None:
@@ -96,7 +96,7 @@ class ServerProcess:
         self.stop()
 
     def stop(self) -> int:
-        """Ask it to stop, as a supervisor does, and wait until it has."""
+        """Stop with SIGTERM, as a supervisor does, and return the exit status."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         status = self.process.wait(TIMEOUT_SECONDS)
@@ -108,7 +108,7 @@ class ServerProcess:
         return status
 
     def log_entry(self, request_id: str) -> dict[str, Any]:
-        """The line of a request, which is written once it is answered."""
+        """Wait for the access log line of a request."""
         until = time.monotonic() + TIMEOUT_SECONDS
         while True:
             lines = [json.loads(line) for line in self.log.splitlines() if line.endswith("}")]
@@ -119,7 +119,7 @@ class ServerProcess:
             time.sleep(0.05)
 
     def printed_value(self, word: str) -> str:
-        """What the command said after a word at the beginning of a line."""
+        """The value that was printed after a word at the start of a line."""
         found = re.search(rf"^{word}\s+(\S+)$", self.output, re.MULTILINE)
         assert found, self.output
         return found[1]
@@ -141,7 +141,7 @@ def descendants(parent: int) -> list[int]:
 
 
 def is_running(pid: int) -> bool:
-    """Whether there is such a process, and not only its entry that nobody has collected yet."""
+    """Whether the process is running; a zombie is not."""
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -149,10 +149,10 @@ def is_running(pid: int) -> bool:
 
 
 def children(parent: int) -> list[int]:
-    """Children of all threads: it is not the main one that starts the import worker."""
+    """Children of all threads: the import worker is not started by the main thread."""
     lists = Path(f"/proc/{parent}/task").glob("*/children")
     found: list[int] = []
     for each in lists:
-        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended since
+        with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
             found += map(int, each.read_text().split())
     return sorted(found)

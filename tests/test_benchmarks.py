@@ -32,7 +32,7 @@ from tests.processes import FIELDGATE_COMMAND
 
 EVENTS = 2000
 USER = "bench"
-KEPT = Settings().kept_answers
+KEPT = Settings().response_cache_size
 
 
 @pytest.fixture(scope="module")

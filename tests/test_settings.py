@@ -1,11 +1,11 @@
-"""Settings from the environment: what can be read, and what is refused with a reason."""
+"""Settings from environment variables: valid, invalid and renamed ones."""
 
 import ipaddress
 from pathlib import Path
 
 import pytest
 
-from fieldgate.settings import BadSetting, Settings
+from fieldgate.settings import BadSetting, Settings, unknown_variables
 
 
 def test_defaults() -> None:
@@ -14,7 +14,7 @@ def test_defaults() -> None:
     assert settings.database == "sqlite:///data/fieldgate.db"
 
 
-def test_everything_can_be_set() -> None:
+def test_every_kind_of_setting() -> None:
     settings = Settings.from_environment(
         {
             "FIELDGATE_DATA": "/srv/field",
@@ -28,8 +28,8 @@ def test_everything_can_be_set() -> None:
             "FIELDGATE_CORS_CREDENTIALS": "yes",
             "FIELDGATE_TOKEN_LIFETIME": "90d",
             "FIELDGATE_SESSION_LIFETIME": "12h",
-            "FIELDGATE_KEPT_ANSWERS": "1 GiB",
-            "FIELDGATE_KEPT_RECORDS": "8MiB",
+            "FIELDGATE_RESPONSE_CACHE_SIZE": "1 GiB",
+            "FIELDGATE_RECORD_CACHE_SIZE": "8MiB",
             "FIELDGATE_IMPORT_HOSTS": "Forms.Example, .camp.example,files.example:8443, München.example",
             "FIELDGATE_METRICS_FROM": "::1",
             "FIELDGATE_ACCESS_LOG": "off",
@@ -48,8 +48,8 @@ def test_everything_can_be_set() -> None:
         cors_credentials=True,
         token_lifetime=90 * 24 * 60 * 60,
         session_lifetime=12 * 60 * 60,
-        kept_answers=1024**3,
-        kept_records=8 * 1024**2,
+        response_cache_size=1024**3,
+        record_cache_size=8 * 1024**2,
         import_hosts=("forms.example", ".camp.example", "files.example:8443", "xn--mnchen-3ya.example"),
         metrics_from=(ipaddress.ip_network("::1/128"),),
         access_log=False,
@@ -72,11 +72,11 @@ def test_everything_can_be_set() -> None:
         ("FIELDGATE_CORS_CREDENTIALS", "true"),
         ("FIELDGATE_TOKEN_LIFETIME", "soon"),
         ("FIELDGATE_TOKEN_LIFETIME", "0d"),
-        ("FIELDGATE_KEPT_ANSWERS", "64 MB"),
+        ("FIELDGATE_RESPONSE_CACHE_SIZE", "64 MB"),
         ("FIELDGATE_LOG_LEVEL", "loud"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_by_name(variable: str, value: str) -> None:
+def test_invalid_value_is_an_error_that_names_the_variable(variable: str, value: str) -> None:
     with pytest.raises(BadSetting, match=rf"^{variable}: .+"):
         Settings.from_environment({variable: value})
 
@@ -86,6 +86,31 @@ def test_what_cannot_be_meant_is_refused_by_name(variable: str, value: str) -> N
     ["*", "https://forms.example", "forms.example/x", "127.0.0.1", "2130706433", "0x7f.0x1", "[::1]", "::1", ".",
      "forms.example:", "forms.example:0", "forms.example:http", "a..example", "a b.example", "☃.example"],
 )  # fmt: skip
-def test_files_are_fetched_from_names_only(host: str) -> None:
-    with pytest.raises(BadSetting, match=r"^FIELDGATE_IMPORT_HOSTS: host names such as forms.example.org are needed"):
+def test_import_hosts_must_be_host_names(host: str) -> None:
+    with pytest.raises(BadSetting, match=r"^FIELDGATE_IMPORT_HOSTS: expected host names such as forms.example.org"):
         Settings.from_environment({"FIELDGATE_IMPORT_HOSTS": f"forms.example, {host}"})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "setting"),
+    [
+        ("FIELDGATE_KEPT_ANSWERS", "FIELDGATE_RESPONSE_CACHE_SIZE", "response_cache_size"),
+        ("FIELDGATE_KEPT_RECORDS", "FIELDGATE_RECORD_CACHE_SIZE", "record_cache_size"),
+    ],
+)
+def test_renamed_setting_is_accepted_with_a_warning(
+    old: str, new: str, setting: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert getattr(Settings.from_environment({old: "1KiB"}), setting) == 1024
+    assert caplog.messages == [f"{old} is now called {new}; the old name still works, but will be removed."]
+    assert unknown_variables({old: "1KiB", new: "1KiB", "FIELDGATE_TYPO": "1"}) == ["FIELDGATE_TYPO"]
+    for both in ({old: "1KiB", new: "2KiB"}, {new: "2KiB", old: "1KiB"}):
+        assert getattr(Settings.from_environment(both), setting) == 2048
+    assert getattr(Settings.from_environment({old: "1KiB", new: " "}), setting) == 1024
+    with pytest.raises(BadSetting, match=rf"^{old}: expected a size"):
+        Settings.from_environment({old: "64 MB"})
+
+
+def test_new_names_are_accepted_without_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    Settings.from_environment({"FIELDGATE_RESPONSE_CACHE_SIZE": "1KiB", "FIELDGATE_KEPT_ANSWERS": ""})
+    assert not caplog.messages

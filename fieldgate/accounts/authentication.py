@@ -1,4 +1,4 @@
-"""Who holds a credential: the answer to the http room's question, fresh from the database every time."""
+"""Authenticates tokens, sessions and passwords against the database."""
 
 import asyncio
 import hashlib
@@ -11,19 +11,23 @@ from sqlalchemy import Row
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import LAST_USED_RESOLUTION, AccountStore, TokenHolder
+from fieldgate.cache import BoundedCache
 from fieldgate.db import now
 from fieldgate.errors import Unauthorized
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import AuthMethod, User
 
-WRONG_PASSWORD = Message("This username and password do not fit.")
-MAX_CACHED_PASSWORDS = 1000  # right passwords of Basic callers
+WRONG_PASSWORD = Message("The username or password is incorrect.")
+MAX_CACHED_PASSWORDS = 1000  # correct passwords of Basic clients
 
 log = logging.getLogger(__name__)
 
 
 class AccountAuthenticator:
-    """Implements `fieldgate.http.request.authentication.Authenticator`."""
+    """Implements `fieldgate.http.request.authentication.Authenticator`.
+
+    Nothing is answered from memory alone: revoked tokens and disabled users are refused at once.
+    """
 
     def __init__(self, store: AccountStore, passwords: Passwords, throttle: LoginThrottle) -> None:
         self._store = store
@@ -31,7 +35,7 @@ class AccountAuthenticator:
         self._throttle = throttle
         self._pending_uses: dict[int, asyncio.Task[None]] = {}
         self._key = secrets.token_bytes(32)
-        self._verified: dict[bytes, None] = {}
+        self._verified = BoundedCache[bytes, bool](MAX_CACHED_PASSWORDS)
 
     async def by_token(self, token: str) -> User | None:
         return self._record_use(await self._store.find_token_holder(token, AuthMethod.TOKEN))
@@ -51,15 +55,18 @@ class AccountAuthenticator:
         )
 
     async def verify_password(self, username: str, password: str, client: str) -> Row[Any]:
-        """The account whose password this is. Every wrong one takes the same time, and counts as a guess."""
+        """Return the user's row if the password is correct, otherwise raise `Unauthorized`.
+
+        Every failure takes the same time, whether the user exists or not, and counts for the login throttle.
+        """
         row = await self._store.find_user(username)
         stored = None if row is None else row.password_hash
-        # Clients with Basic credentials send them every time. A password that was right for this very hash is
-        # right again; a changed or disabled account has another hash or none, so this cannot be stale.
-        # It counts for the machine that sent it, and not while that machine guesses: else, of many wrong passwords
-        # that are told to wait, the right one would stand out.
+        # Clients with Basic credentials send them with every request, and Argon2 is slow. A password that was correct
+        # for this hash still is; a changed or disabled account has another hash or none, so the cache cannot be stale.
+        # The client's address is part of the key, and the throttle applies: otherwise, while wrong passwords are
+        # answered with 429, the correct one would stand out.
         proof = self._password_proof(client, password, stored or "")
-        if row is not None and proof in self._verified:
+        if row is not None and self._verified.get(proof):
             await self._throttle.check(username, client)
             return row
         with self._passwords.slot():
@@ -67,9 +74,7 @@ class AccountAuthenticator:
             if not await self._passwords.matches(password, stored) or row is None:
                 raise Unauthorized(WRONG_PASSWORD)
             await self._throttle.record_success(username, client)
-        if len(self._verified) >= MAX_CACHED_PASSWORDS:
-            self._verified.clear()
-        self._verified[proof] = None
+        self._verified.put(proof, True)
         return row
 
     def _password_proof(self, *parts: str) -> bytes:
@@ -87,13 +92,13 @@ class AccountAuthenticator:
         return holder.user
 
     async def _save_use(self, token_id: int) -> None:
-        """Keep "last used", beside the request: an answer never waits for it, nor fails with it."""
+        """Store "last used" in the background: no response waits for it or fails with it."""
         try:
             await self._store.touch_token(token_id)
         except Exception:
-            log.exception("last use of a token was not noted")
+            log.exception("could not store the last use of a token")
 
     async def close(self) -> None:
-        """Wait for what is still being noted; called when the service stops."""
+        """Finish pending writes. Called when the service stops."""
         await asyncio.gather(*self._pending_uses.values())
         self._passwords.close()

@@ -1,7 +1,7 @@
-"""Guessing passwords is slow: per user, per address and for each pair, counted in the database, so over all processes.
+"""Slows down password guessing. Failures are counted per user, per address and per pair of both.
 
-An attempt is counted before the password is looked at and forgiven when it was right. So a thousand guesses sent
-at once are a thousand counted guesses, not one.
+The counters are in the database, so they hold for all processes. An attempt is counted as a failure before the password
+is checked, and taken back if the password was correct: a thousand guesses sent at once are a thousand failures.
 """
 
 import hashlib
@@ -10,22 +10,21 @@ from datetime import datetime, timedelta
 
 import msgspec
 from sqlalchemy import Delete, and_, delete, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import login_attempts
-from fieldgate.db import Database, now
+from fieldgate.db import Database, insert_missing, now
 from fieldgate.errors import TooManyRequests
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import PluralMessage
 
-FAILURE_RETENTION = timedelta(minutes=15)
+FAILURE_RETENTION = timedelta(minutes=15)  # after the last attempt
 
 
 class ThrottlePolicy(msgspec.Struct, frozen=True):
-    """How many failures are free, and how long the wait can become after that (it doubles each time)."""
+    """How many failures have no consequence, and the longest wait after that. The wait doubles with each failure."""
 
     free_failures: int
-    max_wait_seconds: int  # seconds
+    max_wait_seconds: int
 
 
 USER_POLICY = ThrottlePolicy(free_failures=10, max_wait_seconds=60)
@@ -33,7 +32,7 @@ ADDRESS_POLICY = ThrottlePolicy(free_failures=30, max_wait_seconds=300)
 
 
 def wait_after(failures: int, policy: ThrottlePolicy) -> timedelta:
-    """How long to wait after so many failures in a row."""
+    """Return how long to wait after this number of failures in a row."""
     excess = failures - policy.free_failures
     if excess < 0:
         return timedelta(0)
@@ -45,22 +44,21 @@ class LoginThrottle:
         self._database = database
 
     async def record_attempt(self, username: str, address: str) -> None:
-        """Count an attempt, or refuse it if its turn has not come yet."""
-        moment = now()
-        allowances = _policies(username, address)
+        """Count an attempt, or raise `TooManyRequests` if it comes too early."""
+        timestamp = now()
+        policies = _policies(username, address)
         async with self._database.transaction() as connection:
-            await connection.execute(_delete_expired(moment))
-            # The rows are there before they are locked, so that first attempts at the same moment take turns too;
-            # everybody locks in the order of the keys, so that nobody waits in a circle.
-            first = {"failures": 0, "last_at": moment, "blocked_until": moment}
-            insert = (sqlite if self._database.is_sqlite else postgresql).insert(login_attempts)
-            missing = [{"key": key, **first} for key in sorted(allowances)]
-            await connection.execute(insert.values(missing).on_conflict_do_nothing())
-            query = select(login_attempts).where(login_attempts.c.key.in_(allowances))
+            await connection.execute(_delete_expired(timestamp))
+            # Rows are inserted before they are locked, so that concurrent first attempts wait for each other, too.
+            # All transactions lock them in the order of the keys, to avoid deadlocks.
+            first = {"failures": 0, "last_at": timestamp, "blocked_until": timestamp}
+            missing = [{"key": key, **first} for key in sorted(policies)]
+            await connection.execute(insert_missing(connection.dialect, login_attempts).values(missing))
+            query = select(login_attempts).where(login_attempts.c.key.in_(policies))
             rows = (await connection.execute(query.order_by(login_attempts.c.key).with_for_update())).all()
             blocked = max(row.blocked_until for row in rows)
-            if blocked > moment:
-                raise _too_many_attempts(blocked - moment)
+            if blocked > timestamp:
+                raise _too_many_attempts(blocked - timestamp)
             for row in rows:
                 failures = row.failures + 1
                 await connection.execute(
@@ -68,25 +66,31 @@ class LoginThrottle:
                     .where(login_attempts.c.key == row.key)
                     .values(
                         failures=failures,
-                        last_at=moment,
-                        blocked_until=moment + wait_after(failures, allowances[row.key]),
+                        last_at=timestamp,
+                        blocked_until=timestamp + wait_after(failures, policies[row.key]),
                     )
                 )
 
     async def check(self, username: str, address: str) -> None:
-        """Refuse if this address has guessed too much at this user; for a password that is known to be right."""
+        """Raise `TooManyRequests` if this address failed too often for this user.
+
+        For passwords known to be correct: nothing is counted, and failures of other addresses do not matter.
+        """
         key = _pair_key(username, address)
         async with self._database.read_transaction() as connection:
             query = select(login_attempts.c.blocked_until).where(login_attempts.c.key == key)
             blocked = (await connection.execute(query)).scalar()
-        if blocked is not None and blocked > (moment := now()):
-            raise _too_many_attempts(blocked - moment)
+        if blocked is not None and blocked > (timestamp := now()):
+            raise _too_many_attempts(blocked - timestamp)
 
     async def record_success(self, username: str, address: str) -> None:
-        """The password was right: the user's failures are forgotten, and this attempt of the address."""
+        """Forget the user's failures, and take back this attempt of the address.
+
+        The address keeps its other failures: logging in to an account of one's own buys no further guesses at others.
+        """
         async with self._database.transaction() as connection:
-            forgiven = (_user_key(username), _pair_key(username, address))
-            await connection.execute(delete(login_attempts).where(login_attempts.c.key.in_(forgiven)))
+            cleared = (_user_key(username), _pair_key(username, address))
+            await connection.execute(delete(login_attempts).where(login_attempts.c.key.in_(cleared)))
             await connection.execute(
                 login_attempts.update()
                 .where(login_attempts.c.key == _address_key(address), login_attempts.c.failures > 0)
@@ -115,19 +119,21 @@ def _pair_key(username: str, address: str) -> str:
 
 
 def _key(kind: str, *parts: str) -> str:
-    """A key of bounded length, whatever somebody sends as a name."""
+    """Return a key of bounded length for names of any length."""
     return f"{kind}:{hashlib.sha256(repr(parts).encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def _delete_expired(timestamp: datetime) -> Delete:
-    """Drop what is long past; rows that somebody is busy with are left for the next time."""
-    is_past = and_(login_attempts.c.last_at < timestamp - FAILURE_RETENTION, login_attempts.c.blocked_until < timestamp)
-    idle = select(login_attempts.c.key).where(is_past).with_for_update(skip_locked=True)
-    return delete(login_attempts).where(login_attempts.c.key.in_(idle))
+    """Delete expired counters, except rows that another transaction has locked."""
+    is_expired = and_(
+        login_attempts.c.last_at < timestamp - FAILURE_RETENTION, login_attempts.c.blocked_until < timestamp
+    )
+    unlocked = select(login_attempts.c.key).where(is_expired).with_for_update(skip_locked=True)
+    return delete(login_attempts).where(login_attempts.c.key.in_(unlocked))
 
 
 def _network_key(address: str) -> str:
-    """Who counts as one address: with IPv6, a whole /64, which is what one customer gets."""
+    """Return what counts as one address: for IPv6 the /64 network, which is what one customer gets."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -138,6 +144,10 @@ def _network_key(address: str) -> str:
 def _too_many_attempts(wait: timedelta) -> TooManyRequests:
     seconds = int(wait.total_seconds()) + 1
     return TooManyRequests(
-        Message("Too many failed attempts to log in. Try again in {seconds} seconds.", seconds=seconds),
+        PluralMessage(
+            "Too many failed attempts to log in. Try again in {count} second.",
+            "Too many failed attempts to log in. Try again in {count} seconds.",
+            seconds,
+        ),
         seconds,
     )

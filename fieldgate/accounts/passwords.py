@@ -1,4 +1,4 @@
-"""Passwords and tokens as secrets: how they are made, kept and compared."""
+"""Password hashing with Argon2."""
 
 import asyncio
 import secrets
@@ -16,13 +16,13 @@ MAX_QUEUED_CHECKS = 32
 
 
 class Passwords:
-    """Argon2, a few checks at a time: a flood of log-ins waits or is turned away, and memory stays bounded."""
+    """Hashes and verifies passwords. The number of concurrent and of queued checks is limited, to bound memory."""
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
         self._threads = ThreadPoolExecutor(MAX_CONCURRENT_CHECKS, thread_name_prefix="argon2")
         self._queued = 0
-        # Compared with when there is no such user, so that nobody can tell by the clock.
+        # Verified when the user does not exist, so that the response time does not reveal it.
         self._dummy_hash = self._hasher.hash(secrets.token_hex(16))
 
     def hash(self, password: str) -> str:
@@ -30,7 +30,7 @@ class Passwords:
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """A place in the queue for a check, or `Unavailable`."""
+        """Take a place in the queue, or raise `ServiceUnavailable`."""
         if self._queued >= MAX_QUEUED_CHECKS:
             raise ServiceUnavailable
         self._queued += 1
@@ -40,10 +40,10 @@ class Passwords:
             self._queued -= 1
 
     async def matches(self, password: str, stored: str | None) -> bool:
-        """Whether the password is the stored one; takes as long when nothing is stored."""
+        """Whether the password has this hash. Takes the same time if there is no hash."""
         loop = asyncio.get_running_loop()
-        fits = await loop.run_in_executor(self._threads, self._verify, stored or self._dummy_hash, password)
-        return fits and stored is not None
+        is_correct = await loop.run_in_executor(self._threads, self._verify, stored or self._dummy_hash, password)
+        return is_correct and stored is not None
 
     def _verify(self, stored: str, password: str) -> bool:
         try:

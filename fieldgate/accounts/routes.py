@@ -1,4 +1,4 @@
-"""`/token/` and `/get_auth_token`: the two ways the live systems hand out tokens."""
+"""`/token/` and `/get_auth_token`: the two ways to get a token, as the live systems have them."""
 
 from datetime import datetime, timedelta
 
@@ -27,7 +27,7 @@ _NEEDS_PASSWORD = Message("Ask for a token with your username and password (Basi
     response=TokenRecord,
     title=Message("Get a token"),
     description=Message(
-        "A fresh token for the caller, who sends username and password as Basic credentials. "
+        "Returns a new token for the caller, who sends username and password as Basic credentials. "
         "Earlier tokens stay valid; beyond 50 the least recently used is revoked."
     ),
     tag=TAG,
@@ -36,11 +36,11 @@ _NEEDS_PASSWORD = Message("Ask for a token with your username and password (Basi
     example=_EXAMPLE,
     error_statuses=(403, 429),
 )
-async def token_reading(exchange: HandlerContext, user: User, store: AccountStore, settings: Settings) -> TokenRecord:
-    # A page of another site can make a browser GET this with the user's cookie: that must not mint tokens.
+async def token_reading(context: HandlerContext, user: User, store: AccountStore, settings: Settings) -> TokenRecord:
+    # Another site's page can make a browser GET this with the user's cookie; that must not create tokens.
     if user.auth_method is not AuthMethod.PASSWORD:
         raise Forbidden(_NEEDS_PASSWORD)
-    if exchange.method == "HEAD":  # shows what GET would look like, and makes nothing
+    if context.method == "HEAD":  # a response like that of GET, but no token is stored
         return TokenRecord(new_token())
     return TokenRecord(await store.issue_token(user.id, IssuedBy.HTTP, _expiry(settings)))
 
@@ -48,8 +48,11 @@ async def token_reading(exchange: HandlerContext, user: User, store: AccountStor
 @post(
     PATH,
     response=TokenRecord,
-    title=Message("Make a token"),
-    description=Message("A fresh token for the caller, as with GET; a page of ours may ask with its session too."),
+    title=Message("Create a token"),
+    description=Message(
+        "Returns a new token for the caller, as with GET. "
+        "Pages of this service can use their session instead of a password."
+    ),
     tag=TAG,
     formats=(Format.JSON,),
     no_store=True,
@@ -57,7 +60,7 @@ async def token_reading(exchange: HandlerContext, user: User, store: AccountStor
     error_statuses=(403, 429),
 )
 async def token_creation(user: User, store: AccountStore, settings: Settings) -> Created:
-    # A token may not beget another: else one that leaked, or is about to expire, would live for ever.
+    # A token cannot be used to get another one: a leaked or expiring token could be renewed for ever.
     if user.auth_method is AuthMethod.TOKEN:
         raise Forbidden(_NEEDS_PASSWORD)
     return Created(TokenRecord(await store.issue_token(user.id, IssuedBy.HTTP, _expiry(settings))))
@@ -66,7 +69,7 @@ async def token_creation(user: User, store: AccountStore, settings: Settings) ->
 @delete(
     PATH,
     title=Message("Revoke tokens"),
-    description=Message("Revokes all tokens the caller has obtained over HTTP, the one in use included."),
+    description=Message("Revokes all tokens that the caller obtained over HTTP, including the one in use."),
     tag=TAG,
     formats=(Format.JSON,),
     error_statuses=(403, 404, 429),
@@ -81,7 +84,7 @@ async def token_deletion(user: User, store: AccountStore) -> None:
     response=LoginRecord,
     status=200,
     title=Message("Log in"),
-    description=Message("A fresh token for a username and password, sent as JSON or as a form."),
+    description=Message("Returns a new token for a username and password, sent as JSON or as a form."),
     tag=TAG,
     formats=(Format.JSON,),
     no_store=True,
@@ -101,8 +104,8 @@ async def get_auth_token(
 ) -> LoginRecord:
     try:
         account = await accounts.verify_password(body.username, body.password, client.address)
-    except Unauthorized as problem:  # this endpoint's clients know a wrong password as 400
-        raise BadRequest(problem.message) from None
+    except Unauthorized as error:  # clients of this endpoint expect 400 for a wrong password
+        raise BadRequest(error.message) from None
     expires = _expiry(settings)
     token = await store.issue_token(account.id, IssuedBy.HTTP, expires)
     return LoginRecord(token, body.username, account.first_name, account.last_name, expires, account.id)

@@ -1,4 +1,4 @@
-"""What users, tokens and log-ins look like on the wire."""
+"""Schemas of users, tokens and logins."""
 
 from datetime import datetime
 from typing import Annotated
@@ -16,34 +16,34 @@ def user_path(username: str) -> str:
 
 
 class UserRecord(msgspec.Struct, frozen=True, kw_only=True):
-    url: Annotated[Link, Meta(description="Address of the user.")]
+    url: Annotated[Link, Meta(description="URL of the user.")]
     username: Annotated[str, Meta(description="Name of the user; `AnonymousUser` is the public.")]
-    date_joined: Annotated[datetime, Meta(description="When the account was made.")]
+    date_joined: Annotated[datetime, Meta(description="When the account was created.")]
     public_collection_subscribers_count: Annotated[
         int, Meta(description="Always 0: collections cannot be subscribed to.")
     ] = 0
     public_collections_count: Annotated[
-        int, Meta(description="How many collections of the user the public may discover.")
+        int, Meta(description="Number of the user's collections that the public can discover.")
     ] = 0
 
 
 class UserFilters(msgspec.Struct, frozen=True):
-    search: Annotated[str, Meta(description="Part of the username, whatever the case.", max_length=150)] = ""
+    search: Annotated[str, Meta(description="Part of the username, case-insensitive.", max_length=150)] = ""
 
 
 class TokenRecord(msgspec.Struct, frozen=True):
-    token: Annotated[str, Meta(description="The fresh token. It is shown this once; only a hash is stored.")]
+    token: Annotated[str, Meta(description="The new token. It is shown only once; only a hash is stored.")]
 
 
 class Login(msgspec.Struct, frozen=True):
-    username: Annotated[str, Meta(description="Username, whatever the case.", max_length=150)]
+    username: Annotated[str, Meta(description="Username, case-insensitive.", max_length=150)]
     password: Annotated[str, Meta(description="Password.", max_length=1000)]
 
 
 class LoginRecord(msgspec.Struct, frozen=True):
-    token: Annotated[str, Meta(description="The fresh token.")]
-    username: Annotated[str, Meta(description="Username, as it was sent.")]
-    first: Annotated[str, Meta(description="First name, maybe empty.")]
-    last: Annotated[str, Meta(description="Last name, maybe empty.")]
-    expires: Annotated[datetime, Meta(description="When the token stops working.")]
-    id: Annotated[int, Meta(description="Number of the user.")]
+    token: Annotated[str, Meta(description="The new token.")]
+    username: Annotated[str, Meta(description="Username, as sent.")]
+    first: Annotated[str, Meta(description="First name, may be empty.")]
+    last: Annotated[str, Meta(description="Last name, may be empty.")]
+    expires: Annotated[datetime, Meta(description="When the token expires.")]
+    id: Annotated[int, Meta(description="ID of the user.")]

@@ -1,4 +1,4 @@
-"""All SQL about users and tokens."""
+"""Queries for users and tokens."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, tokens, users
 from fieldgate.accounts.tokens import DISPLAY_PREFIX_LENGTH, hash_token, new_token
-from fieldgate.db import Database, DataVersions, PreparedQuery, Timestamp, now
+from fieldgate.db import Database, DataVersions, PreparedQuery, RowPage, Timestamp, now, paginate
 from fieldgate.identity import AuthMethod, User
 from fieldgate.pagination import PageRequest
 
 TOPIC = "accounts"
-MAX_TOKENS = 50  # a user's tokens obtained over HTTP; beyond, the least recently used goes
-TOKEN_RETENTION = timedelta(days=30)  # how long tokens are listed that no longer work
-LAST_USED_RESOLUTION = timedelta(minutes=1)  # how precisely "last used" is kept
+MAX_TOKENS = 50  # per user, obtained over HTTP; beyond that the least recently used is revoked
+TOKEN_RETENTION = timedelta(days=30)  # how long expired and revoked tokens are listed
+LAST_USED_RESOLUTION = timedelta(minutes=1)  # of the "last used" time
 
 
 class IssuedBy(Enum):
@@ -51,7 +51,7 @@ class NewUser(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TokenHolder(msgspec.Struct, frozen=True):
-    """A token's holder, and when the token was last seen."""
+    """The user of a token, and when the token was last used."""
 
     user: User
     token_id: int
@@ -59,7 +59,7 @@ class TokenHolder(msgspec.Struct, frozen=True):
 
 
 def username_key(username: str) -> str:
-    """The form in which names are compared: whatever the case and the way accents are written."""
+    """Return the form in which usernames are compared: case-insensitive, in Unicode normal form."""
     return unicodedata.normalize("NFKC", username).casefold()
 
 
@@ -83,7 +83,7 @@ class AccountStore:
             .where(
                 tokens.c.hash == bindparam("hash"),
                 tokens.c.revoked_at.is_(None),
-                or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > bindparam("moment")),
+                or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > bindparam("now")),
                 users.c.disabled_at.is_(None),
             ),
         )
@@ -91,7 +91,7 @@ class AccountStore:
     # Users
 
     async def create_user(self, new: NewUser) -> int:
-        """The number of the new user."""
+        """Create a user and return its ID. Raises `UsernameTaken`."""
         values = {**msgspec.structs.asdict(new), "countries": list(new.countries)}
         insert = users.insert().values(**values, username_key=username_key(new.username), created_at=now())
         try:
@@ -103,7 +103,7 @@ class AccountStore:
             raise UsernameTaken(new.username) from None
 
     async def find_user(self, username: str) -> Row[Any] | None:
-        """The row of an enabled user."""
+        """Return the row of an enabled user."""
         async with self._database.read_transaction() as connection:
             result = await connection.execute(
                 select(users).where(
@@ -115,52 +115,51 @@ class AccountStore:
             return result.one_or_none()
 
     async def find_grantee(self, username: str) -> Row[Any] | None:
-        """The row of somebody who can be given permissions: an enabled user, or the public."""
+        """Return the row of an enabled user or of the public: those who can be granted permissions."""
         row = await self.find_any(username)
         return None if row is None or row.disabled_at is not None else row
 
     async def find_any(self, username: str) -> Row[Any] | None:
-        """The row of a user, enabled or not, or of the public."""
+        """Return the row of a user, enabled or not, or of the public."""
         async with self._database.read_transaction() as connection:
-            meant = select(users).where(users.c.username_key == username_key(username))
-            return (await connection.execute(meant)).one_or_none()
+            query = select(users).where(users.c.username_key == username_key(username))
+            return (await connection.execute(query)).one_or_none()
 
-    async def list_active(self, search: str, page: PageRequest) -> tuple[int, Sequence[Row[Any]]]:
-        """Enabled users by name, and how many there are."""
+    async def list_active(self, search: str, page: PageRequest) -> RowPage:
+        """Return a page of the enabled users, sorted by name."""
         query = select(users).where(users.c.disabled_at.is_(None), users.c.id != PUBLIC_USER_ID)
         if search:
             query = query.where(users.c.username_key.contains(username_key(search), autoescape=True))
         async with self._database.read_transaction() as connection:
-            count = int((await connection.execute(select(func.count()).select_from(query.subquery()))).scalar_one())
-            page_of = query.order_by(users.c.username_key).limit(page.limit).offset(page.offset)
-            return count, (await connection.execute(page_of)).all()
+            return await paginate(connection, query, page, order_by=[users.c.username_key, users.c.id])
 
     async def list_users(self) -> Sequence[Row[Any]]:
-        counted = select(tokens.c.user_id, func.count().label("tokens")).where(_is_live()).group_by(tokens.c.user_id)
-        live = counted.subquery()
-        counted_for = select(users, func.coalesce(live.c.tokens, 0).label("tokens")).outerjoin_from(
+        """Return all users with their number of valid tokens."""
+        counts = select(tokens.c.user_id, func.count().label("tokens")).where(_is_live()).group_by(tokens.c.user_id)
+        live = counts.subquery()
+        with_counts = select(users, func.coalesce(live.c.tokens, 0).label("tokens")).outerjoin_from(
             users, live, users.c.id == live.c.user_id
         )
-        query = counted_for.where(users.c.id != PUBLIC_USER_ID)
+        query = with_counts.where(users.c.id != PUBLIC_USER_ID)
         async with self._database.read_transaction() as connection:
             return (await connection.execute(query.order_by(users.c.username_key))).all()
 
     async def disable_user(self, username: str) -> None:
-        """Close an account: its tokens and sessions stop working at once."""
+        """Disable an account. Its tokens and sessions stop working at once."""
         await self._update_user(username, disabled_at=now())
 
     async def enable_user(self, username: str) -> None:
         await self._update_user(username, disabled_at=None)
 
     async def set_password(self, username: str, password_hash: str) -> None:
-        """A new password; whoever is logged in with the old one in a browser is logged out."""
+        """Set a new password and end the user's browser sessions."""
         await self._update_user(username, password_hash=password_hash)
-        of_user = select(users.c.id).where(users.c.username_key == username_key(username)).scalar_subquery()
-        await self._revoke(and_(tokens.c.user_id == of_user, tokens.c.issued_by == IssuedBy.SESSION.value))
+        user_id = select(users.c.id).where(users.c.username_key == username_key(username)).scalar_subquery()
+        await self._revoke(and_(tokens.c.user_id == user_id, tokens.c.issued_by == IssuedBy.SESSION.value))
 
     async def _update_user(self, username: str, **values: Any) -> None:
-        is_meant = and_(users.c.username_key == username_key(username), users.c.id != PUBLIC_USER_ID)
-        update = users.update().where(is_meant).values(**values)
+        is_user = and_(users.c.username_key == username_key(username), users.c.id != PUBLIC_USER_ID)
+        update = users.update().where(is_user).values(**values)
         async with self._database.transaction() as connection:
             if not (await connection.execute(update)).rowcount:
                 raise UnknownUser(username)
@@ -169,9 +168,9 @@ class AccountStore:
     # Tokens
 
     async def issue_token(self, user_id: int, issued_by: IssuedBy, expires: datetime | None) -> str:
-        """A fresh token. Only its hash is stored: nobody can show it a second time."""
+        """Create a token and return it. Only its hash is stored, so it cannot be shown again."""
         token = new_token()
-        moment = now()
+        timestamp = now()
         async with self._database.transaction() as connection:
             await connection.execute(
                 tokens.insert().values(
@@ -179,18 +178,18 @@ class AccountStore:
                     hash=hash_token(token),
                     prefix=token[:DISPLAY_PREFIX_LENGTH],
                     issued_by=issued_by.value,
-                    created_at=moment,
+                    created_at=timestamp,
                     expires_at=expires,
                 )
             )
-            await connection.execute(_delete_dead(user_id, moment - TOKEN_RETENTION))
+            await connection.execute(_delete_dead(user_id, timestamp - TOKEN_RETENTION))
             if issued_by is IssuedBy.HTTP:
-                await self._drop_least_used(connection, user_id, moment)
+                await self._drop_least_used(connection, user_id, timestamp)
             await self._data_versions.bump(connection, TOPIC)
         return token
 
     async def _drop_least_used(self, connection: AsyncConnection, user_id: int, timestamp: datetime) -> None:
-        kept = (
+        most_recent = (
             select(tokens.c.id)
             .where(tokens.c.user_id == user_id, tokens.c.issued_by == IssuedBy.HTTP.value, _is_live())
             .order_by(func.coalesce(tokens.c.last_used_at, tokens.c.created_at).desc(), tokens.c.id.desc())
@@ -202,7 +201,7 @@ class AccountStore:
                 tokens.c.user_id == user_id,
                 tokens.c.issued_by == IssuedBy.HTTP.value,
                 _is_live(),
-                tokens.c.id.not_in(kept),
+                tokens.c.id.not_in(most_recent),
             )
             .values(revoked_at=timestamp)
         )
@@ -213,15 +212,15 @@ class AccountStore:
             return (await connection.execute(query)).all()
 
     async def revoke_token(self, token_id: int) -> bool:
-        """Whether there was such a token to revoke."""
+        """Revoke a token. Returns whether there was a valid one."""
         return await self._revoke(tokens.c.id == token_id) > 0
 
     async def revoke_http_tokens(self, user_id: int) -> int:
-        """Revoke all tokens a user obtained over HTTP; how many there were."""
+        """Revoke all tokens a user obtained over HTTP and return their number."""
         return await self._revoke(and_(tokens.c.user_id == user_id, tokens.c.issued_by == IssuedBy.HTTP.value))
 
     async def revoke_all(self, user_id: int) -> int:
-        """Revoke every token of a user; how many there were."""
+        """Revoke all tokens and sessions of a user and return their number."""
         return await self._revoke(tokens.c.user_id == user_id)
 
     async def revoke_by_value(self, token: str) -> None:
@@ -235,15 +234,15 @@ class AccountStore:
             return count
 
     async def find_token_holder(self, token: str, auth_method: AuthMethod) -> TokenHolder | None:
-        """Who holds this token now; sessions and API tokens are not taken for each other."""
-        row = await self._find_token.first(hash=hash_token(token), moment=Timestamp.pack(now()))
+        """Return the user of a valid token. A session is not accepted as an API token, nor the reverse."""
+        row = await self._find_token.first(hash=hash_token(token), now=Timestamp.pack(now()))
         if row is None:
             return None
-        number, username, is_superuser, is_ifrc, countries, token_id, last_used, issued_by = row
+        user_id, username, is_superuser, is_ifrc, countries, token_id, last_used, issued_by = row
         if (issued_by == IssuedBy.SESSION.value) != (auth_method is AuthMethod.SESSION):
             return None
         user = User(
-            id=number,
+            id=user_id,
             username=username,
             is_superuser=bool(is_superuser),
             is_ifrc=bool(is_ifrc),
@@ -263,7 +262,7 @@ def _is_live() -> Any:
 
 
 def _delete_dead(user_id: int, timestamp: datetime) -> Delete:
-    """Forget tokens of a user that stopped working before a moment."""
+    """Delete a user's tokens that were revoked or expired before a time."""
     return tokens.delete().where(
         tokens.c.user_id == user_id, or_(tokens.c.revoked_at < timestamp, tokens.c.expires_at < timestamp)
     )

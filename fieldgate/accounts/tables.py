@@ -1,10 +1,10 @@
-"""Users, tokens, and attempts to log in."""
+"""Tables of users, tokens and login attempts."""
 
 from sqlalchemy import JSON, Boolean, Column, ForeignKey, Integer, LargeBinary, String, Table
 
 from fieldgate.db import Timestamp, metadata
 
-# The public as somebody who can be given permissions: a row among the users that nobody can log in with.
+# The public can be granted permissions, so it has a row in `users`. Nobody can log in with it.
 PUBLIC_USER_ID = -1
 PUBLIC_USERNAME = "AnonymousUser"
 
@@ -13,7 +13,7 @@ users = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("username", String(150), nullable=False),
-    # What is compared: people do not remember how they capitalised their name.
+    # Usernames are compared in this form, without regard to case.
     Column("username_key", String(150), nullable=False, unique=True),
     Column("password_hash", String(255), nullable=False),
     Column("first_name", String(150), nullable=False),

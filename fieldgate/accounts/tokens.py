@@ -3,16 +3,10 @@
 import hashlib
 import secrets
 
-ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"  # nothing that looks like something else
-
-
-TOKEN_PREFIX = "fgt_"  # noqa: S105  (lets scanners for leaked secrets recognise ours)
-
-
-TOKEN_LENGTH = 40  # of 57 characters: 233 bits
-
-
-DISPLAY_PREFIX_LENGTH = 10  # shown to people, to tell tokens apart
+ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"  # no characters that look alike
+TOKEN_PREFIX = "fgt_"  # noqa: S105  (lets secret scanners recognize our tokens)
+TOKEN_LENGTH = 40  # characters of 57 kinds: 233 bits
+DISPLAY_PREFIX_LENGTH = 10  # characters shown in lists of tokens
 
 
 def new_token() -> str:
@@ -20,5 +14,5 @@ def new_token() -> str:
 
 
 def hash_token(token: str) -> bytes:
-    """What is stored of a token. It is long and random, so one round of SHA-256 keeps it safe."""
+    """Return what is stored. Tokens are long and random, so one round of SHA-256 is enough."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

@@ -1,4 +1,4 @@
-"""Assets, their versions, the files those came from, and who may do what with them."""
+"""Tables of assets, their versions and uploaded files, and of permission assignments with their history."""
 
 from sqlalchemy import (
     JSON,
@@ -26,7 +26,7 @@ files = Table(
     sqlite_autoincrement=True,
 )
 
-_IS_INSIDE = text("parent_id IS NOT NULL")  # most are in no collection
+_IS_IN_COLLECTION = text("parent_id IS NOT NULL")  # a partial index: most assets are in no collection
 
 assets = Table(
     "assets",
@@ -37,14 +37,14 @@ assets = Table(
     Column("parent_id", ForeignKey("assets.id", ondelete="CASCADE")),
     Column("asset_type", String(20), nullable=False),
     Column("name", String(255), nullable=False),
-    Column("name_key", Text, nullable=False, server_default=""),  # what is searched and sorted
+    Column("name_key", Text, nullable=False, server_default=""),  # for search and sort order
     Column("settings", JSON, nullable=False),
     Column("tags", JSON, nullable=False),
     Column("summary", JSON, nullable=False),
     Column("created_at", Timestamp, nullable=False),
     Column("modified_at", Timestamp, nullable=False),
     Index(None, "owner_id", "modified_at"),
-    Index(None, "parent_id", sqlite_where=_IS_INSIDE, postgresql_where=_IS_INSIDE),
+    Index(None, "parent_id", sqlite_where=_IS_IN_COLLECTION, postgresql_where=_IS_IN_COLLECTION),
     sqlite_autoincrement=True,
 )
 
@@ -64,7 +64,7 @@ versions = Table(
     sqlite_autoincrement=True,
 )
 
-# What somebody was granted on an asset, or denied of what its collection passes down. An owner needs no row.
+# Permissions granted on an asset, and denials of inherited permissions. Owners have no rows.
 assignments = Table(
     "assignments",
     metadata,
@@ -74,14 +74,14 @@ assignments = Table(
     Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
     Column("permission", String(30), nullable=False),
     Column("is_denied", Boolean, nullable=False),
-    Column("filters", JSON),  # of partial_submissions: which submissions, by the permission they are for
+    Column("filters", JSON),  # of partial_submissions, by permission
     Column("created_at", Timestamp, nullable=False),
     UniqueConstraint("asset_id", "user_id", "permission"),
-    Index(None, "user_id", "permission", "asset_id"),  # what somebody may see
+    Index(None, "user_id", "permission", "asset_id"),  # for lists of visible assets
     sqlite_autoincrement=True,
 )
 
-# Every effect of every act: who did what, to whom, when and why. It outlives whoever did it.
+# Every effect of every change. A user who made changes cannot be deleted.
 assignment_history = Table(
     "assignment_history",
     metadata,
@@ -95,8 +95,8 @@ assignment_history = Table(
     Column("what", String(20), nullable=False),
     Column("why", String(20), nullable=False),
     Column("because", String(30), nullable=False),
-    Column("filters", JSON),  # which submissions partial_submissions is for from then on
-    Column("source", String(22)),  # uid of the asset whose assignments were cloned, which may be gone since
+    Column("filters", JSON),  # new filters of partial_submissions
+    Column("source", String(22)),  # uid of the asset that was cloned; it may have been deleted since
     Index(None, "asset_id", "id"),
     sqlite_autoincrement=True,
 )

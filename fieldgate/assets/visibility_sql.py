@@ -1,7 +1,7 @@
-"""Which assets are in somebody's list, and how widely one is shared: the rules in SQL, by indexes only.
+"""The visibility rules in SQL: which assets are in a user's list, and the sharing status of an asset.
 
-What a list costs grows with what its reader sees, not with all there is: it is put together from what an index has
-under his number, and never by looking at assets and asking whether he may see each.
+The cost of a list depends on what the user can see, not on the number of assets: it is read from indexes on the
+user's id, instead of checking every asset.
 """
 
 from typing import Any
@@ -12,8 +12,8 @@ from sqlalchemy.sql.selectable import FromClause
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets.tables import assets, assignments
 
-# What is granted is closed: whoever holds what cannot be without seeing has a row for seeing, too. What is denied is
-# closed the other way round: who is denied to see is denied the rest. So this one permission tells all of it.
+# Checking this permission is enough: a row that grants another permission comes with one that grants view_asset, and
+# a row that denies view_asset comes with rows that deny the permissions depending on it.
 VIEW = "view_asset"
 DISCOVER = "discover_asset"
 
@@ -21,9 +21,8 @@ PRIVATE, SHARED, PUBLIC, DISCOVERABLE = "private", "shared", "public", "public-d
 
 
 def is_listed(user_id: int, status: str | None) -> ColumnElement[bool]:
-    """Whether an asset is in a user's list. What belongs to a closed account is in no list but its owner's."""
-    # A set to look assets up by, and no joins: where there are few users, or few assets, SQLite would begin with those,
-    # or make a filter of all of them first.
+    """Whether an asset is in a user's list. Assets of disabled users are in no other user's list."""
+    # A subquery instead of joins: with few users or assets, SQLite would scan those tables first.
     return and_(
         assets.c.id.in_(_listed_ids(user_id, status)),
         or_(assets.c.owner_id == user_id, _is_active(assets.c.owner_id)),
@@ -36,29 +35,29 @@ def _listed_ids(user_id: int, status: str | None) -> Select[Any] | CompoundSelec
     if status == PRIVATE:
         return _owned_ids(user_id).where(sharing_status() == PRIVATE)
     if status == PUBLIC:
-        # Also what can be discovered: everybody may see that as well.
+        # Discoverable assets are public, too.
         return select(assets.c.id).where(
             assets.c.id.in_(_listed_ids(user_id, None)), sharing_status().in_([PUBLIC, DISCOVERABLE])
         )
-    given = (_granted_ids(user_id, VIEW), _inherited_ids(user_id), _inherited_by_collection_owner(user_id))
-    return union(*given) if status == SHARED else union(_owned_ids(user_id), *given)
+    shared = (_granted_ids(user_id, VIEW), _inherited_ids(user_id), _inherited_by_collection_owner(user_id))
+    return union(*shared) if status == SHARED else union(_owned_ids(user_id), *shared)
 
 
 def collection_is_visible(collection: FromClause, user_id: int) -> ColumnElement[bool]:
-    """Whether somebody sees a collection, which is in no other."""
+    """Whether a user can view a collection. Collections are not nested."""
     given = assignments.alias()
-    is_given = _exists(
+    is_granted = _exists(
         given,
         given.c.asset_id == collection.c.id,
         given.c.user_id.in_([user_id, PUBLIC_USER_ID]),
         given.c.permission == VIEW,
         not_(given.c.is_denied),
     )
-    return or_(collection.c.owner_id == user_id, is_given)
+    return or_(collection.c.owner_id == user_id, is_granted)
 
 
 def sharing_status() -> ColumnElement[str]:
-    """`private`, `shared`, `public` or `public-discoverable`, for a statement about assets."""
+    """Return `private`, `shared`, `public` or `public-discoverable` as an expression on `assets`."""
     return case(
         (_is_granted_to_public(DISCOVER), DISCOVERABLE),
         (or_(_is_granted_to_public(VIEW), _is_inherited_by_public()), PUBLIC),
@@ -67,7 +66,7 @@ def sharing_status() -> ColumnElement[str]:
     )
 
 
-# Parts of a list
+# Parts of `is_listed`
 
 
 def _owned_ids(user_id: int) -> Select[Any]:
@@ -95,14 +94,14 @@ def _inherited_ids(user_id: int) -> Select[Any]:
 
 
 def _inherited_by_collection_owner(user_id: int) -> Select[Any]:
-    """What others have put into a user's collections."""
-    inside, around = assets.alias("inside"), assets.alias("around")
+    """Assets of other users in the user's collections."""
+    inside, collections = assets.alias("inside"), assets.alias("collections")
     return (
         select(inside.c.id)
-        .join_from(around, inside, inside.c.parent_id == around.c.id)
+        .join_from(collections, inside, inside.c.parent_id == collections.c.id)
         .where(
-            around.c.owner_id == user_id,
-            around.c.asset_type == "collection",
+            collections.c.owner_id == user_id,
+            collections.c.asset_type == "collection",
             inside.c.owner_id != user_id,
             not_(_is_denied(inside, user_id)),
         )
@@ -120,11 +119,10 @@ def _is_denied(asset: FromClause, user_id: Any) -> ColumnElement[bool]:
     )
 
 
-# Parts of a status
+# Parts of `sharing_status`
 
 
 def _is_granted_to_public(permission: str) -> ColumnElement[bool]:
-    """To the public, on the asset itself."""
     given = assignments.alias()
     return _exists(
         given,
@@ -172,22 +170,22 @@ def _is_shared_by_collection() -> ColumnElement[bool]:
 
 
 def _is_shared_with_collection_owner() -> ColumnElement[bool]:
-    """Who owns a collection holds what is in it, whoever put it there."""
-    around = assets.alias("around")
+    """The owner of a collection inherits permissions on all assets in it."""
+    collections = assets.alias("collections")
     return _exists(
-        around,
-        around.c.id == assets.c.parent_id,
-        around.c.owner_id != assets.c.owner_id,
-        not_(_is_denied(assets, around.c.owner_id)),
-        _is_active(around.c.owner_id),
+        collections,
+        collections.c.id == assets.c.parent_id,
+        collections.c.owner_id != assets.c.owner_id,
+        not_(_is_denied(assets, collections.c.owner_id)),
+        _is_active(collections.c.owner_id),
     )
 
 
 def _is_active(user_id: Any) -> ColumnElement[bool]:
-    people = users.alias()
-    return _exists(people, people.c.id == user_id, people.c.disabled_at.is_(None))
+    active = users.alias()
+    return _exists(active, active.c.id == user_id, active.c.disabled_at.is_(None))
 
 
 def _exists(rows: FromClause, *conditions: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Whether there is such a row; whatever else the conditions name is a row of the statement around."""
+    """Whether such a row exists. Other tables in the conditions refer to the enclosing statement."""
     return exists(select(rows.c.id).where(*conditions).correlate_except(rows))

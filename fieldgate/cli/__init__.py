@@ -16,7 +16,7 @@ from fieldgate.db import is_unavailable
 
 
 class CommandGroup(click.Group):
-    """Commands that say in a sentence what an operator can mend, and leave the trace to what only we can."""
+    """Report errors that an operator can fix in one sentence; other errors keep their traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""How every command finds its database, and opens it."""
+"""Settings and database of the commands."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def data_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--data DIR`, the same for every command."""
+    """Add the option `--data DIR`."""
     return click.option(
         "--data",
         type=click.Path(file_okay=False, path_type=Path),
@@ -30,22 +30,22 @@ def data_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def load_settings(data: Path | None) -> Settings:
-    """The settings from the environment, with the folder of the command line."""
+    """Return the settings from the environment and `--data`."""
     try:
         settings = Settings.from_environment(os.environ)
     except BadSetting as error:
         raise click.ClickException(str(error)) from None
     for variable in unknown_variables(os.environ):
-        click.echo(f"Warning: {variable} is no setting, and has no effect.", err=True)
+        click.echo(f"Warning: {variable} is not a setting and has no effect.", err=True)
     return settings if data is None else msgspec.structs.replace(settings, data=data)
 
 
 async def ensure_schema(database: Database) -> None:
-    """See to the schema: SQLite is migrated by itself, PostgreSQL by whoever runs `fieldgate migrate`."""
+    """Migrate SQLite; on PostgreSQL, check that `fieldgate migrate` was run."""
     if database.is_sqlite:
         await upgrade(database)
     elif await current_revision(database) != REQUIRED_REVISION:
-        raise click.ClickException("The database is not at the schema of this release. Run: fieldgate migrate")
+        raise click.ClickException("The database does not have the schema of this release. Run: fieldgate migrate")
 
 
 def open_database(settings: Settings) -> Database:
@@ -60,10 +60,10 @@ def open_database(settings: Settings) -> Database:
 def with_account_store(
     command: Callable[Concatenate[AccountStore, P], Awaitable[T]],
 ) -> Callable[Concatenate[Path | None, P], T]:
-    """Run a coroutine over the accounts of the database that `--data` and the environment name."""
+    """Run a coroutine with the account store of the database that `--data` and the environment choose."""
 
     def run(data: Path | None, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        async def inside() -> T:
+        async def run_with_store() -> T:
             database = open_database(load_settings(data))
             try:
                 await ensure_schema(database)
@@ -71,6 +71,6 @@ def with_account_store(
             finally:
                 await database.close()
 
-        return asyncio.run(inside())
+        return asyncio.run(run_with_store())
 
     return run

@@ -1,4 +1,4 @@
-"""`fieldgate events …`. Here: demo events; the other commands are in `events_load_sync.py` and `events_reindex.py`."""
+"""`fieldgate events demo`, and the group of the other commands about events."""
 
 import asyncio
 import sys
@@ -19,13 +19,13 @@ from fieldgate.db import Database, DataVersions
 if TYPE_CHECKING:
     from fieldgate.events.store import EventStore
 
-BATCH_SIZE = 2000  # events of one transaction
+BATCH_SIZE = 2000  # events in one transaction
 MAX_DEMO_EVENTS = 10_000_000
 
 
 @click.group()
 def events() -> None:
-    """Load, sync and rebuild events."""
+    """Load, pull, generate and rebuild events."""
 
 
 events.add_command(load)
@@ -35,31 +35,35 @@ events.add_command(reindex)
 
 @events.command("demo")
 @click.argument("count", metavar="N", type=click.IntRange(1, MAX_DEMO_EVENTS))
-@click.option("--seed", default=0, show_default=True, help="Another number makes other events.")
-@click.option("--replace", is_flag=True, help="Delete the demo events that are there first.")
+@click.option(
+    "--seed", default=0, show_default=True, help="Seed of the generator; the same seed gives the same events."
+)
+@click.option("--replace", is_flag=True, help="Delete existing demo events first.")
 @data_option
 def demo(count: int, seed: int, replace: bool, data: Path | None) -> None:
-    """Make up N events to try things with. They are never mixed with real ones."""
+    """Generate N demo events. They are never mixed with real events."""
     asyncio.run(_demo(count, seed, replace, data))
 
 
 async def _demo(count: int, seed: int, replace: bool, data: Path | None) -> None:
-    from fieldgate.events.store import EventStore  # here, as below: what it needs takes a while to load
+    from fieldgate.events.store import EventStore  # slow to import, and other commands do not need it
 
     database = open_database(load_settings(data))
     try:
         await ensure_schema(database)
         store = EventStore(database, DataVersions(database))
         if await store.has_real():
-            raise click.ClickException("There are real events here. Make demo events in another folder: --data DIR")
+            raise click.ClickException(
+                "This database has real events. Choose another folder for demo events: --data DIR"
+            )
         if await store.has_demo():
             if not replace:
-                raise click.ClickException("There are demo events already. To make others in their place: --replace")
+                raise click.ClickException("This database already has demo events. Replace them with --replace.")
             await store.delete_demo()
-        began = time.monotonic()
+        started = time.monotonic()
         with _progress_bar(count) as advance:
             await create_demo_events(database, store, count, seed, advance)
-        click.echo(f"made {count} demo events in {time.monotonic() - began:.1f} s")
+        click.echo(f"created {count} demo event{'' if count == 1 else 's'} in {time.monotonic() - started:.1f} s")
     finally:
         await database.close()
 
@@ -69,23 +73,23 @@ async def create_demo_events(
     store: "EventStore",
     count: int,
     seed: int = 0,
-    on_progress: Callable[[int], None] = lambda made: None,  # noqa: ARG005
+    on_progress: Callable[[int], None] = lambda count: None,  # noqa: ARG005
 ) -> None:
     from fieldgate.events.demo.generator import demo_events
     from fieldgate.reference.store import ReferenceStore
 
-    directory = await ReferenceStore(database, DataVersions(database)).current()
-    made = demo_events(count, directory, seed)
-    while some := list(islice(made, BATCH_SIZE)):
-        await store.upsert(some, is_demo=True)
-        on_progress(len(some))
+    reference_data = await ReferenceStore(database, DataVersions(database)).current()
+    generated = demo_events(count, reference_data, seed)
+    while batch := list(islice(generated, BATCH_SIZE)):
+        await store.upsert(batch, is_demo=True)
+        on_progress(len(batch))
 
 
 @contextmanager
 def _progress_bar(count: int) -> Iterator[Callable[[int], None]]:
-    """A bar on the terminal, and nothing where standard error is none."""
+    """Show a progress bar if standard error is a terminal."""
     if not sys.stderr.isatty():
-        yield lambda made: None  # noqa: ARG005
+        yield lambda count: None  # noqa: ARG005
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
@@ -93,4 +97,4 @@ def _progress_bar(count: int) -> Iterator[Callable[[int], None]]:
     columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=count)
-        yield lambda made: bar.advance(task, made)
+        yield lambda count: bar.advance(task, count)

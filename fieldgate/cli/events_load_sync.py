@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
 from fieldgate.db import Database, DataVersions
-from fieldgate.events.model import LanguageCode
+from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 
-# What reads and writes events takes a while to load, and the other commands need none of it: imported where it is used.
+# Modules about events are slow to import, and other commands do not need them: they are imported where they are used.
 if TYPE_CHECKING:
     from fieldgate.events.ingest.bulk_write import BulkWriteResult, WriteFailure
     from fieldgate.events.ingest.file_loader import FileRecord
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from fieldgate.events.sync.synchronizer import SyncReport
     from fieldgate.reference.store import ReferenceStore
 
-PROGRESS_INTERVAL = 100  # records between two looks at the progress bar
+PROGRESS_INTERVAL = 100  # records between two updates of the progress bar
 
-ProgressReporter = Callable[[int, int | None], None]  # how many of how many, where that is known
+ProgressReporter = Callable[[int, int | None], None]  # records done, and in all if known
 
 replace_demo_option = click.option(
-    "--replace-demo", is_flag=True, help="Delete the demo events first; without it, nothing is mixed with them."
+    "--replace-demo",
+    is_flag=True,
+    help="Delete demo events first. Without this option, a database with demo events is refused.",
 )
 
 
@@ -41,18 +43,18 @@ class EventStores(NamedTuple):
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option(
     "--language",
-    type=click.Choice(get_args(LanguageCode)),
+    type=click.Choice(list(LANGUAGES_BY_CODE)),
     default="en",
     show_default=True,
-    help="Language of texts that do not say theirs.",
+    help="Language of texts without a language of their own.",
 )
 @replace_demo_option
 @data_option
 def load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path | None) -> None:
-    """Write the events in FILEs: pages as the interface gives them, arrays, lines of JSON, or CSV; gzipped or not.
+    """Load events from FILEs: pages of the API, JSON arrays, lines of JSON, or CSV; gzipped or not.
 
-    `-` is standard input. What is there already in the same state stays as it is, and nothing is deleted. A record
-    with a mistake is not written and told of; the others are.
+    `-` is standard input. Unchanged events are left alone, and nothing is deleted. Invalid records are reported and
+    skipped; the rest are saved.
     """
     written = asyncio.run(_load(files, language, replace_demo, data))
     click.echo(str(written))
@@ -62,7 +64,6 @@ def load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path |
 
 async def _load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path | None) -> "BulkWriteResult":
     from fieldgate.events.ingest import file_loader
-    from fieldgate.i18n.languages import Language
 
     async with _open_stores(data) as (_, store, reference):
         await _check_demo_events(store, replace_demo)
@@ -88,32 +89,40 @@ def _parse_timestamp(_: click.Context, __: click.Parameter, value: str | None) -
         return None if value is None else parse_timestamp(value)
     except ValueError:
         raise click.BadParameter(
-            f"a moment such as 2026-11-15 or 2026-11-15T08:30:00Z is needed, not {value!r}."
+            f"enter a date or time such as 2026-11-15 or 2026-11-15T08:30:00Z, not {value!r}."
         ) from None
 
 
 @click.command()
 @click.argument("base_url", metavar="BASE_URL")
-@click.option("--token", default="", help="Token of that server; with it details and hidden events are pulled too.")
 @click.option(
-    "--since", callback=_parse_timestamp, metavar="MOMENT", help="Pull what changed since; else since the last time."
+    "--token",
+    default="",
+    help="Token for that server. With a token, details and events that are not public are pulled too.",
 )
-@click.option("--full", is_flag=True, help="Pull everything, whatever was pulled before.")
+@click.option(
+    "--since",
+    callback=_parse_timestamp,
+    metavar="TIME",
+    help="Pull what changed since this time.  [default: since the last run]",
+)
+@click.option("--full", is_flag=True, help="Pull everything again.")
 @replace_demo_option
 @data_option
 def sync(base_url: str, token: str, since: datetime | None, full: bool, replace_demo: bool, data: Path | None) -> None:
-    """Pull events, countries and disaster types from another server with this interface, such as IFRC GO.
+    """Pull events, countries and disaster types from another server with this API, such as IFRC GO.
 
-    BASE_URL is its address, such as https://goadmin.ifrc.org. The first time everything is pulled, then what changed.
-    A run that was stopped is gone on with by the next. Only what that server says it has deleted is deleted.
+    BASE_URL is the address of the server, such as https://goadmin.ifrc.org. The first run pulls everything, later runs
+    pull what changed. If a run is stopped, the next run continues where it stopped. Events are deleted only if the
+    server reports them as deleted.
     """
     if since is not None and full:
-        raise click.UsageError("--since and --full contradict each other.")
+        raise click.UsageError("--since and --full cannot be used together.")
     report = asyncio.run(_sync(base_url, token, since, full, replace_demo, data))
     if report.resumed:
-        click.echo("went on with a run that had been stopped")
+        click.echo("continued a run that had been stopped")
     if report.since is not None:
-        click.echo(f"asked for what changed since {report.since:%Y-%m-%d %H:%M:%S} UTC")
+        click.echo(f"pulled what changed since {report.since:%Y-%m-%d %H:%M:%S} UTC")
     click.echo(f"countries changed {report.countries}, disaster types changed {report.types}")
     click.echo(str(report.events))
     if report.events.failed:
@@ -130,34 +139,35 @@ async def _sync(
         await _check_demo_events(store, replace_demo)
         try:
             with _progress_bar() as show:
-                async with RemoteServer(base_url, token) as far:
-                    return await Sync(far, database, store, reference, _print_failure, show).run(since, full=full)
+                async with RemoteServer(base_url, token) as remote:
+                    return await Sync(remote, database, store, reference, _print_failure, show).run(since, full=full)
         except RemoteError as error:
             raise click.ClickException(str(error)) from None
 
 
 @asynccontextmanager
 async def _open_stores(data: Path | None) -> AsyncIterator[EventStores]:
-    """What events are written to: the database that `--data` and the environment name."""
+    """Open the database that `--data` and the environment choose."""
     from fieldgate.events.store import EventStore
     from fieldgate.reference.store import ReferenceStore
 
     database = open_database(load_settings(data))
-    changes = DataVersions(database)
+    data_versions = DataVersions(database)
     try:
         await ensure_schema(database)
-        yield EventStores(database, EventStore(database, changes), ReferenceStore(database, changes))
+        yield EventStores(database, EventStore(database, data_versions), ReferenceStore(database, data_versions))
     finally:
         await database.close()
 
 
 async def _check_demo_events(store: "EventStore", replace_demo: bool) -> None:
-    """Real events and made-up ones never mix: their ids would collide."""
+    """Refuse to mix real events with demo events: their ids would collide."""
     if not await store.has_demo():
         return
     if not replace_demo:
-        raise click.ClickException("There are demo events in this database. Delete them first with --replace-demo.")
-    click.echo(f"deleted {await store.delete_demo()} demo events")
+        raise click.ClickException("This database has demo events. Delete them with --replace-demo.")
+    deleted = await store.delete_demo()
+    click.echo(f"deleted {deleted} demo event{'' if deleted == 1 else 's'}")
 
 
 def _print_failure(failure: "WriteFailure") -> None:
@@ -166,7 +176,7 @@ def _print_failure(failure: "WriteFailure") -> None:
 
 @contextmanager
 def _progress_bar() -> Iterator[ProgressReporter]:
-    """A bar on the terminal, and nothing where standard error is none."""
+    """Show a progress bar if standard error is a terminal."""
     if not sys.stderr.isatty():
         yield lambda done, total: None  # noqa: ARG005
         return

@@ -1,4 +1,4 @@
-"""`fieldgate migrate`."""
+"""`fieldgate migrate`: upgrade the database schema."""
 
 import asyncio
 from pathlib import Path
@@ -12,9 +12,9 @@ from fieldgate.db.schema import REQUIRED_REVISION, current_revision, upgrade
 @click.command()
 @data_option
 def migrate(data: Path | None) -> None:
-    """Bring the database to the schema of this release.
+    """Upgrade the database to the schema of this release.
 
-    Safe to run again, and by several machines at once. `serve` does it by itself on SQLite.
+    It is safe to run it again, and on several machines at once. On SQLite, `serve` does it at start-up.
     """
     asyncio.run(_migrate(data))
 

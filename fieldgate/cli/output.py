@@ -1,14 +1,14 @@
-"""Tables on the terminal, whole where they go to a file or another program."""
+"""Tables on standard output."""
 
 import sys
 from collections.abc import Iterable, Sequence
 
-REDIRECTED_WIDTH_CHARS = 500  # characters
+REDIRECTED_WIDTH_CHARS = 500  # so that files and pipes get whole lines
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Numbers line up on the right, everything else on the left; None is shown as nothing."""
-    from rich.console import Console  # here: a service that prints no tables does without
+    """Print a table. Numbers are aligned right; None is an empty cell."""
+    from rich.console import Console  # not needed by `serve`
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)

@@ -1,4 +1,4 @@
-"""`fieldgate serve`: the service itself, on one or more processes."""
+"""`fieldgate serve`: run the service in one or more processes."""
 
 import asyncio
 import errno
@@ -36,7 +36,7 @@ from fieldgate.settings import LOOPBACK, PREFIX, Settings
 DEMO_USER = "demo"
 DEMO_EVENTS = 2000
 DEMO_TOKEN_LIFETIME = timedelta(days=7)
-STARTUP_TIMEOUT_SECONDS = 60  # seconds until a service that does not come up is worth a word
+STARTUP_TIMEOUT_SECONDS = 60  # then warn that the service does not respond
 
 
 @click.command()
@@ -47,23 +47,27 @@ STARTUP_TIMEOUT_SECONDS = 60  # seconds until a service that does not come up is
     default=8000,
     show_default=True,
     type=click.IntRange(1, 65535),
-    help="Port.",
+    help="Port to bind to.",
 )
-@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes.")
-@click.option("--no-worker", is_flag=True, help="Leave imports to `fieldgate worker` elsewhere.")
-@click.option("--demo", is_flag=True, help="Make a demo user and, where there are none, demo events; loopback only.")
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of processes.")
+@click.option("--no-worker", is_flag=True, help="Do not start an import worker; run `fieldgate worker` elsewhere.")
+@click.option(
+    "--demo", is_flag=True, help="Create a demo user and, if there are no events, demo events. Loopback only."
+)
 @data_option
 def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data: Path | None) -> None:
-    """Serve until stopped. Requests under way are finished first."""
+    """Run the service until it is stopped. Requests in progress are finished first."""
     if demo and host != "localhost" and not is_in_networks(host, LOOPBACK):
-        raise click.ClickException("--demo makes an account anybody can use, so it binds to 127.0.0.1 only.")
+        raise click.ClickException(
+            "--demo creates an account that anybody can use, so it needs a loopback address such as 127.0.0.1."
+        )
     limit_arenas()
     address = _resolve_free_address(host, port)
     settings = msgspec.structs.replace(load_settings(data), host=host, port=port)
     asyncio.run(_prepare_database(settings, demo))
     _export_settings(settings)
-    measurements = tempfile.mkdtemp(prefix="fieldgate-metrics-")
-    os.environ[METRICS_DIR_VARIABLE] = measurements
+    metrics_dir = tempfile.mkdtemp(prefix="fieldgate-metrics-")
+    os.environ[METRICS_DIR_VARIABLE] = metrics_dir
     server = GranianServer(
         "fieldgate.app:create_app",
         factory=True,
@@ -83,11 +87,11 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
     try:
         server.serve()
     finally:
-        shutil.rmtree(measurements, ignore_errors=True)
+        shutil.rmtree(metrics_dir, ignore_errors=True)
 
 
 def _resolve_free_address(host: str, port: int) -> str:
-    """The address of the host, if nobody listens there yet. (Granian would share the port with another server.)"""
+    """Return the address of the host. Fail if the port is taken: Granian would share it with another server."""
     try:
         family, kind, protocol, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as probe:
@@ -95,10 +99,10 @@ def _resolve_free_address(host: str, port: int) -> str:
             probe.bind(target)
             probe.listen()
     except socket.gaierror:
-        raise click.BadParameter(f"there is no address {host}.", param_hint="--host") from None
+        raise click.BadParameter(f"{host} cannot be resolved.", param_hint="--host") from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            message = f"Port {port} is taken by another program. Stop that, or choose another with --port."
+            message = f"Port {port} is used by another program. Stop it, or choose another port with --port."
         else:
             message = f"Port {port} of {host} cannot be used: {error.strerror}."
         raise click.ClickException(message) from None
@@ -106,7 +110,10 @@ def _resolve_free_address(host: str, port: int) -> str:
 
 
 class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Granian for the Python it runs on
-    """Granian, which also says when it listens. Not before its processes are forked: threads do not survive that."""
+    """Granian with an import worker and a message when the service is ready.
+
+    Both run in threads, which are started after the processes are forked: threads do not survive a fork.
+    """
 
     display_host = ""
     runs_import_worker = False
@@ -130,14 +137,14 @@ class GranianServer(Granian):  # type: ignore[misc, valid-type]  # chosen by Gra
 
 
 def _supervise_worker(stop_event: threading.Event) -> None:
-    """Keep one `fieldgate worker` running until we stop; it finishes the import it is at."""
+    """Keep one `fieldgate worker` running. On shutdown it finishes its current import."""
     while not stop_event.is_set():
-        working = subprocess.Popen([sys.executable, "-m", "fieldgate", "worker"])
-        while working.poll() is None and not stop_event.wait(0.2):
+        process = subprocess.Popen([sys.executable, "-m", "fieldgate", "worker"])
+        while process.poll() is None and not stop_event.wait(0.2):
             pass
         if stop_event.is_set():
-            working.terminate()
-            working.wait()
+            process.terminate()
+            process.wait()
         else:
             stop_event.wait(1.0)
 
@@ -154,7 +161,7 @@ async def _prepare_database(settings: Settings, demo: bool) -> None:
 
 
 async def _create_demo_user(store: AccountStore) -> None:
-    """A user to try things with. Its password and token are new at every start, and printed nowhere else."""
+    """Create the demo user, or give it a new password and token, and print them."""
     password = secrets.token_urlsafe(9)
     password_hash = Passwords().hash(password)
     known = {row.username_key: row for row in await store.list_users()}
@@ -167,14 +174,14 @@ async def _create_demo_user(store: AccountStore) -> None:
         await store.enable_user(DEMO_USER)
         await store.revoke_all(number)
     else:
-        raise click.ClickException(f"There is a user {DEMO_USER} that --demo did not make. Serve without --demo.")
+        raise click.ClickException(f"The user {DEMO_USER} was not created by --demo. Start without --demo.")
     token = await store.issue_token(number, IssuedBy.COMMAND, now() + DEMO_TOKEN_LIFETIME)
     click.echo(f"demo user  {DEMO_USER}\npassword   {password}\ntoken      {token}")
 
 
 async def _create_demo_events(database: Database) -> None:
-    """Events to look at, where there are none yet."""
-    from fieldgate.events.store import EventStore  # here: what it needs takes a while to load
+    """Create demo events if there are no events."""
+    from fieldgate.events.store import EventStore  # slow to import, and only --demo needs it
 
     store = EventStore(database, DataVersions(database))
     if not await store.has_demo() and not await store.has_real():
@@ -182,7 +189,7 @@ async def _create_demo_events(database: Database) -> None:
 
 
 def _export_settings(settings: Settings) -> None:
-    """Worker processes read the environment: what the command line said goes there too."""
+    """Pass the options of the command line on to worker processes, which read the environment."""
     os.environ[PREFIX + "DATA"] = str(settings.data)
     os.environ[PREFIX + "HOST"] = settings.host
     os.environ[PREFIX + "PORT"] = str(settings.port)
@@ -190,7 +197,7 @@ def _export_settings(settings: Settings) -> None:
 
 
 def _announce_when_ready(host: str, port: int) -> None:
-    """Say that we listen when we do: a request has been answered."""
+    """Print the address as soon as the service responds."""
     target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
     shown = f"[{host}]" if ":" in host else host
     until = time.monotonic() + STARTUP_TIMEOUT_SECONDS
@@ -204,4 +211,4 @@ def _announce_when_ready(host: str, port: int) -> None:
         except OSError:
             pass
         time.sleep(0.05)
-    click.echo("The service does not answer yet; its log may say why.", err=True)
+    click.echo("The service does not respond yet. See its log.", err=True)

@@ -1,4 +1,4 @@
-"""`fieldgate token …`: tokens for programs."""
+"""`fieldgate token …`: API tokens."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,7 +15,7 @@ from fieldgate.settings import parse_duration
 
 @click.group()
 def token() -> None:
-    """Make, list and revoke tokens."""
+    """Create, list and revoke tokens."""
 
 
 def _parse_lifetime(_: click.Context, __: click.Parameter, value: str | None) -> timedelta | None:
@@ -31,22 +31,22 @@ def _parse_lifetime(_: click.Context, __: click.Parameter, value: str | None) ->
     "--expires",
     callback=_parse_lifetime,
     metavar="TIME",
-    help="Valid for so long, such as 90d or 12h; else for ever.",
+    help="Lifetime, such as 90d or 12h.  [default: no expiry]",
 )
 @data_option
 def create(name: str, expires: timedelta | None, data: Path | None) -> None:
-    """Make a token for the user NAME and print it, alone, on standard output. It is shown this once."""
-    made = _create(data, name, None if expires is None else now() + expires)
-    if made is None:
-        raise click.ClickException(f"There is no user {name}, or it is disabled.")
-    click.echo(made)
+    """Create a token for the user NAME and print it on standard output. It cannot be shown again."""
+    created = _create(data, name, None if expires is None else now() + expires)
+    if created is None:
+        raise click.ClickException(f"The user {name} does not exist or is disabled.")
+    click.echo(created)
 
 
 @token.command("list")
 @data_option
 def list_tokens(data: Path | None) -> None:
-    """List all tokens. They are told apart by how they begin."""
-    columns = ("id", "begins", "user", "made by", "made", "last used", "expires", "revoked")
+    """List all tokens. Tokens are identified by their first characters."""
+    columns = ("id", "prefix", "user", "created by", "created", "last used", "expires", "revoked")
     rows = [
         (
             row.id,
@@ -64,9 +64,9 @@ def list_tokens(data: Path | None) -> None:
 @click.argument("token_id", metavar="ID", type=click.IntRange(1, 2**31 - 1))
 @data_option
 def revoke(token_id: int, data: Path | None) -> None:
-    """Revoke the token number ID: it is refused from the next request on."""
+    """Revoke the token ID. It is refused from the next request on."""
     if not _revoke(data, token_id):
-        raise click.ClickException(f"There is no valid token number {token_id}.")
+        raise click.ClickException(f"There is no valid token with the id {token_id}.")
     click.echo(f"token {token_id} revoked")
 
 

@@ -1,4 +1,4 @@
-"""`fieldgate user …`: accounts."""
+"""`fieldgate user …`: user accounts."""
 
 import re
 import sys
@@ -23,26 +23,28 @@ _USERNAME = re.compile(r"[\w.@+-]+")
 
 @click.group()
 def user() -> None:
-    """Make, list and disable accounts."""
+    """Create, list, disable and enable users."""
 
 
 @user.command("create")
 @click.argument("name")
-@click.option("--password-stdin", is_flag=True, help="Read the password from standard input (else it is asked for).")
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input instead of a prompt.")
 @click.option("--first", default="", help="First name.")
 @click.option("--last", default="", help="Last name.")
-@click.option("--superuser", is_flag=True, help="May do everything.")
-@click.option("--ifrc", is_flag=True, help="Sees what is for the IFRC secretariat.")
-@click.option("--country", "countries", multiple=True, metavar="ISO3", help="A country of this user; may be repeated.")
+@click.option("--superuser", is_flag=True, help="Give all permissions on everything.")
+@click.option("--ifrc", is_flag=True, help="Let the user see events for the IFRC secretariat.")
+@click.option("--country", "countries", multiple=True, metavar="ISO3", help="Country of the user; can be repeated.")
 @data_option
 def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Path | None, **details: Any) -> None:
-    """Make an account called NAME."""
+    """Create the user NAME."""
     if not _USERNAME.fullmatch(name) or len(username_key(name)) > MAX_NAME_CHARS:
         raise click.BadParameter(f"letters, digits and . @ + - _ only, at most {MAX_NAME_CHARS}.", param_hint="NAME")
     if username_key(name) == username_key(PUBLIC_USERNAME):
-        raise click.BadParameter(f"{PUBLIC_USERNAME} stands for the public; choose another name.", param_hint="NAME")
+        raise click.BadParameter(
+            f"{PUBLIC_USERNAME} is the name of the public; choose another name.", param_hint="NAME"
+        )
     if name.lower().endswith(".json"):
-        raise click.BadParameter("a name cannot end in .json: in an address that asks for a format.", param_hint="NAME")
+        raise click.BadParameter("a name cannot end in .json, which selects a format in URLs.", param_hint="NAME")
     for country in countries:
         if not re.fullmatch(r"[A-Za-z]{3}", country):
             raise click.BadParameter(f"three letters such as KEN, not {country!r}.", param_hint="--country")
@@ -62,27 +64,27 @@ def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Pa
     try:
         _create(data, new)
     except UsernameTaken:
-        raise click.ClickException(f"There is a user {name} already.") from None
-    click.echo(f"user {name} made")
+        raise click.ClickException(f"The user {name} already exists.") from None
+    click.echo(f"user {name} created")
 
 
 @user.command("list")
 @data_option
 def list_users(data: Path | None) -> None:
-    """List all accounts."""
-    columns = ("id", "name", "rights", "countries", "tokens", "made", "disabled")
+    """List all users."""
+    columns = ("id", "name", "rights", "countries", "tokens", "created", "disabled")
     print_table(columns, [_to_row(row) for row in _list_users(data)])
 
 
 def _to_row(row: Any) -> tuple[object, ...]:
     rights = [word for word, holds in (("superuser", row.is_superuser), ("ifrc", row.is_ifrc)) if holds]
     disabled = None if row.disabled_at is None else f"{row.disabled_at:%Y-%m-%d}"
-    made = f"{row.created_at:%Y-%m-%d}"
-    return row.id, row.username, ", ".join(rights), ", ".join(row.countries), row.tokens, made, disabled
+    created = f"{row.created_at:%Y-%m-%d}"
+    return row.id, row.username, ", ".join(rights), ", ".join(row.countries), row.tokens, created, disabled
 
 
 def _read_password(from_stdin: bool) -> str:
-    """A password from standard input, or from a person who types it twice."""
+    """Read a password from standard input, or prompt for it twice."""
     if from_stdin:
         try:
             password = sys.stdin.buffer.readline().decode().rstrip("\r\n")
@@ -99,20 +101,20 @@ def _read_password(from_stdin: bool) -> str:
 
 @user.command("password")
 @click.argument("name")
-@click.option("--password-stdin", is_flag=True, help="Read the password from standard input (else it is asked for).")
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input instead of a prompt.")
 @data_option
 def password(name: str, password_stdin: bool, data: Path | None) -> None:
-    """Give NAME a new password. Sessions in browsers end; tokens stay valid."""
+    """Set the password of the user NAME. Browser sessions end; tokens stay valid."""
     with _require_user(name):
         _set_password(data, name, Passwords().hash(_read_password(password_stdin)))
-    click.echo(f"user {name} has a new password")
+    click.echo(f"password of user {name} changed")
 
 
 @user.command("disable")
 @click.argument("name")
 @data_option
 def disable(name: str, data: Path | None) -> None:
-    """Close the account NAME: its tokens and sessions stop working at once."""
+    """Disable the user NAME. Tokens and sessions stop working at once."""
     with _require_user(name):
         _disable(data, name)
     click.echo(f"user {name} disabled")
@@ -122,7 +124,7 @@ def disable(name: str, data: Path | None) -> None:
 @click.argument("name")
 @data_option
 def enable(name: str, data: Path | None) -> None:
-    """Open the account NAME again, with the tokens that have not expired since."""
+    """Enable the user NAME again, with all tokens that have not expired."""
     with _require_user(name):
         _enable(data, name)
     click.echo(f"user {name} enabled")
@@ -133,7 +135,7 @@ def _require_user(name: str) -> Iterator[None]:
     try:
         yield
     except UnknownUser:
-        raise click.ClickException(f"There is no user {name}.") from None
+        raise click.ClickException(f"The user {name} does not exist.") from None
 
 
 @with_account_store

@@ -1,4 +1,4 @@
-"""`fieldgate worker`: reads imported files and makes assets of them."""
+"""`fieldgate worker`: process imports."""
 
 import asyncio
 import logging.config
@@ -16,14 +16,14 @@ from fieldgate.settings import Settings
 @click.command()
 @data_option
 def worker(data: Path | None) -> None:
-    """Work on imports until stopped. Any number of workers, on any machine, share the work."""
+    """Process imports until stopped. Any number of workers, on any machine, share the work."""
     settings = load_settings(data)
     logging.config.dictConfig(logging_config(settings.log_level))
     asyncio.run(_run_worker(settings))
 
 
 async def _run_worker(settings: Settings) -> None:
-    # Imported here: the libraries that read forms take a while to load, and the other commands need none of them.
+    # Slow to import, and other commands do not need it.
     from fieldgate.imports.worker import ImportWorker
 
     stopping = asyncio.Event()

@@ -4,24 +4,31 @@ from fieldgate.db.bulk import insert_rows
 from fieldgate.db.data_versions import IDENTITY_TOPIC, DataVersions
 from fieldgate.db.database import Database
 from fieldgate.db.errors import is_unavailable
+from fieldgate.db.paginate import PreparedPage, RowPage, paginate
 from fieldgate.db.prepared import PreparedQuery, in_bound_list, in_values
 from fieldgate.db.snapshot import Snapshot, snapshot
 from fieldgate.db.tables import Timestamp, metadata, now
 from fieldgate.db.uid import new_uid
+from fieldgate.db.upsert import insert_missing, upsert
 
 __all__ = [
     "IDENTITY_TOPIC",
     "DataVersions",
     "Database",
+    "PreparedPage",
     "PreparedQuery",
+    "RowPage",
     "Snapshot",
     "Timestamp",
     "in_bound_list",
     "in_values",
+    "insert_missing",
     "insert_rows",
     "is_unavailable",
     "metadata",
     "new_uid",
     "now",
+    "paginate",
     "snapshot",
+    "upsert",
 ]

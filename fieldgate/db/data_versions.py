@@ -15,15 +15,14 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 from sqlalchemy import bindparam, func, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db.database import Database
 from fieldgate.db.tables import topic_versions
+from fieldgate.db.upsert import upsert
 
 CHANNEL = "fieldgate_changes"
 IDENTITY_TOPIC = "identity"  # a topic whose version is the database's own, and never changes
@@ -40,10 +39,8 @@ log = logging.getLogger(__name__)
 class DataVersions:
     def __init__(self, database: Database) -> None:
         self._database = database
-        insert: Any = (sqlite if database.is_sqlite else postgresql).insert(topic_versions)
-        self._upsert = insert.on_conflict_do_update(
-            index_elements=[topic_versions.c.topic], set_={"version": topic_versions.c.version + 1}
-        ).returning(topic_versions.c.version)
+        increment = {"version": topic_versions.c.version + 1}
+        self._upsert = upsert(database.dialect, topic_versions, increment).returning(topic_versions.c.version)
         self._versions: dict[str, int] = {}
         self._sqlite_state: int | None = None
         self._last_heard = float("-inf")

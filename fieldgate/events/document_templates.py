@@ -15,6 +15,7 @@ List templates are stored: a change of what `build_list_template` returns needs 
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any
 
@@ -267,10 +268,8 @@ class TemplateRenderer:
     """Renders templates in one language, with one state of the reference data."""
 
     def __init__(self, reference_data: ReferenceData, language: Language) -> None:
-        self._reference_data = reference_data
-        self._language = language
         self._language_mark = _TEXT_SEPARATOR + language.value.encode() + _CODE_END
-        self._cached_texts: dict[bytes, bytes] = {}
+        self._look_up = lru_cache(MAX_CACHED_TEXTS)(partial(_look_up, reference_data, language))
 
     def render(self, template: bytes, scope: ViewerScope) -> bytes:
         """The record as a caller may see it."""
@@ -293,24 +292,21 @@ class TemplateRenderer:
         return b"[" + b",".join(seen) + b"]"
 
     def _localize(self, key: bytes) -> bytes:
-        if key[0] == _TEXT_SEPARATOR_BYTE:
-            _, found, rest = key.partition(self._language_mark)
-            if not found:  # the first translation is the fallback
-                rest = key.partition(_CODE_END)[2]
-            return rest.partition(_TEXT_SEPARATOR)[0]
-        text = self._cached_texts.get(key)
-        if text is None:
-            if len(self._cached_texts) >= MAX_CACHED_TEXTS:
-                self._cached_texts.clear()
-            text = self._cached_texts[key] = self._look_up(chr(key[0]), key[1:].decode())
-        return text
+        if key[0] != _TEXT_SEPARATOR_BYTE:
+            return self._look_up(key)
+        _, found, rest = key.partition(self._language_mark)
+        if not found:  # the first translation is the fallback
+            rest = key.partition(_CODE_END)[2]
+        return rest.partition(_TEXT_SEPARATOR)[0]
 
-    def _look_up(self, kind: str, rest: str) -> bytes:
-        if kind == "c":
-            return self._reference_data.countries_json(self._language, map(int, rest.split(",")))
-        if kind == "d":
-            return self._reference_data.type_json(self._language, int(rest))
-        return _encode(translate(LABELS[kind][int(rest)], self._language))
+
+def _look_up(reference_data: ReferenceData, language: Language, key: bytes) -> bytes:
+    kind, value = chr(key[0]), key[1:].decode()
+    if kind == "c":
+        return reference_data.countries_json(language, map(int, value.split(",")))
+    if kind == "d":
+        return reference_data.type_json(language, int(value))
+    return _encode(translate(LABELS[kind][int(value)], language))
 
 
 def _replace_between(template: bytes, begin: bytes, end: bytes, replace: Callable[[bytes], bytes]) -> bytes:

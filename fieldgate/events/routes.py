@@ -181,8 +181,8 @@ async def event_deleted_list(
     page: PageRequest, caller: Caller, query: DeletedFilters, store: EventStore, reference: ReferenceStore
 ) -> ListResult[DeletedEvent]:
     sight = viewer_scope(caller, await reference.current())
-    count, rows = await store.list_deleted(query.since, sight, page.limit, page.offset)
-    return ListResult(count, [DeletedEvent(id=number, deleted_at=moment) for number, moment in rows])
+    count, rows = await store.list_deleted(query.since, sight, page)
+    return ListResult(count, [DeletedEvent(id=row.id, deleted_at=row.deleted_at) for row in rows])
 
 
 @raw(

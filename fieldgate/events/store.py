@@ -12,8 +12,10 @@ from fieldgate.db import (
     Database,
     DataVersions,
     PreparedQuery,
+    RowPage,
     Snapshot,
     in_bound_list,
+    paginate,
     snapshot,
 )
 from fieldgate.db.tables import rebuilds, topic_versions
@@ -24,6 +26,7 @@ from fieldgate.events.model import Event, Visibility, unpack
 from fieldgate.events.search.index import Index, IndexBuilder, IndexRow
 from fieldgate.events.tables import deleted, documents, events, history, words
 from fieldgate.events.visibility import ViewerScope
+from fieldgate.pagination import PageRequest
 
 REBUILD_TOPIC = "events, as a whole"  # bumped when rows changed without a new version of their own
 FORMAT_NAME = "events"  # of the stored format in `rebuilds`
@@ -204,19 +207,14 @@ class EventStore:
         row = await self._by_slug.first(slug=slug)
         return None if row is None else unpack(row[0])
 
-    async def list_deleted(
-        self, since: datetime | None, scope: ViewerScope, limit: int, offset: int
-    ) -> tuple[int, Sequence[tuple[int, datetime]]]:
+    async def list_deleted(self, since: datetime | None, scope: ViewerScope, page: PageRequest) -> RowPage:
         """Events a caller could see in lists and no longer can, oldest deletion first."""
         is_kept = and_(deleted.c.kept_visibility.is_not(None), _visible_condition(scope, "kept_"))
         query = select(deleted.c.id, deleted.c.deleted_at).where(_visible_condition(scope), ~is_kept)
         if since is not None:
             query = query.where(deleted.c.deleted_at >= since)
-        ordered = query.order_by(deleted.c.deleted_at, deleted.c.id).limit(limit).offset(offset)
         async with self._database.read_transaction() as connection:
-            count: int = (await connection.execute(select(func.count()).select_from(query.subquery()))).scalar_one()
-            rows = await connection.execute(ordered)
-            return count, [(row.id, row.deleted_at) for row in rows]
+            return await paginate(connection, query, page, order_by=[deleted.c.deleted_at, deleted.c.id])
 
 
 _SELECT_INDEX_ROWS = select(events.c.id, events.c.start, events.c.created, events.c.updated, events.c.facets)

@@ -1,4 +1,4 @@
-"""The operations as one ASGI application: routing, start and stop."""
+"""The ASGI application: routing, start-up and shutdown."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -10,11 +10,11 @@ from fieldgate.http.operations import Operation, ResponseKind
 from fieldgate.http.request.request_parsing import JSON_SUFFIX
 from fieldgate.http.router import Router
 
-UNKNOWN_PATH = "(unknown)"  # what measurements call every path that leads nowhere
+UNKNOWN_PATH = "(unknown)"  # the path label of all unknown paths in metrics
 
 
 class Application:
-    """Answers HTTP over ASGI. `lifespan` holds open what the service needs while it runs."""
+    """The ASGI application. `lifespan` holds resources open while the service runs."""
 
     def __init__(
         self,
@@ -24,13 +24,13 @@ class Application:
     ) -> None:
         by_path: dict[str, list[Operation]] = defaultdict(list)
         for operation in operations:
-            by_path[operation.path].append(operation)
-        endpoints = {path: Endpoint(path, together, app_context) for path, together in by_path.items()}
-        # A name in braces carries the suffix itself.
+            by_path[operation.route.path].append(operation)
+        endpoints = {path: Endpoint(path, group, app_context) for path, group in by_path.items()}
+        # A parameter at the end of a path matches the suffix itself.
         suffixed = {
             path.rstrip("/") + JSON_SUFFIX: endpoint
             for path, endpoint in endpoints.items()
-            if by_path[path][0].response_kind is not ResponseKind.RAW and not path.rstrip("/").endswith("}")
+            if by_path[path][0].response.kind is not ResponseKind.RAW and not path.rstrip("/").endswith("}")
         }
         self._router = Router({**endpoints, **suffixed})
         self._not_found_endpoint = Endpoint(UNKNOWN_PATH, [], app_context)
@@ -45,7 +45,7 @@ class Application:
             await self._run_lifespan(receive, send)
 
     async def _run_lifespan(self, receive: Any, send: Any) -> None:
-        """Start when the server says so, stop when it says so, and tell it that both were done."""
+        """The ASGI lifespan protocol."""
         await receive()
         async with self.lifespan():
             await send({"type": "lifespan.startup.complete"})

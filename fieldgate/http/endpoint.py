@@ -1,23 +1,23 @@
-"""One request and its answer: the conventions, in the order in which they apply.
+"""Handle one request: the steps that all endpoints share, in order.
 
-Host and language; what is asked for; who asks; is the method there; then the handler; then the answer in the form
-that was asked for. Every answer of the service leaves through `Endpoint.__call__`, errors included.
+Host and language, parsing, authentication, method, handler, response. Every response of the service is sent by
+`Endpoint.__call__`, errors included.
 """
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from time import perf_counter
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 import msgspec
 
-from fieldgate.db import IDENTITY_TOPIC, DataVersions, is_unavailable
+from fieldgate.cache import BoundedCache
 from fieldgate.errors import BadRequest, Header, MethodNotAllowed, NotFound, Problem, ServiceUnavailable, Unauthorized
 from fieldgate.http.injection import ClientAddress, HandlerContext, SeenVersions, resolve_parameters
 from fieldgate.http.negotiation.accept_language import negotiate
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import Operation
+from fieldgate.http.operations import BodyKind, Operation
 from fieldgate.http.request import body_parsing, dry_run, query_string
 from fieldgate.http.request.authentication import Authenticator, authenticate, check_csrf
 from fieldgate.http.request.cookies import read_cookie
@@ -38,11 +38,17 @@ from fieldgate.settings import Settings
 log = logging.getLogger("fieldgate.error")
 
 MAX_CACHED_HEADS = 1024  # per endpoint
-MAX_CACHED_HEAD_BYTES = 600  # bytes; longer ones are read each time. What is read takes ten times as much
+MAX_CACHED_HEAD_BYTES = 600  # longer heads are parsed each time; a parsed head takes ten times its size
 NO_BASE_URL = BaseURL("", False)
 
 _SINGLE_HEADERS = (b"host", b"authorization", b"content-length", b"content-type", b"idempotency-key")
 _SAFE_METHODS = ("GET", "HEAD")
+
+
+class VersionSource(Protocol):
+    """The current version of each data topic; `fresh` rules out any delay between processes."""
+
+    async def versions(self, topics: Sequence[str], *, fresh: bool = False) -> tuple[int, ...]: ...
 
 
 class AppContext(msgspec.Struct, frozen=True):
@@ -52,7 +58,11 @@ class AppContext(msgspec.Struct, frozen=True):
     host_policy: HostPolicy
     cors: Cors
     authenticator: Authenticator
-    data_versions: DataVersions
+    data_versions: VersionSource
+    # Topics that every cached response depends on, beside its own.
+    common_topics: tuple[str, ...]
+    # Whether an exception means that the database cannot be reached: 503 instead of 500.
+    is_outage: Callable[[BaseException], bool]
     response_cache: ResponseCache
     request_metrics: RequestMetrics
     page_renderer: PageRenderer
@@ -60,7 +70,7 @@ class AppContext(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct):
-    """A request as it came in, and who sent it, once that is known."""
+    """A request as it was received, and the caller once authenticated."""
 
     method: str
     path: bytes
@@ -78,44 +88,46 @@ class Endpoint:
     def __init__(self, path: str, operations: Sequence[Operation], app_context: AppContext) -> None:
         self._path = path
         self._app_context = app_context
-        self._operations = {operation.method: operation for operation in operations}
+        self._operations = {operation.route.method: operation for operation in operations}
         if "GET" in self._operations:
             self._operations["HEAD"] = self._operations["GET"]
         self._default_operation = operations[0] if operations else None
-        self._checks_host = all(operation.checks_host for operation in operations)
+        self._checks_host = all(operation.route.checks_host for operation in operations)
         self._response_builder = ResponseBuilder(operations, app_context.cors, app_context.page_renderer)
         self._resolvers = {
-            operation.method: resolve_parameters(operation, app_context.services) for operation in operations
+            operation.route.method: resolve_parameters(operation, app_context.services) for operation in operations
         }
-        self._parsed_requests: dict[RequestHead, ParsedRequest] = {}
+        self._parsed_requests = BoundedCache[RequestHead, ParsedRequest](MAX_CACHED_HEADS)
 
     async def __call__(self, scope: Any, path_values: Mapping[str, str], receive: Any, send: Any) -> None:
-        """Answer a request over ASGI, whatever happens."""
+        """Respond to a request over ASGI. Errors become responses too."""
         started = perf_counter()
-        site = self._app_context
+        app = self._app_context
         headers, is_clean = _join_headers(scope["headers"])
         peer = scope["client"][0] if scope.get("client") else ""
-        client = ClientAddress(site.host_policy.client_address(peer, headers), peer)
+        client = ClientAddress(app.host_policy.client_address(peer, headers), peer)
         request = Request(
             scope["method"], scope["raw_path"], path_values, scope["query_string"], headers, client, receive
         )  # fmt: skip
-        request_id = site.request_metrics.request_id(headers, is_trusted=site.host_policy.is_trusted_proxy(peer))
+        request_id = app.request_metrics.request_id(headers, is_trusted=app.host_policy.is_trusted_proxy(peer))
         try:
             if not is_clean:
                 raise BadRequest(Message("A header that can only be sent once was sent twice."))
-            origin = site.host_policy.base_url_for(scope["scheme"], peer, headers) if self._checks_host else NO_BASE_URL
-            answer = await self._respond(request, origin)
+            base_url = (
+                app.host_policy.base_url_for(scope["scheme"], peer, headers) if self._checks_host else NO_BASE_URL
+            )
+            response = await self._respond(request, base_url)
         except Exception as error:
-            answer = await responses.encode(self._error_response(error, request, request_id), encoding="")
-        extra: list[Header] = [(b"x-request-id", request_id), *site.cors.headers(headers.get(b"origin", b""))]
-        status = answer.status
+            response = await responses.encode(self._error_response(error, request, request_id), encoding="")
+        extra: list[Header] = [(b"x-request-id", request_id), *app.cors.headers(headers.get(b"origin", b""))]
+        status = response.status
         try:
-            status = await responses.send_response(receive, send, answer, extra, headers, request.method)
-        except Exception as error:  # the head is out: what is left is to end the connection
+            status = await responses.send_response(receive, send, response, extra, headers, request.method)
+        except Exception as error:  # the headers are sent: the connection can only be closed
             self._log_error("broken off", error, request, request_id)
             raise
         finally:
-            site.request_metrics.record_request(
+            app.request_metrics.record_request(
                 request, self._path, status, started, request_id, request.caller.username
             )
 
@@ -126,22 +138,22 @@ class Endpoint:
                 raise NotFound
             if request.method == "OPTIONS":
                 return await self._options_response(request)
-            asked = self._parse(operation, request, base_url)
+            parsed = self._parse(operation, request, base_url)
         except Problem:
-            # Of two mistakes, a wrong credential is told first, as in both live systems.
+            # Of two errors, a wrong credential is reported first, as in both live systems.
             await self._authenticate(request)
             raise
         await self._authenticate(request)
         if request.method not in self._operations:
             raise MethodNotAllowed(request.method[:20], self._response_builder.allowed_methods.decode())
-        if operation.requires_login and request.caller.is_anonymous:
+        if operation.route.requires_login and request.caller.is_anonymous:
             raise Unauthorized
-        exchange = HandlerContext(request.method, asked, request.caller, request.client, request.headers)
-        if operation.is_cacheable and asked.format is not Format.HTML:
-            return await self._cached_response(operation, exchange)
+        context = HandlerContext(request.method, parsed, request.caller, request.client, request.headers)
+        if operation.caching.is_cacheable and parsed.format is not Format.HTML:
+            return await self._cached_response(operation, context)
         if request.method not in _SAFE_METHODS:
-            await self._read_body(operation, exchange, request)
-        return await self._build_response(operation, exchange, await self._call_handler(operation, exchange))
+            await self._read_body(operation, context, request)
+        return await self._build_response(operation, context, await self._call_handler(operation, context))
 
     async def _options_response(self, request: Request) -> Response:
         if b"access-control-request-method" not in request.headers:  # a browser's preflight carries no credentials
@@ -156,7 +168,7 @@ class Endpoint:
             )
 
     def _parse(self, operation: Operation, request: Request, base_url: BaseURL) -> ParsedRequest:
-        """What the request asks for, from memory where the same head was read before."""
+        """Parse the head of a request, or reuse the result for an identical one."""
         get = request.headers.get
         head = RequestHead(
             request.path,
@@ -168,96 +180,89 @@ class Endpoint:
             get(b"prefer", b""),
             read_cookie(get(b"cookie", b""), LANGUAGE_COOKIE),
         )
-        if operation.method != "GET":
+        if operation.route.method != "GET":
             return parse_request(operation, head, request.path_values)
-        asked = self._parsed_requests.get(head)
-        if asked is None:
-            asked = parse_request(operation, head, request.path_values)
+        parsed = self._parsed_requests.get(head)
+        if parsed is None:
+            parsed = parse_request(operation, head, request.path_values)
             if head.size < MAX_CACHED_HEAD_BYTES:
-                if len(self._parsed_requests) >= MAX_CACHED_HEADS:
-                    self._parsed_requests.clear()
-                self._parsed_requests[head] = asked
-        return asked
+                self._parsed_requests.put(head, parsed)
+        return parsed
 
     async def _cached_response(self, operation: Operation, context: HandlerContext) -> Response:
-        """The answer for the data as it is now: a ready one, or one that is made and kept."""
-        seen_as = operation.audience_key(context.caller) if operation.audience_key else ""
-        topics = (*operation.depends_on, IDENTITY_TOPIC) if operation.depends_on else ()
-        versions = await self._app_context.data_versions.versions(topics, fresh=operation.strict_freshness)
-        key = (context.request.cache_key, seen_as, versions)
-        answer = self._app_context.response_cache.get(key)
-        if answer is None:
-            context.versions = SeenVersions(versions[:-1])
+        """The response for the current data versions, from the cache if possible."""
+        app, policy = self._app_context, operation.caching
+        audience = policy.audience_key(context.caller) if policy.audience_key else ""
+        topics = (*policy.depends_on, *app.common_topics) if policy.depends_on else ()
+        versions = await app.data_versions.versions(topics, fresh=policy.strict_freshness)
+        key = (context.request.cache_key, audience, versions)
+        response = app.response_cache.get(key)
+        if response is None:
+            own_versions = SeenVersions(versions[: len(policy.depends_on or ())])
+            context.versions = own_versions
             result = await self._call_handler(operation, context)
-            # What was written meanwhile may be in it or not: then it is an answer, and none to be given again.
+            # After a write in the meantime, nobody knows which version the result shows: send it, but do not cache it.
             if isinstance(result, ListResult) and result.versions is not None:
-                is_of_now = result.versions == versions[:-1]
+                is_current = result.versions == own_versions
             else:
-                is_of_now = versions == await self._app_context.data_versions.versions(
-                    topics, fresh=operation.strict_freshness
-                )
-            answer = await self._build_response(
-                operation, context, result, responses.make_etag(*key) if is_of_now else b""
-            )
-            if is_of_now:
-                self._app_context.response_cache.put(key, answer)
-        return answer
+                is_current = versions == await app.data_versions.versions(topics, fresh=policy.strict_freshness)
+            etag = responses.make_etag(*key) if is_current else b""
+            response = await self._build_response(operation, context, result, etag)
+            if is_current:
+                app.response_cache.put(key, response)
+        return response
 
     async def _read_body(self, operation: Operation, context: HandlerContext, request: Request) -> None:
-        if operation.csrf_protected:
+        spec = operation.body
+        if spec.csrf_protected:
             check_csrf(context.caller, request.headers)
-        if operation.body_type is None:
+        if spec.kind is BodyKind.NONE:
             await _check_ignored_body(operation, request)
+            return
+        file_limit = spec.file_limit(self._app_context.settings) if spec.file_limit else None
+        body = await body_parsing.read_body(request.receive, request.headers, file_limit, spec.max_bytes)
+        if spec.kind is BodyKind.JSON_ARRAY:
+            context.body = await body_parsing.parse_array(request.headers, body)
+            items = [item for item in context.body if isinstance(item, dict)]
+            dry_run.check_body(operation, (pair for item in items for pair in item.items()))
+            names = dict.fromkeys(name for item in items for name in item)
+            context.request = _add_unknown_fields(context.request, names, field_names(*get_args(spec.type)))
+            return
+        known = field_names(spec.type)
+        if spec.kind is BodyKind.JSON_OBJECT:
+            values = await body_parsing.parse_object(request.headers, body)
+            known |= field_names(operation.response.type)  # a client may send back the record that it read
         else:
-            file_limit = operation.file_limit(self._app_context.settings) if operation.file_limit else None
-            body = await body_parsing.read_body(request.receive, request.headers, file_limit, operation.max_body)
-            if operation.takes_json_object:
-                context.body = await body_parsing.parse_object(request.headers, body)
-                dry_run.check_body(operation, context.body.items())
-                # Whoever sends back the record that was read sends nothing unknown.
-                known = field_names(operation.body_type) | field_names(operation.response)
-                context.request = _add_unknown_fields(context.request, context.body, known)
-                return
-            if operation.takes_json_array:
-                context.body = await body_parsing.parse_array(request.headers, body)
-                items = [each for each in context.body if isinstance(each, dict)]
-                dry_run.check_body(operation, (pair for each in items for pair in each.items()))
-                given = dict.fromkeys(name for each in items for name in each)
-                context.request = _add_unknown_fields(
-                    context.request, given, field_names(*get_args(operation.body_type))
-                )
-                return
             values = await body_parsing.parse_fields(request.headers, body)
-            dry_run.check_body(operation, values.items())
-            context.request = _add_unknown_fields(context.request, values, field_names(operation.body_type))
-            context.body = values if operation.takes_raw_fields else parse_struct(operation.body_type, values)
+        dry_run.check_body(operation, values.items())
+        context.request = _add_unknown_fields(context.request, values, known)
+        context.body = parse_struct(spec.type, values) if spec.kind is BodyKind.STRUCT else values
 
     async def _call_handler(self, operation: Operation, context: HandlerContext) -> Any:
-        arguments = {name: take(context) for name, take in self._resolvers[operation.method].items()}
+        arguments = {name: resolve(context) for name, resolve in self._resolvers[operation.route.method].items()}
         return await operation.handler(**arguments)
 
     async def _build_response(
         self, operation: Operation, context: HandlerContext, result: Any, etag: bytes = b""
     ) -> Response:
-        answer = await self._response_builder.build(operation, context, result, etag)
-        return await responses.start_stream(await responses.encode(answer, context.request.encoding), context.method)
+        response = await self._response_builder.build(operation, context, result, etag)
+        return await responses.start_stream(await responses.encode(response, context.request.encoding), context.method)
 
     def _error_response(self, error: Exception, request: Request, request_id: bytes) -> Response:
         language = negotiate(request.headers.get(b"accept-language", b""))
         if isinstance(error, Problem):
             return self._response_builder.error_response(error, language)
         self._log_error("failed", error, request, request_id)
-        return self._response_builder.error_response(
-            ServiceUnavailable() if is_unavailable(error) else Problem(), language
-        )
+        problem = ServiceUnavailable() if self._app_context.is_outage(error) else Problem()
+        return self._response_builder.error_response(problem, language)
 
     def _log_error(self, event: str, error: Exception, request: Request, request_id: bytes) -> None:
-        known_by = {"request_id": request_id.decode("latin-1"), "path": request.path.decode("latin-1")}
-        log.error(event, exc_info=error, extra=known_by)
+        fields = {"request_id": request_id.decode("latin-1"), "path": request.path.decode("latin-1")}
+        log.error(event, exc_info=error, extra=fields)
 
 
 async def _check_ignored_body(operation: Operation, request: Request) -> None:
-    """Where no body is taken, one is ignored, whatever it is: unless it asks for a dry run."""
+    """A body is ignored by an operation without one, unless it asks for a dry run."""
     values: dict[str, Any] = {}
     if request.headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in request.headers:
         with suppress(Problem):
@@ -267,19 +272,17 @@ async def _check_ignored_body(operation: Operation, request: Request) -> None:
 
 
 def _add_unknown_fields(parsed: ParsedRequest, given: Iterable[str], known: Collection[str]) -> ParsedRequest:
-    """Fields of a body that we do not know are treated as such parameters are."""
-    ignored = query_string.unknown_names(given, known)
-    if ignored and parsed.is_strict:
-        raise query_string.unknown_fields_error(ignored, known)
-    return (
-        msgspec.structs.replace(parsed, unknown_parameters=(*parsed.unknown_parameters, *ignored))
-        if ignored
-        else parsed
-    )
+    """Treat unknown fields of a body like unknown query parameters."""
+    unknown = query_string.unknown_names(given, known)
+    if not unknown:
+        return parsed
+    if parsed.is_strict:
+        raise query_string.unknown_fields_error(unknown, known)
+    return msgspec.structs.replace(parsed, unknown_parameters=(*parsed.unknown_parameters, *unknown))
 
 
 def _join_headers(raw: Sequence[Header]) -> tuple[dict[bytes, bytes], bool]:
-    """The headers by name, lists joined, and whether none was repeated that must stand alone."""
+    """The headers by name, repeated ones joined, and whether none was repeated that must be sent only once."""
     headers = dict(raw)
     if len(headers) == len(raw):
         return headers, True

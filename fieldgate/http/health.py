@@ -1,14 +1,13 @@
-"""The service about itself: the index of endpoints, health checks, and measurements."""
+"""Health checks, metrics and the index of endpoints."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Annotated, Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Protocol
 
 import msgspec
 from msgspec import Meta
 
 from fieldgate import __version__
-from fieldgate.db import Database, is_unavailable, schema
 from fieldgate.errors import Forbidden, ServiceUnavailable
 from fieldgate.http.injection import ClientAddress, HandlerContext
 from fieldgate.http.negotiation.formats import Format
@@ -44,23 +43,30 @@ class ReadyReport(Health, frozen=True):
     ) = msgspec.UNSET
 
 
+class ReadinessCheck(Protocol):
+    """Whether this process can handle requests."""
+
+    async def is_ready(self) -> bool: ...
+
+
 ReadinessDetails = Callable[[], Awaitable[Mapping[str, Any]]]
 
 
 class Readiness:
-    """Whether this process can answer: the database is there, at the schema this release needs."""
+    """What `/readyz` reports: the result of a check, and fields that other parts of the service add."""
 
-    def __init__(self, database: Database, details: ReadinessDetails) -> None:
-        self._database = database
-        self.details = details
+    def __init__(self, check: ReadinessCheck, details: Sequence[ReadinessDetails] = ()) -> None:
+        self._check = check
+        self._details = details
 
     async def is_ready(self) -> bool:
-        try:
-            return await schema.current_revision(self._database) == schema.REQUIRED_REVISION
-        except Exception as error:
-            if is_unavailable(error):
-                return False
-            raise
+        return await self._check.is_ready()
+
+    async def details(self) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        for provider in self._details:
+            fields |= await provider()
+        return fields
 
 
 @raw(
@@ -113,23 +119,23 @@ async def readyz(readiness: Readiness) -> Response:
 async def metrics(
     context: HandlerContext, client: ClientAddress, settings: Settings, request_metrics: RequestMetrics
 ) -> Response:
-    # A proxy on this machine that nobody told us to trust must not make the world look like this machine.
+    # Behind an untrusted proxy on this machine, every client seems to be local.
     is_relayed = b"x-forwarded-for" in context.headers or b"forwarded" in context.headers
-    by_stranger = is_relayed and not is_in_networks(client.peer, settings.trusted_proxies)
-    if by_stranger or not is_in_networks(client.address, settings.metrics_from):
+    is_untrusted = is_relayed and not is_in_networks(client.peer, settings.trusted_proxies)
+    if is_untrusted or not is_in_networks(client.address, settings.metrics_from):
         raise Forbidden(Message("Measurements are not for this address; see FIELDGATE_METRICS_FROM."))
     content_type = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
     return Response(200, [content_type, NO_STORE], request_metrics.to_prometheus())
 
 
 def index_operation(operations: Iterable[Operation]) -> Operation:
-    """The operation that lists the endpoints below `/api/v2/`: a name and an address for each."""
+    """The operation that lists the endpoints below `/api/v2/` by name."""
     endpoints = {
-        _index_name(operation.path): Link(operation.path)
-        for operation in sorted(operations, key=lambda each: each.path)
-        if operation.response_kind is ResponseKind.LIST
-        and operation.path.startswith(INDEX_PATH)
-        and "{" not in operation.path
+        _index_name(operation.route.path): Link(operation.route.path)
+        for operation in sorted(operations, key=lambda each: each.route.path)
+        if operation.response.kind is ResponseKind.LIST
+        and operation.route.path.startswith(INDEX_PATH)
+        and "{" not in operation.route.path
     }
 
     @get(
@@ -151,5 +157,5 @@ def _index_name(path: str) -> str:
     return re.sub(r"[^a-z0-9_]+", "-", path.removeprefix(INDEX_PATH).strip("/"))
 
 
-def _json_response(record: Health | dict[str, Any]) -> Response:
+def _json_response(record: object) -> Response:
     return Response(200, [(b"content-type", b"application/json"), NO_STORE], msgspec.json.encode(record))

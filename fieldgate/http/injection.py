@@ -1,4 +1,4 @@
-"""How a handler is called: each of its parameters gets its value by type or by name."""
+"""Handler arguments: each parameter gets its value by type or by name."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NewType
@@ -15,18 +15,18 @@ from fieldgate.pagination import PageRequest
 
 
 class ClientAddress(msgspec.Struct, frozen=True):
-    """The caller's machine, and the one that handed the request to us: the same, unless a proxy stands between."""
+    """The client's IP address, and the peer of the connection: another one if there is a trusted proxy."""
 
     address: str
     peer: str
 
 
-# The versions of the topics that an operation changes with, as they were when the request came; () where nobody asked.
+# The versions of the topics an operation depends on, when the request arrived; () if it is not cacheable.
 SeenVersions = NewType("SeenVersions", tuple[int, ...])
 
 
 class HandlerContext(msgspec.Struct):
-    """One request, read and with its caller known: what handlers draw from."""
+    """A parsed request with its caller: the source of handler arguments."""
 
     method: str
     request: ParsedRequest
@@ -40,21 +40,21 @@ class HandlerContext(msgspec.Struct):
 ParameterResolver = Callable[[HandlerContext], Any]
 
 _RESOLVERS_BY_TYPE: dict[Any, ParameterResolver] = {
-    PageRequest: lambda exchange: exchange.request.page,
-    Language: lambda exchange: exchange.request.language,
-    BaseURL: lambda exchange: exchange.request.base_url,
-    ParsedRequest: lambda exchange: exchange.request,
-    Caller: lambda exchange: exchange.caller,
-    User: lambda exchange: exchange.caller,
-    ClientAddress: lambda exchange: exchange.client,
-    SeenVersions: lambda exchange: exchange.versions,
-    HandlerContext: lambda exchange: exchange,
+    PageRequest: lambda context: context.request.page,
+    Language: lambda context: context.request.language,
+    BaseURL: lambda context: context.request.base_url,
+    ParsedRequest: lambda context: context.request,
+    Caller: lambda context: context.caller,
+    User: lambda context: context.caller,
+    ClientAddress: lambda context: context.client,
+    SeenVersions: lambda context: context.versions,
+    HandlerContext: lambda context: context,
 }
 
 
 def resolve_parameters(operation: Operation, services: Mapping[type, object]) -> dict[str, ParameterResolver]:
-    """Where each parameter of the handler comes from. What nobody provides is an error at start-up."""
-    if operation.depends_on is not None:
+    """Map each parameter of a handler to its source. A parameter without one is an error at start-up."""
+    if operation.caching.depends_on is not None:
         _check_cacheable(operation)
     return {name: _resolve_parameter(operation, name, kind, services) for name, kind in operation.parameters.items()}
 
@@ -63,20 +63,20 @@ def _resolve_parameter(
     operation: Operation, name: str, kind: Any, services: Mapping[type, object]
 ) -> ParameterResolver:
     if name == "query":
-        return lambda exchange: exchange.request.query
+        return lambda context: context.request.query
     if name == "body":
-        return lambda exchange: exchange.body
-    if f"{{{name}}}" in operation.path:
-        return lambda exchange: exchange.request.path_values[name]
+        return lambda context: context.body
+    if f"{{{name}}}" in operation.route.path:
+        return lambda context: context.request.path_values[name]
     if kind in _RESOLVERS_BY_TYPE:
         return _RESOLVERS_BY_TYPE[kind]
     if kind in services:
         return lambda _: services[kind]
-    raise LookupError(f"{operation.name}: nobody provides {name}: {kind}")
+    raise LookupError(f"{operation.name}: no service provides {name}: {kind}")
 
 
 def _check_cacheable(operation: Operation) -> None:
-    """A kept answer goes to everybody who asks the same: it must not be made from who asks, or be a write."""
+    """A cached response is shared between callers: it must not depend on the client, nor come from a write."""
     personal = {HandlerContext, ClientAddress} & set(operation.parameters.values())
-    if operation.method != "GET" or personal:
-        raise LookupError(f"{operation.name}: an answer that is kept cannot depend on {personal or operation.method}")
+    if operation.route.method != "GET" or personal:
+        raise LookupError(f"{operation.name}: a cached response cannot depend on {personal or operation.route.method}")

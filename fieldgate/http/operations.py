@@ -1,17 +1,17 @@
-"""The small declaration every resource uses.
+"""Operations and the decorators that declare them.
 
-    @listing("/api/v2/permissions/", of=PermissionRecord, title=Message("Permissions"), about=Message("…"))
-    async def permissions(page: Page, language: Language, catalogue: Catalogue) -> Slice[PermissionRecord]: ...
+    @get_list("/api/v2/permissions/", response=PermissionRecord, title=Message("Permissions"), ...)
+    async def permissions(page: PageRequest, language: Language) -> ListResult[PermissionRecord]: ...
 
-A handler takes what its parameters say: `Page`, `Language`, `Origin`, `Asked`, a `Caller` (anybody) or a `User`
-(logged in, else 401), `filters` and `body` (structs), the names in braces of its path, and any service that
-`app.py` provides, by type. It returns a `Slice`, a record, a `Created`, an `Instead`, None, or an `Answer` of its own.
+A handler receives its arguments by type or name: `PageRequest`, `Language`, `BaseURL`, `ParsedRequest`, a `Caller`
+(anonymous or not) or a `User` (401 if anonymous), the structs `query` and `body`, the path parameters, and any service
+that `app.py` provides. It returns a `ListResult`, a record, `Created`, `PreviewResult`, None, or a `Response`.
 """
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any, get_type_hints
+from typing import Any, Required, TypedDict, Unpack, get_type_hints
 
 import msgspec
 
@@ -39,173 +39,311 @@ JSON_OR_HTML = (Format.JSON, Format.HTML)
 
 
 class ResponseKind(Enum):
-    """What an operation answers with."""
+    """What a handler returns."""
 
     LIST = "list"
     RECORD = "record"
-    EMPTY = "nothing"
-    RAW = "ready"
+    EMPTY = "empty"
+    RAW = "raw"  # a `Response` that the handler builds itself
+
+
+class BodyKind(Enum):
+    """How a request body is parsed."""
+
+    NONE = "none"
+    STRUCT = "struct"  # JSON or a form, validated as a struct
+    RAW_FIELDS = "raw fields"  # JSON or a form, as it was sent
+    JSON_OBJECT = "JSON object"
+    JSON_ARRAY = "JSON array"
 
 
 class Created(msgspec.Struct, frozen=True):
-    """A record that was made, and where it can be found: answered with 201."""
+    """A new record and its URL: status 201."""
 
     record: Any
     location: Link | None = None
 
 
 class PreviewResult(msgspec.Struct, frozen=True):
-    """A record in place of what was asked for, such as what a write would do: answered with 200."""
+    """A record returned in place of the usual response, such as the result of a dry run: status 200."""
 
     record: Any
 
 
-class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """One method on one path: all that routing, the exchange, pages and the OpenAPI description need to know."""
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """Which requests an operation handles."""
 
     method: str
     path: str
-    handler: Handler
-    response_kind: ResponseKind
+    checks_host: bool
+    requires_login: bool
+
+
+class RequestBody(msgspec.Struct, frozen=True, kw_only=True):
+    """The body an operation accepts."""
+
+    kind: BodyKind
+    type: Any  # a struct or a list of structs; None without a body
+    max_bytes: int
+    file_limit: Callable[[Settings], int] | None
+    csrf_protected: bool
+
+    @property
+    def media_types(self) -> tuple[str, ...]:
+        if self.kind is BodyKind.NONE:
+            return ()
+        is_json = self.kind in (BodyKind.JSON_OBJECT, BodyKind.JSON_ARRAY)
+        return (JSON_MEDIA_TYPE,) if is_json else BODY_MEDIA_TYPES
+
+
+class ResponseSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operation returns, and in which formats."""
+
+    kind: ResponseKind
+    type: Any
+    alternate_type: Any
+    status: int
+    formats: tuple[Format, ...]
+    serializers: Mapping[Format, Serializer]
+    media_type: str
+    schema: Mapping[str, Any]
+
+    @property
+    def is_negotiated(self) -> bool:
+        """Whether the caller chooses the format."""
+        return self.kind is not ResponseKind.RAW or len(self.formats) > 1
+
+    @property
+    def media_types(self) -> list[str]:
+        return [self.media_type] if self.media_type else [each.media_type for each in self.formats]
+
+
+class CachePolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """What a response depends on, and so how long it may be reused."""
+
+    depends_on: tuple[str, ...] | None
+    depends_on_caller: bool
+    audience_key: Callable[[Caller], str] | None
+    strict_freshness: bool
+    no_store: bool
+    is_cacheable: bool  # whether the response cache may hold responses
+
+
+class Description(msgspec.Struct, frozen=True, kw_only=True):
+    """What people read about an operation: in OpenAPI, in OPTIONS responses and on HTML pages."""
+
     title: Message
-    description: Message
+    text: Message
     tag: str
-    response: Any = None
-    # What its records can be instead, where a parameter asks for it; of an operation that mostly answers with another
-    # status than 200, what an `Instead` holds.
-    alternate_response: Any = None
-    alternate_example: Any = None
-    status: int = 200
-    formats: tuple[Format, ...] = JSON_OR_HTML
-    # Topics of db.changes the answer depends on; () for what a release fixes; None where nobody can tell.
-    depends_on: tuple[str, ...] | None = None
-    # Where the answer depends on the caller, and may be kept all the same: the same word for callers who see the same.
-    audience_key: Callable[[Caller], str] | None = None
-    # True: it is looked for right after it was written, maybe through another process; no answer is kept beyond that.
-    strict_freshness: bool = False
-    # Of a list: how its records, as JSON, are written in formats other than JSON and the page.
-    serializers: Mapping[Format, Serializer] = {}
-    # Statuses beyond those every operation can give.
-    error_statuses: tuple[int, ...] = ()
-    example: Any = None
-    # Of an operation that writes its own answer: the type it gives, where that is no `Format`, and its schema.
-    media_type: str = ""
-    schema: Mapping[str, Any] = {}
-    # Of an operation that takes a `WholeObject`, a `WholeList` or `Values`: what it looks like, and how long it may be.
-    body_schema: Any = None
-    max_body: int = DEFAULT_MAX_BODY_BYTES
-    # How large a file may be, where one is taken: asked of the settings.
-    file_limit: Callable[[Settings], int] | None = None
-    # False: for operators and browsers, no part of the described interface.
-    in_schema: bool = True
-    # False: answered whatever the Host header says (health checks).
-    checks_host: bool = True
-    # A form of our own pages checks its CSRF token itself, as a field of the body.
-    csrf_protected: bool = True
-    # Never to be stored: secrets, and states of the moment.
-    no_store: bool = False
-    # What follows is read from the handler's signature.
-    parameters: Mapping[str, Any] = {}
-    query_names: frozenset[str] = frozenset()  # names a query can have
-    depends_on_caller: bool = False  # the answer depends on the caller
-    requires_login: bool = False  # and the caller must be logged in
+    example: Any
+    alternate_example: Any
+    error_statuses: tuple[int, ...]
+    in_schema: bool
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """One method on one path."""
+
+    handler: Handler
+    parameters: Mapping[str, Any]  # name and type of the handler's parameters
+    query_type: type[msgspec.Struct] | None
+    query_names: frozenset[str]  # the known query parameters
+    route: Route
+    body: RequestBody
+    response: ResponseSpec
+    caching: CachePolicy
+    description: Description
 
     @property
     def name(self) -> str:
         return self.handler.__name__
 
-    @property
-    def is_negotiated(self) -> bool:
-        """Whether the caller chooses the representation."""
-        return self.response_kind is not ResponseKind.RAW or len(self.formats) > 1
 
-    @property
-    def is_cacheable(self) -> bool:
-        """Whether a ready answer may be given again."""
-        return self.depends_on is not None and (not self.depends_on_caller or self.audience_key is not None)
+class CommonOptions(TypedDict, total=False):
+    """Options of every decorator."""
 
-    @property
-    def query_type(self) -> type[msgspec.Struct] | None:
-        return self.parameters.get("query")
-
-    @property
-    def body_type(self) -> Any:
-        """What a body looks like: a struct, or a list of them. None where none is taken."""
-        is_told = self.takes_json_object or self.takes_json_array or self.takes_raw_fields
-        return self.body_schema if is_told else self.parameters.get("body")
-
-    @property
-    def body_media_types(self) -> tuple[str, ...]:
-        """The media types a body can have."""
-        if self.body_type is None:
-            return ()
-        return (JSON_MEDIA_TYPE,) if self.takes_json_object or self.takes_json_array else BODY_MEDIA_TYPES
-
-    @property
-    def takes_json_object(self) -> bool:
-        return bool(self.parameters.get("body") == JSONObject)
-
-    @property
-    def takes_json_array(self) -> bool:
-        return bool(self.parameters.get("body") == JSONArray)
-
-    @property
-    def takes_raw_fields(self) -> bool:
-        return self.parameters.get("body") is RawFields
+    title: Required[Message]
+    description: Required[Message]
+    tag: Required[str]
+    formats: tuple[Format, ...]
+    example: Any
+    # Statuses beyond those that every operation can return.
+    error_statuses: tuple[int, ...]
+    # False: not part of the documented API (pages and other endpoints for browsers).
+    in_schema: bool
+    # False: any Host header is accepted (health checks).
+    checks_host: bool
+    # True: responses are sent with `Cache-Control: no-store`.
+    no_store: bool
 
 
-def operation(method: str, path: str, response_kind: ResponseKind, **details: Any) -> OperationDecorator:
-    """Declare any operation; the four below are what resources mostly need."""
+class ReadOptions(CommonOptions, total=False):
+    """Options of operations that only read."""
+
+    # The data topics a response depends on; () if it only changes with a release; None: it is never cached.
+    depends_on: tuple[str, ...] | None
+    # Cache audience key: callers with the same key see the same data. Needed to cache what depends on the caller.
+    audience_key: Callable[[Caller], str] | None
+    # True: data versions are read from the database for each request, so a write through another process is seen.
+    strict_freshness: bool
+
+
+class ListOptions(ReadOptions, total=False):
+    # A second record type that a query parameter selects.
+    alternate_response: Any
+    # How to write the JSON records of a list in formats other than JSON and HTML.
+    serializers: Mapping[Format, Serializer]
+
+
+class WriteOptions(CommonOptions, total=False):
+    """Options of operations that take a body."""
+
+    status: int
+    # The type of a `PreviewResult`, and an example of it.
+    alternate_response: Any
+    alternate_example: Any
+    # The documented type of a body that is a `JSONObject`, `JSONArray` or `RawFields`.
+    body_schema: Any
+    max_body: int  # bytes
+    # The maximum size of an uploaded file in bytes, from the settings.
+    file_limit: Callable[[Settings], int] | None
+    # False: the handler checks the CSRF token itself, as a form field.
+    csrf_protected: bool
+
+
+class RawOptions(ReadOptions, WriteOptions, total=False):
+    response: Any
+    # Media type and schema of a response that is not one of the formats.
+    media_type: str
+    schema: Mapping[str, Any]
+
+
+class OperationOptions(RawOptions, ListOptions, total=False):
+    """The options of all decorators."""
+
+
+def operation(
+    method: str, path: str, response_kind: ResponseKind, **options: Unpack[OperationOptions]
+) -> OperationDecorator:
+    """Declare an operation. Prefer the decorators below."""
 
     def declare(handler: Handler) -> Operation:
         hints = get_type_hints(handler)
-        takes = {name: hints[name] for name in inspect.signature(handler).parameters}
-        query = field_names(takes["query"]) if "query" in takes else frozenset[str]()
+        parameters = {name: hints[name] for name in inspect.signature(handler).parameters}
+        query_type = parameters.get("query")
+        names = field_names(query_type) if query_type else frozenset[str]()
+        paging = PAGING_PARAMETERS if response_kind is ResponseKind.LIST else frozenset[str]()
         return Operation(
-            method=method,
-            path=path,
             handler=handler,
-            response_kind=response_kind,
-            parameters=takes,
-            query_names=query | {"format"} | (PAGING_PARAMETERS if response_kind is ResponseKind.LIST else frozenset()),
-            depends_on_caller=Caller in takes.values() or User in takes.values(),
-            requires_login=User in takes.values(),
-            **details,
+            parameters=parameters,
+            query_type=query_type,
+            query_names=names | paging | {"format"},
+            route=Route(
+                method=method,
+                path=path,
+                checks_host=options.get("checks_host", True),
+                requires_login=User in parameters.values(),
+            ),
+            body=_request_body(parameters.get("body"), options),
+            response=_response_spec(response_kind, options),
+            caching=_cache_policy(parameters, options),
+            description=_description(options),
         )
 
     return declare
 
 
-def get_list(path: str, **details: Any) -> OperationDecorator:
-    """GET of a list: the handler returns the `Slice` for a `Page`."""
-    return operation("GET", path, ResponseKind.LIST, **details)
+def get_list(path: str, *, response: Any, **options: Unpack[ListOptions]) -> OperationDecorator:
+    """GET of a list: the handler returns a `ListResult` for a `PageRequest`."""
+    return operation("GET", path, ResponseKind.LIST, response=response, **options)
 
 
-def get(path: str, **details: Any) -> OperationDecorator:
-    """GET of one record: the handler returns it, or raises `NotFound`."""
-    return operation("GET", path, ResponseKind.RECORD, **details)
+def get(path: str, *, response: Any, **options: Unpack[ReadOptions]) -> OperationDecorator:
+    """GET of one record: the handler returns it or raises `NotFound`."""
+    return operation("GET", path, ResponseKind.RECORD, response=response, **options)
 
 
-def post(path: str, **details: Any) -> OperationDecorator:
-    """POST that makes a record: the handler returns `Created`."""
-    return operation("POST", path, ResponseKind.RECORD, **{"status": 201, **details})
+def post(path: str, *, response: Any, **options: Unpack[WriteOptions]) -> OperationDecorator:
+    """POST that creates a record: the handler returns `Created`."""
+    options.setdefault("status", 201)
+    return operation("POST", path, ResponseKind.RECORD, response=response, **options)
 
 
-def patch(path: str, **details: Any) -> OperationDecorator:
-    """PATCH: the handler takes what shall change as its `body`, and returns the record as it is then."""
-    return operation("PATCH", path, ResponseKind.RECORD, **details)
+def patch(path: str, *, response: Any, **options: Unpack[WriteOptions]) -> OperationDecorator:
+    """PATCH: the `body` holds the fields to change; the handler returns the changed record."""
+    return operation("PATCH", path, ResponseKind.RECORD, response=response, **options)
 
 
-def put(path: str, **details: Any) -> OperationDecorator:
-    """PUT: the handler returns the record as it is then, in `Created` where there was none."""
-    return operation("PUT", path, ResponseKind.RECORD, **details)
+def put(path: str, *, response: Any, **options: Unpack[WriteOptions]) -> OperationDecorator:
+    """PUT: the handler returns the saved record, in `Created` if it is new."""
+    return operation("PUT", path, ResponseKind.RECORD, response=response, **options)
 
 
-def delete(path: str, **details: Any) -> OperationDecorator:
-    """DELETE: the handler returns None. What shall go can be told in a `body`."""
-    return operation("DELETE", path, ResponseKind.EMPTY, **{"status": 204, **details})
+def delete(path: str, **options: Unpack[WriteOptions]) -> OperationDecorator:
+    """DELETE: the handler returns None. A `body` can select what is deleted."""
+    options.setdefault("status", 204)
+    return operation("DELETE", path, ResponseKind.EMPTY, **options)
 
 
-def raw(path: str, method: str = "GET", **details: Any) -> OperationDecorator:
-    """What writes its own `Answer`: pages with a design of their own, files, health checks."""
-    return operation(method, path, ResponseKind.RAW, **details)
+def raw(path: str, method: str = "GET", **options: Unpack[RawOptions]) -> OperationDecorator:
+    """The handler builds the `Response` itself: pages with their own layout, files, health checks."""
+    return operation(method, path, ResponseKind.RAW, **options)
+
+
+def _request_body(annotation: Any, options: OperationOptions) -> RequestBody:
+    kind = _body_kind(annotation)
+    return RequestBody(
+        kind=kind,
+        type=annotation if kind in (BodyKind.NONE, BodyKind.STRUCT) else options["body_schema"],
+        max_bytes=options.get("max_body", DEFAULT_MAX_BODY_BYTES),
+        file_limit=options.get("file_limit"),
+        csrf_protected=options.get("csrf_protected", True),
+    )
+
+
+def _body_kind(annotation: Any) -> BodyKind:
+    if annotation is None:
+        return BodyKind.NONE
+    if annotation is RawFields:
+        return BodyKind.RAW_FIELDS
+    if annotation == JSONObject:
+        return BodyKind.JSON_OBJECT
+    return BodyKind.JSON_ARRAY if annotation == JSONArray else BodyKind.STRUCT
+
+
+def _response_spec(kind: ResponseKind, options: OperationOptions) -> ResponseSpec:
+    return ResponseSpec(
+        kind=kind,
+        type=options.get("response"),
+        alternate_type=options.get("alternate_response"),
+        status=options.get("status", 200),
+        formats=options.get("formats", JSON_OR_HTML),
+        serializers=options.get("serializers", {}),
+        media_type=options.get("media_type", ""),
+        schema=options.get("schema", {}),
+    )
+
+
+def _cache_policy(parameters: Mapping[str, Any], options: OperationOptions) -> CachePolicy:
+    depends_on, audience_key = options.get("depends_on"), options.get("audience_key")
+    depends_on_caller = Caller in parameters.values() or User in parameters.values()
+    return CachePolicy(
+        depends_on=depends_on,
+        depends_on_caller=depends_on_caller,
+        audience_key=audience_key,
+        strict_freshness=options.get("strict_freshness", False),
+        no_store=options.get("no_store", False),
+        is_cacheable=depends_on is not None and (not depends_on_caller or audience_key is not None),
+    )
+
+
+def _description(options: OperationOptions) -> Description:
+    return Description(
+        title=options["title"],
+        text=options["description"],
+        tag=options["tag"],
+        example=options.get("example"),
+        alternate_example=options.get("alternate_example"),
+        error_statuses=options.get("error_statuses", ()),
+        in_schema=options.get("in_schema", True),
+    )

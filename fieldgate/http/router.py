@@ -1,7 +1,7 @@
-"""Which endpoint a path belongs to.
+"""Find the endpoint of a path.
 
-Most paths are found whole in a dictionary. Of those with names in braces, only the few with as many segments are
-compared; a word is no value of braces where a path has that very word.
+Paths without parameters are looked up in a dictionary. The others are compared with the patterns of the same number of
+segments; a literal segment wins over a parameter.
 """
 
 from collections import defaultdict
@@ -12,7 +12,7 @@ Target = TypeVar("Target")
 
 
 class Router(Generic[Target]):
-    """Paths and what they lead to; with and without the last slash is the same."""
+    """Maps paths to targets, with and without the trailing slash."""
 
     def __init__(self, targets: Mapping[str, Target]) -> None:
         self._exact: dict[str, Target] = {}
@@ -27,7 +27,7 @@ class Router(Generic[Target]):
             patterns.sort(key=lambda pattern: [segment.startswith("{") for segment in pattern[0]])
 
     def match(self, path: str) -> tuple[Target, dict[str, str]] | None:
-        """The target of a path and the values of its braces, or None."""
+        """The target of a path and the values of its parameters, or None."""
         exact = self._exact.get(path)
         if exact is not None:
             return exact, {}

@@ -1,31 +1,31 @@
-"""Text in up to four languages, and which of them a reader gets."""
+"""Texts that data has in several languages, and which of them a reader gets."""
 
 from collections.abc import Mapping
 
-from fieldgate.i18n.languages import Language
+from fieldgate.i18n.languages import FALLBACK_ORDER, Language
 
-LocalizedText = dict[str, str]  # by the code of the language; what is missing or empty has no translation
+LocalizedText = dict[str, str]  # by language code; an empty text counts as missing
 
-FALLBACK_LANGUAGES = ("en", "fr", "es", "ar")
+FALLBACK_LANGUAGES: tuple[str, ...] = tuple(language.value for language in FALLBACK_ORDER)
 _LANGUAGE_CODES = tuple(language.value for language in Language)
 
 
 def in_language(texts: Mapping[str, str], language: Language, original: str) -> str:
-    """The text in the reader's language, else in the one it was written in, else in the first there is."""
+    """Return the text in the reader's language, else in its original language, else in the first fallback it has."""
     return next(filter(None, (texts.get(code) for code in (language.value, original, *FALLBACK_LANGUAGES))), "")
 
 
 def in_all_languages(texts: Mapping[str, str], original: str) -> list[str]:
-    """The same for readers of every language, in the order of `Language`."""
-    otherwise = next(filter(None, map(texts.get, (original, *FALLBACK_LANGUAGES))), "")
-    return [texts.get(code) or otherwise for code in _LANGUAGE_CODES]
+    """Return what `in_language` gives for every language, in the order of `Language`."""
+    fallback = next(filter(None, map(texts.get, (original, *FALLBACK_LANGUAGES))), "")
+    return [texts.get(code) or fallback for code in _LANGUAGE_CODES]
 
 
 def without_fallbacks(shown: Mapping[str, str | None], original: str, *, english_first: bool = False) -> LocalizedText:
-    """What a server showed in each language, without what it only fell back to.
+    """Return only the real translations among the texts that a server showed in each language.
 
-    `english_first`: where it has no translation it shows English, then French, Spanish and Arabic, as IFRC GO does;
-    else what the text was written in, as we do.
+    Where a server has no translation it shows a fallback. With `english_first` that is the first text in the order of
+    `FALLBACK_ORDER`, as in IFRC GO; otherwise it is the text in the original language, as in Fieldgate.
     """
     written = shown.get(original)
     own = {original: written} if written else {}

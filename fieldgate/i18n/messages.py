@@ -1,6 +1,7 @@
 """Messages for people, and their translation.
 
 translate(Message("Enter a whole number from {low} to {high}.", low=1, high=1000), Language.FRENCH)
+translate(PluralMessage("Enter at most {count} word.", "Enter at most {count} words.", 5), Language.ARABIC)
 """
 
 from fieldgate.i18n.catalogs import load_catalog
@@ -8,21 +9,36 @@ from fieldgate.i18n.languages import Language
 
 
 class Message:
-    """A sentence for people, in English, and what goes into its braces. Said in a language at the very edge."""
+    """A sentence in English with the values of its placeholders, translated when it is shown."""
 
-    __slots__ = ("text", "values")
+    __slots__ = ("plural", "text", "values")
 
     def __init__(self, text: str, **values: object) -> None:
         self.text = text
         self.values = values
+        self.plural: str | None = None
 
     def __str__(self) -> str:
         return translate(self, Language.ENGLISH)
 
 
+class PluralMessage(Message):
+    """A sentence whose form depends on a number, which is its value `count`."""
+
+    __slots__ = ()
+
+    def __init__(self, singular: str, plural: str, count: int, **values: object) -> None:
+        super().__init__(singular, count=count, **values)
+        self.plural = plural
+
+
 def translate(message: Message, language: Language) -> str:
-    """The message in a language; in English where it has no translation."""
-    text = load_catalog(language).get(message.text) or message.text
+    """Return the message in a language, or in English where it has no translation."""
+    catalog = load_catalog(language)
+    if message.plural is None:
+        text = catalog.gettext(message.text)
+    else:
+        text = catalog.ngettext(message.text, message.plural, message.values["count"])  # type: ignore[arg-type]
     if not message.values:
         return text
     values = {

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message, translate
+from fieldgate.i18n.message_data import MessageData, message_from_data
+from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.imports.clipping import truncate
+from fieldgate.imports.former_messages import replace_former_message
 
 if TYPE_CHECKING:  # the libraries that read forms are heavy, and who only shows messages needs none of them
     from fieldgate.imports.xlsform import Issue
@@ -21,7 +23,11 @@ CANNOT_REPLACE_COLLECTION = Message("A form cannot replace a collection. Choose 
 
 def serialize_message(message: Message) -> dict[str, Any]:
     """A message as a row can hold it."""
-    return {"text": message.text, "values": {name: _serialize_value(value) for name, value in message.values.items()}}
+    values = {name: _serialize_value(value) for name, value in message.values.items()}
+    stored: dict[str, Any] = {"text": message.text, "values": values}
+    if message.plural is not None:
+        stored["plural"] = message.plural
+    return stored
 
 
 def serialize_issues(issues: "Sequence[Issue]") -> list[dict[str, Any]]:
@@ -35,7 +41,11 @@ def serialize_issues(issues: "Sequence[Issue]") -> list[dict[str, Any]]:
             break
         kept.append(stored)
     if len(kept) < len(issues):
-        more = Message("There are {count} more, which are not listed here.", count=len(issues) - len(kept))
+        more = PluralMessage(
+            "There is {count} more, which is not listed here.",
+            "There are {count} more, which are not listed here.",
+            len(issues) - len(kept),
+        )
         sentence = serialize_message(more)
         kept.append({"sheet": None, "row": None, "column": None, "code": "more", "message": sentence})
     return kept
@@ -53,7 +63,7 @@ def _serialize_issue(issue: "Issue") -> dict[str, Any]:
 
 def _serialize_value(value: object) -> object:
     if isinstance(value, Message):
-        value = str(value)
+        return serialize_message(value)
     return truncate(value, MAX_VALUE_CHARS) if isinstance(value, str) else value
 
 
@@ -68,6 +78,6 @@ def localize_messages(language: Language, stored: dict[str, Any]) -> dict[str, A
     return shown
 
 
-def _translate(language: Language, message: dict[str, Any]) -> str:
-    text, values = message["text"], message["values"]
-    return translate(Message(text, **values), language)
+def _translate(language: Language, stored: dict[str, Any]) -> str:
+    message = None if "plural" in stored else replace_former_message(stored["text"], stored["values"])
+    return translate(message or message_from_data(msgspec.convert(stored, MessageData)), language)

@@ -9,7 +9,7 @@ from fieldgate.assets.sharing.model import planning
 from fieldgate.assets.sharing.model.planning import Action
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import TOPIC as ASSETS
-from fieldgate.assets.store import AssetStore, NewAsset, summarize_collection
+from fieldgate.assets.store import AssetStore, NewAsset, NewVersion, summarize_collection
 from fieldgate.db import Database
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
@@ -94,10 +94,12 @@ class ResultWriter:
         await self._assets.add_version(
             connection,
             asset,
-            _asset_content(form, asset_type),
-            form.summary,
-            form.xform if asset_type in TYPES_WITH_SETTINGS else None,
-            job.file_id,
+            NewVersion(
+                content=_asset_content(form, asset_type),
+                summary=form.summary,
+                xform=form.xform if asset_type in TYPES_WITH_SETTINGS else None,
+                file_id=job.file_id,
+            ),
             **({} if asset_type == asset.asset_type else {"asset_type": asset_type}),
             **({} if name == asset.name else {"name": name}),
         )

@@ -1,11 +1,11 @@
 """`/api/v2/imports/`: files in, and what came of them."""
 
-import asyncio
 from typing import Any
 
 import msgspec
 
 from fieldgate.assets.authorization import AssetAuthorizer
+from fieldgate.concurrency import run_in_thread_if
 from fieldgate.db import Timestamp
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.injection import HandlerContext
@@ -162,9 +162,8 @@ def _accepted_response(uid: str) -> Created:
 
 async def _parse_upload(body: ImportRequest, max_bytes: int) -> NewImport:
     """Decoding and digesting megabytes takes a while, which nobody else shall wait for."""
-    if len(body.base64Encoded if body.file is None else body.file.data) > THREAD_THRESHOLD_BYTES:
-        return await asyncio.to_thread(parse_upload, body, max_bytes)
-    return parse_upload(body, max_bytes)
+    is_large = len(body.base64Encoded if body.file is None else body.file.data) > THREAD_THRESHOLD_BYTES
+    return await run_in_thread_if(is_large, parse_upload, body, max_bytes)
 
 
 async def _check_destination(user: User, field: str, uid: str, authorizer: AssetAuthorizer) -> None:

@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 import msgspec
-from sqlalchemy import ColumnElement, Delete, Select, TextClause, bindparam, exists, func, or_, select, true
+from sqlalchemy import ColumnElement, Delete, Select, TextClause, bindparam, exists, func, or_, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import users
 from fieldgate.assets.tables import assets, files, versions
-from fieldgate.db import Database, DataVersions, PreparedQuery, new_uid, now
+from fieldgate.db import Database, DataVersions, PreparedPage, PreparedQuery, new_uid, now
 from fieldgate.imports.tables import IS_PROCESSING, imports
 from fieldgate.imports.upload import IdempotencyKeyReused, NewImport
 from fieldgate.pagination import PageRequest
@@ -63,7 +63,9 @@ class ImportStore:
         self._database = database
         self._data_versions = data_versions
         self._list_queries = {
-            (by_status, descends): PreparedQuery(database, _list_query(by_status=by_status, descends=descends))
+            (by_status, descends): PreparedPage(
+                database, _list_query(by_status=by_status), (imports.c.created_at, imports.c.uid), descending=descends
+            )
             for by_status in (False, True)
             for descends in (False, True)
         }
@@ -129,9 +131,9 @@ class ImportStore:
         self, user_id: int, status: str | None, ordering: str, page: PageRequest
     ) -> tuple[int, Sequence[ImportRow]]:
         """How many imports a user has, and a page of them."""
-        find = self._list_queries[status is not None, ordering.startswith("-")]
-        rows = await find.all(user_id=user_id, status=status, limit=page.limit, offset=page.offset)
-        return rows[0][0], [ImportRow(*row[1:]) for row in rows if row[1] is not None]
+        query = self._list_queries[status is not None, ordering.startswith("-")]
+        count, rows = await query.load(page, user_id=user_id, status=status)
+        return count, [ImportRow(*row) for row in rows]
 
     async def get_for_user(self, user_id: int, uid: str) -> ImportRow | None:
         row = await self._by_uid.first(user_id=user_id, uid=uid)
@@ -269,21 +271,11 @@ _INSERT_IMPORT = imports.insert().inline()
 _ROW_COLUMNS = tuple(imports.c[name] for name in ImportRow._fields)
 
 
-def _list_query(*, by_status: bool, descends: bool) -> Select[Any]:
-    """How many imports a user has, in every row, beside a page of them: in one statement, which sees one state."""
+def _list_query(*, by_status: bool) -> Select[Any]:
     wanted = [imports.c.user_id == bindparam("user_id")]
     if by_status:
         wanted.append(imports.c.status == bindparam("status"))
-    counted = select(func.count().label("count")).select_from(imports).where(*wanted).subquery()
-    page = select(*_ROW_COLUMNS).where(*wanted).order_by(*_order_by(imports.c, descends))
-    shown = page.limit(bindparam("limit")).offset(bindparam("offset")).subquery()
-    joined = select(counted.c.count, *shown.c).select_from(counted.outerjoin(shown, true()))
-    return joined.order_by(*_order_by(shown.c, descends))
-
-
-def _order_by(columns: Any, descends: bool) -> list[ColumnElement[Any]]:
-    ordered = (columns.created_at, columns.uid)
-    return [column.desc() if descends else column.asc() for column in ordered]
+    return select(*_ROW_COLUMNS).where(*wanted)
 
 
 def _is_claimable(timestamp: ColumnElement[datetime]) -> tuple[TextClause, ColumnElement[bool]]:

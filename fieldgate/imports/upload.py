@@ -12,7 +12,7 @@ import msgspec
 from fieldgate.assets.names import strip_control_characters
 from fieldgate.errors import Problem, ValidationError
 from fieldgate.http.request.body_parsing import UploadedFile, file_too_large
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.schemas import ImportRequest
 
 DESIRED_TYPES = ("survey", "template", "block", "question")
@@ -62,7 +62,17 @@ def parse_options(request: ImportRequest) -> ImportOptions:
         raise ValidationError({name: [Message("Send only one of file, base64Encoded and url.")] for name in given})
     name = strip_control_characters(request.name)
     if len(name) > MAX_NAME_CHARS:
-        raise ValidationError({"name": [Message("Enter text of at most {length} characters.", length=MAX_NAME_CHARS)]})
+        raise ValidationError(
+            {
+                "name": [
+                    PluralMessage(
+                        "Enter text of at most {count} character.",
+                        "Enter text of at most {count} characters.",
+                        MAX_NAME_CHARS,
+                    )
+                ]
+            }
+        )
     if request.desired_type and request.desired_type not in DESIRED_TYPES:
         raise ValidationError(
             {"desired_type": [Message("Choose one of: {choices}.", choices=", ".join(DESIRED_TYPES))]}

@@ -10,7 +10,7 @@ from functools import partial
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Database, DataVersions, is_unavailable, now
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.results import ResultWriter
 from fieldgate.imports.sandbox import runner
 from fieldgate.imports.store import TOPIC, ImportStore, Job, LostLease
@@ -23,8 +23,10 @@ CLAIM_INTERVAL_SECONDS = 1.0  # seconds between two looks for work all the same:
 PURGE_INTERVAL_SECONDS = 60 * 60  # seconds
 RETRY_DELAY_SECONDS = 2.0  # seconds after the database could not be reached
 
-TOO_MANY_ATTEMPTS = Message(
-    "The file could not be read in {attempts} attempts. Simplify it, or ask whoever runs this service."
+TOO_MANY_ATTEMPTS = PluralMessage(
+    "The file could not be read in {count} attempt. Simplify it, or ask whoever runs this service.",
+    "The file could not be read in {count} attempts. Simplify it, or ask whoever runs this service.",
+    MAX_ATTEMPTS,
 )
 INTERNAL_ERROR = Message("Something went wrong on our side. It has been noted; please try again later.")
 
@@ -122,9 +124,7 @@ class ImportWorker:
 
     async def _process(self, job: Job) -> None:
         if job.attempts > MAX_ATTEMPTS:
-            await self._results.fail(
-                job, FormRejected("gave_up", Message(TOO_MANY_ATTEMPTS.text, attempts=MAX_ATTEMPTS))
-            )
+            await self._results.fail(job, FormRejected("gave_up", TOO_MANY_ATTEMPTS))
             return
         done = asyncio.Event()
         renewing = asyncio.create_task(self._renew_lease(job, done))

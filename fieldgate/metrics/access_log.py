@@ -1,4 +1,4 @@
-"""JSON log lines on standard error."""
+"""Log lines in JSON on standard error."""
 
 import logging
 import sys
@@ -10,7 +10,7 @@ import msgspec
 
 
 class JSONFormatter(logging.Formatter):
-    """Log records of the standard library as JSON lines."""
+    """Formats log records as JSON lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -27,12 +27,12 @@ class JSONFormatter(logging.Formatter):
         return msgspec.json.encode(line).decode()
 
 
-# Libraries that write a line for all they do; httpcore's hold the headers of what it fetches.
+# Libraries that log every step; lines of httpcore would contain request headers.
 QUIET_LOGGERS = ("_granian", "aiosqlite", "httpcore")
 
 
 def logging_config(level: str) -> dict[str, Any]:
-    """The standard library's logging, all of it as JSON lines on standard error."""
+    """Configuration of `logging`: everything as JSON lines on standard error."""
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -44,6 +44,6 @@ def logging_config(level: str) -> dict[str, Any]:
 
 
 def write_log_line(line: Mapping[str, Any]) -> None:
-    """One line, written whole: the lines of several processes do not mix."""
+    """Write a line at once, so that lines of several processes do not mix."""
     sys.stderr.buffer.write(msgspec.json.encode(line) + b"\n")
     sys.stderr.buffer.flush()

@@ -1,6 +1,6 @@
-"""What operators see: a log line and a measurement for every request, tied together by its id.
+"""Request metrics and the access log.
 
-Log lines are JSON, one a line. They hold the path but never the query, headers or bodies: no secret gets there.
+Access log lines are JSON. They contain the path but never the query, headers or bodies, which may hold secrets.
 """
 
 import logging
@@ -45,7 +45,7 @@ class HasAddress(Protocol):
 
 
 class LoggedRequest(Protocol):
-    """What is told of a request."""
+    """The parts of a request that are logged."""
 
     @property
     def method(self) -> str: ...
@@ -58,10 +58,10 @@ class LoggedRequest(Protocol):
 
 
 class _RequestSlots(NamedTuple):
-    """Where the numbers of a kind of request are: how many there were, and how long they took."""
+    """The slots of one combination of method, path and status."""
 
     requests: int
-    durations: int  # a slot for each bucket, one for what took longer, and one for the sum
+    durations: int  # first slot: one for each bucket, one for +Inf and one for the sum
 
 
 class RequestMetrics:
@@ -75,7 +75,7 @@ class RequestMetrics:
         self._counts_all = True
 
     def request_id(self, headers: Mapping[bytes, bytes], *, is_trusted: bool) -> bytes:
-        """The id a trusted proxy gave the request, else a new one."""
+        """The request id from a trusted proxy, or a new one."""
         given = headers.get(b"x-request-id", b"")
         if given and is_trusted and _REQUEST_ID_PATTERN.fullmatch(given):
             return given
@@ -84,7 +84,7 @@ class RequestMetrics:
     def record_request(
         self, request: LoggedRequest, template: str, status: int, started: float, request_id: bytes, username: str
     ) -> None:
-        """Count and log one answered request. The template bounds the number of series; the path is logged."""
+        """Count and log a request: counted by path template, which limits the number of series; logged by path."""
         seconds = perf_counter() - started
         self.count_request(request.method, template, status, seconds)
         if self._access_log_enabled:
@@ -104,7 +104,7 @@ class RequestMetrics:
             )
 
     def count_request(self, method: str, template: str, status: int, seconds: float) -> None:
-        """Count a request, unless there is no slot for it: that is no reason to answer it differently."""
+        """Count a request. If there is no slot left, an error is logged once and the request is not counted."""
         key = (method if method in _KNOWN_METHODS else "OTHER", template, status)
         try:
             at = self._slots.get(key) or self._allocate(key)
@@ -123,30 +123,30 @@ class RequestMetrics:
         if template not in self._duration_slots:
             bounds = [*map(str, BUCKETS_SECONDS), "+Inf", "sum"]
             self._duration_slots[template] = self._counters.allocate(*((_SECONDS, template, bound) for bound in bounds))
-        answered = self._counters.allocate((_REQUESTS, method, template, str(status)))
-        self._slots[key] = _RequestSlots(answered, self._duration_slots[template])
+        requests = self._counters.allocate((_REQUESTS, method, template, str(status)))
+        self._slots[key] = _RequestSlots(requests, self._duration_slots[template])
         return self._slots[key]
 
     def lag_setter(self, data: str) -> Callable[[float], None]:
-        """Where to tell for how long answers have been of an earlier state of some data."""
+        """A function that sets for how long responses have been based on an earlier version of some data."""
         return partial(self._counters.slots.__setitem__, self._counters.allocate((_LAG, data)))
 
     def to_prometheus(self) -> bytes:
-        """The measurements in Prometheus' text format, of all processes of this server together."""
+        """The metrics of all processes of this server in Prometheus' text format."""
         return generate_latest(_SampleCollector(list(self._counters.samples())))
 
 
 class _SampleCollector(Collector):
-    """What the processes have written down, added up; of their lags the longest is told."""
+    """Adds up the samples of all processes; the lag is the maximum of all live processes."""
 
     def __init__(self, samples: Sequence[CounterSample]) -> None:
         self._samples = samples
 
     def collect(self) -> Iterable[Metric]:
-        requests = CounterMetricFamily(_REQUESTS, "Requests answered.", labels=["method", "path", "status"])
-        seconds = HistogramMetricFamily(_SECONDS, "Time to answer.", labels=["path"])
+        requests = CounterMetricFamily(_REQUESTS, "Number of requests.", labels=["method", "path", "status"])
+        seconds = HistogramMetricFamily(_SECONDS, "Duration of requests.", labels=["path"])
         lags = GaugeMetricFamily(
-            _LAG, "For how long answers have been of an earlier state of the data.", labels=["data"]
+            _LAG, "For how long responses have been based on an earlier version of the data.", labels=["data"]
         )
         counts: defaultdict[CounterKey, float] = defaultdict(float)
         times: defaultdict[str, dict[str, float]] = defaultdict(dict)

@@ -1,8 +1,8 @@
-"""Numbers that all processes of a server write down, and that any of them can tell together.
+"""Counters in shared memory that any process of a server can read.
 
-Each process has two files in a folder they share: slots for numbers, which are mapped into its memory, and the names
-of these slots. To count is to add to a slot. The client library of Prometheus does the same in a general way, at
-several times the cost, and every request pays it; what is told is still written by that library.
+Each process has two files in a common folder: slots for numbers, mapped into memory, and the names of these slots.
+Counting adds to a slot. It is our own code because every request pays for it: counting with prometheus-client in
+multiprocess mode takes 8 µs, and 1.4 µs here (`docs/performance.md`). The library still writes the output.
 """
 
 import fcntl
@@ -16,10 +16,8 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-METRICS_DIR_VARIABLE = (
-    "_FIELDGATE_MEASUREMENTS"  # the variable in which `fieldgate serve` tells its processes their folder
-)
-MAX_SLOTS = 16 * 1024  # of 8 bytes; endpoints, methods and statuses need some thousand together
+METRICS_DIR_VARIABLE = "_FIELDGATE_MEASUREMENTS"  # set by `fieldgate serve` for its processes: the common folder
+MAX_SLOTS = 16 * 1024  # of 8 bytes; endpoints, methods and statuses need some thousands
 SLOTS_SUFFIX, NAMES_SUFFIX = ".slots", ".names"
 
 CounterKey = tuple[str, ...]
@@ -30,25 +28,25 @@ class SlotsExhausted(Exception):
 
 
 class CounterSample(NamedTuple):
-    """A number that a process has written down."""
+    """A number counted by one process."""
 
     key: CounterKey
     value: float
-    is_alive: bool  # whether that process still is
+    is_alive: bool  # whether that process is still running
 
 
 class _SlotGroup(NamedTuple):
-    """A line of the names: whole or not there, so that nobody sees a part of what belongs together."""
+    """A line of the names file. Slots that belong together share a line, so they are read together or not at all."""
 
     first_slot: int
     keys: Sequence[CounterKey]
 
 
 class SharedCounters:
-    """What this process has counted, and a look at what the others have."""
+    """The counters of this process, and a view of those of the others."""
 
     def __init__(self, folder: Path | None) -> None:
-        """Without a folder the numbers are of this process alone."""
+        """Without a folder, only this process is counted."""
         self._folder = folder
         self._groups: dict[int, Sequence[CounterKey]] = {}
         self._allocated = 0
@@ -56,32 +54,32 @@ class SharedCounters:
         if folder is None:
             self.slots = memoryview(bytearray(size)).cast("d")
             return
-        # Ids of processes are given again, and what an earlier one counted must stay.
+        # Process ids are reused, and the counts of an earlier process must stay.
         own = folder / f"{os.getpid()}-{secrets.token_hex(4)}"
         with own.with_suffix(SLOTS_SUFFIX).open("x+b") as file:
-            # Held by the duplicate of the descriptor that the mapping keeps: until this process ends, however it does.
+            # The mapping keeps a duplicate of the descriptor, so the lock is held until this process ends.
             fcntl.flock(file, fcntl.LOCK_EX)
-            file.write(bytes(size))  # not just made longer: a disk that is full says so here, not at some request
+            file.write(bytes(size))  # not just truncate(): a full disk fails here, not during a request
             file.flush()
             self.slots = memoryview(mmap.mmap(file.fileno(), size)).cast("d")
         self._names_path = own.with_suffix(NAMES_SUFFIX)
-        self._names_path.touch()  # last: who finds it finds the slots too
+        self._names_path.touch()  # last, so that the slots exist when the names are found
 
     def allocate(self, *keys: CounterKey) -> int:
-        """Slots in a row for numbers of these names; the first of them is told. Nothing is taken if that fails."""
+        """Allocate consecutive slots and return the first. If this fails, nothing is allocated."""
         first = self._allocated
         if first + len(keys) > MAX_SLOTS:
             raise SlotsExhausted
         if self._folder is not None:
             with self._names_path.open("ab") as file:
-                # On a line of its own, even after one that was not written to its end.
+                # Start a new line, as the last one may be incomplete.
                 file.write(b"\n" + msgspec.json.encode(_SlotGroup(first, keys)))
         self._groups[first] = keys
         self._allocated += len(keys)
         return first
 
     def samples(self) -> Iterator[CounterSample]:
-        """The numbers of all processes, of those that have ended as well."""
+        """The counters of all processes, including those that have ended."""
         if self._folder is None:
             yield from _read_samples(self._groups, self.slots, is_alive=True)
             return
@@ -93,10 +91,10 @@ class SharedCounters:
 
 
 def _parse_groups(lines: bytes) -> Mapping[int, Sequence[CounterKey]]:
-    """The groups of names by their first slot. Where one could not be written, the next one got its slots."""
+    """The groups by their first slot. A later line replaces an incomplete one."""
     groups: dict[int, Sequence[CounterKey]] = {}
     for line in lines.split(b"\n"):
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):  # also the last one, if it is just being written
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):  # the last line may be incomplete
             first, names = msgspec.json.decode(line, type=_SlotGroup)
             groups[first] = names
     return groups
@@ -111,7 +109,7 @@ def _read_samples(
 
 
 def _is_locked(file: BinaryIO) -> bool:
-    """Whether the process that made the file still is."""
+    """Whether the process that created the file is still running."""
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

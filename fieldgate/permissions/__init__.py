@@ -1,1 +1,1 @@
-"""The asset permissions: which there are, what each implies and contradicts."""
+"""Asset permissions: the catalogue, the rules of assigning and removing them, and explanations."""

@@ -1,18 +1,13 @@
-"""The ten permissions as data: what each is called, grants directly, and removes.
+"""The ten permissions: name, direct grants and contradictions of each.
 
-What a permission implies in the end is computed, never written down: `implied` is the closure of the direct
-grants.
+All implied permissions are computed from the direct grants, by `implied`.
 """
 
-from collections.abc import Iterable
 from functools import cache
 
 import msgspec
 
-from fieldgate.http.response.links import Link, encode
-from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message, translate
-from fieldgate.permissions.schemas import PermissionRecord
+from fieldgate.i18n.messages import Message
 
 
 class Permission(msgspec.Struct, frozen=True):
@@ -76,55 +71,24 @@ PERMISSIONS: tuple[Permission, ...] = (
     ),
 )
 
+ADD = "add_submissions"
+PARTIAL = "partial_submissions"
+
 BY_CODENAME = {permission.codename: permission for permission in PERMISSIONS}
 
 
 @cache
 def implied(codename: str) -> frozenset[str]:
-    """All permissions that come with this one, however many steps away."""
+    """Return all permissions that this one implies, directly or through others."""
     found: set[str] = set()
-    waiting = list(BY_CODENAME[codename].grants)
-    while waiting:
-        granted = waiting.pop()
+    pending = list(BY_CODENAME[codename].grants)
+    while pending:
+        granted = pending.pop()
         if granted not in found:
             found.add(granted)
-            waiting.extend(BY_CODENAME[granted].grants)
+            pending.extend(BY_CODENAME[granted].grants)
     return frozenset(found)
 
 
 def permission_path(codename: str) -> str:
     return f"/api/v2/permissions/{codename}/"
-
-
-class Catalogue:
-    """The permissions in every language, encoded when the service starts."""
-
-    def __init__(self) -> None:
-        self._records = {
-            language: {
-                permission.codename: msgspec.Raw(encode(_to_record(permission, language)))
-                for permission in sorted(PERMISSIONS, key=lambda each: each.codename)
-            }
-            for language in Language
-        }
-
-    def all(self, language: Language) -> list[msgspec.Raw]:
-        """Every permission, ordered by codename."""
-        return list(self._records[language].values())
-
-    def get(self, codename: str, language: Language) -> msgspec.Raw | None:
-        return self._records[language].get(codename)
-
-
-def _to_record(permission: Permission, language: Language) -> PermissionRecord:
-    return PermissionRecord(
-        url=Link(permission_path(permission.codename)),
-        codename=permission.codename,
-        implied=_links(sorted(implied(permission.codename))),
-        contradictory=_links(permission.contradicts),
-        name=translate(permission.name, language),
-    )
-
-
-def _links(codenames: Iterable[str]) -> list[Link]:
-    return [Link(permission_path(codename)) for codename in codenames]

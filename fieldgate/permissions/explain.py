@@ -1,9 +1,9 @@
-"""Why somebody may do something with an asset, or may not, and what would have to be assigned.
+"""Explain why a user has a permission on an asset or not, and what could be assigned.
 
-explanation = explain(standing, "change_submissions", "survey")
-explanation.allowed    # what `rules.effective` says
-explanation.matched    # every rule that has a say in it, the one that decided first
-explanation.needs      # what to assign, where that would help
+explanation = explain(state, "change_submissions", "survey")
+explanation.allowed    # the same as in `rules.effective_permissions`
+explanation.matched    # every rule that matched; the first one decided
+explanation.needs      # what could be assigned, if that would help
 """
 
 from enum import Enum
@@ -12,27 +12,23 @@ import msgspec
 
 from fieldgate.i18n.messages import Message
 from fieldgate.permissions import rules
-from fieldgate.permissions.catalogue import implied
-from fieldgate.permissions.rules import (
-    ANY_SUBMISSIONS,
-    PARTIAL,
-    PUBLIC_ASSIGNABLE,
-    EffectKind,
-    Filters,
-    PermissionState,
-)
+from fieldgate.permissions.catalogue import PARTIAL, implied
+from fieldgate.permissions.effects import EffectKind
+from fieldgate.permissions.rules import PUBLIC_ASSIGNABLE, PermissionState
+from fieldgate.permissions.submission_filters import ANY_SUBMISSIONS, Filters
+from fieldgate.permissions.violations import not_for_public_message, not_for_type_message
 
 
 class Rule(Enum):
-    """What can have a say. Of all that match the first in this order decides."""
+    """The rules, in order of precedence: of those that match, the first decides."""
 
     ACCOUNT_DISABLED = "account_disabled"
     NOT_FOR_TYPE = "not_for_type"
-    UNRESTRICTED = "unrestricted"  # who may act on all submissions has no partial_submissions
+    UNRESTRICTED = "unrestricted"  # owners and superusers have no partial_submissions
     OWNER = "owner"
     SUPERUSER = "superuser"
-    ASSIGNED = "assigned"  # and implied by `because`, which is assigned too
-    COLLECTION = "collection"  # passes it down
+    ASSIGNED = "assigned"  # and perhaps implied by `because`, which is assigned too
+    COLLECTION = "collection"  # inherited from the collection
     PUBLIC = "public"
     DENIED = "denied"
     PARTIAL = "partial"  # for some submissions only
@@ -41,7 +37,7 @@ class Rule(Enum):
 
 
 GRANTING_RULES = frozenset({Rule.OWNER, Rule.SUPERUSER, Rule.ASSIGNED, Rule.COLLECTION, Rule.PUBLIC})
-# Where one of these decided no assignment changes anything.
+# If one of these decided, no assignment changes anything.
 FINAL_RULES = frozenset({Rule.ACCOUNT_DISABLED, Rule.NOT_FOR_TYPE, Rule.UNRESTRICTED, Rule.NOT_FOR_PUBLIC})
 
 _RULE_MESSAGES = {
@@ -59,19 +55,16 @@ _RULE_MESSAGES = {
 
 
 class MatchedRule(msgspec.Struct, frozen=True):
-    """A rule that has a say."""
-
     rule: Rule
     permission: str
     because: tuple[str, ...] = ()
     decided: bool = False
 
     def message(self) -> Message:
-        """The rule as a sentence."""
         if self.rule is Rule.NOT_FOR_TYPE:
-            return rules.not_for_type_message(self.permission)
+            return not_for_type_message(self.permission)
         if self.rule is Rule.NOT_FOR_PUBLIC:
-            return rules.not_for_public_message(self.permission)
+            return not_for_public_message(self.permission)
         if self.rule is Rule.ASSIGNED and self.because:
             return Message(
                 "{permission} is assigned on this asset, and implied by: {because}.",
@@ -82,13 +75,12 @@ class MatchedRule(msgspec.Struct, frozen=True):
 
 
 class Need(msgspec.Struct, frozen=True):
-    """What could be assigned, and what that would remove."""
+    """A permission that could be assigned, and what that would remove."""
 
     permission: str
     removes: tuple[str, ...] = ()
 
     def message(self) -> Message:
-        """The need as a sentence."""
         if not self.removes:
             return Message("Assign {permission}: nothing would be removed.", permission=self.permission)
         return Message(
@@ -102,7 +94,7 @@ class Explanation(msgspec.Struct, frozen=True):
     permission: str
     allowed: bool
     matched: tuple[MatchedRule, ...]  # the first decided
-    filters: Filters  # which submissions it is for, where it is held for some only
+    filters: Filters  # if it is held for some submissions only
     needs: tuple[Need, ...]
 
     @property
@@ -113,7 +105,7 @@ class Explanation(msgspec.Struct, frozen=True):
 def explain(
     state: PermissionState, permission: str, asset_type: str, *, is_superuser: bool = False, is_disabled: bool = False
 ) -> Explanation:
-    """Whether somebody has a permission, and everything that has a say in it."""
+    """Explain whether a user has a permission, with every rule that matches."""
     found = {
         Rule.ACCOUNT_DISABLED: is_disabled,
         Rule.NOT_FOR_TYPE: permission not in rules.assignable(asset_type),
@@ -144,8 +136,8 @@ def explain(
 def _because(rule: Rule, state: PermissionState, permission: str) -> tuple[str, ...]:
     if rule is Rule.PARTIAL:
         return (PARTIAL,)
-    held_so = {Rule.ASSIGNED: state.granted, Rule.COLLECTION: state.collection - state.denied}
-    return tuple(sorted(each for each in held_so.get(rule, ()) if permission in implied(each)))
+    sources = {Rule.ASSIGNED: state.granted, Rule.COLLECTION: state.collection - state.denied}
+    return tuple(sorted(each for each in sources.get(rule, ()) if permission in implied(each)))
 
 
 def _filters(state: PermissionState, permission: str) -> Filters:
@@ -155,9 +147,9 @@ def _filters(state: PermissionState, permission: str) -> Filters:
 
 
 def _needs(state: PermissionState, permission: str, asset_type: str) -> tuple[Need, ...]:
-    """The permission itself and all that imply it, those that give the least first."""
-    enough = rules.with_dependent([permission], asset_type)
-    assignable = enough & rules.assignable(asset_type, to_public=state.is_public)
+    """Return the permission and all that imply it, the narrowest first."""
+    sufficient = rules.with_dependent([permission], asset_type)
+    assignable = sufficient & rules.assignable(asset_type, to_public=state.is_public)
     return tuple(
         Need(each, _removed_by(state, each, asset_type))
         for each in sorted(assignable, key=lambda each: (len(implied(each)), each))

@@ -1,17 +1,18 @@
-"""`/api/v2/permissions/`: the catalogue and what it comes to, read-only and open to everybody."""
+"""`/api/v2/permissions/`: the catalogue and the effects of assigning; read-only, no login needed."""
 
 import msgspec
 
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.operations import get, get_list
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions import rules
-from fieldgate.permissions.catalogue import BY_CODENAME, Catalogue
+from fieldgate.permissions.catalogue import BY_CODENAME
 from fieldgate.permissions.rules import Codenames
 from fieldgate.permissions.schemas import EffectsFilters, EffectsRecord, PermissionRecord
-from fieldgate.permissions.serializers import effects_record
+from fieldgate.permissions.serializers import Catalogue, effects_record
+from fieldgate.permissions.violations import contradiction_message, not_for_type_message
 
 TAG = "Permissions"
 MAX_HELD_PERMISSIONS = 20  # names; there are half as many permissions
@@ -98,12 +99,20 @@ async def permission_effects(codename: str, query: EffectsFilters, language: Lan
     if codename not in BY_CODENAME:
         raise NotFound(_unknown_permission_message(codename))
     if len(query.held) > MAX_HELD_PERMISSIONS:
-        raise ValidationError({"held": [Message("Name at most {most} permissions.", most=MAX_HELD_PERMISSIONS)]})
+        raise ValidationError(
+            {
+                "held": [
+                    PluralMessage(
+                        "Name at most {count} permission.", "Name at most {count} permissions.", MAX_HELD_PERMISSIONS
+                    )
+                ]
+            }
+        )
     wrong: dict[str, list[Message]] = {}
     if codename not in rules.assignable(query.asset_type):
-        wrong["asset_type"] = [rules.not_for_type_message(codename)]
-    if troubles := _held_errors(frozenset(query.held), query.asset_type):
-        wrong["held"] = troubles
+        wrong["asset_type"] = [not_for_type_message(codename)]
+    if errors := _held_errors(frozenset(query.held), query.asset_type):
+        wrong["held"] = errors
     if wrong:
         raise ValidationError(wrong)
     held = rules.with_implied(query.held, query.asset_type)
@@ -111,14 +120,14 @@ async def permission_effects(codename: str, query: EffectsFilters, language: Lan
 
 
 def _held_errors(held: Codenames, asset_type: str) -> list[Message]:
-    """Why nobody can hold these."""
+    """Return why these permissions cannot be held together."""
     unknown = sorted(held - BY_CODENAME.keys())
     misplaced = sorted((held & BY_CODENAME.keys()) - rules.assignable(asset_type))
     pair = rules.find_contradiction(held & BY_CODENAME.keys(), asset_type)
     return [
         *map(_unknown_permission_message, unknown),
-        *map(rules.not_for_type_message, misplaced),
-        *([rules.contradiction_message(*pair)] if pair else []),
+        *map(not_for_type_message, misplaced),
+        *([contradiction_message(*pair)] if pair else []),
     ]
 
 

@@ -1,4 +1,4 @@
-"""What permissions, what assigning one does, and why somebody has one look like on the wire."""
+"""Records of permissions, of the effects of assigning them, and of explanations."""
 
 from typing import Annotated, Any, Literal
 
@@ -18,11 +18,11 @@ class PermissionRecord(msgspec.Struct, frozen=True, kw_only=True):
     contradictory: Annotated[
         list[Link], Meta(description="Permissions removed when this one is assigned, in no particular order.")
     ]
-    name: Annotated[str, Meta(description="What the permission allows, in the language of the answer.")]
+    name: Annotated[str, Meta(description="What the permission allows, in the language of the response.")]
 
 
 class EffectRecord(msgspec.Struct, frozen=True, kw_only=True):
-    permission: Annotated[Link, Meta(description="What it happens to.")]
+    permission: Annotated[Link, Meta(description="The permission that changes.")]
     effect: Annotated[
         Literal["granted", "removed", "denied", "allowed", "filtered"], Meta(description="What happens to it.")
     ]
@@ -30,23 +30,25 @@ class EffectRecord(msgspec.Struct, frozen=True, kw_only=True):
         Literal["asked", "implied", "contradicted", "dependent", "not_listed"], Meta(description="Why it happens.")
     ]
     because: Annotated[
-        Link | None, Meta(description="The permission that implies or contradicts it, or that it cannot be without.")
+        Link | None, Meta(description="The permission that implies or contradicts it, or that it requires.")
     ]
-    message: Annotated[str, Meta(description="All of this as a sentence, in the language of the answer.")]
+    message: Annotated[str, Meta(description="The effect in a sentence, in the language of the response.")]
 
 
 class EffectsRecord(msgspec.Struct, frozen=True, kw_only=True):
-    permission: Annotated[Link, Meta(description="What would be assigned.")]
+    permission: Annotated[Link, Meta(description="The permission that would be assigned.")]
     asset_type: Annotated[str, Meta(description="The type of the asset.")]
-    held: Annotated[list[Link], Meta(description="What is held before: what was named, and all it implies.")]
-    effects: Annotated[list[EffectRecord], Meta(description="What would happen. Nothing, where it is held already.")]
-    result: Annotated[list[Link], Meta(description="What would be held afterwards.")]
+    held: Annotated[list[Link], Meta(description="Permissions held before: the ones in `held` and all they imply.")]
+    effects: Annotated[
+        list[EffectRecord], Meta(description="What would change. Empty if the permission is held already.")
+    ]
+    result: Annotated[list[Link], Meta(description="Permissions held afterwards.")]
 
 
 class EffectsFilters(msgspec.Struct, frozen=True, kw_only=True):
     held: Annotated[
         tuple[str, ...],
-        Meta(description="Codenames of what is held before, separated by commas. What they imply is held too."),
+        Meta(description="Codenames of permissions held before, separated by commas. Implied ones are added."),
     ] = ()
     asset_type: Annotated[
         Literal["survey", "template", "block", "question", "collection", "empty"],
@@ -70,37 +72,37 @@ class MatchedRecord(msgspec.Struct, frozen=True, kw_only=True):
             "not_for_public",
             "nothing",
         ],
-        Meta(description="A rule that matched; `nothing` where none did."),
+        Meta(description="A rule that matched; `nothing` if none did."),
     ]
-    message: Annotated[str, Meta(description="The rule as a sentence, in the language of the answer.")]
-    decided: Annotated[bool, Meta(description="Whether it is the one that decided; the others would have come after.")]
-    because: Annotated[list[Link], Meta(description="Other permissions held the same way that imply it.")]
+    message: Annotated[str, Meta(description="The rule in a sentence, in the language of the response.")]
+    decided: Annotated[bool, Meta(description="Whether this rule decided: the first one that matches does.")]
+    because: Annotated[list[Link], Meta(description="Other permissions, held in the same way, that imply it.")]
 
 
 class PartialRecord(msgspec.Struct, frozen=True, kw_only=True):
-    url: Annotated[Link, Meta(description="What may be done with some submissions.")]
-    filters: Annotated[list[dict[str, Any]], Meta(description="With which submissions: those that match any of these.")]
+    url: Annotated[Link, Meta(description="A permission that is held for some submissions.")]
+    filters: Annotated[
+        list[dict[str, Any]], Meta(description="Which submissions: those that match any of these filters.")
+    ]
 
 
 class NeedRecord(msgspec.Struct, frozen=True, kw_only=True):
-    permission: Annotated[Link, Meta(description="What could be assigned.")]
-    removes: Annotated[list[Link], Meta(description="What assigning it would remove.")]
-    message: Annotated[str, Meta(description="The same as a sentence, in the language of the answer.")]
+    permission: Annotated[Link, Meta(description="A permission that could be assigned.")]
+    removes: Annotated[list[Link], Meta(description="Permissions that assigning it would remove.")]
+    message: Annotated[str, Meta(description="The same in a sentence, in the language of the response.")]
 
 
 class ExplanationRecord(msgspec.Struct, frozen=True, kw_only=True):
-    user: Annotated[Link, Meta(description="Who it is about.")]
-    permission: Annotated[Link, Meta(description="What it is about.")]
-    asset: Annotated[Link, Meta(description="Where.")]
-    allowed: Annotated[bool, Meta(description="Whether the user has the permission there.")]
+    user: Annotated[Link, Meta(description="The user.")]
+    permission: Annotated[Link, Meta(description="The permission.")]
+    asset: Annotated[Link, Meta(description="The asset.")]
+    allowed: Annotated[bool, Meta(description="Whether the user has the permission on the asset.")]
     rules: Annotated[list[MatchedRecord], Meta(description="Every rule that matched; the first one decided.")]
     partial_permissions: Annotated[
         list[PartialRecord] | UnsetType,
-        Meta(description="Which submissions, where something is held for some of them only."),
+        Meta(description="Filters of submissions, if a permission is held for some of them only."),
     ] = UNSET
     needs: Annotated[
         list[NeedRecord],
-        Meta(
-            description="Each of these would be enough, if it were assigned. Empty where nothing is needed, or helps."
-        ),
+        Meta(description="Assigning any one of these would be enough. Empty if nothing is needed, or if none helps."),
     ]

@@ -1,4 +1,4 @@
-"""Effects and explanations as records, in the language of whoever asks."""
+"""Records of permissions, effects and explanations, in the language of the caller."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -10,17 +10,10 @@ from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
 from fieldgate.permissions import rules
-from fieldgate.permissions.catalogue import permission_path
+from fieldgate.permissions.catalogue import PARTIAL, PERMISSIONS, Permission, implied, permission_path
+from fieldgate.permissions.effects import Effect
 from fieldgate.permissions.explain import Explanation
-from fieldgate.permissions.rules import (
-    ANY_SUBMISSIONS,
-    PARTIAL,
-    PARTIALLY_GRANTABLE,
-    Codenames,
-    Effect,
-    Filters,
-    PermissionState,
-)
+from fieldgate.permissions.rules import Codenames, PermissionState
 from fieldgate.permissions.schemas import (
     EffectRecord,
     EffectsRecord,
@@ -28,15 +21,47 @@ from fieldgate.permissions.schemas import (
     MatchedRecord,
     NeedRecord,
     PartialRecord,
+    PermissionRecord,
 )
+from fieldgate.permissions.submission_filters import ANY_SUBMISSIONS, PARTIALLY_GRANTABLE, Filters
 
 
 def permission_links(codenames: Iterable[str]) -> list[Link]:
     return [Link(permission_path(codename)) for codename in codenames]
 
 
+class Catalogue:
+    """Records of all permissions in every language, encoded at start-up."""
+
+    def __init__(self) -> None:
+        self._records = {
+            language: {
+                permission.codename: msgspec.Raw(encode(_to_record(permission, language)))
+                for permission in sorted(PERMISSIONS, key=lambda each: each.codename)
+            }
+            for language in Language
+        }
+
+    def all(self, language: Language) -> list[msgspec.Raw]:
+        """Return all records, ordered by codename."""
+        return list(self._records[language].values())
+
+    def get(self, codename: str, language: Language) -> msgspec.Raw | None:
+        return self._records[language].get(codename)
+
+
+def _to_record(permission: Permission, language: Language) -> PermissionRecord:
+    return PermissionRecord(
+        url=Link(permission_path(permission.codename)),
+        codename=permission.codename,
+        implied=permission_links(sorted(implied(permission.codename))),
+        contradictory=permission_links(permission.contradicts),
+        name=translate(permission.name, language),
+    )
+
+
 def effect_fields(effect: Effect, language: Language) -> dict[str, Any]:
-    """What every record of an effect has."""
+    """Return the fields that all records of effects share."""
     return {
         "permission": Link(permission_path(effect.permission)),
         "effect": effect.kind.value,
@@ -47,7 +72,7 @@ def effect_fields(effect: Effect, language: Language) -> dict[str, Any]:
 
 
 def partial_records(filters: Filters) -> list[PartialRecord]:
-    """Which submissions, in the order in which it is told."""
+    """Return the filters of each permission, in the order of `PARTIALLY_GRANTABLE`."""
     return [
         PartialRecord(url=Link(permission_path(codename)), filters=[dict(each) for each in filters[codename]])
         for codename in PARTIALLY_GRANTABLE
@@ -55,9 +80,9 @@ def partial_records(filters: Filters) -> list[PartialRecord]:
     ]
 
 
-@lru_cache(maxsize=4096)  # there are not that many sets that can be held
+@lru_cache(maxsize=4096)  # more than there are possible sets of permissions
 def effects_record(codename: str, held: Codenames, asset_type: str, language: Language) -> msgspec.Raw:
-    """What assigning a permission would do to who holds these, encoded. `held` is closed."""
+    """Return the encoded effects of assigning a permission to a holder of `held`, which includes implied ones."""
     before = PermissionState(granted=held, filters=ANY_SUBMISSIONS if PARTIAL in held else {})
     outcome = rules.assign(before, codename, asset_type, ANY_SUBMISSIONS)
     record = EffectsRecord(

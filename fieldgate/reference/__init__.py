@@ -1,1 +1,1 @@
-"""Countries, regions and disaster types: what events refer to, and people look ids up in."""
+"""Countries, regions and disaster types, which events refer to by id."""

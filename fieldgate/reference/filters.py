@@ -1,4 +1,4 @@
-"""How the lists are narrowed and ordered: what can be asked, and which ids answer it."""
+"""Query parameters of the lists, and the ids that match them."""
 
 from typing import Annotated, Literal
 
@@ -10,34 +10,35 @@ from fieldgate.reference.reference_data import Country, ReferenceData
 from fieldgate.reference.regions import REGIONS, regions_matching
 
 Ids = Annotated[tuple[int, ...], Meta(description="Only those with one of these ids, separated by commas.")]
-Name = Annotated[str, Meta(description="Only those with this name, in any language and whatever the case.")]
-Search = Annotated[str, Meta(description="Words that must all be in the name, in any language, whatever the case.")]
+Name = Annotated[str, Meta(description="Only those with this name, in any language, ignoring case.")]
+Search = Annotated[str, Meta(description="Words that must all be in the name, in any language, ignoring case.")]
 Ordering = Annotated[
     Literal["name", "-name", "id", "-id"],
-    Meta(description="Order of the list: by the name in the language of the answer unless you say otherwise."),
+    Meta(description="Order of the list; the default is by name, in the language of the response."),
 ]
 
 
 class CountryFilters(msgspec.Struct, frozen=True, kw_only=True):
     id: Annotated[int | None, Meta(description="Only the one with this id.")] = None
     id__in: Ids = ()
-    iso: Annotated[str, Meta(description="Only those with this two-letter code, whatever the case.")] = ""
-    iso3: Annotated[str, Meta(description="Only those with this three-letter code, whatever the case.")] = ""
+    iso: Annotated[str, Meta(description="Only those with this two-letter code, ignoring case.")] = ""
+    iso3: Annotated[str, Meta(description="Only those with this three-letter code, ignoring case.")] = ""
     name: Name = ""
     search: Search = ""
-    region: Annotated[int | None, Meta(description="Only those of this region; 0 is Africa.")] = None
+    region: Annotated[int | None, Meta(description="Only those in this region; 0 is Africa.")] = None
     region__in: Annotated[
-        tuple[int, ...], Meta(description="Only those of one of these regions, separated by commas.")
+        tuple[int, ...], Meta(description="Only those in one of these regions, separated by commas.")
     ] = ()
     record_type: Annotated[int | None, Meta(description="Only those of this type; 1 is a country.")] = None
     record_type__in: Annotated[
         tuple[int, ...], Meta(description="Only those of one of these types, separated by commas.")
     ] = ()
-    is_independent: Annotated[bool | None, Meta(description="Only those that are states of their own, or not.")] = None
+    is_independent: Annotated[bool | None, Meta(description="Only independent states, or only others.")] = None
     is_deprecated: Annotated[
-        bool | None, Meta(description="`true` lists what is no longer in use, which is left out otherwise.")
+        bool | None,
+        Meta(description="`true` lists only entries that are no longer in use; otherwise they are left out."),
     ] = None
-    mini: Annotated[bool | None, Meta(description="Taken and without effect: records are small here.")] = None
+    mini: Annotated[bool | None, Meta(description="Accepted without effect: records are always small.")] = None
     ordering: Ordering = "name"
 
 
@@ -54,31 +55,31 @@ class DisasterTypeFilters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def matching_countries(reference_data: ReferenceData, filters: CountryFilters, language: Language) -> list[int]:
-    """The countries that are asked for, in the order that is."""
-    wanted = frozenset(country.id for country in reference_data.countries.values() if _matches(country, filters))
+    """Return the ids of matching countries, in the requested order."""
+    ids = frozenset(country.id for country in reference_data.countries.values() if _matches(country, filters))
     if filters.name:
-        wanted &= reference_data.countries_with_name(filters.name)
-    wanted = wanted.intersection(*map(reference_data.countries_matching, filters.search.split()))
-    return _sorted_ids(wanted, reference_data.countries_by_name(language), filters.ordering)
+        ids &= reference_data.countries_with_name(filters.name)
+    ids = ids.intersection(*map(reference_data.countries_matching, filters.search.split()))
+    return _sorted_ids(ids, reference_data.countries_by_name(language), filters.ordering)
 
 
 def matching_types(reference_data: ReferenceData, filters: DisasterTypeFilters, language: Language) -> list[int]:
-    """The disaster types that are asked for, in the order that is."""
-    wanted = frozenset(reference_data.types)
+    """Return the ids of matching disaster types, in the requested order."""
+    ids = frozenset(reference_data.types)
     if filters.id__in:
-        wanted &= frozenset(filters.id__in)
+        ids &= frozenset(filters.id__in)
     if filters.name:
-        wanted &= reference_data.types_with_name(filters.name)
-    wanted = wanted.intersection(*map(reference_data.types_matching, filters.search.split()))
-    return _sorted_ids(wanted, reference_data.types_by_name(language), filters.ordering)
+        ids &= reference_data.types_with_name(filters.name)
+    ids = ids.intersection(*map(reference_data.types_matching, filters.search.split()))
+    return _sorted_ids(ids, reference_data.types_by_name(language), filters.ordering)
 
 
 def matching_regions(filters: RegionFilters) -> list[int]:
-    """The regions that are asked for, by number."""
-    wanted = frozenset(region.id for region in REGIONS)
+    """Return the ids of matching regions, in order."""
+    ids = frozenset(region.id for region in REGIONS)
     if filters.id__in:
-        wanted &= frozenset(filters.id__in)
-    return sorted(wanted.intersection(*map(regions_matching, filters.search.split())))
+        ids &= frozenset(filters.id__in)
+    return sorted(ids.intersection(*map(regions_matching, filters.search.split())))
 
 
 def _matches(country: Country, filters: CountryFilters) -> bool:
@@ -100,6 +101,6 @@ def _same_code(wanted: str, code: str | None) -> bool:
     return not wanted or (code is not None and wanted.casefold() == code.casefold())
 
 
-def _sorted_ids(wanted: frozenset[int], by_name: list[int], ordering: str) -> list[int]:
-    found = [number for number in by_name if number in wanted] if ordering.endswith("name") else sorted(wanted)
+def _sorted_ids(ids: frozenset[int], by_name: list[int], ordering: str) -> list[int]:
+    found = [id_ for id_ in by_name if id_ in ids] if ordering.endswith("name") else sorted(ids)
     return found[::-1] if ordering.startswith("-") else found

@@ -1,4 +1,4 @@
-"""Countries and disaster types as another server shows them, in every language it was asked in."""
+"""Parse countries and disaster types from the responses of another server, one per language."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -9,21 +9,21 @@ from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, LocalizedText, wit
 from fieldgate.reference.reference_data import Country, DisasterType
 
 ReferenceRecord = TypeVar("ReferenceRecord", Country, DisasterType)
-RecordByLanguage = Mapping[str, Mapping[str, Any]]  # a record by the code of its language
+RecordByLanguage = Mapping[str, Mapping[str, Any]]  # by language code
 
 
 class InvalidReferenceRecord(Exception):
-    """A record that cannot be taken."""
+    """A record that cannot be used."""
 
 
 def parse_country(
     by_language: RecordByLanguage, before: Country | None = None, *, english_first: bool = False
 ) -> Country:
-    """A country. What the records do not carry, or have no translation for, stays as it was."""
+    """Return the country. Fields and translations that the records do not have are kept from `before`."""
     record = next(iter(by_language.values()))
     values: dict[str, Any] = msgspec.structs.asdict(before) if before else {}
-    taken = ("id", "record_type", "independent", "is_deprecated", "fdrs", "average_household_size")
-    values |= {name: record[name] for name in taken if name in record}
+    copied = ("id", "record_type", "independent", "is_deprecated", "fdrs", "average_household_size")
+    values |= {name: record[name] for name in copied if name in record}
     for name, length in (("iso", 2), ("iso3", 3)):
         code = record.get(name)
         values[name] = code if isinstance(code, str) and len(code) == length else values.get(name)
@@ -41,7 +41,7 @@ def parse_country(
 def parse_disaster_type(
     by_language: RecordByLanguage, before: DisasterType | None = None, *, english_first: bool = False
 ) -> DisasterType:
-    """A disaster type. What the records have no translation for stays as it was."""
+    """Return the disaster type. Translations that the records do not have are kept from `before`."""
     record = next(iter(by_language.values()))
     values = {
         "id": record.get("id"),
@@ -71,5 +71,5 @@ def _convert_record(values: dict[str, Any], kind: type[ReferenceRecord]) -> Refe
     except msgspec.ValidationError as error:
         raise InvalidReferenceRecord(str(error)) from None
     if not made.names or not 0 <= made.id < 2**31:
-        raise InvalidReferenceRecord("it has no name, or no proper id")
+        raise InvalidReferenceRecord("it has no name, or no valid id")
     return made

@@ -1,7 +1,7 @@
-"""Every country and disaster type in memory: found by id, code or name, encoded once in each language.
+"""All countries and disaster types in memory: found by id, code or name, encoded once per language.
 
-directory = Directory(countries, types)
-directory.minis(Language.FRENCH, event.countries)
+reference_data = ReferenceData(countries, types)
+reference_data.countries_json(Language.FRENCH, event.countries)
 """
 
 import unicodedata
@@ -26,7 +26,7 @@ RECORD_TYPES = {
 
 
 class Country(msgspec.Struct, frozen=True, kw_only=True):
-    """A country, or what the interface lists among them: clusters, regions and offices."""
+    """A country, or a cluster, region or office, which the API lists among countries."""
 
     id: int
     names: LocalizedText
@@ -50,7 +50,7 @@ class DisasterType(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _LocalizedRecord(msgspec.Struct, frozen=True):
-    """A record in one language: its bytes, its name, and where it stands among the others."""
+    """A record in one language: its JSON, its name, and its place in the order of names."""
 
     encoded: bytes
     name: str
@@ -76,7 +76,7 @@ class ReferenceData:
         return self.countries.get(id_)
 
     def country_by_iso3(self, iso3: str) -> Country | None:
-        """The country of a three-letter code, whatever its case."""
+        """Return the country with a three-letter code, ignoring case."""
         return self._by_iso3.get(iso3.casefold())
 
     def countries_in_region(self, region: int) -> frozenset[int]:
@@ -86,35 +86,33 @@ class ReferenceData:
         return self.types.get(id_)
 
     def countries_matching(self, word: str) -> frozenset[int]:
-        """The countries whose name holds the word, in any language and whatever the case."""
+        """Return the countries whose name contains the word, in any language, ignoring case."""
         return _ids_containing(self._country_names, word)
 
     def countries_with_name(self, name: str) -> frozenset[int]:
-        """The countries with this very name, in any language and whatever the case."""
+        """Return the countries with exactly this name, in any language, ignoring case."""
         return _ids_with_name(self._country_names, name)
 
     def types_with_name(self, name: str) -> frozenset[int]:
-        """The disaster types with this very name, in any language and whatever the case."""
+        """Return the disaster types with exactly this name, in any language, ignoring case."""
         return _ids_with_name(self._type_names, name)
 
     def types_matching(self, word: str) -> frozenset[int]:
-        """The disaster types whose name holds the word, in any language and whatever the case."""
+        """Return the disaster types whose name contains the word, in any language, ignoring case."""
         return _ids_containing(self._type_names, word)
 
-    # In one language. An id nobody knows is a KeyError: what refers to one is checked when it is written.
+    # In one language. An unknown id raises KeyError: references are checked when they are written.
 
     def country_json(self, language: Language, id_: int) -> bytes:
-        """A country as JSON."""
         return self._localized_countries(language)[id_].encoded
 
     def countries_json(self, language: Language, ids: Iterable[int]) -> bytes:
-        """Countries as a JSON array, in the order of their names."""
-        said = self._localized_countries(language)
-        found = sorted([said[number] for number in ids], key=attrgetter("place"))
+        """Return a JSON array of countries, ordered by name."""
+        localized = self._localized_countries(language)
+        found = sorted([localized[id_] for id_ in ids], key=attrgetter("place"))
         return b"[" + b",".join([each.encoded for each in found]) + b"]"
 
     def type_json(self, language: Language, id_: int) -> bytes:
-        """A disaster type as JSON."""
         return self._localized_types(language)[id_].encoded
 
     def country_name(self, language: Language, id_: int) -> str:
@@ -124,11 +122,11 @@ class ReferenceData:
         return self._localized_types(language)[id_].name
 
     def countries_by_name(self, language: Language) -> list[int]:
-        """All countries, in the order of their names."""
+        """Return all ids, ordered by name."""
         return list(self._localized_countries(language))
 
     def types_by_name(self, language: Language) -> list[int]:
-        """All disaster types, in the order of their names."""
+        """Return all ids, ordered by name."""
         return list(self._localized_types(language))
 
     def _localized_countries(self, language: Language) -> dict[int, _LocalizedRecord]:
@@ -145,7 +143,7 @@ class ReferenceData:
 
 
 def sort_key(name: str) -> str:
-    """What names are ordered by: a reader looks for Émirats under E, and for الأردن where she would ا."""
+    """Return the key to order names by, without accents: Émirats is under E."""
     apart = unicodedata.normalize("NFKD", name.casefold())
     return "".join([letter for letter in apart if not unicodedata.combining(letter)])
 

@@ -1,4 +1,4 @@
-"""The five regions. They are fixed: their ids are part of the interface, and 0 is one like any other."""
+"""The five regions. Their ids, which start at 0, are part of the API."""
 
 from functools import cache
 
@@ -27,12 +27,12 @@ REGIONS = (
 
 @cache
 def region_records(language: Language) -> dict[int, msgspec.Raw]:
-    """Every region by its id, ready to send."""
+    """Return the encoded record of every region, by id."""
     return {region.id: msgspec.Raw(encode(_to_record(region, language))) for region in REGIONS}
 
 
 def regions_matching(word: str) -> frozenset[int]:
-    """The regions whose name holds the word, in any language and whatever the case."""
+    """Return the regions whose name contains the word, in any language, ignoring case."""
     wanted = fold_text(word)
     return frozenset(
         region.id

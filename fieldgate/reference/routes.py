@@ -1,4 +1,4 @@
-"""`/api/v2/country/`, `/api/v2/region/`, `/api/v2/disaster_type/`: where people look up ids; open to everybody."""
+"""`/api/v2/country/`, `/api/v2/region/` and `/api/v2/disaster_type/`; no login needed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -65,10 +65,10 @@ _TYPE_EXAMPLE = {"id": 12, "summary": "", "name": "Flood", "translation_module_o
 async def country_list(
     page: PageRequest, language: Language, query: CountryFilters, store: ReferenceStore
 ) -> ListResult[MiniCountry]:
-    directory = await store.current()
-    found = matching_countries(directory, query, language)
+    reference_data = await store.current()
+    found = matching_countries(reference_data, query, language)
     return ListResult(
-        len(found), [msgspec.Raw(directory.country_json(language, number)) for number in _page_ids(page, found)]
+        len(found), [msgspec.Raw(reference_data.country_json(language, number)) for number in _page_ids(page, found)]
     )
 
 
@@ -83,11 +83,11 @@ async def country_list(
     error_statuses=(404,),
 )
 async def country_detail(id: str, language: Language, store: ReferenceStore) -> msgspec.Raw:
-    directory = await store.current()
+    reference_data = await store.current()
     number = parse_integer(id)
-    if number is None or directory.country(number) is None:
+    if number is None or reference_data.country(number) is None:
         raise NotFound(Message("There is no country {id}.", id=id[:50]))
-    return msgspec.Raw(directory.country_json(language, number))
+    return msgspec.Raw(reference_data.country_json(language, number))
 
 
 @get_list(
@@ -134,10 +134,10 @@ async def region_detail(id: str, language: Language) -> msgspec.Raw:
 async def disaster_type_list(
     page: PageRequest, language: Language, query: DisasterTypeFilters, store: ReferenceStore
 ) -> ListResult[DisasterTypeRecord]:
-    directory = await store.current()
-    found = matching_types(directory, query, language)
+    reference_data = await store.current()
+    found = matching_types(reference_data, query, language)
     return ListResult(
-        len(found), [msgspec.Raw(directory.type_json(language, number)) for number in _page_ids(page, found)]
+        len(found), [msgspec.Raw(reference_data.type_json(language, number)) for number in _page_ids(page, found)]
     )
 
 
@@ -152,11 +152,11 @@ async def disaster_type_list(
     error_statuses=(404,),
 )
 async def disaster_type_detail(id: str, language: Language, store: ReferenceStore) -> msgspec.Raw:
-    directory = await store.current()
+    reference_data = await store.current()
     number = parse_integer(id)
-    if number is None or directory.disaster_type(number) is None:
+    if number is None or reference_data.disaster_type(number) is None:
         raise NotFound(Message("There is no disaster type {id}.", id=id[:50]))
-    return msgspec.Raw(directory.type_json(language, number))
+    return msgspec.Raw(reference_data.type_json(language, number))
 
 
 def _page_ids(page: PageRequest, ids: Sequence[int]) -> Sequence[int]:

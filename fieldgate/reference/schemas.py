@@ -1,35 +1,39 @@
-"""What countries, regions and disaster types look like on the wire, and how their lists are narrowed."""
+"""Records of countries, regions and disaster types."""
 
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-OriginalLanguage = Annotated[str, Meta(description="Language the texts were written in: en, fr, es or ar.")]
+from fieldgate.i18n.languages import FALLBACK_ORDER, codes_in_english
+
+OriginalLanguage = Annotated[
+    str, Meta(description=f"Language the texts were written in: {codes_in_english(FALLBACK_ORDER)}.")
+]
 
 
 class MiniCountry(msgspec.Struct, frozen=True, kw_only=True):
-    iso: Annotated[str | None, Meta(description="Two-letter code of ISO 3166-1; null for what is no country.")]
-    iso3: Annotated[str | None, Meta(description="Three-letter code of ISO 3166-1; null for what is no country.")]
+    iso: Annotated[str | None, Meta(description="Two-letter code of ISO 3166-1; null if this is not a country.")]
+    iso3: Annotated[str | None, Meta(description="Three-letter code of ISO 3166-1; null if this is not a country.")]
     id: Annotated[int, Meta(description="Identifier of the country.")]
     record_type: Annotated[
         int, Meta(description="1 country, 2 cluster, 3 region, 4 country office, 5 representative office.")
     ]
-    record_type_display: Annotated[str, Meta(description="The type, in the language of the answer.")]
+    record_type_display: Annotated[str, Meta(description="The type, in the language of the response.")]
     region: Annotated[int | None, Meta(description="Identifier of its region, 0 to 4; 0 is Africa.")]
-    independent: Annotated[bool | None, Meta(description="Whether it is a state of its own; null where unknown.")]
+    independent: Annotated[bool | None, Meta(description="Whether it is an independent state; null if unknown.")]
     is_deprecated: Annotated[bool, Meta(description="Whether it is no longer in use.")]
-    fdrs: Annotated[str | None, Meta(description="Code of its national society in the federation's databank.")]
+    fdrs: Annotated[str | None, Meta(description="Code of its national society in the databank of the IFRC.")]
     average_household_size: Annotated[float | None, Meta(description="Persons in a household, on average.")]
     society_name: Annotated[str, Meta(description="Name of its national society; may be empty.")]
-    name: Annotated[str, Meta(description="Name of the country, in the language of the answer.")]
+    name: Annotated[str, Meta(description="Name of the country, in the language of the response.")]
     translation_module_original_language: OriginalLanguage
 
 
 class RegionRecord(msgspec.Struct, frozen=True, kw_only=True):
     name: Annotated[int, Meta(description="The same as `id`.")]
     id: Annotated[int, Meta(description="Identifier of the region; 0 is Africa.")]
-    region_name: Annotated[str, Meta(description="Name of the region, in the language of the answer.")]
+    region_name: Annotated[str, Meta(description="Name of the region, in the language of the response.")]
     bbox: Annotated[None, Meta(description="Always null; clients expect the key.")] = None
     label: Annotated[str, Meta(description="The same as `region_name`.")]
     translation_module_original_language: OriginalLanguage = "en"
@@ -38,5 +42,5 @@ class RegionRecord(msgspec.Struct, frozen=True, kw_only=True):
 class DisasterTypeRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: Annotated[int, Meta(description="Identifier of the type.")]
     summary: Annotated[str, Meta(description="What the type covers; may be empty.")]
-    name: Annotated[str, Meta(description="Name of the type, in the language of the answer.")]
+    name: Annotated[str, Meta(description="Name of the type, in the language of the response.")]
     translation_module_original_language: OriginalLanguage

@@ -1,15 +1,13 @@
-"""All SQL about countries and disaster types, and the directory made of them."""
+"""Queries about countries and disaster types, and the cached `ReferenceData`."""
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 from sqlalchemy import Table, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import Database, DataVersions, upsert
 from fieldgate.db.tables import topic_versions
 from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
 from fieldgate.reference.tables import countries, disaster_types
@@ -25,21 +23,21 @@ class ReferenceStore:
         self._cached: tuple[int, ReferenceData] | None = None
 
     async def current(self) -> ReferenceData:
-        """The directory as of the data's version: built once for each, however many ask at once."""
+        """Return the current reference data, loaded once per version of the data."""
         return (await self.current_with_version())[1]
 
     async def current_with_version(self) -> tuple[int, ReferenceData]:
-        """The directory, and the version of the data it is of."""
-        kept = self._cached
-        if kept is not None and kept[0] >= await self._data_versions.version(TOPIC):
-            return kept
+        """Return the version of the data, and the reference data."""
+        cached = self._cached
+        if cached is not None and cached[0] >= await self._data_versions.version(TOPIC):
+            return cached
         async with self._build_lock:
             if self._cached is None or self._cached[0] < await self._data_versions.version(TOPIC):
                 self._cached = await self._load()
             return self._cached
 
     async def reload(self) -> tuple[int, ReferenceData]:
-        """The directory as it is in the database at this moment, whatever is known of its version."""
+        """Load the reference data again, even if its version is not known to have changed."""
         async with self._build_lock:
             self._cached = await self._load()
             return self._cached
@@ -52,14 +50,14 @@ class ReferenceStore:
             types = (await connection.execute(select(disaster_types).order_by(disaster_types.c.id))).mappings().all()
         return version, ReferenceData([Country(**row) for row in found], [DisasterType(**row) for row in types])
 
-    # Written as part of somebody's transaction, such as a sync's.
+    # Writes, as part of a transaction of the caller.
 
     async def upsert_countries(self, connection: AsyncConnection, rows: Iterable[Country]) -> int:
-        """Make the countries be as given, new ones too; others stay. How many changed."""
+        """Insert or update countries. Return how many changed."""
         return await self._upsert(connection, countries, rows)
 
     async def upsert_disaster_types(self, connection: AsyncConnection, rows: Iterable[DisasterType]) -> int:
-        """Make the disaster types be as given, new ones too; others stay. How many changed."""
+        """Insert or update disaster types. Return how many changed."""
         return await self._upsert(connection, disaster_types, rows)
 
     async def _upsert(self, connection: AsyncConnection, table: Table, rows: Iterable[msgspec.Struct]) -> int:
@@ -67,8 +65,6 @@ class ReferenceStore:
         given = {values["id"]: values for values in map(msgspec.structs.asdict, rows)}
         changed = [values for number, values in given.items() if held.get(number) != values]
         if changed:
-            insert: Any = (sqlite if self._database.is_sqlite else postgresql).insert(table)
-            replaced = {column.name: insert.excluded[column.name] for column in table.c if not column.primary_key}
-            await connection.execute(insert.on_conflict_do_update(index_elements=[table.c.id], set_=replaced), changed)
+            await connection.execute(upsert(connection.dialect, table), changed)
             await self._data_versions.bump(connection, TOPIC)
         return len(changed)

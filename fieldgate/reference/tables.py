@@ -1,4 +1,4 @@
-"""Countries and disaster types. Their ids are those of the live system, so that its clients' ids work here."""
+"""Tables of countries and disaster types. The ids are those of IFRC GO, so that its clients work unchanged."""
 
 from sqlalchemy import JSON, Boolean, Column, Float, Integer, String, Table, Text
 

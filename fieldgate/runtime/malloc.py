@@ -1,28 +1,26 @@
-"""How a process of ours takes memory, and treats what it no longer needs."""
+"""Tune glibc's malloc for lower memory use."""
 
 import ctypes
 
-MMAP_THRESHOLD_BYTES = (
-    256 * 1024
-)  # bytes; above a page of fifty events, which is made again at once, and below one of a thousand
+MMAP_THRESHOLD_BYTES = 256 * 1024  # larger than a page of 50 events, smaller than one of 1000
 
-_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # of <malloc.h>
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # from <malloc.h>
 
 
 def set_mmap_threshold() -> None:
-    """Let the allocator return large pieces to the system when they are freed, and not keep them for the next.
+    """Return large blocks to the system when they are freed.
 
-    Pages of a thousand events would else leave a heap full of holes. A variable of the environment says the same, but
-    is only read when a program starts, and our processes are forked. Other allocators than that of glibc do without.
+    Otherwise pages of 1000 events fragment the heap. The environment variable for this is only read when a program
+    starts, and our processes are forked. No effect with other allocators than glibc's.
     """
     _mallopt(_M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES)
 
 
 def limit_arenas() -> None:
-    """Let all threads take memory from the same heap, in this process and in those forked from it.
+    """Use one heap for all threads, in this process and in those forked from it.
 
-    Else every thread has one of its own, up to eight for each core, and each keeps what was freed in it. Python runs
-    one thread at a time, so they hardly wait for each other. Threads that run already keep theirs: say it first.
+    Otherwise there are up to eight heaps for each core, and each keeps freed memory. Python runs one thread at a time,
+    so there is little contention. Running threads keep their heap, so call this first.
     """
     _mallopt(_M_ARENA_MAX, 1)
 

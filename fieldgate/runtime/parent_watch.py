@@ -1,7 +1,7 @@
-"""A process ends with the one that started it, also when that one was killed and could tell nobody.
+"""End a process when its parent is gone, even if the parent was killed.
 
-The parent's number is looked at again and again: other than a signal of Linux or a pipe, this works everywhere,
-whichever thread started the process and whatever else inherited from it.
+The parent's process id is polled: unlike Linux's parent-death signal or a pipe, this works on every system, whichever
+thread started the process and whatever inherited its files.
 """
 
 import os
@@ -9,13 +9,13 @@ import signal
 import threading
 import time
 
-POLL_INTERVAL_SECONDS = 0.5  # seconds
-GRACE_PERIOD_SECONDS = 30  # seconds for what is under way
-PARENT_PID_VARIABLE = "_FIELDGATE_SERVED_BY"  # the variable in which `fieldgate serve` tells its processes its number
+POLL_INTERVAL_SECONDS = 0.5
+GRACE_PERIOD_SECONDS = 30  # for requests in progress
+PARENT_PID_VARIABLE = "_FIELDGATE_SERVED_BY"  # set by `fieldgate serve` for its processes: its own process id
 
 
 def exit_with_parent() -> None:
-    """In a process of `fieldgate serve`: stop, as if told to, when the main process is gone. In others: nothing."""
+    """In a process of `fieldgate serve`, stop gracefully when the main process is gone; otherwise do nothing."""
     if PARENT_PID_VARIABLE in os.environ:
         threading.Thread(target=_watch_parent, args=(int(os.environ[PARENT_PID_VARIABLE]),), daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""The page of any resource (`format=api`): what was asked, what was answered, and where to go from there."""
+"""The HTML page of any resource (`format=api`): the request, the response and links to other pages."""
 
 from http import HTTPStatus
 
@@ -10,10 +10,10 @@ from fieldgate.i18n.messages import translate
 from fieldgate.web.json_html import render_json, truncate_json
 from fieldgate.web.page_templates import PageTemplates
 
-MAX_DISPLAYED_JSON_BYTES = 1024 * 1024  # bytes of JSON on a page; no browser likes more, and nobody reads it
-# What a reader learns from; the rest protects the page.
+MAX_DISPLAYED_JSON_BYTES = 1024 * 1024  # browsers get slow beyond that
+# The others, such as security headers, are about the page itself.
 DISPLAYED_HEADERS = (b"allow", b"vary", b"content-language", b"link", b"fieldgate-limit", b"fieldgate-ignored")
-# Resources whose page tells more than their JSON does.
+# Resources with a page of their own.
 TEMPLATE_BY_OPERATION = {
     "import_detail": "import.html",
     "permission_effects": "effects.html",
@@ -22,37 +22,37 @@ TEMPLATE_BY_OPERATION = {
 
 
 class BrowsablePages:
-    """Implements `fieldgate.http.response.response_builder.Drawer`."""
+    """Renders pages; implements `fieldgate.http.response.response_builder.PageRenderer`."""
 
     def __init__(self, templates: PageTemplates) -> None:
         self._templates = templates
 
     def __call__(self, context: PageContext) -> bytes:
-        asked = context.request
-        plain = {name: value for name, value in asked.query_params.items() if name != "format"}
-        shown = [("Content-Type", "application/json")]
-        shown += [
+        request = context.request
+        other_params = {name: value for name, value in request.query_params.items() if name != "format"}
+        headers = [("Content-Type", "application/json")]
+        headers += [
             (name.decode().title(), value.decode("latin-1"))
             for name, value in context.headers
             if name in DISPLAYED_HEADERS
         ]
         record = msgspec.json.decode(context.body)
-        is_cut = len(context.body) > MAX_DISPLAYED_JSON_BYTES
+        is_truncated = len(context.body) > MAX_DISPLAYED_JSON_BYTES
         return self._templates.render(
             TEMPLATE_BY_OPERATION.get(context.operation.name, "resource.html"),
-            asked,
+            request,
             context.caller,
             record=record,
-            title=translate(context.operation.title, asked.language),
-            about=translate(context.operation.description, asked.language),
-            method=context.operation.method,
-            path=asked.path,
-            query=encode_query(asked.query_params.items()),
+            title=translate(context.operation.description.title, request.language),
+            description=translate(context.operation.description.text, request.language),
+            method=context.operation.route.method,
+            path=request.path,
+            query=encode_query(request.query_params.items()),
             status=f"{context.status} {HTTPStatus(context.status).phrase}",
-            headers=shown,
-            body=render_json(truncate_json(record, MAX_DISPLAYED_JSON_BYTES) if is_cut else record),
-            is_cut=is_cut,
+            headers=headers,
+            body=render_json(truncate_json(record, MAX_DISPLAYED_JSON_BYTES) if is_truncated else record),
+            is_truncated=is_truncated,
             next_page=context.next_page,
             previous_page=context.previous_page,
-            json_address="?" + encode_query([*plain.items(), ("format", "json")]),
+            json_url="?" + encode_query([*other_params.items(), ("format", "json")]),
         )

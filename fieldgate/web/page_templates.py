@@ -1,4 +1,4 @@
-"""Templates, and what every one of them is given."""
+"""Jinja templates, and the variables that all of them share."""
 
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -14,7 +14,7 @@ from fieldgate.web.static_files import StaticFiles
 
 
 class PageTemplates:
-    """Draws templates in the language of the request."""
+    """Renders templates in the language of the request."""
 
     def __init__(self, static_files: StaticFiles) -> None:
         self._static_files = static_files
@@ -27,12 +27,12 @@ class PageTemplates:
         )
 
     def render(self, template: str, request: ParsedRequest, caller: Caller, **values: Any) -> bytes:
-        """The page as bytes. `_` says a message in the reader's language; `at` gives the address of a path."""
+        """Return a page. In templates, `_` translates a message, and `at` and `static` give URLs."""
         language = request.language
         prefix = urlsplit(request.base_url.url).path
 
-        def say(text: str, **parts: object) -> str:
-            return translate(Message(text, **parts), language)
+        def translate_text(text: str, **values: object) -> str:
+            return translate(Message(text, **values), language)
 
         def at(path: str) -> str:
             return prefix + path
@@ -46,7 +46,7 @@ class PageTemplates:
             else ""
         )
         page = self._environment.get_template(template).render(
-            _=say,
+            _=translate_text,
             at=at,
             static=static,
             here=quote(here, safe=""),

@@ -1,4 +1,4 @@
-"""Start page, log-in and log-out, the language switch, and the documentation of the interface."""
+"""Start page, login and logout, language switch, and API documentation."""
 
 import hmac
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from fieldgate.http.request.cookies import set_cookie
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, ParsedRequest
 from fieldgate.http.response.responses import NO_CACHE, NO_STORE, PRIVATE_NO_CACHE, Response, content_language
-from fieldgate.i18n.languages import Language
+from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import AuthMethod, Caller
 from fieldgate.settings import DAY, Settings
@@ -32,17 +32,17 @@ from fieldgate.web.static_files import StaticFiles
 
 TAG = "Pages"
 HTML_CONTENT_TYPE: Header = (b"content-type", Format.HTML.content_type)
-ENGLISH_CONTENT: Header = content_language(Language.ENGLISH)  # what the description of the interface is written in
+ENGLISH_CONTENT: Header = content_language(Language.ENGLISH)  # the OpenAPI description is in English only
 DOCS_CSP: Header = (
     b"content-security-policy",
-    # Swagger UI writes style attributes; scripts, data and pictures still come from here alone.
+    # Swagger UI needs style attributes; everything else still has to come from this service.
     b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     b"connect-src 'self'; base-uri 'none'; frame-ancestors 'none'",
 )
 
 
 class RedirectQuery(msgspec.Struct, frozen=True):
-    next: Annotated[str, Meta(description="Where to go afterwards: a path of this service.")] = "/"
+    next: Annotated[str, Meta(description="Path of this service to go to afterwards.")] = "/"
 
 
 class LoginForm(Login, frozen=True):
@@ -99,20 +99,20 @@ async def login(
     settings: Settings,
     templates: PageTemplates,
 ) -> Response:
-    asked = context.request
-    if not is_same_origin(context.headers, asked.base_url):
+    request = context.request
+    if not is_same_origin(context.headers, request.base_url):
         raise Forbidden(CSRF_FAILED)
     try:
         account = await authenticator.verify_password(body.username, body.password, client.address)
     except Problem as problem:
-        message = translate(problem.message, asked.language)
-        page = _login_page(templates, asked, context.caller, body.next, message, problem.status)
+        message = translate(problem.message, request.language)
+        page = _login_page(templates, request, context.caller, body.next, message, problem.status)
         page.headers += [header for header in problem.headers if header[0] == b"retry-after"]
         return page
     lifetime = timedelta(seconds=settings.session_lifetime)
     token = await store.issue_token(account.id, IssuedBy.SESSION, now() + lifetime)
-    cookie = set_cookie(SESSION_COOKIE, token, asked.base_url, settings.session_lifetime, http_only=True)
-    return _redirect(asked.base_url, body.next, cookie)
+    cookie = set_cookie(SESSION_COOKIE, token, request.base_url, settings.session_lifetime, http_only=True)
+    return _redirect(request.base_url, body.next, cookie)
 
 
 @raw(
@@ -142,7 +142,7 @@ async def logout(body: LogoutForm, request: ParsedRequest, caller: Caller, store
     in_schema=False,
 )
 async def language_switch(code: str, request: ParsedRequest, query: RedirectQuery) -> Response:
-    if code not in {language.value for language in Language}:
+    if code not in LANGUAGES_BY_CODE:
         raise NotFound
     cookie = set_cookie(LANGUAGE_COOKIE, code, request.base_url, 365 * DAY, http_only=False)
     return _redirect(request.base_url, query.next, cookie)
@@ -203,7 +203,7 @@ async def favicon(request: ParsedRequest, static_files: StaticFiles) -> Response
 
 
 def is_same_origin(headers: Mapping[bytes, bytes], base_url: BaseURL) -> bool:
-    """Whether a form was sent from a page of ours, by what the browser says of where it came from."""
+    """Whether a form was sent from a page of this service, according to the headers of the browser."""
     if headers.get(b"sec-fetch-site", b"same-origin") not in (b"same-origin", b"none"):
         return False
     host, ours = headers.get(b"host", b"").decode("latin-1"), urlsplit(base_url.url)
@@ -214,12 +214,12 @@ def is_same_origin(headers: Mapping[bytes, bytes], base_url: BaseURL) -> bool:
 def _login_page(
     templates: PageTemplates, request: ParsedRequest, caller: Caller, next_path: str, error: str, status: int
 ) -> Response:
-    page = templates.render("login.html", request, caller, onward=next_path, error=error)
+    page = templates.render("login.html", request, caller, next_path=next_path, error=error)
     return Response(status, [HTML_CONTENT_TYPE, NO_STORE], page)
 
 
 def _redirect(base_url: BaseURL, path: str, *headers: Header) -> Response:
-    """On to a path of this service, and never to anywhere else."""
+    """Redirect to a path of this service, never to another site."""
     is_ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
     target = urlsplit(base_url.url).path + quote(path if is_ours else "/", safe="/?&=%:@!$'()*+,;~-._")
     return Response(303, [(b"location", target.encode()), NO_STORE, *headers])

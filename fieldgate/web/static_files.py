@@ -1,4 +1,4 @@
-"""Styles, scripts and pictures of the pages, and of Swagger UI from its package; nothing comes from elsewhere."""
+"""Styles, scripts and images of the pages, and those of Swagger UI from its package."""
 
 import hashlib
 import mimetypes
@@ -19,7 +19,7 @@ SWAGGER_FILES = ("swagger-ui-bundle.js", "swagger-ui.css")
 
 
 class StaticFiles:
-    """The files by name. Their address holds a digest of all of them, so browsers may keep them for ever."""
+    """The files by name. Their URLs contain a digest of all files, so browsers can cache them for ever."""
 
     def __init__(self) -> None:
         own = Path(str(files("fieldgate.web") / "static"))
@@ -32,13 +32,13 @@ class StaticFiles:
         self._release = digest.hexdigest()
 
     def url_path(self, name: str) -> str:
-        """The address of a file below this service."""
+        """Return the path of a file's URL."""
         if name not in self._files:
             raise KeyError(name)
         return f"/static/{self._release}/{name}"
 
     def read(self, release: str, name: str) -> tuple[bytes, bytes] | None:
-        """Type and content of a file, if it is one of this release."""
+        """Return content type and content of a file, or None if it is not part of this release."""
         if release != self._release or name not in self._files:
             return None
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
@@ -55,7 +55,7 @@ class StaticFiles:
     depends_on=(),
     in_schema=False,
 )
-async def asset(release: str, name: str, static_files: StaticFiles) -> Response:
+async def static_file(release: str, name: str, static_files: StaticFiles) -> Response:
     found = static_files.read(release, name)
     if found is None:
         raise NotFound
@@ -63,4 +63,4 @@ async def asset(release: str, name: str, static_files: StaticFiles) -> Response:
     return Response(200, [(b"content-type", content_type), (b"cache-control", CACHE_FOREVER)], body)
 
 
-OPERATIONS = (asset,)
+OPERATIONS = (static_file,)

@@ -367,7 +367,7 @@ async def render_table(service: Service) -> str:
     for operation in operations():
         for kind, call in calls_of(operation).items():
             cells = [await cell(house, call, caller) for caller in CALLERS]
-            lines.append(f"| `{operation.method} {operation.path}` | {kind} | {' | '.join(cells)} |")
+            lines.append(f"| `{operation.route.method} {operation.route.path}` | {kind} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -10,12 +10,14 @@ from sqlalchemy import select
 
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME
-from fieldgate.assets.sharing.model.assignments import Assignment, AssignmentScope
+from fieldgate.assets.assignments import Assignment, AssignmentScope
 from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import assets, assignments
 from fieldgate.db import new_uid, now
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import Filters, RuleOutcome
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.rules import RuleOutcome
+from fieldgate.permissions.submission_filters import Filters
 from tests.conftest import Service
 
 SAMPLE_FILTERS: Filters = {"view_submissions": ({"_submitted_by": "amina"},)}
@@ -94,7 +96,7 @@ class PermissionWorld:
 
     async def grant(self, user: WorldUser, asset: WorldAsset, *codenames: str) -> None:
         place = await self.load_assignments(asset)
-        filters = SAMPLE_FILTERS if rules.PARTIAL in codenames else None
+        filters = SAMPLE_FILTERS if PARTIAL in codenames else None
         await self._save(asset, user, rules.assign(place.state_of(user.id), codenames, asset.asset_type, filters))
 
     async def revoke(self, user: WorldUser, asset: WorldAsset, *codenames: str) -> None:
@@ -122,7 +124,7 @@ class PermissionWorld:
     async def _save(self, asset: WorldAsset, user: WorldUser, outcome: RuleOutcome) -> None:
         standing = outcome.state
         values = [
-            *((each, False, dict(standing.filters) if each == rules.PARTIAL else None) for each in standing.granted),
+            *((each, False, dict(standing.filters) if each == PARTIAL else None) for each in standing.granted),
             *((each, True, None) for each in standing.denied),
         ]
         rows = [

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import event, text
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID
+from fieldgate.assets.assignments import AssignmentScope
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.sharing.loading import load_visible_many
-from fieldgate.assets.sharing.model.assignments import AssignmentScope
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetSearch, NewAsset
 from fieldgate.assets.tables import assignments

@@ -18,7 +18,7 @@ def made(data: Path, *options: str, name: str = "amina", environment: dict[str, 
     done = run_command(
         "user", "create", name, "--password-stdin", *options, data=data, stdin=PASSWORD + "\n", environment=environment
     )
-    assert (done.returncode, done.stdout) == (0, f"user {name} made\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, f"user {name} created\n"), done.stderr
 
 
 def test_a_user_and_a_token(tmp_path: Path) -> None:
@@ -32,11 +32,11 @@ def test_a_user_and_a_token(tmp_path: Path) -> None:
     assert created.stdout.strip() not in tokens
     assert run_command("token", "revoke", "1", data=tmp_path).stdout == "token 1 revoked\n"
     again = run_command("token", "revoke", "1", data=tmp_path)
-    assert (again.returncode, again.stderr) == (1, "Error: There is no valid token number 1.\n")
+    assert (again.returncode, again.stderr) == (1, "Error: There is no valid token with the id 1.\n")
     assert run_command("user", "disable", "AMINA", data=tmp_path).stdout == "user AMINA disabled\n"
     refused = run_command("token", "create", "amina", data=tmp_path)
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "There is no user amina, or it is disabled." in refused.stderr
+    assert "The user amina does not exist or is disabled." in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -45,22 +45,22 @@ def test_a_user_and_a_token(tmp_path: Path) -> None:
         (("user", "create", "amina", "--password-stdin"), "short", "The password is too short: at least 8 characters."),
         (("user", "create", "a b", "--password-stdin"), PASSWORD, "letters, digits and . @ + - _ only"),
         (("user", "create", "x", "--password-stdin", "--country", "KENYA"), PASSWORD, "three letters such as KEN"),
-        (("user", "create", "anonymousUSER", "--password-stdin"), PASSWORD, "AnonymousUser stands for the public;"),
+        (("user", "create", "anonymousUSER", "--password-stdin"), PASSWORD, "AnonymousUser is the name of the public;"),
         (("user", "create", "x.JSON", "--password-stdin"), PASSWORD, "a name cannot end in .json"),
-        (("user", "disable", "AnonymousUser"), "", "There is no user AnonymousUser."),
-        (("user", "enable", "AnonymousUser"), "", "There is no user AnonymousUser."),
-        (("user", "password", "AnonymousUser", "--password-stdin"), PASSWORD, "There is no user AnonymousUser."),
-        (("token", "create", "AnonymousUser"), "", "There is no user AnonymousUser"),
-        (("user", "disable", "nobody"), "", "There is no user nobody."),
-        (("token", "create", "nobody"), "", "There is no user nobody"),
+        (("user", "disable", "AnonymousUser"), "", "The user AnonymousUser does not exist."),
+        (("user", "enable", "AnonymousUser"), "", "The user AnonymousUser does not exist."),
+        (("user", "password", "AnonymousUser", "--password-stdin"), PASSWORD, "The user AnonymousUser does not exist."),
+        (("token", "create", "AnonymousUser"), "", "The user AnonymousUser does not exist"),
+        (("user", "disable", "nobody"), "", "The user nobody does not exist."),
+        (("token", "create", "nobody"), "", "The user nobody does not exist"),
         (("user", "create", "ﷺ" * 20, "--password-stdin"), PASSWORD, "at most 150"),
         (("user", "create", "x", "--password-stdin"), "x" * 1001, "The password is too long"),
         (("user", "create", "x", "--password-stdin", "--first", "a\nb"), PASSWORD, "a name of at most 150 letters"),
-        (("user", "enable", "nobody"), "", "There is no user nobody."),
-        (("user", "password", "nobody", "--password-stdin"), PASSWORD, "There is no user nobody."),
+        (("user", "enable", "nobody"), "", "The user nobody does not exist."),
+        (("user", "password", "nobody", "--password-stdin"), PASSWORD, "The user nobody does not exist."),
         (("token", "revoke", "99999999999999999999"), "", "is not in the range"),
         (("token", "create", "x", "--expires", "9999999d"), "", "a time such as 90d, 12h or 30m is needed"),
-        (("token", "create", "x", "--expires", "soon"), "", "a time such as 90d, 12h or 30m is needed, not 'soon'."),
+        (("token", "create", "x", "--expires", "soon"), "", "expected a duration such as 90d, 12h or 30m, not 'soon'."),
     ],
 )
 def test_mistakes_have_a_message(tmp_path: Path, arguments: tuple[str, ...], stdin: str, message: str) -> None:
@@ -73,13 +73,13 @@ def test_mistakes_have_a_message(tmp_path: Path, arguments: tuple[str, ...], std
 def test_a_name_is_taken_once(tmp_path: Path) -> None:
     made(tmp_path)
     done = run_command("user", "create", "Amina", "--password-stdin", data=tmp_path, stdin=PASSWORD)
-    assert (done.returncode, done.stderr) == (1, "Error: There is a user Amina already.\n")
+    assert (done.returncode, done.stderr) == (1, "Error: The user Amina already exists.\n")
 
 
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("FIELDGATE_PORT", "many", "FIELDGATE_PORT: a whole number from 0 to 65535 is needed, not 'many'."),
+        ("FIELDGATE_PORT", "many", "FIELDGATE_PORT: expected a whole number from 0 to 65535, not 'many'."),
         ("FIELDGATE_DATABASE_URL", "foo", "FIELDGATE_DATABASE_URL: Could not parse"),
         ("FIELDGATE_DATABASE_URL", "sqlite://", "the name of a database is missing"),
         ("FIELDGATE_DATABASE_URL", "postgresql://u@127.0.0.1:9/d", "The database cannot be reached: "),
@@ -102,13 +102,16 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
 
 def test_a_misspelt_setting_is_told(tmp_path: Path) -> None:
     done = run_command("user", "list", data=tmp_path, environment={"FIELDGATE_ALOWED_HOSTS": "x"})
-    assert (done.returncode, done.stderr) == (0, "Warning: FIELDGATE_ALOWED_HOSTS is no setting, and has no effect.\n")
+    assert (done.returncode, done.stderr) == (
+        0,
+        "Warning: FIELDGATE_ALOWED_HOSTS is not a setting and has no effect.\n",
+    )
 
 
 def test_a_password_can_be_changed_and_an_account_closed_and_opened(tmp_path: Path) -> None:
     made(tmp_path)
     done = run_command("user", "password", "amina", "--password-stdin", data=tmp_path, stdin="another password")
-    assert done.stdout == "user amina has a new password\n"
+    assert done.stdout == "password of user amina changed\n"
     run_command("user", "disable", "amina", data=tmp_path)
     assert run_command("user", "enable", "amina", data=tmp_path).stdout == "user amina enabled\n"
     assert run_command("token", "create", "amina", data=tmp_path).returncode == 0

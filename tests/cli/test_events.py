@@ -14,18 +14,18 @@ from tests.processes import run_command
 async def test_demo_events_are_made_and_replaced(database: Database, database_url: str, tmp_path: Path) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     done = run_command("events", "demo", "2100", data=tmp_path, environment=environment)
-    assert re.fullmatch(r"made 2100 demo events in \d+\.\d s\n", done.stdout), done.stderr
+    assert re.fullmatch(r"created 2100 demo events in \d+\.\d s\n", done.stdout), done.stderr
     store = EventStore(database, DataVersions(database))
     assert (await store.has_demo(), await store.has_real()) == (True, False)
     last = await store.by_id(2100)
 
     again = run_command("events", "demo", "3", data=tmp_path, environment=environment)
     assert again.returncode == 1
-    assert again.stderr == "Error: There are demo events already. To make others in their place: --replace\n"
+    assert again.stderr == "Error: This database already has demo events. Replace them with --replace.\n"
     assert await store.by_id(2100) == last
 
     done = run_command("events", "demo", "3", "--replace", "--seed", "5", data=tmp_path, environment=environment)
-    assert done.stdout.startswith("made 3 demo events in ")
+    assert done.stdout.startswith("created 3 demo events in ")
     assert len((await store.load_index())[1]) == 3
     assert await store.by_id(4) is None
 
@@ -41,7 +41,9 @@ async def test_real_events_are_left_alone(database: Database, database_url: str,
     for options in ((), ("--replace",)):
         done = run_command("events", "demo", "3", *options, data=tmp_path, environment=environment)
         assert done.returncode == 1
-        assert done.stderr == "Error: There are real events here. Make demo events in another folder: --data DIR\n"
+        assert (
+            done.stderr == "Error: This database has real events. Choose another folder for demo events: --data DIR\n"
+        )
     assert (await store.has_demo(), await store.has_real()) == (False, True)
 
 

@@ -38,7 +38,7 @@ async def test_1_lists_use_offset_and_limit(service: Service) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "ar", "es"])
-async def test_1_answers_are_localised_by_a_header(service: Service, language: str) -> None:
+async def test_1_responses_are_localised_by_a_header(service: Service, language: str) -> None:
     """Localised in English, French, Arabic or Spanish through a request header."""
     answer = await service.get("/api/v2/permissions/view_asset/", headers={"Accept-Language": language})
     assert answer.headers["Content-Language"] == language

@@ -86,7 +86,7 @@ async def test_2_1_rule_3_format_api_stays_in_url_values(service: Service) -> No
     assert detail.count(f'"{HERE}view_asset/?format=api"') >= 1
 
 
-async def test_2_1_links_are_byte_equal_inside_one_answer(service: Service) -> None:
+async def test_2_1_links_are_byte_equal_inside_one_response(service: Service) -> None:
     """Plain, format=json: a relation's entry is the very url of the permission it names."""
     for query, end in (("", "/"), ("?format=json", "/?format=json")):
         found = await records(service, query)

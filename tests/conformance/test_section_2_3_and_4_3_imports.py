@@ -22,7 +22,7 @@ async def harness(service: Service) -> ImportHarness:
 
 
 async def finished(harness: ImportHarness, book: bytes, **fields: str) -> dict[str, object]:
-    """The record of an import, whoever else's imports wait before it."""
+    """The record of a finished import."""
     url = await harness.send(book, **fields)
     while (record := await harness.get(url))["status"] == "processing":
         assert await harness.worker.process_one()
@@ -83,8 +83,8 @@ async def test_4_3_allowed_methods(service: Service) -> None:
         assert (answer.status_code, answer.headers["Allow"]) == (200, "GET, POST, HEAD, OPTIONS")
 
 
-async def test_4_3_an_anonymous_requester_gets_an_empty_answer(service: Service, harness: ImportHarness) -> None:
-    """Empty for the public, whatever others have imported."""
+async def test_4_3_anonymous_list_is_empty(service: Service, harness: ImportHarness) -> None:
+    """Empty for anonymous callers."""
     await harness.send(xlsx())
     body = (await service.get(PATH)).json()
     assert body == {"count": 0, "next": None, "previous": None, "results": []}
@@ -95,7 +95,7 @@ async def test_4_3_a_user_with_no_imports(harness: ImportHarness) -> None:
     assert await harness.get(PATH) == {"count": 0, "next": None, "previous": None, "results": []}
 
 
-async def test_4_3_the_list_depends_on_who_asks(service: Service, harness: ImportHarness) -> None:
+async def test_4_3_the_list_depends_on_the_caller(service: Service, harness: ImportHarness) -> None:
     """Section 5: only the requester's imports; another user's is 404."""
     url = await harness.send(xlsx())
     other = {"Authorization": f"Bearer {await service.create_token()}"}

@@ -1,4 +1,4 @@
-"""Sections 2.4 and 4.4: the event record, the list of events, and how clients walk it; on both databases."""
+"""Sections 2.4 and 4.4: the event record, the list of events, and how clients page through it; on both databases."""
 
 from math import ceil
 from typing import Any
@@ -60,7 +60,7 @@ async def test_4_4_both_filters_narrow_count(house: Service) -> None:
 
 
 async def test_4_4_limit_offset_and_format(house: Service) -> None:
-    """limit, offset and format are kept by the links, keys in the order of the alphabet."""
+    """limit, offset and format are kept by the links, in alphabetical order."""
     body = await page(house, f"{PATH}?regions__in=2&offset=20&limit=10&format=json&countries__in=123,84")
     query = "countries__in=123%2C84&format=json&limit=10&offset={}&regions__in=2"
     assert body["next"] == f"{BASE_URL}{PATH}?{query.format(30)}"
@@ -82,7 +82,7 @@ async def test_walk_until_next_is_null(house: Service) -> None:
 
 
 async def test_walk_until_results_are_empty(house: Service) -> None:
-    """A notebook: an offset that grows by 50 until nothing comes."""
+    """A notebook: the offset grows by 50 until the page is empty."""
     seen: list[int] = []
     offset = 0
     while True:
@@ -96,15 +96,15 @@ async def test_walk_until_results_are_empty(house: Service) -> None:
 
 
 async def test_walk_with_one_huge_limit(house: Service) -> None:
-    """Scripts: limit=199999 or 100000000000, and the first answer taken for all."""
+    """Scripts: limit=199999 or 100000000000, and only one request."""
     for limit in ("9999", "199999", "100000000000"):
         response = await house.get(f"{PATH}?limit={limit}")
         assert len(response.json()["results"]) == PUBLIC_COUNT
         assert response.headers["Fieldgate-Limit"] == "1000"
 
 
-async def test_walk_of_a_connector_for_tables(house: Service) -> None:
-    """tableau-wdc: tableau=true&limit=199999, and joined texts where lists have objects."""
+async def test_walk_of_a_tableau_connector(house: Service) -> None:
+    """tableau-wdc: tableau=true&limit=199999, with joined texts instead of lists of objects."""
     results = (await page(house, f"{PATH}?tableau=true&limit=199999"))["results"]
     assert len(results) == PUBLIC_COUNT
     assert all(len(record) == 20 for record in results)
@@ -127,8 +127,8 @@ async def test_walk_by_count(house: Service) -> None:
     assert len({record["id"] for each in pages for record in each}) == count
 
 
-async def test_what_dashboards_ask(house: Service) -> None:
-    """Other requests seen in production are answered as their senders mean them."""
+async def test_requests_of_dashboards(house: Service) -> None:
+    """Other requests seen in production."""
     for query in (
         "limit=30&ordering=-disaster_start_date",
         "limit=5&ordering=-disaster_start_date&dtype=12",
@@ -146,7 +146,7 @@ async def test_what_dashboards_ask(house: Service) -> None:
     assert [record["id"] for record in featured["results"]] == [101]
 
 
-async def test_every_address_of_a_walk_is_of_this_service(house: Service) -> None:
+async def test_every_link_of_a_walk_is_of_this_service(house: Service) -> None:
     """Links are absolute, and lead to the same path."""
     body = await page(house, f"{PATH}?limit=1")
     assert urlsplit(body["next"])[:3] == ("http", "127.0.0.1:8000", PATH)

@@ -52,7 +52,7 @@ async def test_4_2_one_permission_is_not_wrapped(service: Service) -> None:
 
 
 async def test_4_2_returned_urls_end_with_a_slash(service: Service) -> None:
-    """Asked without a slash, url values still have it."""
+    """url values end with a slash even if the request did not."""
     body = (await service.get("/api/v2/permissions/manage_asset")).json()
     assert all(link.endswith("/") for link in (body["url"], *body["implied"]))
 

@@ -1,4 +1,4 @@
-"""Section 5: authentication, as far as it speaks of what there is."""
+"""Section 5: authentication."""
 
 from tests.conftest import Service
 
@@ -6,7 +6,7 @@ LIST = "/api/v2/permissions/"
 
 
 async def test_5_credentials_are_sent_in_the_authorization_header(service: Service) -> None:
-    """`Token <t>` and `Bearer <t>` appear; both are taken, and mean the same."""
+    """`Token <t>` and `Bearer <t>` appear; both are accepted and mean the same."""
     token = await service.create_token()
     answers = [
         await service.get("/token/", headers={"Authorization": f"{scheme} {token}"}) for scheme in ("Token", "Bearer")
@@ -23,7 +23,7 @@ async def test_5_requests_can_be_sent_without_a_header(service: Service) -> None
 
 
 async def test_5_the_catalogue_needs_no_credentials_and_is_the_same_with_them(service: Service) -> None:
-    """Not stated in the document; read as: open to everybody."""
+    """Not stated in the document; we read it as public."""
     token = await service.create_token()
     known = await service.get(LIST, headers={"Authorization": f"Bearer {token}"})
     assert known.json() == (await service.get(LIST)).json()

@@ -59,7 +59,7 @@ async def test_8_rule_4_fewer_than_limit_or_none_is_the_end(start: StartService)
 
 
 async def test_8_rule_5_all_records_by_count(start: StartService) -> None:
-    """Ask count, compute ceiling(count / limit), ask each offset."""
+    """Get the count, compute ceiling(count / limit), get each page."""
     async with start(numbers(95)) as service:
         limit = 20
         count = (await service.get(f"/api/v2/numbers/?limit={limit}")).json()["count"]
@@ -71,7 +71,7 @@ async def test_8_rule_5_all_records_by_count(start: StartService) -> None:
 
 
 async def test_8_rules_hold_for_an_empty_list(start: StartService) -> None:
-    """0 records: count 0, no links, no records, and no request is needed after it."""
+    """0 records: count 0, no links, no records, and no further request is needed."""
     async with start(numbers(0)) as service:
         body = (await service.get("/api/v2/numbers/?limit=20")).json()
         assert body == {"count": 0, "next": None, "previous": None, "results": []}

@@ -1,4 +1,4 @@
-"""Faults: of a handler, of the database, of the client. Never a stack trace, never an answer cut in two."""
+"""Errors of handlers, of the database and of clients: no stack traces, no truncated responses."""
 
 import ipaddress
 import json
@@ -36,7 +36,7 @@ def broken() -> Operation:
         ("fr", "Une erreur s'est produite de notre côté. Elle a été notée ; veuillez réessayer plus tard."),
     ],
 )
-async def test_a_fault_is_told_without_its_inside(
+async def test_internal_error_hides_its_cause(
     start: StartService, caplog: pytest.LogCaptureFixture, language: str, expected: str
 ) -> None:
     async with start(broken()) as service:
@@ -49,7 +49,7 @@ async def test_a_fault_is_told_without_its_inside(
     assert "the secret inside" in caplog.text, "the log has it"
 
 
-async def test_a_database_that_is_not_ready(tmp_path: Path) -> None:
+async def test_not_ready_without_the_schema(tmp_path: Path) -> None:
     app = build_app(Settings(data=tmp_path, access_log=False))
     async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE_URL) as client:
         answer = await client.get("/readyz")
@@ -60,7 +60,7 @@ async def test_a_database_that_is_not_ready(tmp_path: Path) -> None:
         assert (await client.get("/api/v2/permissions/")).status_code == 200, "the catalogue needs no database"
 
 
-async def test_a_database_that_cannot_be_reached(tmp_path: Path) -> None:
+async def test_unreachable_database_is_503(tmp_path: Path) -> None:
     app = build_app(Settings(database_url="postgresql://u:p@127.0.0.1:9/none", data=tmp_path, access_log=False))
     async with app.lifespan(), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE_URL) as client:
         assert (await client.get("/readyz")).status_code == 503
@@ -92,13 +92,13 @@ asyncio.run(ask())
 """
 
 
-def test_a_database_that_cannot_be_opened_for_want_of_descriptors(tmp_path: Path) -> None:
+def test_lack_of_file_descriptors_is_503(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _NO_FILES, str(tmp_path), BASE_URL]
     ended = subprocess.run(command, capture_output=True, check=False, timeout=60, text=True)
     assert ended.stdout == "503\n", ended.stderr
 
 
-async def test_a_body_that_ends_early_is_told_in_our_shape(service: Service) -> None:
+async def test_incomplete_body_is_400(service: Service) -> None:
     events: list[Any] = [
         {"type": "http.request", "body": b'{"user', "more_body": True},
         {"type": "http.disconnect"},
@@ -121,7 +121,7 @@ async def test_a_body_that_ends_early_is_told_in_our_shape(service: Service) -> 
     assert sent[1]["body"] == b'{"detail":"The body ended before it was complete."}'
 
 
-async def test_an_id_is_taken_from_a_trusted_proxy_only(start: StartService) -> None:
+async def test_request_id_is_accepted_from_a_trusted_proxy_only(start: StartService) -> None:
     async with start() as service:
         answer = await service.get("/healthz", headers={"X-Request-ID": "mine"})
         assert answer.headers["X-Request-ID"] != "mine"
@@ -131,7 +131,7 @@ async def test_an_id_is_taken_from_a_trusted_proxy_only(start: StartService) -> 
             assert (answer.headers["X-Request-ID"] == given) == is_kept
 
 
-async def test_measurements_are_for_those_who_may(start: StartService) -> None:
+async def test_metrics_are_limited_to_allowed_addresses(start: StartService) -> None:
     async with start(metrics_from=(ipaddress.ip_network("192.0.2.0/24"),)) as service:
         assert (await service.get("/metrics")).status_code == 403
     loopback = (ipaddress.ip_network("127.0.0.1"),)
@@ -145,7 +145,7 @@ async def test_measurements_are_for_those_who_may(start: StartService) -> None:
         assert 'fieldgate_requests_total{method="OTHER",path="(unknown)",status="404"} 1.0' in text
 
 
-async def test_a_request_writes_a_line(start: StartService, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+async def test_access_log_line(start: StartService, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     async with start(access_log=True) as service:
         await service.get("/nowhere/%0a%22?secret=1")
         username, _ = await service.create_user()
@@ -157,7 +157,7 @@ async def test_a_request_writes_a_line(start: StartService, capfdbinary: pytest.
     assert b"secret" not in line
 
 
-def test_records_of_the_log_are_json_lines() -> None:
+def test_log_records_are_json_lines() -> None:
     try:
         raise RuntimeError("inside")
     except RuntimeError:

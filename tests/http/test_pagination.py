@@ -1,4 +1,4 @@
-"""limit/offset paging, as plain functions and over HTTP, on lists of 100 and of 0 records."""
+"""Limit/offset pagination, as functions and over HTTP, on lists of 100 and of 0 records."""
 
 from math import ceil
 from urllib.parse import parse_qsl, urlsplit
@@ -23,12 +23,12 @@ class Number(msgspec.Struct):
     number: int
 
 
-class NumberFilters(msgspec.Struct):
+class NumberQuery(msgspec.Struct):
     parity: str = ""
 
 
 def numbers(count: int) -> Operation:
-    """A list of so many numbers, as any resource would declare it."""
+    """An operation that lists this many numbers."""
 
     @get_list(
         "/api/v2/numbers/",
@@ -39,8 +39,8 @@ def numbers(count: int) -> Operation:
         example={"number": 1},
         depends_on=(),
     )
-    async def number_list(page: PageRequest, filters: NumberFilters) -> ListResult[Number]:
-        matching = [Number(n) for n in range(1, count + 1) if not filters.parity or n % 2 == (filters.parity == "odd")]
+    async def number_list(page: PageRequest, query: NumberQuery) -> ListResult[Number]:
+        matching = [Number(n) for n in range(1, count + 1) if not query.parity or n % 2 == (query.parity == "odd")]
         return ListResult(len(matching), matching[page.offset : page.offset + page.limit])
 
     return number_list
@@ -53,7 +53,7 @@ def numbers(count: int) -> Operation:
     others=st.dictionaries(st.sampled_from(["search", "format", "ordering", "a b"]), st.text(max_size=5)),
 )
 def test_links_reach_every_record_once(count: int, limit: int, offset: int, others: dict[str, str]) -> None:
-    """Walking `next` from the start, and `previous` from anywhere, meets each record exactly once."""
+    """Following `next` from the start, and `previous` from anywhere, gives each record exactly once."""
     records = list(range(count))
     seen: list[int] = []
     page = PageRequest(limit, 0)
@@ -84,7 +84,7 @@ def test_links_reach_every_record_once(count: int, limit: int, offset: int, othe
     limit=st.one_of(st.none(), st.text(max_size=6), st.integers(-5, 10**30).map(str)),
     offset=st.one_of(st.none(), st.text(max_size=6), st.integers(-5, 10**30).map(str)),
 )
-def test_any_input_is_a_page_or_a_named_mistake(limit: str | None, offset: str | None) -> None:
+def test_any_input_is_a_page_or_a_validation_error(limit: str | None, offset: str | None) -> None:
     given_values = {name: value for name, value in (("limit", limit), ("offset", offset)) if value is not None}
     page, named = PageRequest(), set[str]()
     try:
@@ -114,13 +114,13 @@ def test_any_input_is_a_page_or_a_named_mistake(limit: str | None, offset: str |
         ({"offset": "9" * 5000}, PageRequest(DEFAULT_LIMIT, MAX_OFFSET)),
     ],
 )
-def test_reading_a_page(asked: dict[str, str], expected: PageRequest) -> None:
+def test_parse_page(asked: dict[str, str], expected: PageRequest) -> None:
     assert parse_page(asked) == expected
 
 
 @pytest.mark.parametrize("name", ["limit", "offset", "start"])
 @pytest.mark.parametrize("text", ["-1", "abc", "1.5", "1e3", "0x10", "1_000", "--1", "-" + "9" * 5000, "½", "1 2"])
-def test_what_is_no_page_is_named(name: str, text: str) -> None:
+def test_invalid_page_names_the_parameter(name: str, text: str) -> None:
     with pytest.raises(ValidationError) as refused:
         parse_page({name: text})
     assert list(refused.value.fields) == [name]
@@ -149,7 +149,7 @@ def test_limit_zero_is_refused_and_offset_zero_is_not() -> None:
         (0, 100, 100, None, None),
     ],
 )
-def test_neighbours(offset: int, limit: int, count: int, next_offset: int | None, previous_offset: int | None) -> None:
+def test_page_links(offset: int, limit: int, count: int, next_offset: int | None, previous_offset: int | None) -> None:
     found = page_links(ADDRESS, {}, PageRequest(limit, offset), count)
     expected = [
         None if target is None else f"{ADDRESS}?limit={limit}&offset={target}"
@@ -158,7 +158,7 @@ def test_neighbours(offset: int, limit: int, count: int, next_offset: int | None
     assert list(found) == expected
 
 
-def test_the_envelope_has_four_keys_in_order() -> None:
+def test_envelope_has_four_keys_in_order() -> None:
     body = msgspec.json.decode(encode_envelope(ListResult(2, [Number(1), msgspec.Raw(b'{"number":2}')]), "n", None))
     assert list(body.items()) == [
         ("count", 2),
@@ -178,7 +178,7 @@ async def _walk(service: Service, path: str) -> list[int]:
     return found
 
 
-async def test_every_way_to_stop_ends(start: StartService) -> None:
+async def test_every_stop_rule_of_clients_ends(start: StartService) -> None:
     """The four stop rules seen in clients: next is null, results are empty, fewer than limit, offsets up to count."""
     everything = list(range(1, 101))
     async with start(numbers(100)) as service:
@@ -209,14 +209,14 @@ async def test_links_over_http(start: StartService) -> None:
         assert "Link" not in (await service.get("/api/v2/numbers/?limit=1000")).headers
 
 
-async def test_links_keep_the_path_as_asked(start: StartService) -> None:
+async def test_links_keep_the_requested_path(start: StartService) -> None:
     async with start(numbers(100)) as service:
         for path in ("/api/v2/numbers", "/api/v2/numbers/", "/api/v2/numbers.json"):
             body = (await service.get(path)).json()
             assert body["next"] == f"{BASE_URL}{path}?limit=50&offset=50"
 
 
-async def test_a_clipped_limit_is_told(start: StartService) -> None:
+async def test_clipped_limit_is_reported_in_a_header(start: StartService) -> None:
     async with start(numbers(1500)) as service:
         answer = await service.get("/api/v2/numbers/?limit=9999")
         assert answer.headers["Fieldgate-Limit"] == "1000"
@@ -232,7 +232,7 @@ async def test_an_empty_list(start: StartService) -> None:
             assert (await service.get(f"/api/v2/numbers/{query}")).json() == empty
 
 
-async def test_long_addresses_stay_out_of_the_header(start: StartService) -> None:
+async def test_long_urls_are_left_out_of_the_link_header(start: StartService) -> None:
     async with start(numbers(100)) as service:
         answer = await service.get("/api/v2/numbers/", params={"limit": "5", "unknown": "x" * 5000})
         assert answer.json()["next"]

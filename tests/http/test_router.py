@@ -1,4 +1,4 @@
-"""Which target a path leads to."""
+"""Routing of paths."""
 
 import pytest
 from hypothesis import given
@@ -31,11 +31,11 @@ ROUTES = Router({"/": "root", "/a/": "a", "/a/{id}/": "one", "/a/{id}/b/{name}":
         ("/a/7/b/c/d", None),
     ],
 )
-def test_finding(path: str, expected: object) -> None:
+def test_match(path: str, expected: object) -> None:
     assert ROUTES.match(path) == expected
 
 
-def test_a_word_goes_before_braces_whatever_the_order() -> None:
+def test_literal_segment_wins_over_a_parameter_in_any_order() -> None:
     routes = Router(
         {"/a/{id}/{part}/": "part", "/a/{id}/bulk/": "bulk", "/a/{id}/bulk.json": "bulk", "/a/x/{part}/": "x"}
     )
@@ -46,7 +46,7 @@ def test_a_word_goes_before_braces_whatever_the_order() -> None:
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="/"), min_size=1), max_size=5), st.sampled_from(["", "/"]))
-def test_segments_come_back_as_they_were_sent(segments: list[str], end: str) -> None:
+def test_parameters_are_returned_as_sent(segments: list[str], end: str) -> None:
     found = ROUTES.match("/" + "/".join(segments) + end)
     match segments:
         case ["a", "mini"]:

@@ -1,88 +1,61 @@
-"""Four languages: choosing one, saying messages in it, and the completeness of the catalogues."""
-
-import re
-from pathlib import Path
+"""Translation of messages, with and without plurals."""
 
 import pytest
-from babel.messages.extract import extract_from_dir
-from babel.messages.pofile import read_po
-from hypothesis import given
-from hypothesis import strategies as st
 
-import fieldgate
-from fieldgate.http.negotiation.accept_language import negotiate
-from fieldgate.i18n.catalogs import LOCALE_DIR, load_catalog
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message, translate
+from fieldgate.i18n.messages import Message, PluralMessage, translate
 
-TRANSLATED = [Language.FRENCH, Language.ARABIC, Language.SPANISH]
+
+def test_values_can_be_messages() -> None:
+    message = Message("Enter a whole number from {low} to {high}.", low=1, high="{low}")
+    assert str(message) == "Enter a whole number from 1 to {low}."
+    message = Message(
+        "{method} is not possible here; these methods are: {allowed}.", method="X", allowed=Message("Password")
+    )
+    assert translate(message, Language.FRENCH) == "X n'est pas possible ici ; ces méthodes le sont : Mot de passe."
+
+
+def test_untranslated_message_is_shown_in_english() -> None:
+    assert translate(Message("Not in any catalogue {n}", n=1), Language.ARABIC) == "Not in any catalogue 1"
+    for count, text in ((0, "0 entries"), (1, "1 entry"), (2, "2 entries")):
+        message = PluralMessage("{count} entry", "{count} entries", count)
+        assert {translate(message, language) for language in Language} == {text}
 
 
 @pytest.mark.parametrize(
-    ("header", "expected"),
+    ("language", "expected"),
     [
-        ("", "en"),
-        ("fr", "fr"),
-        ("FR", "fr"),
-        ("fr-CA", "fr"),
-        ("ar-dz", "ar"),
-        ("es-419,es;q=0.9", "es"),
-        ("de", "en"),
-        ("zz", "en"),
-        ("*", "en"),
-        ("de,fr;q=0.8,en;q=0.5", "fr"),
-        ("ar;q=0.1,es;q=0.9", "es"),
-        ("fr;q=0,es", "es"),
-        ("fr;q=0", "en"),
-        ("*;q=0.5, ar;q=0.4", "en"),
-        ("fr;q=abc, es;q=0.1", "es"),
-        ("fr;q=7", "en"),
-        (";;;,,,", "en"),
-        ("french", "en"),
+        (Language.ENGLISH, {0: "0 rows", 1: "1 row", 2: "2 rows", 1000: "1000 rows"}),
+        (Language.FRENCH, {0: "0 ligne", 1: "1 ligne", 2: "2 lignes", 1000: "1000 lignes"}),
+        (Language.SPANISH, {0: "0 filas", 1: "1 fila", 2: "2 filas", 1000: "1000 filas"}),
+        (
+            Language.ARABIC,
+            {
+                0: "0 صف",
+                1: "صف واحد",
+                2: "صفين",
+                3: "3 صفوف",
+                10: "10 صفوف",
+                11: "11 صفًا",
+                99: "99 صفًا",
+                100: "100 صف",
+                103: "103 صفوف",
+                1000: "1000 صف",
+            },
+        ),
     ],
 )
-def test_choosing(header: str, expected: str) -> None:
-    assert negotiate(header.encode()).value == expected
+def test_plural_form_follows_the_number(language: Language, expected: dict[int, str]) -> None:
+    shown = {count: translate(PluralMessage("{count} row", "{count} rows", count), language) for count in expected}
+    assert shown == expected
 
 
-@given(st.binary(max_size=60))
-def test_no_header_is_an_error(header: bytes) -> None:
-    assert negotiate(header) in Language
-
-
-def test_messages_take_values_and_messages() -> None:
-    message = Message("Enter a whole number from {low} to {high}.", low=1, high="{low}")
-    assert str(message) == "Enter a whole number from 1 to {low}."
-    assert translate(Message("{method} is not possible here; these methods are: {allowed}.",
-                                       method="X", allowed=Message("Password")), Language.FRENCH) == (
-        "X n'est pas possible ici ; ces méthodes le sont : Mot de passe."
-    )  # fmt: skip
-
-
-def test_what_has_no_translation_is_said_in_english() -> None:
-    assert translate(Message("Not in any catalogue {n}", n=1), Language.ARABIC) == "Not in any catalogue 1"
-
-
-def _messages_in_the_code() -> set[str]:
-    methods = [("**.py", "python"), ("web/templates/**.html", "jinja2")]
-    keywords = {"Message": None, "_": None}
-    found = extract_from_dir(Path(fieldgate.__file__).parent, methods, {}, keywords, ())
-    return {text for _, _, text, _, _ in found if isinstance(text, str)}
-
-
-@pytest.mark.parametrize("language", TRANSLATED)
-def test_every_message_is_translated_and_none_is_left_over(language: Language) -> None:
-    assert set(load_catalog(language)) == _messages_in_the_code()
-
-
-@pytest.mark.parametrize("language", TRANSLATED)
-def test_translations_keep_the_placeholders(language: Language) -> None:
-    with (LOCALE_DIR / language.value / "LC_MESSAGES" / "fieldgate.po").open("rb") as file:
-        for entry in read_po(file):
-            placeholders = re.findall(r"{\w+}", str(entry.id))
-            assert sorted(placeholders) == sorted(re.findall(r"{\w+}", str(entry.string))), entry.id
-            assert not entry.fuzzy
-
-
-def test_arabic_runs_from_right_to_left() -> None:
-    assert [language.direction for language in Language] == ["ltr", "ltr", "rtl", "ltr"]
+def test_plural_has_other_values_too() -> None:
+    message = PluralMessage(
+        "{count} question is named {name}. Rename it, so that it is clear which is meant.",
+        "{count} questions are named {name}. Rename them, so that it is clear which is meant.",
+        2,
+        name="age",
+    )
+    assert str(message) == "2 questions are named age. Rename them, so that it is clear which is meant."
+    assert translate(message, Language.ARABIC) == "هناك سؤالان باسم age. غيّر اسميهما ليتضح المقصود منهما."

@@ -1,4 +1,4 @@
-"""Measurements: counted in shared numbers, told as Prometheus' own library would, of all processes together."""
+"""Metrics of several processes; the output equals that of prometheus-client."""
 
 import logging
 import os
@@ -34,7 +34,7 @@ requests = st.tuples(
 
 
 def told(exposition: bytes) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    """Every number of an exposition, but when the library began to count."""
+    """All samples of an exposition, without those of creation times."""
     return {
         (sample.name, frozenset(sample.labels.items())): round(sample.value, 9)
         for family in text_string_to_metric_families(exposition.decode())
@@ -44,7 +44,7 @@ def told(exposition: bytes) -> dict[tuple[str, frozenset[tuple[str, str]]], floa
 
 
 def own_exposition(observed: list[tuple[str, str, int, float]]) -> bytes:
-    """The same requests, counted and told by the library itself."""
+    """The same requests, counted by prometheus-client."""
     registry = CollectorRegistry()
     answered = Counter("fieldgate_requests", "Requests.", ["method", "path", "status"], registry=registry)
     times = Histogram("fieldgate_request_seconds", "Times.", ["path"], buckets=BUCKETS_SECONDS, registry=registry)
@@ -55,7 +55,7 @@ def own_exposition(observed: list[tuple[str, str, int, float]]) -> bytes:
 
 
 @given(st.lists(requests))
-def test_requests_are_told_as_by_the_library(observed: list[tuple[str, str, int, float]]) -> None:
+def test_output_equals_that_of_prometheus_client(observed: list[tuple[str, str, int, float]]) -> None:
     observer = RequestMetrics(Settings())
     for method, path, status, seconds in observed:
         observer.count_request(method, path, status, seconds)
@@ -64,7 +64,7 @@ def test_requests_are_told_as_by_the_library(observed: list[tuple[str, str, int,
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What the processes of a server share."""
+    """The folder that the processes of a server share."""
     monkeypatch.setenv(METRICS_DIR_VARIABLE, str(tmp_path))
     return tmp_path
 
@@ -83,7 +83,7 @@ observer.lag_setter("events")(9.0)
 
 
 @pytest.mark.usefixtures("folder")
-def test_what_another_process_counted_stays_when_it_ends_and_its_lag_does_not() -> None:
+def test_counts_of_an_ended_process_stay_and_its_lag_does_not() -> None:
     subprocess.run([sys.executable, "-c", _ANOTHER], check=True)
     observer = RequestMetrics(Settings())
     observer.count_request("GET", "/a/", 200, 0.003)
@@ -96,7 +96,7 @@ def test_what_another_process_counted_stays_when_it_ends_and_its_lag_does_not() 
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_lag_of_another_process_is_told_until_it_is_killed() -> None:
+def test_lag_of_another_process_is_reported_until_it_is_killed() -> None:
     waiting = _ANOTHER + "print(flush=True)\ninput()"
     observer = RequestMetrics(Settings())
     counted = told(own_exposition([("GET", "/a/", 200, 0.003)]))
@@ -108,7 +108,7 @@ def test_the_lag_of_another_process_is_told_until_it_is_killed() -> None:
     assert told(observer.to_prometheus()) == counted
 
 
-def test_the_id_of_a_process_that_has_ended_may_be_given_again(folder: Path) -> None:
+def test_process_ids_may_be_reused(folder: Path) -> None:
     subprocess.run([sys.executable, "-c", _ANOTHER], check=True)
     for file in list(folder.iterdir()):
         file.rename(file.with_stem(f"{os.getpid()}{file.stem.lstrip('0123456789')}"))
@@ -118,7 +118,7 @@ def test_the_id_of_a_process_that_has_ended_may_be_given_again(folder: Path) -> 
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_longest_lag_is_told() -> None:
+def test_longest_lag_is_reported() -> None:
     one, other = RequestMetrics(Settings()), RequestMetrics(Settings())
     tell_one, tell_other = one.lag_setter("events"), other.lag_setter("events")
     # Either may be read first; so the longer one is, once.
@@ -130,7 +130,7 @@ def test_the_longest_lag_is_told() -> None:
 
 @contextmanager
 def no_file_longer_than(size: int) -> Iterator[None]:
-    """As on a disk that is full: what no longer fits is written in part, and then refused."""
+    """Like a full disk: the last write is incomplete, and the next ones fail."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -139,9 +139,7 @@ def no_file_longer_than(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_what_cannot_be_written_is_not_counted_and_harms_nothing(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_full_disk_only_loses_counts(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     observer = RequestMetrics(Settings())
     observer.count_request("GET", "/a/", 200, 0.003)
     names = next(folder.glob(f"*{NAMES_SUFFIX}"))
@@ -156,7 +154,7 @@ def test_what_cannot_be_written_is_not_counted_and_harms_nothing(
     assert told(observer.to_prometheus()) == told(own_exposition(counted))
 
 
-def test_more_than_there_is_room_for_is_not_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_exhausted_slots_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     observer = RequestMetrics(Settings())
     with caplog.at_level(logging.ERROR):
         for number in range(MAX_SLOTS // len(BUCKETS_SECONDS)):
@@ -185,7 +183,7 @@ sys.addaudithook(count_down)
 
 
 @pytest.mark.usefixtures("folder")
-def test_measurements_are_told_while_a_process_starts() -> None:
+def test_metrics_can_be_read_while_a_process_starts() -> None:
     observer = RequestMetrics(Settings())
     observer.count_request("GET", "/a/", 200, 0.003)
     for opened in range(1, 10):
@@ -199,7 +197,7 @@ def test_measurements_are_told_while_a_process_starts() -> None:
     assert counted["fieldgate_request_seconds_count", frozenset({("path", "/a/")})] > 1.0
 
 
-def test_names_that_are_not_yet_written_whole_are_left_out(folder: Path) -> None:
+def test_incomplete_names_are_skipped(folder: Path) -> None:
     observer = RequestMetrics(Settings())
     observer.count_request("GET", "/é/", 200, 0.003)
     counted = told(observer.to_prometheus())
@@ -211,7 +209,7 @@ def test_names_that_are_not_yet_written_whole_are_left_out(folder: Path) -> None
         assert told(observer.to_prometheus()) == counted
 
 
-def test_a_line_that_nobody_can_read_is_skipped(folder: Path) -> None:
+def test_invalid_line_is_skipped(folder: Path) -> None:
     ledger = SharedCounters(folder)
     ledger.slots[ledger.allocate(("a",))] = 1.0
     with next(folder.glob(f"*{NAMES_SUFFIX}")).open("ab") as file:

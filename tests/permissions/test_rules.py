@@ -8,15 +8,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import (
-    PARTIAL,
-    Effect,
-    EffectKind,
-    EffectReason,
-    PermissionState,
-    RuleOutcome,
-    RuleViolation,
-)
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.effects import _EFFECT_MESSAGES, Effect, EffectKind, EffectReason
+from fieldgate.permissions.rules import PermissionState, RuleOutcome
+from fieldgate.permissions.submission_filters import ANY_SUBMISSIONS, PARTIALLY_GRANTABLE, with_implied_filters
+from fieldgate.permissions.violations import RuleViolation
 from tests.permissions.permission_strategies import (
     ASSIGNABLE,
     FORM_PERMISSIONS,
@@ -94,7 +90,7 @@ def test_every_effect_that_has_a_sentence_comes_about() -> None:
         seen.update(_effects("survey", sequence))
 
     walk()
-    assert seen == set(rules._EFFECT_MESSAGES)
+    assert seen == set(_EFFECT_MESSAGES)
 
 
 @given(reachable_states(), any_codenames, any_partial_filters)
@@ -104,9 +100,7 @@ def test_what_was_assigned_is_held_with_all_it_implies(situation: Situation, ask
     is_possible = set(asked) <= allowed and not has_contradiction(with_implied(set(asked) & set(TABLE), asset_type))
     if PARTIAL in asked:
         is_possible = (
-            is_possible
-            and bool(which)
-            and all(each in rules.PARTIALLY_GRANTABLE and given for each, given in which.items())
+            is_possible and bool(which) and all(each in PARTIALLY_GRANTABLE and given for each, given in which.items())
         )
     try:
         granted = rules.assign(standing, asked, asset_type, which).state.granted
@@ -296,7 +290,7 @@ def test_one_and_true_are_different_filters() -> None:
     one, true = ({"view_submissions": ({"q": value},)} for value in (1, True))
     outcome = rules.assign(holding(PARTIAL, filters=one), PARTIAL, "survey", true)
     assert outcome.effects == (Effect(PARTIAL, EffectKind.FILTERED, EffectReason.ASKED),)
-    both = rules.with_implied_filters({"view_submissions": (*one["view_submissions"], *true["view_submissions"])})
+    both = with_implied_filters({"view_submissions": (*one["view_submissions"], *true["view_submissions"])})
     assert len(both["view_submissions"]) == 2
 
 
@@ -381,10 +375,10 @@ A, B = {"_submitted_by": {"$in": ["amina"]}}, {"_submitted_by": {"$in": ["omar"]
 def test_filters_come_with_what_they_imply(sent: Any, stored: Any) -> None:
     outcome = rules.assign(PermissionState(), PARTIAL, "survey", sent)
     assert outcome.state.filters == stored
-    assert list(outcome.state.filters) == [each for each in rules.PARTIALLY_GRANTABLE if each in stored]
+    assert list(outcome.state.filters) == [each for each in PARTIALLY_GRANTABLE if each in stored]
     adding = "add_submissions: granted, implied by partial_submissions."
     assert (adding in told(outcome)) == ("add_submissions" in stored) == ("add_submissions" in outcome.state.granted)
-    assert rules.with_implied_filters(outcome.state.filters) == stored
+    assert with_implied_filters(outcome.state.filters) == stored
 
 
 @pytest.mark.parametrize(
@@ -539,6 +533,6 @@ def test_another_type_gives_what_comes_with_what_is_held() -> None:
     assert outcome.state.granted == rules.with_implied(["manage_asset"], "survey")
     assert {(each.kind, each.reason) for each in outcome.effects} == {(EffectKind.GRANTED, EffectReason.IMPLIED)}
     assert rules.recompute_implied(outcome.state, "survey") == RuleOutcome(outcome.state, ())
-    filters = rules.with_implied_filters(rules.ANY_SUBMISSIONS)
+    filters = with_implied_filters(ANY_SUBMISSIONS)
     partial = rules.assign(PermissionState(), PARTIAL, "survey", filters).state
     assert rules.recompute_implied(partial, "survey") == RuleOutcome(partial, ())

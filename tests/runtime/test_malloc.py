@@ -1,4 +1,4 @@
-"""Memory that is no longer needed goes back to the system, also in a process that was forked."""
+"""Freed memory is returned to the system, also in a forked process."""
 
 import multiprocessing
 import os
@@ -41,8 +41,8 @@ os._exit(0)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have their own ways")
-def test_large_pieces_are_given_back_after_a_fork() -> None:
-    """Every second piece is freed: what is left between them must not hold the freed ones."""
+def test_large_blocks_are_returned_to_the_system_after_a_fork() -> None:
+    """Every second block is freed; the remaining ones must not keep the freed memory in the process."""
     assert _kept_after_freeing(prepared=True) < PIECES * SIZE * 0.6
 
 

@@ -15,6 +15,7 @@ from msgspec import Meta, json
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.http.operations import get
 from fieldgate.http.request.authentication import SESSION_COOKIE
+from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import AuthMethod
 from fieldgate.web.json_html import render_json, truncate_json
@@ -116,11 +117,14 @@ async def test_pages_have_a_strict_policy_and_no_inline_script_or_style(service:
         assert not re.search(r'(?:src|href)="https?://(?!127\.0\.0\.1:8000/)', answer.text), "nothing from elsewhere"
 
 
-@pytest.mark.parametrize(("language", "direction"), [("en", "ltr"), ("fr", "ltr"), ("ar", "rtl"), ("es", "ltr")])
-async def test_pages_speak_the_readers_language(service: Service, language: str, direction: str) -> None:
+@pytest.mark.parametrize("language", list(Language))
+async def test_pages_are_in_the_language_of_the_reader(service: Service, language: Language) -> None:
     for path in (f"{LIST}?format=api", "/", "/login/"):
-        page = (await service.get(path, headers={"Accept-Language": language})).text
-        assert f'<html lang="{language}" dir="{direction}">' in page
+        page = (await service.get(path, headers={"Accept-Language": language.value})).text
+        assert f'<html lang="{language.value}" dir="{language.direction}">' in page
+        for other in Language:
+            assert f'hreflang="{other.value}"' in page
+            assert f">{other.native_name}</a>" in page
 
 
 async def test_the_language_switch_is_for_pages_only(service: Service) -> None:

@@ -1,1 +1,1 @@
-"""Who may do what with an asset: assignments, what they allow, and how they came about."""
+"""Sharing: permission assignments on assets, and their history."""

@@ -1,4 +1,4 @@
-"""What handlers ask first: the asset with its assignments as a caller may see or change them."""
+"""Load an asset with the assignments that a caller is allowed to see or change."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,59 +11,54 @@ from fieldgate.errors import NotFound
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
 
-TAG = "Sharing"
-PATH = "/api/v2/assets/{uid}/permission-assignments/"
-
-OWNER_PROTECTED = Message("The owner's permissions cannot be taken away.")
-
 
 async def load_visible(uid: str, caller: Caller, authorizer: AssetAuthorizer, store: AssignmentStore) -> AssetGrants:
-    """The asset with what the caller may be shown of its assignments."""
+    """Return an asset with the assignments that the caller can see."""
     return await load_visible_asset(await authorizer.authorize(uid, caller), caller, store)
 
 
 async def load_visible_asset(asset: AuthorizedAsset, caller: Caller, store: AssignmentStore) -> AssetGrants:
-    """The same, where it is known already that the caller may see the asset."""
-    known = (effective_user_id(caller), asset.owner_id)
-    async with store.transaction([asset.uid], read_only=True) as session:
-        shared = await session.load(asset.uid, None if asset.may_manage else known)
-    shared.authorize(caller)
-    return shared
+    """Like `load_visible`, for an asset that is authorized already."""
+    visible_ids = (effective_user_id(caller), asset.owner_id)
+    async with store.transaction([asset.uid], read_only=True) as transaction:
+        grants = await transaction.load(asset.uid, None if asset.may_manage else visible_ids)
+    grants.authorize(caller)
+    return grants
 
 
 async def load_visible_many(uids: Sequence[str], caller: Caller, store: AssignmentStore) -> dict[str, AssetGrants]:
-    """Assets of a list by uid, each with the owner's assignments, the public's and the caller's own."""
-    async with store.transaction(uids, read_only=True) as session:
-        found = await session.load_many(uids, [effective_user_id(caller)])
-    return {shared.uid: shared for shared in found}
+    """Return assets by uid, each with the assignments of the owner, the public and the caller."""
+    async with store.transaction(uids, read_only=True) as transaction:
+        found = await transaction.load_many(uids, [effective_user_id(caller)])
+    return {grants.uid: grants for grants in found}
 
 
 async def load_assignment(
-    session: SharingTransaction, uid: str, assignment: str, caller: Caller
+    transaction: SharingTransaction, uid: str, assignment_uid: str, caller: Caller
 ) -> tuple[AssetGrants, ListedAssignment]:
-    """An assignment the caller may see, with what decides about it."""
-    holder = await session.find_holder_id(uid, assignment)
-    known = [number for number in (holder, caller.id) if number is not None]
-    shared = await session.load(uid, known)
-    shared.authorize(caller)
-    for shown in shared.visible_to(caller):
-        if shown.uid == assignment:
-            return shared, shown
-    raise NotFound(Message("There is no assignment {uid}.", uid=assignment[:50]))
+    """Return an assignment that the caller can see, and its asset."""
+    holder_id = await transaction.find_holder_id(uid, assignment_uid)
+    user_ids = [id_ for id_ in (holder_id, caller.id) if id_ is not None]
+    grants = await transaction.load(uid, user_ids)
+    grants.authorize(caller)
+    for assignment in grants.visible_to(caller):
+        if assignment.uid == assignment_uid:
+            return grants, assignment
+    raise NotFound(Message("There is no assignment {uid}.", uid=assignment_uid[:50]))
 
 
 async def resolve_requests(
-    session: SharingTransaction, unresolved: Sequence[UnresolvedGrant], errors: ErrorCollector
+    transaction: SharingTransaction, unresolved: Sequence[UnresolvedGrant], errors: ErrorCollector
 ) -> list[GrantRequest]:
-    """What is wanted, for the users who were named."""
-    return resolve_grantees(unresolved, await session.find_grantees(each.user for each in unresolved), errors)
+    """Look up the users that requests name."""
+    return resolve_grantees(unresolved, await transaction.find_grantees(each.user for each in unresolved), errors)
 
 
 async def load_managed(
-    session: SharingTransaction, uid: str, user: User, requests: Iterable[GrantRequest] | None = None
+    transaction: SharingTransaction, uid: str, user: User, requests: Iterable[GrantRequest] | None = None
 ) -> AssetGrants:
-    """The asset, with the assignments of those concerned, or of everybody; refused unless the caller manages it."""
-    of_users = None if requests is None else {user.id, *(wish.user.id for wish in requests)}
-    shared = await session.load(uid, of_users)
-    shared.authorize(user).require("manage_asset")
-    return shared
+    """Return an asset that the user manages, with the assignments of the requests' users, or of all users."""
+    user_ids = None if requests is None else {user.id, *(request.user.id for request in requests)}
+    grants = await transaction.load(uid, user_ids)
+    grants.authorize(user).require("manage_asset")
+    return grants

@@ -1,8 +1,8 @@
-"""All SQL about assignments and their history.
+"""SQL for assignments and their history.
 
-async with store.session([uid]) as session:  # nobody else changes how the asset is shared before it ends
-    shared = await session.shared(uid)
-    await session.write(Act.ASSIGN, caller, changes)
+async with store.transaction([uid]) as transaction:  # locks the asset
+    grants = await transaction.load(uid)
+    await transaction.write(Action.ASSIGN, user, changes)
 """
 
 from collections import defaultdict
@@ -11,23 +11,25 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, bindparam, func, select
+from sqlalchemy import Row, bindparam, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.store import username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
+from fieldgate.assets.assignments import AssignmentScope
 from fieldgate.assets.authorization import asset_not_found
-from fieldgate.assets.sharing.model.assignments import AssignmentScope
 from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee, StoredAssignment, owner_assignment_uid
 from fieldgate.assets.sharing.model.planning import Action, PermissionChange, reject_oversized
 from fieldgate.assets.store import TOPIC
 from fieldgate.assets.tables import assets, assignment_history, assignments
-from fieldgate.concurrency import run_in_thread_if
-from fieldgate.db import Database, DataVersions, Timestamp, in_values, insert_rows, new_uid, now
+from fieldgate.assets.work_cost import run_by_cost
+from fieldgate.db import Database, DataVersions, RowPage, Timestamp, in_values, insert_rows, new_uid, now, paginate
 from fieldgate.identity import User
 from fieldgate.pagination import PageRequest
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import PARTIAL, EffectKind, Filters
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.effects import EffectKind
+from fieldgate.permissions.submission_filters import Filters
 
 StoredByUser = dict[int, list[StoredAssignment]]
 
@@ -41,46 +43,41 @@ class AssignmentStore:
     async def transaction(
         self, uids: Collection[str], *, read_only: bool = False
     ) -> AsyncIterator["SharingTransaction"]:
-        """One state of some assets; unless it only reads, nobody else changes them before it ends."""
+        """Open a transaction on some assets. Unless it is read-only, the assets are locked until it ends."""
         opened = self._database.read_transaction() if read_only else self._database.transaction()
         async with opened as connection:
-            if not (read_only or self._database.is_sqlite):  # which has one writer at a time as it is
+            if not (read_only or self._database.is_sqlite):  # SQLite has one writer at a time
                 await self._lock(connection, uids)
             yield self.in_transaction(connection)
 
     def in_transaction(self, connection: AsyncConnection) -> "SharingTransaction":
-        """The same as part of a transaction in which the asset is locked already."""
+        """Use an open transaction in which the assets are locked already."""
         return SharingTransaction(self._database, self._data_versions, connection)
 
     async def _lock(self, connection: AsyncConnection, uids: Collection[str]) -> None:
-        """Collections first, then what may be in them, each in order: or two who wait for each other wait for ever."""
-        named = select(assets.c.id, assets.c.parent_id, assets.c.asset_type)
-        found = (await connection.execute(named.where(in_values(self._database, assets.c.uid, uids)))).all()
+        """Lock collections before the assets in them, each in order of id, to avoid deadlocks."""
+        columns = select(assets.c.id, assets.c.parent_id, assets.c.asset_type)
+        found = (await connection.execute(columns.where(in_values(self._database, assets.c.uid, uids)))).all()
         collections = {row.parent_id for row in found if row.parent_id is not None}
         collections |= {row.id for row in found if row.asset_type == "collection"}
-        for numbers in (collections, {row.id for row in found} - collections):
-            those = select(assets.c.id).where(in_values(self._database, assets.c.id, numbers)).order_by(assets.c.id)
-            await connection.execute(those.with_for_update())
+        for ids in (collections, {row.id for row in found} - collections):
+            rows = select(assets.c.id).where(in_values(self._database, assets.c.id, ids)).order_by(assets.c.id)
+            await connection.execute(rows.with_for_update())
 
-    async def history(self, asset_id: int, page: PageRequest) -> tuple[int, Sequence[Row[Any]]]:
-        """The newest first."""
-        makers, holders = users.alias(), users.alias()
-        of_asset = assignment_history.c.asset_id == asset_id
-        query = (
-            select(assignment_history, makers.c.username.label("maker"), holders.c.username.label("holder"))
-            .join_from(assignment_history, makers, makers.c.id == assignment_history.c.made_by)
-            .join(holders, holders.c.id == assignment_history.c.user_id)
-            .where(of_asset)
-            .order_by(assignment_history.c.id.desc())
+    async def history(self, asset_id: int, page: PageRequest) -> RowPage:
+        """Return a page of the history, newest first."""
+        # Subqueries, not joins, which the count would have to follow for every row.
+        maker = select(users.c.username).where(users.c.id == assignment_history.c.made_by).scalar_subquery()
+        holder = select(users.c.username).where(users.c.id == assignment_history.c.user_id).scalar_subquery()
+        query = select(assignment_history, maker.label("maker"), holder.label("holder")).where(
+            assignment_history.c.asset_id == asset_id
         )
-        counted = select(func.count()).select_from(assignment_history).where(of_asset)
         async with self._database.read_transaction() as connection:
-            count = int((await connection.execute(counted)).scalar_one())
-            return count, (await connection.execute(query.limit(page.limit).offset(page.offset))).all()
+            return await paginate(connection, query, page, order_by=[assignment_history.c.id.desc()])
 
 
 class SharingTransaction:
-    """What is read and written of how assets are shared, in one transaction."""
+    """Reads and writes assignments in one transaction."""
 
     def __init__(self, database: Database, data_versions: DataVersions, connection: AsyncConnection) -> None:
         self._database = database
@@ -88,51 +85,57 @@ class SharingTransaction:
         self._connection = connection
 
     async def find_grantees(self, names: Iterable[str]) -> dict[str, Grantee]:
-        """Users, whether disabled or not, by the form in which their names are compared."""
+        """Return users by `username_key`, including disabled ones."""
         keys = {username_key(name) for name in names}
-        named = select(users.c.id, users.c.username, users.c.username_key, users.c.disabled_at)
-        rows = await self._connection.execute(named.where(in_values(self._database, users.c.username_key, keys)))
+        columns = select(users.c.id, users.c.username, users.c.username_key, users.c.disabled_at)
+        rows = await self._connection.execute(columns.where(in_values(self._database, users.c.username_key, keys)))
         return {row.username_key: Grantee(row.id, row.username, row.disabled_at is None) for row in rows}
 
     async def load(self, uid: str, user_ids: Collection[int] | None = None) -> AssetGrants:
-        """An asset with the assignments on it, all of them or those of these users and the public; 404 without it."""
+        """Return an asset with all its assignments, or those of some users and the public. Raise `NotFound`."""
         found = await self.load_many([uid], user_ids)
         if not found:
             raise asset_not_found(uid)
         return found[0]
 
     async def load_many(self, uids: Collection[str], user_ids: Collection[int] | None = None) -> list[AssetGrants]:
-        """The same for several assets, in the order of their making; what is not there is left out."""
+        """Like `load` for several assets, in order of id. Unknown uids are left out."""
         found = await self._load_assets(uids)
-        numbers = {row.id for row in found} | {row.parent_id for row in found if row.parent_id is not None}
-        rows, people = await self._load_assignments(numbers, user_ids)
+        asset_ids = {row.id for row in found} | {row.parent_id for row in found if row.parent_id is not None}
+        rows, grantees = await self._load_assignments(asset_ids, user_ids)
         owners = {row.owner_id for row in found} | {row.collection_owner_id for row in found}
-        people |= await self._load_grantees(owners - people.keys() - {None})
-        return [_to_grants(row, rows, people) for row in found]
+        grantees |= await self._load_grantees(owners - grantees.keys() - {None})
+        return [_to_grants(row, rows, grantees) for row in found]
 
-    async def find_holder_id(self, uid: str, assignment: str) -> int | None:
-        """The number of the user whose assignment on an asset, or on its collection, has this uid."""
+    async def find_holder_id(self, uid: str, assignment_uid: str) -> int | None:
+        """Return the id of the user who has an assignment on an asset or on its collection."""
         found = await self._load_assets([uid])
         for row in found:
-            numbers = [row.id] if row.parent_id is None else [row.id, row.parent_id]
-            named = assignments.c.uid == assignment, assignments.c.asset_id.in_(numbers)
-            number = (await self._connection.execute(select(assignments.c.user_id).where(*named))).scalar_one_or_none()
-            if number is not None:
-                return int(number)
-            if assignment in {owner_assignment_uid(uid, each) for each in rules.owner_permissions(row.asset_type)}:
+            asset_ids = [row.id] if row.parent_id is None else [row.id, row.parent_id]
+            query = select(assignments.c.user_id).where(
+                assignments.c.uid == assignment_uid, assignments.c.asset_id.in_(asset_ids)
+            )
+            user_id = (await self._connection.execute(query)).scalar_one_or_none()
+            if user_id is not None:
+                return int(user_id)
+            if assignment_uid in {owner_assignment_uid(uid, each) for each in rules.owner_permissions(row.asset_type)}:
                 return int(row.owner_id)
-            if row.collection_uid and assignment in {
+            if row.collection_uid and assignment_uid in {
                 owner_assignment_uid(row.collection_uid, each) for each in rules.owner_permissions("collection")
             }:
                 return int(row.collection_owner_id)
         return None
 
     async def _load_assets(self, uids: Collection[str]) -> Sequence[Row[Any]]:
-        above = assets.alias()
+        collections = assets.alias()
         columns = (assets.c.id, assets.c.uid, assets.c.asset_type, assets.c.owner_id, assets.c.parent_id)
         query = (
-            select(*columns, above.c.uid.label("collection_uid"), above.c.owner_id.label("collection_owner_id"))
-            .outerjoin_from(assets, above, above.c.id == assets.c.parent_id)
+            select(
+                *columns,
+                collections.c.uid.label("collection_uid"),
+                collections.c.owner_id.label("collection_owner_id"),
+            )
+            .outerjoin_from(assets, collections, collections.c.id == assets.c.parent_id)
             .where(in_values(self._database, assets.c.uid, uids))
             .order_by(assets.c.id)
         )
@@ -142,7 +145,7 @@ class SharingTransaction:
     async def _load_assignments(
         self, asset_ids: Collection[int], user_ids: Collection[int] | None
     ) -> tuple[dict[int, StoredByUser], dict[int, Grantee]]:
-        """Assignments by asset and user, and who those users are."""
+        """Return assignments by asset and user, and the users by id."""
         query = (
             select(
                 assignments.c.id,
@@ -162,9 +165,9 @@ class SharingTransaction:
         if user_ids is not None:
             query = query.where(in_values(self._database, assignments.c.user_id, {*user_ids, PUBLIC_USER_ID}))
         rows: dict[int, StoredByUser] = defaultdict(lambda: defaultdict(list))
-        people: dict[int, Grantee] = {}
+        grantees: dict[int, Grantee] = {}
         for (
-            number,
+            id_,
             uid,
             asset_id,
             user_id,
@@ -174,11 +177,11 @@ class SharingTransaction:
             username,
             disabled_at,
         ) in await self._connection.execute(query):
-            if user_id not in people:
-                people[user_id] = Grantee(user_id, username, disabled_at is None)
-            held = StoredAssignment(permission, is_denied, _decode_filters(filters), id=number, uid=uid)
-            rows[asset_id][user_id].append(held)
-        return rows, people
+            if user_id not in grantees:
+                grantees[user_id] = Grantee(user_id, username, disabled_at is None)
+            assignment = StoredAssignment(permission, is_denied, _decode_filters(filters), id=id_, uid=uid)
+            rows[asset_id][user_id].append(assignment)
+        return rows, grantees
 
     async def _load_grantees(self, user_ids: Collection[int | None]) -> dict[int, Grantee]:
         query = select(users.c.id, users.c.username, users.c.disabled_at)
@@ -188,7 +191,7 @@ class SharingTransaction:
     async def write(
         self, action: Action, by: User, changes: Iterable[PermissionChange], source: str | None = None
     ) -> None:
-        """Make the rows those of the standings afterwards; rows that stay keep their uid. Every effect is noted.
+        """Write changes, and every effect to the history. Rows that do not change keep their uid.
 
         `source` is the uid of the asset that was cloned.
         """
@@ -196,19 +199,17 @@ class SharingTransaction:
         if not changes:
             return
         reject_oversized(changes)
-        moment = Timestamp.pack(now())
-        gone = [number for change in changes for number in _deleted_ids(change)]
-        if gone:
-            await self._connection.execute(
-                assignments.delete().where(in_values(self._database, assignments.c.id, gone))
-            )
-        new = await run_in_thread_if(len(changes), _all_new_rows, changes, moment)
+        timestamp = Timestamp.pack(now())
+        if deleted := [id_ for change in changes for id_ in _deleted_ids(change)]:
+            query = assignments.delete().where(in_values(self._database, assignments.c.id, deleted))
+            await self._connection.execute(query)
+        new = await run_by_cost(len(changes), _all_new_rows, changes, timestamp)
         await insert_rows(self._connection, assignments, new)
-        if filtered := [row for change in changes for row in _filter_updates(change)]:
-            those = assignments.update().where(assignments.c.id == bindparam("number"))
-            await self._connection.execute(those.values(filters=bindparam("given")), filtered)
-        noted = [row for change in changes for row in _history_rows(change, action, by.id, moment, source)]
-        await insert_rows(self._connection, assignment_history, noted)
+        if updates := [row for change in changes for row in _filter_updates(change)]:
+            update = assignments.update().where(assignments.c.id == bindparam("row_id"))
+            await self._connection.execute(update.values(filters=bindparam("new_filters")), updates)
+        history = [row for change in changes for row in _history_rows(change, action, by.id, timestamp, source)]
+        await insert_rows(self._connection, assignment_history, history)
         await self._data_versions.bump(self._connection, TOPIC)
 
 
@@ -229,14 +230,14 @@ def _to_grants(row: Row[Any], rows: dict[int, StoredByUser], grantees: dict[int,
 
 
 def _decode_filters(stored: dict[str, list[dict[str, Any]]] | None) -> Filters | None:
-    return None if stored is None else {codename: tuple(given) for codename, given in stored.items()}
+    return None if stored is None else {codename: tuple(filters) for codename, filters in stored.items()}
 
 
 def _deleted_ids(change: PermissionChange) -> Iterable[int]:
     before, after = change.before, change.after
-    gone = (before.granted - after.granted) | (before.denied - after.denied)
+    removed = (before.granted - after.granted) | (before.denied - after.denied)
     for row in change.grants.scope.direct.get(change.user.id, ()):
-        if isinstance(row, StoredAssignment) and row.permission in gone:
+        if isinstance(row, StoredAssignment) and row.permission in removed:
             yield row.id
 
 
@@ -266,7 +267,7 @@ def _filter_updates(change: PermissionChange) -> Iterable[dict[str, object]]:
         return
     for row in change.grants.scope.direct[change.user.id]:
         if isinstance(row, StoredAssignment) and row.permission == PARTIAL:
-            yield {"number": row.id, "given": change.after.filters}
+            yield {"row_id": row.id, "new_filters": change.after.filters}
 
 
 def _history_rows(

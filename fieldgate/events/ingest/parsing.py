@@ -23,7 +23,7 @@ from fieldgate.http.request.page_parsing import parse_integer
 from fieldgate.http.request.validation import NULL_CHARACTERS, expected_message, parse_timestamp
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, in_language
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.reference.reference_data import ReferenceData
 
 MAX_NAME_CHARS = 256
@@ -301,7 +301,11 @@ def _parse_name(context: _ParseContext, value: Any, path: str, before: Any, orig
     names = _parse_texts(context, value, path, before, original)
     longest = max(map(len, names.values()), default=0)
     if longest > MAX_NAME_CHARS:
-        raise ValueError(Message("Enter text of at most {length} characters.", length=MAX_NAME_CHARS))
+        raise ValueError(
+            PluralMessage(
+                "Enter text of at most {count} character.", "Enter text of at most {count} characters.", MAX_NAME_CHARS
+            )
+        )
     if not any(name.strip() for name in names.values()):
         raise ValueError(REQUIRED)
     return names

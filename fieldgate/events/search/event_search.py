@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial, reduce
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 import msgspec
 from pyroaring import BitMap
 
+from fieldgate.cache import BoundedCache
 from fieldgate.db import DataVersions
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.document_templates import TemplateRenderer
@@ -52,26 +52,22 @@ _sql_filter_values = attrgetter(*SQL_FILTERS)
 
 
 class SingleFlightCache(Generic[Value]):
-    """A bounded cache. Callers that ask for the same missing value wait for one computation of it."""
+    """Caches results and computes each only once, however many callers wait for it."""
 
     def __init__(self, max_entries: int) -> None:
-        self._max_entries = max_entries
-        self._values: OrderedDict[object, asyncio.Future[Value]] = OrderedDict()
+        self._futures = BoundedCache[object, asyncio.Future[Value]](max_entries)
 
     async def get(self, key: object, make: Callable[[], Awaitable[Value]]) -> Value:
-        making = self._values.get(key)
-        if making is None:
-            making = self._values[key] = asyncio.ensure_future(make())
-            making.add_done_callback(lambda made: self._discard_failed(key, made))
-            while len(self._values) > self._max_entries:
-                self._values.popitem(last=False)
-        else:
-            self._values.move_to_end(key)
-        return await asyncio.shield(making)
+        future = self._futures.get(key)
+        if future is None:
+            future = asyncio.ensure_future(make())
+            self._futures.put(key, future)
+            future.add_done_callback(lambda done: self._discard_failed(key, done))
+        return await asyncio.shield(future)
 
     def _discard_failed(self, key: object, future: asyncio.Future[Value]) -> None:
-        if (future.cancelled() or future.exception() is not None) and self._values.get(key) is future:
-            del self._values[key]
+        if (future.cancelled() or future.exception() is not None) and self._futures.get(key) is future:
+            self._futures.discard(key)
 
 
 class EventPage(msgspec.Struct, frozen=True):
@@ -148,7 +144,7 @@ class EventSnapshot:
         if terms and terms != DEFAULT_ORDERING:
             order = await self._orders.get((terms, language), lambda: self._build_order(terms, language))
             places = await self._ordinals.get(
-                (wanted, scope, terms, language), lambda: _run_in_thread(order.ordinals, chosen)
+                (wanted, scope, terms, language), lambda: asyncio.to_thread(order.ordinals, chosen)
             )
             return len(chosen), order.page(self.index, places, page.limit, page.offset)
         return len(chosen), self.index.page(chosen, page.limit, page.offset)
@@ -175,14 +171,14 @@ class EventSnapshot:
 
     async def _build_order(self, terms: "ordering.Terms", language: Language) -> "ordering.EventOrder":
         # Imported in a thread, when needed: numpy takes a tenth of a second to load, and 16 MB.
-        await _run_in_thread(import_module, "fieldgate.events.search.ordering")
+        await asyncio.to_thread(import_module, "fieldgate.events.search.ordering")
         from fieldgate.events.search import ordering
 
         ranks = {
             field: await self._ranks.get((field, language), lambda field=field: self._build_ranks(field, language))  # type: ignore[misc]
             for field, _ in terms
         }
-        return await _run_in_thread(ordering.build_order, terms, ranks, self.index.ids)
+        return await asyncio.to_thread(ordering.build_order, terms, ranks, self.index.ids)
 
     async def _build_ranks(self, field: str, language: Language) -> "ordering.Ranks":
         from fieldgate.events.search import ordering
@@ -191,9 +187,9 @@ class EventSnapshot:
         if isinstance(by, SourceOrdering):
             builder = ordering.RankBuilder(by, self.index, language)
             async for some in self._store.stream_packed(self.index_version.version):
-                await _run_in_thread(builder.add, some)
-            return await _run_in_thread(builder.build)
-        return await _run_in_thread(ordering.indexed_ranks, by, self.index, self.reference_data, language)
+                await asyncio.to_thread(builder.add, some)
+            return await asyncio.to_thread(builder.build)
+        return await asyncio.to_thread(ordering.indexed_ranks, by, self.index, self.reference_data, language)
 
 
 class EventSearch:
@@ -355,7 +351,3 @@ def _match_facets(context: FilterContext, filters: EventFilters, scope: ViewerSc
 
 def _clock() -> float:
     return asyncio.get_running_loop().time()
-
-
-async def _run_in_thread(work: Callable[..., Value], *arguments: object) -> Value:
-    return await asyncio.to_thread(work, *arguments)

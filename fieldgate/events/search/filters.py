@@ -29,7 +29,7 @@ from fieldgate.events.facets import (
 from fieldgate.events.model import Source
 from fieldgate.events.search.index import INT64_MAX, INT64_MIN, Index, union
 from fieldgate.events.search.ordering_fields import ORDERINGS
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.regions import REGIONS
 
@@ -46,7 +46,7 @@ def search_words(search: str) -> tuple[str, ...]:
     found = re.findall(r'"([^"]*)"|([^\s,"]+)', search)
     words = tuple(filter(None, ((phrase or word).strip() for phrase, word in found)))
     if len(words) > MAX_SEARCH_WORDS:
-        raise ValueError(Message("Enter at most {most} words.", most=MAX_SEARCH_WORDS))
+        raise ValueError(PluralMessage("Enter at most {count} word.", "Enter at most {count} words.", MAX_SEARCH_WORDS))
     return words
 
 

@@ -6,7 +6,7 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.db import Database
+from fieldgate.db import Database, upsert
 from fieldgate.events.tables import syncs
 
 
@@ -41,7 +41,5 @@ async def load_state(database: Database, source: str, *, with_token: bool) -> Sy
 
 async def save_state(connection: AsyncConnection, state: SyncState) -> None:
     """Keep it, as part of the transaction that made the progress."""
-    condition = (syncs.c.source == state.source) & (syncs.c.with_token == state.with_token)
-    await connection.execute(syncs.delete().where(condition))
     values = {**msgspec.structs.asdict(state), "failing": " ".join(map(str, state.failing))}
-    await connection.execute(syncs.insert().values(**values))
+    await connection.execute(upsert(connection.dialect, syncs), values)

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from fieldgate.cache import BoundedCache
 from fieldgate.db import Database
 from fieldgate.events.event_writer import EventWriter
 from fieldgate.events.ingest.bulk_write import (
@@ -101,7 +102,7 @@ class Sync:
         self._on_progress = on_progress
         self._is_fieldgate = False
         self._list_changed = False  # a list, each time it was read
-        self._seen_versions: dict[str, str] = {}  # when records were changed that this run has seen
+        self._seen_versions = BoundedCache[str, str](MAX_CACHED_RECORDS)  # last change of the records seen
 
     async def run(self, since: datetime | None = None, *, full: bool = False) -> SyncReport:
         """Pull everything, or what changed since a moment: the one given, or the beginning of the last whole sync."""
@@ -263,9 +264,7 @@ class Sync:
         changed = str(next(iter(by_language.values())).get("updated_at"))
         if self._seen_versions.get(key) == changed:
             return False
-        self._seen_versions[key] = changed
-        if len(self._seen_versions) > MAX_CACHED_RECORDS:
-            del self._seen_versions[next(iter(self._seen_versions))]
+        self._seen_versions.put(key, changed)
         return True
 
     def _pending_record(self, id_: int, by_language: RecordByLanguage, reference_data: ReferenceData) -> PendingRecord:

@@ -3,11 +3,11 @@
 from functools import lru_cache
 
 from fieldgate.http.negotiation.quality_values import MAX_HEADER_BYTES, parse_accepted_values
-from fieldgate.i18n.languages import Language
+from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 
 
 def negotiate(header: bytes) -> Language:
-    """The best language of an Accept-Language header: never an error, English where nothing fits."""
+    """The best supported language of an Accept-Language header; English if there is none."""
     return _negotiate_cached(header[:MAX_HEADER_BYTES])
 
 
@@ -17,9 +17,6 @@ def _negotiate_cached(header: bytes) -> Language:
         primary = tag.split("-", 1)[0].lower()
         if primary == "*":
             return Language.ENGLISH
-        if primary in _BY_CODE:
-            return _BY_CODE[primary]
+        if primary in LANGUAGES_BY_CODE:
+            return LANGUAGES_BY_CODE[primary]
     return Language.ENGLISH
-
-
-_BY_CODE = {language.value: language for language in Language}

@@ -1,4 +1,4 @@
-"""Which representation a request wants: `format=`, a `.json` suffix, or the Accept header."""
+"""Response formats, chosen by `format=` or the Accept header."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -10,7 +10,7 @@ from fieldgate.i18n.messages import Message
 
 
 class Format(Enum):
-    """A representation: the word of `format=`, and its media type."""
+    """A format: its value of `format=`, media type and Content-Type header."""
 
     JSON = ("json", "application/json", "application/json")
     HTML = ("api", "text/html", "text/html; charset=utf-8")
@@ -27,7 +27,7 @@ class Format(Enum):
 
 
 def choose_format(offered: Sequence[Format], query_value: str, accept: bytes) -> Format:
-    """The representation to answer with. `format=` wins over Accept; the first offered is the default."""
+    """Choose the format of a response. `format=` wins over Accept; the first offered is the default."""
     if query_value:
         for candidate in offered:
             if candidate.query_value == query_value:
@@ -57,16 +57,16 @@ def _choose_by_accept(offered: tuple[Format, ...], accept: bytes) -> Format:
 
 
 def _rank(media_type: str, ranges: Sequence[tuple[str, float]], order: int) -> tuple[float, int, int, int] | None:
-    """How much a type is wanted: by the q of the range that fits it best, then how closely that fits, then
-    by its place in the header, then by our own order. None if it is not wanted at all."""
-    fits = [
+    """Rank a media type: by the q-value of the most specific range that matches, then by how specific it is, then by
+    its position in the header, then by our own order. None if the type is not accepted."""
+    matches = [
         (specificity, -place, quality)
         for place, (pattern, quality) in enumerate(ranges)
         if (specificity := _specificity(pattern.lower(), media_type)) is not None
     ]
-    if not fits:
+    if not matches:
         return None
-    specificity, place, quality = max(fits)
+    specificity, place, quality = max(matches)
     return (quality, specificity, place, -order) if quality > 0 else None
 
 

@@ -1,15 +1,15 @@
-"""Headers that rank their members with q-values (Accept, Accept-Language, Accept-Encoding), read in one place."""
+"""Parse headers with q-values: Accept, Accept-Language and Accept-Encoding."""
 
-MAX_HEADER_BYTES = 1000  # bytes of such a header that are read, and remembered; nobody means more
+MAX_HEADER_BYTES = 1000  # longer headers are cut: parsed headers are cached
 
 
 def parse_accepted_values(header: bytes) -> list[tuple[str, float]]:
-    """The members with a q above zero, best first; equals keep their order. What cannot be read is left out."""
+    """Members with a q-value above zero, best first; equals keep their order. Invalid members are skipped."""
     return [(name, quality) for name, quality in parse_quality_values(header) if quality > 0]
 
 
 def parse_quality_values(header: bytes) -> list[tuple[str, float]]:
-    """All members with their q, zero included, best first."""
+    """All members with their q-value, zero included, best first."""
     members: list[tuple[str, float]] = []
     for part in header.decode("latin-1").split(","):
         name, *parameters = (piece.strip() for piece in part.split(";"))

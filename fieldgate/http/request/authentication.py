@@ -1,6 +1,6 @@
-"""Who is calling: the Authorization header, the session cookie of pages, and protection against forged writes.
+"""Authentication by the Authorization header or the session cookie, and CSRF protection.
 
-This room reads the headers; whether a token or password is right, the accounts room knows (`Authenticator`).
+This module parses the headers; an `Authenticator`, which `accounts` implements, checks tokens and passwords.
 """
 
 import base64
@@ -16,7 +16,7 @@ from fieldgate.identity import ANONYMOUS, AuthMethod, Caller, User
 
 SESSION_COOKIE = b"fieldgate_session"
 CSRF_HEADER = b"x-csrftoken"
-MAX_CREDENTIAL_CHARS = 4096  # characters of a credential; nobody means more
+MAX_CREDENTIAL_CHARS = 4096  # of an Authorization header
 
 MISSING_TOKEN = Message("The Authorization header names a scheme but holds no token.")
 INVALID_TOKEN = Message("This token is not valid. Check it, or get a new one.")
@@ -26,25 +26,25 @@ CSRF_FAILED = Message("This request lacks the page's CSRF token. Reload the page
 
 
 class Authenticator(Protocol):
-    """What this room needs from the accounts: who holds this secret? None if nobody does."""
+    """Finds the user of a credential; None if it is not valid."""
 
     async def by_token(self, token: str) -> User | None: ...
 
     async def by_session(self, token: str) -> User | None: ...
 
     async def by_password(self, username: str, password: str, client: str) -> User:
-        """The user, or `Unauthorized`, or `TooManyRequests`."""
+        """Return the user, or raise `Unauthorized` or `TooManyRequests`."""
         ...
 
 
 async def authenticate(headers: Mapping[bytes, bytes], client_address: str, authenticator: Authenticator) -> Caller:
-    """The caller of a request. Wrong credentials are an error everywhere, public endpoints included."""
+    """Return the caller. Invalid credentials are an error everywhere, on public endpoints too."""
     authorization = headers.get(b"authorization", b"").decode("latin-1").strip()
     if authorization:
         return await _authenticate_header(authorization, client_address, authenticator)
     token = read_cookie(headers.get(b"cookie", b""), SESSION_COOKIE).decode("latin-1")
     if token:
-        # A session that is over is no error: the page is shown as to the public, and offers to log in.
+        # An expired session is not an error: the page is shown as to the public, with a login link.
         return await authenticator.by_session(token) or ANONYMOUS
     return ANONYMOUS
 
@@ -62,7 +62,7 @@ async def _authenticate_header(authorization: str, client_address: str, authenti
     if known == "basic":
         username, password = _decode_basic(rest)
         return await authenticator.by_password(username, password, client_address)
-    if not rest:  # a bare token, as one client in production sends it
+    if not rest:  # a token without a scheme, as one client in production sends it
         return await _authenticate_token(scheme, authenticator)
     raise Unauthorized(UNKNOWN_SCHEME)
 
@@ -90,7 +90,7 @@ def _decode_basic(encoded: str) -> tuple[str, str]:
 
 
 def check_csrf(caller: Caller, headers: Mapping[bytes, bytes]) -> None:
-    """A write that only a cookie vouches for must carry the token that the page was given."""
+    """Require the CSRF token for writes that are authenticated by the session cookie."""
     if caller.auth_method is not AuthMethod.SESSION:
         return
     given = headers.get(CSRF_HEADER, b"").decode("latin-1")

@@ -1,6 +1,5 @@
-"""The body of a write: read within a limit, then as JSON, a form, or multipart fields."""
+"""Read a request body within a limit, and parse it as JSON, a form or multipart fields."""
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -13,35 +12,34 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
+from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import BadRequest, PayloadTooLarge, UnsupportedMediaType, ValidationError
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 
 Receive = Callable[[], Awaitable[Any]]
 
-DEFAULT_MAX_BODY_BYTES = 64 * 1024  # bytes; enough for any body that is not a file
-PARSE_IN_THREAD_THRESHOLD_BYTES = 1024 * 1024  # bytes; what takes milliseconds to take apart
+DEFAULT_MAX_BODY_BYTES = 64 * 1024  # enough for any body without a file
+PARSE_IN_THREAD_THRESHOLD_BYTES = 1024 * 1024  # parsing takes milliseconds from here on
 MAX_FIELDS = 100
-MAX_JSON_DEPTH = (
-    50  # levels of objects and lists in each other; nobody means more, and whoever walks through them must get back
-)
+MAX_JSON_DEPTH = 50  # levels of nested objects and arrays; recursive code must be able to process them
 JSON_MEDIA_TYPE = "application/json"
 BODY_MEDIA_TYPES = (JSON_MEDIA_TYPE, "application/x-www-form-urlencoded", "multipart/form-data")
 
-# A body that a handler takes as the JSON object or array it is, rather than as a few fields.
+# Types of a handler's `body` that is not parsed into a struct: the JSON itself.
 JSONObject = dict[str, Any]
 JSONArray = list[Any]
-# The values of a body, however it was written, that a handler reads into fields once it knows that the caller may.
+# The fields of a body in any media type; the handler validates them after it has checked permissions.
 RawFields = NewType("RawFields", dict[str, Any])
 
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
 _EXTENDED_FILENAME = re.compile(
     r";\s*filename\*\s*=\s*([\w.:+-]+)'[^';]*'([^\s;]+)", re.ASCII | re.IGNORECASE
 )  # RFC 5987
-_ENCODED_WORDS = re.compile(r"\s*=\?.+\?=\s*")  # RFC 2047, as mail programs write what is not ASCII
+_ENCODED_WORDS = re.compile(r"\s*=\?.+\?=\s*")  # RFC 2047, as mail programs encode non-ASCII text
 
 
 class UploadedFile:
-    """A file somebody sent: the name it had there, without folders, and its bytes."""
+    """An uploaded file: its name, without folders, and its bytes."""
 
     __slots__ = ("data", "name")
 
@@ -53,8 +51,8 @@ class UploadedFile:
 async def read_body(
     receive: Receive, headers: Mapping[bytes, bytes], file_limit: int | None, max_bytes: int = DEFAULT_MAX_BODY_BYTES
 ) -> bytes:
-    """The whole body, refused as soon as it is known to hold more than a few fields, and a file where one is taken."""
-    # A file in base64 takes a third more than the file, in a form some more for `+` and `/`.
+    """Read the whole body; raise `PayloadTooLarge` as soon as it exceeds the limit."""
+    # Base64 makes a file a third larger, and a form escapes `+` and `/` on top of that.
     limit = max_bytes if file_limit is None else file_limit * 3 // 2 + DEFAULT_MAX_BODY_BYTES
     declared = headers.get(b"content-length", b"0")
     if declared.isdigit() and int(declared) > limit:
@@ -75,28 +73,22 @@ async def read_body(
 
 
 async def parse_fields(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
-    """The values of a body by name. A large one is taken apart beside the event loop: nobody else waits for it."""
-    if len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES:
-        return await asyncio.to_thread(parse_fields_sync, headers, body)
-    return parse_fields_sync(headers, body)
+    """Parse the fields of a body, a large one in a thread so that other requests do not wait."""
+    return await run_in_thread_if(len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES, parse_fields_sync, headers, body)
 
 
 async def parse_object(headers: Mapping[bytes, bytes], body: bytes) -> JSONObject:
-    """The same for a body that is one JSON object."""
-    if len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES:
-        return await asyncio.to_thread(parse_object_sync, headers, body)
-    return parse_object_sync(headers, body)
+    """Parse a body that is a JSON object, a large one in a thread."""
+    return await run_in_thread_if(len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES, parse_object_sync, headers, body)
 
 
 async def parse_array(headers: Mapping[bytes, bytes], body: bytes) -> JSONArray:
-    """The same for a body that is one JSON array."""
-    if len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES:
-        return await asyncio.to_thread(parse_array_sync, headers, body)
-    return parse_array_sync(headers, body)
+    """Parse a body that is a JSON array, a large one in a thread."""
+    return await run_in_thread_if(len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES, parse_array_sync, headers, body)
 
 
 def parse_fields_sync(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
-    """The values of a body by name, whichever of the three ways it was written."""
+    """Parse the fields of a body in any of the three media types."""
     media_type, options = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))
     if media_type == "application/x-www-form-urlencoded":
         return _parse_urlencoded(body)
@@ -108,13 +100,12 @@ def parse_fields_sync(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, 
 
 
 def parse_object_sync(headers: Mapping[bytes, bytes], body: bytes) -> JSONObject:
-    """The JSON object a body is."""
     _require_json(headers, body)
     return _parse_json_object(body)
 
 
 def parse_array_sync(headers: Mapping[bytes, bytes], body: bytes) -> JSONArray:
-    """The JSON array a body is. No body is not an empty one: an empty list can mean a lot."""
+    """Parse a JSON array. A missing body is an error, as an empty array may mean to remove everything."""
     _require_json(headers, body)
     values = decode_json(body) if body.strip() else None
     if not isinstance(values, list):
@@ -138,7 +129,7 @@ def _parse_json_object(body: bytes) -> dict[str, Any]:
 
 
 def decode_json(text: bytes | str) -> Any:
-    """What somebody sent as JSON, of a depth that can be walked through."""
+    """Decode JSON that a client sent; nesting that is too deep is an error."""
     try:
         value = msgspec.json.decode(text)
     except ValueError:  # msgspec's own errors are ValueErrors
@@ -151,7 +142,7 @@ def decode_json(text: bytes | str) -> Any:
 
 
 def _is_too_deep(value: Any) -> bool:
-    """Whether there are more levels than we take: looked at level by level, as it may be any number of them."""
+    """Whether the nesting exceeds the limit. Not recursive, as the depth may be anything."""
     level = [value]
     for _ in range(MAX_JSON_DEPTH + 1):
         holders = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
@@ -163,7 +154,13 @@ def _is_too_deep(value: Any) -> bool:
 
 def _parse_urlencoded(body: bytes) -> dict[str, Any]:
     if body.count(b"&") >= MAX_FIELDS:
-        raise BadRequest(Message("There are too many fields; at most {most} are taken.", most=MAX_FIELDS))
+        raise BadRequest(
+            PluralMessage(
+                "There are too many fields; at most {count} is taken.",
+                "There are too many fields; at most {count} are taken.",
+                MAX_FIELDS,
+            )
+        )
     try:
         return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict"))
     except ValueError:
@@ -171,9 +168,9 @@ def _parse_urlencoded(body: bytes) -> dict[str, Any]:
 
 
 def _parse_multipart(body: bytes, boundary: str) -> dict[str, Any]:
-    """Fields as text, files as `UploadedFile`; of a repeated name the last one counts, unless a file would be lost."""
+    """Fields as text, files as `UploadedFile`. The last field of a name wins; two files of one name are an error."""
     values: dict[str, str | UploadedFile] = {}
-    head: MultipartSegment  # the first part is one, and each ends with a None
+    head: MultipartSegment  # the first part is a segment, and each segment ends with None
     chunks: list[bytes] = []
     try:
         with PushMultipartParser(boundary, max_segment_count=MAX_FIELDS) as parser:
@@ -194,12 +191,12 @@ def _parse_multipart(body: bytes, boundary: str) -> dict[str, Any]:
 
 
 def _filename(head: MultipartSegment) -> str | None:
-    """The name of a file however it was written; None for a field. `filename*` (RFC 5987) wins over `filename`."""
+    """The file name in any encoding; None for a field. `filename*` (RFC 5987) wins over `filename`."""
     extended = _EXTENDED_FILENAME.search(_QUOTED.sub('""', head.header("Content-Disposition")))
     if extended is not None:
         with suppress(LookupError):
             return unquote(extended[2], encoding=extended[1])
-        return unquote(extended[2])  # the charset is one nobody knows
+        return unquote(extended[2])  # unknown charset
     name: str | None = head.filename
     if name is not None and _ENCODED_WORDS.fullmatch(name):
         with suppress(HeaderParseError, LookupError, ValueError):  # it only looked encoded
@@ -214,17 +211,35 @@ def _unsupported_media_type(supported: Sequence[str]) -> UnsupportedMediaType:
 
 
 def base_name(name: str) -> str:
-    """A file's name without the folders it was in."""
+    """A file name without its folders."""
     return name.replace("\\", "/").rsplit("/", 1)[-1].replace("\0", "").strip()
 
 
 def _too_deep() -> BadRequest:
-    return BadRequest(Message("The body is nested too deeply; at most {most} levels are taken.", most=MAX_JSON_DEPTH))
+    return BadRequest(
+        PluralMessage(
+            "The body is nested too deeply; at most {count} level is taken.",
+            "The body is nested too deeply; at most {count} levels are taken.",
+            MAX_JSON_DEPTH,
+        )
+    )
 
 
 def file_too_large(limit: int) -> PayloadTooLarge:
-    return PayloadTooLarge(Message("The file is too large; at most {limit} bytes are taken.", limit=limit))
+    return PayloadTooLarge(
+        PluralMessage(
+            "The file is too large; at most {count} byte is taken.",
+            "The file is too large; at most {count} bytes are taken.",
+            limit,
+        )
+    )
 
 
 def _too_large(limit: int) -> PayloadTooLarge:
-    return PayloadTooLarge(Message("The body is too large; at most {limit} bytes are taken here.", limit=limit))
+    return PayloadTooLarge(
+        PluralMessage(
+            "The body is too large; at most {count} byte is taken here.",
+            "The body is too large; at most {count} bytes are taken here.",
+            limit,
+        )
+    )

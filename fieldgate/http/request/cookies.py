@@ -1,4 +1,4 @@
-"""Cookies: ours among whatever else the browser sends, and ours as they are set."""
+"""Read and set cookies."""
 
 from http.cookies import SimpleCookie
 from urllib.parse import urlsplit
@@ -6,11 +6,11 @@ from urllib.parse import urlsplit
 from fieldgate.errors import Header
 from fieldgate.http.request.hosts import BaseURL
 
-MAX_COOKIE_CHARS = 4096  # characters of a cookie of ours; nobody means more
+MAX_COOKIE_CHARS = 4096  # longer cookies are ignored
 
 
 def read_cookie(header: bytes, name: bytes) -> bytes:
-    """The value of one cookie, or b"". Other cookies may look as they like: they are not ours to judge."""
+    """The value of one cookie, or b"". Malformed cookies of others are skipped."""
     if name in header:
         for pair in header.split(b";"):
             key, _, value = pair.strip().partition(b"=")
@@ -20,7 +20,7 @@ def read_cookie(header: bytes, name: bytes) -> bytes:
 
 
 def set_cookie(name: bytes, value: str, base_url: BaseURL, max_age: int, *, http_only: bool) -> Header:
-    """The header that sets a cookie for the whole service; a lifetime of 0 removes it."""
+    """The header that sets a cookie for the whole service; `max_age` 0 removes it."""
     cookie: SimpleCookie = SimpleCookie()
     key = name.decode()
     cookie[key] = value

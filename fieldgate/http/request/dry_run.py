@@ -1,7 +1,7 @@
-"""`dry_run`: a write that shall only be tried. Whoever asks for that, wherever and however spelled, is never ignored.
+"""Dry-run handling: a client that asks for a dry run never causes a write by mistake.
 
-An operation that can be tried takes `dry_run` in its query; where it cannot be, or the word stands elsewhere, the
-request is refused before anything is done.
+Operations that support it have `dry_run` in their query. If an operation does not, or `dry_run` is misspelled or sent
+in the body, the request is refused before anything is written.
 """
 
 import re
@@ -18,26 +18,26 @@ _FALSE_VALUES = ("false", "0", "none")
 
 
 def check_query(operation: Operation, given: Mapping[str, str]) -> None:
-    """Refuse a query that asks for a dry run in a way, or of an operation, that has none."""
+    """Refuse a query that asks for a dry run under another name or where it is not supported."""
     known = operation.query_names & {DRY_RUN}
-    if operation.method != "GET":
-        right = Message("This parameter is named dry_run: send ?dry_run=true.")
-        _reject(operation, right, [(name, value) for name, value in given.items() if name not in known])
+    if operation.route.method != "GET":
+        hint = Message("This parameter is named dry_run: send ?dry_run=true.")
+        _reject(operation, hint, [(name, value) for name, value in given.items() if name not in known])
 
 
 def check_body(operation: Operation, given: Iterable[tuple[str, object]]) -> None:
-    """The same for the fields of a body, which never ask for a dry run."""
+    """Refuse a body that asks for a dry run: it belongs in the query."""
     _reject(operation, Message("Send dry_run in the query, as ?dry_run=true."), given)
 
 
 def _reject(operation: Operation, hint: Message, given: Iterable[tuple[str, object]]) -> None:
     message = hint if DRY_RUN in operation.query_names else Message("This cannot be tried here; nothing was done.")
-    if wrong := {name: [message] for name, value in given if _is_dry_run_request(name, value)}:
-        raise ValidationError(wrong)
+    if errors := {name: [message] for name, value in given if _is_dry_run_request(name, value)}:
+        raise ValidationError(errors)
 
 
 def _is_dry_run_request(name: str, value: object) -> bool:
-    # Most names are sorted out by their length: lists of thousands come by here.
+    # The length rules out most names cheaply: bodies can have thousands of fields.
     if not 6 <= len(name) <= 20 or _NON_LETTERS.sub("", name.lower()) != "dryrun":
         return False
     return str(value).strip().lower() not in _FALSE_VALUES

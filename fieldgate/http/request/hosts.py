@@ -1,8 +1,8 @@
-"""Where the service is, as the caller sees it: the base of every link, and who the caller's machine is.
+"""The base URL of links, allowed hosts, trusted proxies and client addresses.
 
-The base is `FIELDGATE_BASE_URL` where that is set, else the request's own host. What a proxy says in
-`X-Forwarded-*` counts only if the request comes from `FIELDGATE_TRUSTED_PROXIES`. A host we were not told to
-answer for is refused, so that nobody can make us hand out links to theirs.
+The base URL is `FIELDGATE_BASE_URL`, or else the host of the request. `X-Forwarded-*` headers are used only if the
+request comes from `FIELDGATE_TRUSTED_PROXIES`. Other hosts than the allowed ones are refused, so that nobody can make
+the service generate links to another host.
 """
 
 import ipaddress
@@ -27,8 +27,8 @@ FORWARDED_HEADERS = (
     b"x-forwarded-prefix",
 )
 
-FQDN_TIMEOUT_SECONDS = 1.0  # seconds
-MAX_HOST_CHARS = 300  # characters of a host or prefix; a name of the network has at most 253
+FQDN_TIMEOUT_SECONDS = 1.0
+MAX_HOST_CHARS = 300  # of a host or prefix; a DNS name has at most 253
 
 _HOST = re.compile(r"(?P<name>[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?\.?|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
 _PREFIX = re.compile(r"(?:/(?!\.\.?(?:/|$))[A-Za-z0-9._~-]+)*/?")
@@ -38,14 +38,14 @@ _WILDCARD_ADDRESSES = {"0.0.0.0", "::", ""}  # noqa: S104  (compared with, not b
 
 
 class BaseURL(msgspec.Struct, frozen=True):
-    """The address of the service for one caller, such as `https://field.example.org/gate`."""
+    """The URL of the service as the caller sees it, such as `https://field.example.org/gate`."""
 
     url: str
     is_secure: bool
 
 
 class HostPolicy:
-    """Decides about hosts and proxies, from the settings."""
+    """Which hosts and proxies are accepted, from the settings."""
 
     def __init__(self, settings: Settings) -> None:
         self._fixed_url = settings.base_url
@@ -55,7 +55,7 @@ class HostPolicy:
         self.is_trusted_proxy = lru_cache(maxsize=4096)(self._is_trusted_proxy_uncached)
 
     def base_url_for(self, scheme: str, peer: str, headers: Mapping[bytes, bytes]) -> BaseURL:
-        """The origin of a request; refuses a host that is not ours."""
+        """The base URL for a request; raises `BadRequest` for a host that is not allowed."""
         host = headers.get(b"host", b"")[:MAX_HOST_CHARS]
         if self._trusted_proxies and self.is_trusted_proxy(peer):
             proto, named, port, prefix = (_last_member(headers.get(name, b"")) for name in FORWARDED_HEADERS)
@@ -63,7 +63,7 @@ class HostPolicy:
         return self._base_url(scheme, host, ("", "", "", ""))
 
     def client_address(self, peer: str, headers: Mapping[bytes, bytes]) -> str:
-        """The address of the caller's machine: the last one in X-Forwarded-For that is no proxy of ours."""
+        """The client's IP address: the last one in X-Forwarded-For that is not a trusted proxy."""
         if not (self._trusted_proxies and self.is_trusted_proxy(peer)):
             return peer
         hops = headers.get(b"x-forwarded-for", b"").decode("latin-1").split(",")
@@ -78,10 +78,10 @@ class HostPolicy:
         return is_in_networks(address, self._trusted_proxies)
 
     def _base_url_uncached(self, scheme: str, host: bytes, forwarded: tuple[str, str, str, str]) -> BaseURL:
-        said_scheme, said_host, said_port, prefix = forwarded
-        scheme = said_scheme.lower() or scheme
-        match = _HOST.fullmatch((said_host or host.decode("latin-1")).lower())
-        port = (match and match["port"]) or said_port
+        forwarded_scheme, forwarded_host, forwarded_port, prefix = forwarded
+        scheme = forwarded_scheme.lower() or scheme
+        match = _HOST.fullmatch((forwarded_host or host.decode("latin-1")).lower())
+        port = (match and match["port"]) or forwarded_port
         if (
             match is None
             or scheme not in _DEFAULT_PORTS
@@ -92,8 +92,8 @@ class HostPolicy:
             raise BadRequest(Message("This service does not answer for the host of the request."))
         if self._fixed_url:
             return BaseURL(self._fixed_url, self._fixed_url.startswith("https:"))
-        shown = match["name"] if not port or port == _DEFAULT_PORTS[scheme] else f"{match['name']}:{port}"
-        return BaseURL(f"{scheme}://{shown}{prefix.rstrip('/')}", scheme == "https")
+        netloc = match["name"] if not port or port == _DEFAULT_PORTS[scheme] else f"{match['name']}:{port}"
+        return BaseURL(f"{scheme}://{netloc}{prefix.rstrip('/')}", scheme == "https")
 
     def _is_allowed(self, name: str) -> bool:
         name = name.rstrip(".")
@@ -104,7 +104,7 @@ class HostPolicy:
 
 
 def default_hosts(settings: Settings) -> tuple[str, ...]:
-    """The hosts we answer for when the operator named none."""
+    """The allowed hosts if `FIELDGATE_ALLOWED_HOSTS` is not set."""
     names = {"localhost", ".localhost", "127.0.0.1", "[::1]", _bracket_ipv6(settings.host)}
     if settings.base_url:
         names.add(_bracket_ipv6(urlsplit(settings.base_url).hostname or ""))
@@ -115,7 +115,7 @@ def default_hosts(settings: Settings) -> tuple[str, ...]:
 
 
 def is_in_networks(address: str, networks: Iterable[Network]) -> bool:
-    """Whether an address lies in one of the networks; IPv4 inside IPv6 counts as IPv4."""
+    """Whether an address is in one of the networks; IPv4-mapped IPv6 counts as IPv4."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -125,12 +125,12 @@ def is_in_networks(address: str, networks: Iterable[Network]) -> bool:
 
 
 def _local_hostnames() -> set[str]:
-    """What this machine calls itself. Its full name is asked of the network, which may be away: not for long."""
+    """The names of this machine. Its full name needs DNS, which may be down: wait for it only briefly."""
     host = socket.gethostname().lower()
     names = {host, f"{host}.local"}
-    asking = threading.Thread(target=lambda: names.add(socket.getfqdn().lower()), daemon=True)
-    asking.start()
-    asking.join(FQDN_TIMEOUT_SECONDS)
+    lookup = threading.Thread(target=lambda: names.add(socket.getfqdn().lower()), daemon=True)
+    lookup.start()
+    lookup.join(FQDN_TIMEOUT_SECONDS)
     return set(names)
 
 
@@ -145,12 +145,12 @@ def _bracket_ipv6(host: str) -> str:
 
 
 def _last_member(header: bytes) -> str:
-    """The last member: the one the proxy next to us wrote. Earlier ones anybody can have sent."""
+    """The last member, which the nearest proxy wrote. Clients can forge the earlier ones."""
     return header.decode("latin-1").rsplit(",", 1)[-1].strip()[:MAX_HOST_CHARS]
 
 
 def _parse_hop(hop: str) -> str:
-    """The address in a member of X-Forwarded-For, with or without a port; "" if there is none to be read."""
+    """The address in a member of X-Forwarded-For, with or without a port; "" if it is not valid."""
     bare = re.fullmatch(r"\[(.+)\](?::\d+)?|([^:]+):\d+", hop)
     address = (bare[1] or bare[2]) if bare else hop
     try:

@@ -1,4 +1,7 @@
-"""Query parameters: the last of a name counts. What we do not know, here or in a body, is ignored aloud or refused."""
+"""Parse query strings, and report unknown parameters and body fields.
+
+Unknown names are listed in the `Fieldgate-Ignored` header, or are an error with `Prefer: handling=strict`.
+"""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -7,18 +10,24 @@ from urllib.parse import parse_qsl, quote
 
 from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.request.validation import NULL_CHARACTERS
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 
-MAX_PARAMETERS = 200  # parameters; nobody means more
-MAX_REPORTED_NAMES = 100  # names in a refusal; whoever has more reads the first
-MAX_REPORTED_NAME_CHARS = 200  # characters of a name
-MAX_HEADER_NAMES = 20  # names in the header; it must stay a header
+MAX_PARAMETERS = 200
+MAX_REPORTED_NAMES = 100  # in an error response
+MAX_REPORTED_NAME_CHARS = 200
+MAX_HEADER_NAMES = 20  # in the header, which must stay short
 
 
 def parse_query(query: bytes) -> dict[str, str]:
-    """The parameters of a query, each once."""
+    """Parse a query string. The last value of a name wins."""
     if query.count(b"&") >= MAX_PARAMETERS:
-        raise BadRequest(Message("There are too many parameters; at most {most} are taken.", most=MAX_PARAMETERS))
+        raise BadRequest(
+            PluralMessage(
+                "There are too many parameters; at most {count} is taken.",
+                "There are too many parameters; at most {count} are taken.",
+                MAX_PARAMETERS,
+            )
+        )
     try:
         text = query.decode("ascii")
         if "%" in text or "+" in text:
@@ -40,7 +49,7 @@ def unknown_names(given: Iterable[str], known: Iterable[str]) -> list[str]:
 
 
 def wants_strict(prefer: bytes) -> bool:
-    """Whether `Prefer: handling=strict` (RFC 7240) was sent; the first word on handling counts."""
+    """Whether `Prefer: handling=strict` (RFC 7240) was sent; the first `handling` wins."""
     for member in prefer.decode("latin-1").lower().split(",") if prefer else ():
         name, _, value = member.split(";")[0].partition("=")
         if name.strip() == "handling":
@@ -49,14 +58,14 @@ def wants_strict(prefer: bytes) -> bool:
 
 
 def unknown_parameters_error(names: Iterable[str], known: Iterable[str]) -> ValidationError:
-    """The refusal of unknown parameters, with the nearest known name for each."""
+    """The error for unknown parameters, with the most similar known name for each."""
     near = Message("There is no such parameter. Did you mean {name}?")
     far = Message("There is no such parameter. Known ones: {names}.")
     return _unknown_names_error(names, known, near.text, far.text)
 
 
 def unknown_fields_error(names: Iterable[str], known: Iterable[str]) -> ValidationError:
-    """The same for the fields of a body."""
+    """The error for unknown fields of a body, with the most similar known name for each."""
     near = Message("There is no such field. Did you mean {name}?")
     far = Message("There is no such field. Known ones: {names}.")
     return _unknown_names_error(names, known, near.text, far.text)
@@ -73,5 +82,5 @@ def _unknown_names_error(names: Iterable[str], known: Iterable[str], near: str, 
 
 
 def to_header_value(names: Iterable[str]) -> bytes:
-    """Names for a response header: percent-encoded, since anything can stand in a query."""
+    """Names as a header value: percent-encoded, as a query may contain any character."""
     return ", ".join(quote(name[:60], safe="") for name in islice(names, MAX_HEADER_NAMES)).encode()

@@ -1,8 +1,7 @@
-"""What a request asks for, read once from its head.
+"""Parse the head of a request.
 
-Everything in `Asked` follows from the path, the query and a few headers, and from nothing else. Requests repeat
-themselves, so an endpoint remembers some thousand heads it has read; what remains per request is to find the
-head in a dictionary.
+A `ParsedRequest` depends only on the path, the query and a few headers. Requests repeat themselves, so each endpoint
+caches the parsed form of about a thousand heads.
 """
 
 from collections.abc import Mapping
@@ -30,7 +29,7 @@ _pack = msgspec.msgpack.Encoder().encode
 
 
 class RequestHead(msgspec.Struct, frozen=True):
-    """The parts of a request's head that decide what is asked, as they were sent."""
+    """The parts of a request's head that are parsed, as they were sent."""
 
     path: bytes
     query_string: bytes
@@ -48,7 +47,7 @@ class RequestHead(msgspec.Struct, frozen=True):
 
 
 class ParsedRequest(msgspec.Struct, frozen=True):
-    """What is asked for, in our own terms."""
+    """A request's head after parsing and validation."""
 
     language: Language
     format: Format
@@ -61,67 +60,66 @@ class ParsedRequest(msgspec.Struct, frozen=True):
     is_strict: bool
     page: PageRequest
     query: msgspec.Struct | None
-    cache_key: bytes  # the same for what has the same answer
+    cache_key: bytes  # equal for requests with the same response
 
     @property
     def url(self) -> str:
-        """The absolute address of the resource as it was asked for, without a query."""
+        """The absolute URL of the resource as requested, without the query."""
         return self.base_url.url + self.path
 
     @property
     def format_query(self) -> bytes:
-        """What keeps the format in links, where one was named."""
-        word = self.query_params.get("format", "")
-        return f"?format={word}".encode() if word else b""
+        """The query that keeps the format in links, if the request has `format=`."""
+        value = self.query_params.get("format", "")
+        return f"?format={value}".encode() if value else b""
 
 
 def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[str, str]) -> ParsedRequest:
-    """Read a head for an operation, or refuse it."""
+    """Parse a head for an operation; raise a `Problem` if it is not valid."""
     given = query_string.parse_query(head.query_string)
-    word = given.get("format", "")
     values, has_suffix = _strip_json_suffix(path_values)
     has_suffix = has_suffix or head.path.rstrip(b"/").endswith(JSON_SUFFIX.encode())
-    chosen = _choose_format(operation, word, has_suffix, head.accept)
+    chosen = _choose_format(operation, given.get("format", ""), has_suffix, head.accept)
     dry_run.check_query(operation, given)
     known = operation.query_names
-    ignored = query_string.unknown_names(given, known)
+    unknown = query_string.unknown_names(given, known)
     is_strict = query_string.wants_strict(head.prefer)
-    if ignored and is_strict:
-        raise query_string.unknown_parameters_error(ignored, known)
-    if operation.response_kind is ResponseKind.RAW and operation.query_type is None:
-        # No link in it can carry them on: whatever else was sent, it is one answer, to be made once.
-        given, ignored = {name: value for name, value in given.items() if name in known}, []
+    if unknown and is_strict:
+        raise query_string.unknown_parameters_error(unknown, known)
+    if operation.response.kind is ResponseKind.RAW and operation.query_type is None:
+        # The response has no links that would repeat other parameters, so it is the same for all of them.
+        given, unknown = {name: value for name, value in given.items() if name in known}, []
     language = negotiate(head.accept_language)
     if chosen is Format.HTML and head.language_cookie:
         language = negotiate(head.language_cookie)
-    path = quote_path(head.path.decode("latin-1"), safe="%")  # what is quoted stays as it was sent
-    coding = compression.negotiate_encoding(head.accept_encoding)
+    path = quote_path(head.path.decode("latin-1"), safe="%")  # keep what is already quoted
+    encoding = compression.negotiate_encoding(head.accept_encoding)
     return ParsedRequest(
         language=language,
         format=chosen,
-        encoding=coding,
+        encoding=encoding,
         base_url=head.base_url,
         path=path,
         path_values=values,
         query_params=given,
-        unknown_parameters=tuple(ignored),
+        unknown_parameters=tuple(unknown),
         is_strict=is_strict,
-        page=parse_page(given) if operation.response_kind is ResponseKind.LIST else PageRequest(),
+        page=parse_page(given) if operation.response.kind is ResponseKind.LIST else PageRequest(),
         query=parse_struct(operation.query_type, given, blank_is_absent=True) if operation.query_type else None,
-        cache_key=_pack((head.base_url.url, path, given, language.value, chosen.query_value, coding, is_strict)),
+        cache_key=_pack((head.base_url.url, path, given, language.value, chosen.query_value, encoding, is_strict)),
     )
 
 
 def _choose_format(operation: Operation, query_value: str, has_suffix: bool, accept: bytes) -> Format:
-    if not operation.is_negotiated:  # it has one representation, and is not negotiated with
-        return operation.formats[0]
+    if not operation.response.is_negotiated:  # it has only one format
+        return operation.response.formats[0]
     if has_suffix and not query_value:
         return Format.JSON
-    return formats.choose_format(operation.formats, query_value, accept)
+    return formats.choose_format(operation.response.formats, query_value, accept)
 
 
 def _strip_json_suffix(path_values: Mapping[str, str]) -> tuple[dict[str, str], bool]:
-    """The values of a path's braces; a `.json` at the end of the last one asks for a format."""
+    """The path parameters without the suffix `.json` of the last one, and whether it had that suffix."""
     values = dict(path_values)
     if not values:
         return values, False

@@ -1,18 +1,17 @@
-"""Values people send, as query parameters or in a body, read into a struct.
+"""Validate query parameters and body fields as a struct.
 
-A struct's fields are the names; their types and `Meta` limits say what is right: a `tuple` is a list separated
-by commas, a `list` or `dict` may be JSON in a text, a `datetime` may lack its time or zone. What a type cannot say,
-a function does: `Meta(extra={"check": …})` names one that raises `ValueError` with a message. In a query a blank is
-nothing, unless `Meta(extra={"blank": …})` says what it stands for. Everything wrong is told at once, each field with
-its message, in the caller's language.
+The types of the fields and their `Meta` limits decide what is valid: a `tuple` is a comma-separated list, a `list` or
+`dict` may be JSON in a text, a `datetime` may lack its time or zone. `Meta(extra={"check": …})` names a function for
+further checks, which raises `ValueError` with a `Message`. A blank query parameter counts as absent, unless
+`Meta(extra={"blank": …})` gives its value. All errors are reported together, by field, in the caller's language.
 
     class Login(msgspec.Struct):
         username: Annotated[str, Meta(max_length=150)]
-    login = read_fields(Login, {"username": "amina"})
+    login = parse_struct(Login, {"username": "amina"})
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from types import NoneType, UnionType
@@ -22,71 +21,71 @@ import msgspec
 
 from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.request.body_parsing import UploadedFile, decode_json
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 
 NULL_CHARACTERS = Message("Null characters are not allowed.")
 
 Fields = TypeVar("Fields", bound=msgspec.Struct)
 
-# Without zeros in front, which no other spelling of the same list may have.
+# Leading zeros go the slow way.
 _is_integer_list = re.compile(r"(?:0|[1-9]\d{0,17})(?:,(?:0|[1-9]\d{0,17}))*", re.ASCII).fullmatch
-# In a query a bare `+` is a space, and clients send `…T00:00:00+00:00` as it is.
+# In a query an unescaped `+` is a space, and clients send `…T00:00:00+00:00` unescaped.
 _SPACE_FOR_PLUS = re.compile(r"(:\d\d(?:\.\d+)?) (\d\d:?\d\d)$", re.ASCII)
 
 
 def parse_struct(kind: type[Fields], values: Mapping[str, Any], *, blank_is_absent: bool = False) -> Fields:
-    """An instance of the struct, or `Invalid` with every field that is missing or cannot be taken."""
+    """Return an instance of the struct, or raise `ValidationError` with all missing and invalid fields."""
     fields, required, blanks = _struct_fields(kind)
-    taken: dict[str, Any] = {}
-    wrong: dict[str, list[Message]] = {}
+    parsed: dict[str, Any] = {}
+    errors: dict[str, list[Message]] = {}
     for name, value in values.items():
         if name not in fields or value is None:
             continue
         field, possible = fields[name]
         if blank_is_absent and value == "":
             if name in blanks:
-                taken[field.name] = blanks[name]
+                parsed[field.name] = blanks[name]
             continue
-        if isinstance(value, str) and "\0" in value:  # PostgreSQL cannot store it, and nobody means it
-            wrong[name] = [NULL_CHARACTERS]
+        if isinstance(value, str) and "\0" in value:  # PostgreSQL cannot store it
+            errors[name] = [NULL_CHARACTERS]
             continue
         if isinstance(value, UploadedFile) and UploadedFile in possible:
-            taken[field.name] = value
+            parsed[field.name] = value
             continue
         try:
-            taken[field.name] = _convert(value, field.type, possible[0])
+            parsed[field.name] = _convert(value, field.type, possible[0])
         except ValueError as error:
-            said = error.args[0] if error.args else None
-            wrong[name] = [said if isinstance(said, Message) else expected_message(field.type)]
+            reason = error.args[0] if error.args else None
+            errors[name] = [reason if isinstance(reason, Message) else expected_message(field.type)]
     for field in required:
-        if field.name not in taken and field.encode_name not in wrong:
-            wrong[field.encode_name] = [Message("This field is required.")]
-    if wrong:
-        raise ValidationError(wrong)
-    return kind(**taken)
+        if field.name not in parsed and field.encode_name not in errors:
+            errors[field.encode_name] = [Message("This field is required.")]
+    if errors:
+        raise ValidationError(errors)
+    return kind(**parsed)
 
 
 def _convert(value: Any, kind: Any, choice: Any) -> Any:
-    """The value as the type of its field, or `ValueError`, with a message where more can be said than the type says."""
+    """Convert a value to the type of its field; `ValueError` may hold a more specific `Message`."""
     if isinstance(value, str) and get_origin(choice) is tuple:
         return _parse_list(value, get_args(choice)[0])
     if isinstance(value, str) and choice is datetime:
         return parse_timestamp(value)
     if isinstance(value, str) and get_origin(choice) in (list, dict):
         value = _parse_nested_json(value)
-    taken = msgspec.convert(value, _without_none(kind), strict=False)
+    converted = msgspec.convert(value, _without_none(kind), strict=False)
     if check := _meta_extra(kind, "check"):
-        check(taken)
-    return taken
+        check(converted)
+    return converted
 
 
 def _meta_extra(kind: Any, name: str) -> Any:
-    """What a type is marked with beyond its limits."""
+    """An entry of `Meta(extra=…)` of a type, or None."""
     return next((each.extra[name] for each in getattr(kind, "__metadata__", ()) if name in (each.extra or ())), None)
 
 
 def _parse_nested_json(text: str) -> Any:
-    """A list or an object in a form, which can only hold it as JSON."""
+    """Decode a list or object in a form field, where it is sent as JSON."""
     try:
         return decode_json(text)
     except BadRequest:
@@ -94,7 +93,7 @@ def _parse_nested_json(text: str) -> Any:
 
 
 def _without_none(kind: Any) -> Any:
-    """The type of a value that was sent: who sends the word `null` does not mean that nothing was."""
+    """The type without None: the text `null` is not accepted as a missing value."""
     if get_origin(kind) is Annotated:
         return Annotated[_without_none(get_args(kind)[0]), *get_args(kind)[1:]]
     if get_origin(kind) in (Union, UnionType):
@@ -103,13 +102,13 @@ def _without_none(kind: Any) -> Any:
 
 
 def _parse_list(text: str, kind: Any) -> tuple[Any, ...]:
-    """A list separated by commas; blank members are dropped."""
-    if kind is int and _is_integer_list(text):  # as programs write them
+    """Parse a comma-separated list; blank members are skipped."""
+    if kind is int and _is_integer_list(text):  # the usual case, fast
         return tuple(map(int, text.split(",")))
     members = [member for each in text.split(",") if (member := each.strip())]
     try:
         return tuple(msgspec.convert(members, list[kind], strict=False))
-    except msgspec.ValidationError:  # which one, and why?
+    except msgspec.ValidationError:  # find the member to report
         return tuple([_parse_list_item(member, kind) for member in members])
 
 
@@ -123,10 +122,10 @@ def _parse_list_item(text: str, kind: Any) -> Any:
 
 
 def parse_timestamp(text: str) -> datetime:
-    """A moment in ISO 8601. Without a time it is midnight, without a zone UTC; a `+` that became a space is meant."""
-    moment = datetime.fromisoformat(_SPACE_FOR_PLUS.sub(r"\1+\2", text.strip()))
+    """Parse an ISO 8601 timestamp. The default time is midnight, the default zone UTC; `+` may have become a space."""
+    timestamp = datetime.fromisoformat(_SPACE_FOR_PLUS.sub(r"\1+\2", text.strip()))
     try:
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        return timestamp.replace(tzinfo=UTC) if timestamp.tzinfo is None else timestamp.astimezone(UTC)
     except OverflowError:
         raise ValueError(text) from None
 
@@ -138,8 +137,7 @@ Field = msgspec.structs.FieldInfo
 def _struct_fields(
     kind: type[msgspec.Struct],
 ) -> tuple[dict[str, tuple[Field, list[Any]]], list[Field], dict[str, Any]]:
-    """The fields of a struct by the names that are sent, with the types each can have; those that must be sent; and
-    what a blank stands for."""
+    """The fields of a struct by name, each with its possible types; the required fields; and values of blanks."""
     fields = msgspec.structs.fields(kind)
     by_name = {field.encode_name: (field, possible_types(field.type)) for field in fields}
     blanks = {field.encode_name: blank for field in fields if (blank := _meta_extra(field.type, "blank")) is not None}
@@ -148,12 +146,24 @@ def _struct_fields(
 
 @cache
 def field_names(kind: type[msgspec.Struct]) -> frozenset[str]:
-    """The names a struct takes."""
+    """The names of the fields of structs, as clients send them."""
     return frozenset(field.encode_name for field in msgspec.structs.fields(kind))
 
 
+def check_implemented(kind: type[msgspec.Struct], implemented: Collection[str]) -> None:
+    """Raise `LookupError` unless there is an implementation for every field of a query struct, and no other.
+
+    Call it where the implementations are registered, so that a forgotten one fails at start-up.
+    """
+    names = {field.name for field in msgspec.structs.fields(kind)}
+    if missing := sorted(names - set(implemented)):
+        raise LookupError(f"{kind.__name__}: no code implements {', '.join(missing)}")
+    if extra := sorted(set(implemented) - names):
+        raise LookupError(f"{kind.__name__}: there is no field {', '.join(extra)}")
+
+
 def expected_message(kind: Any) -> Message:
-    """What a field of this type takes, as a message."""
+    """A message that says what a field of this type expects."""
     length: int | None = None
     least: float | None = None
     most: float | None = None
@@ -183,12 +193,14 @@ def expected_message(kind: Any) -> Message:
     if kind is datetime:
         return Message("Enter a date or a time such as 2026-11-15 or 2026-11-15T08:30:00Z.")
     if length is not None:
-        return Message("Enter text of at most {length} characters.", length=length)
+        return PluralMessage(
+            "Enter text of at most {count} character.", "Enter text of at most {count} characters.", length
+        )
     return Message("Enter text.")
 
 
 def possible_types(kind: Any) -> list[Any]:
-    """The types a field can have, without what only annotates them, and without None."""
+    """The types of a field, without annotations and None."""
     if get_origin(kind) is Annotated:
         return possible_types(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):

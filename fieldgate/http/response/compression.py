@@ -1,4 +1,4 @@
-"""Bodies over 1 KB travel as gzip, br or zstd where the client takes one of them."""
+"""Compress response bodies with Brotli, zstd or gzip."""
 
 import gzip
 from collections.abc import Callable
@@ -9,8 +9,8 @@ import zstandard
 
 from fieldgate.http.negotiation.quality_values import MAX_HEADER_BYTES, parse_quality_values
 
-COMPRESS_IN_THREAD_THRESHOLD_BYTES = 64 * 1024  # bytes; above, compressing takes milliseconds
-MIN_COMPRESS_BYTES = 1024  # bytes; below, compressing costs more than it saves
+COMPRESS_IN_THREAD_THRESHOLD_BYTES = 64 * 1024  # compressing takes milliseconds from here on
+MIN_COMPRESS_BYTES = 1024  # smaller bodies are not worth it
 
 _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     "br": lambda body: brotli.compress(body, quality=4),
@@ -20,7 +20,7 @@ _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def negotiate_encoding(accept_encoding: bytes) -> str:
-    """The content coding to use, or "" for none. Our order decides between codings the client likes equally."""
+    """Choose the content encoding, "" for none. Our order decides between equal q-values."""
     return _negotiate_cached(accept_encoding[:MAX_HEADER_BYTES])
 
 

@@ -1,4 +1,4 @@
-"""Which scripts of other origins may read our answers (CORS)."""
+"""CORS headers: which scripts of other origins may read responses."""
 
 from collections.abc import Mapping
 
@@ -13,30 +13,30 @@ ALLOWED_HEADERS = (
     "Accept, Accept-Language, Authorization, Content-Type, If-None-Match, Prefer, X-CSRFToken, X-Request-ID, "
     "X-Requested-With"
 )
-PREFLIGHT_MAX_AGE_SECONDS = 24 * 60 * 60  # seconds
+PREFLIGHT_MAX_AGE_SECONDS = 24 * 60 * 60
 
 
 class Cors:
-    """By default anybody's script may read what the public may read; cookies stay at home."""
+    """By default scripts of any origin may read public responses, without cookies."""
 
     def __init__(self, settings: Settings) -> None:
         self._origins = frozenset(settings.cors_origins)
         self._credentials = settings.cors_credentials
         is_open = "*" in self._origins
         exposed = (b"access-control-expose-headers", EXPOSED_HEADERS.encode())
-        # An open service says the same to everybody, so that answers can be kept whole.
+        # With `*` the headers are the same for all origins, so that complete responses can be cached.
         self.base_headers: list[Header] = [(b"access-control-allow-origin", b"*"), exposed] if is_open else [exposed]
         self.vary: tuple[str, ...] = () if is_open else ("Origin",)
 
     def headers(self, origin: bytes) -> list[Header]:
-        """What one origin is told, where only some are let in."""
+        """The headers for one origin, if only some are allowed."""
         if not origin or not self.vary or origin.decode("latin-1").lower() not in self._origins:
             return []
         allowed = [(b"access-control-allow-origin", origin)]
         return [*allowed, (b"access-control-allow-credentials", b"true")] if self._credentials else allowed
 
     def preflight(self, allowed: bytes, headers: Mapping[bytes, bytes]) -> list[Header]:
-        """The answer to a browser's question before a request that is not simple."""
+        """The headers that answer a preflight request."""
         if b"access-control-request-method" not in headers:
             return []
         return [

@@ -1,6 +1,6 @@
-"""Tables as CSV, which people open in spreadsheets: a text that one would run as a formula begins with an apostrophe.
+"""CSV that is safe to open in a spreadsheet: text that looks like a formula gets a leading apostrophe.
 
-csv_lines([["user"], ["=1+1"]])  # b"user\\r\\n'=1+1\\r\\n"
+encode_csv([["user"], ["=1+1"]])  # b"user\\r\\n'=1+1\\r\\n"
 """
 
 import csv
@@ -19,10 +19,9 @@ def encode_csv(rows: Iterable[Sequence[CSVCell]]) -> bytes:
 
 
 def _escape_formula(cell: CSVCell) -> CSVCell:
-    """A text a spreadsheet would run as a formula, made one it shows."""
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in FORMULA_STARTS and cell else cell
 
 
 def unescape_formula(cell: str) -> str:
-    """A text that was kept from being run as a formula, as it was."""
+    """Undo the escaping of `encode_csv`."""
     return cell[1:] if cell[:1] == "'" and cell[1:2] in FORMULA_STARTS and cell[1:] else cell

@@ -1,4 +1,4 @@
-"""limit/offset paging: what is asked for, the slice that answers it, and the envelope around it."""
+"""The list envelope: count, next, previous and results."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from fieldgate.pagination import ListResult, PageRequest, Record
 
 
 def page_links(url: str, parameters: Mapping[str, str], page: PageRequest, count: int) -> tuple[str | None, str | None]:
-    """The addresses of the next and the previous page; None where there is none."""
+    """The URLs of the next and the previous page, or None."""
     following = page.offset + page.limit
     has_next, has_previous = following < count, page.offset > 0 and count > 0
     if not has_next and not has_previous:
@@ -27,13 +27,13 @@ def page_links(url: str, parameters: Mapping[str, str], page: PageRequest, count
 
 
 def encode_envelope(result: ListResult[Record], next_page: str | None, previous_page: str | None) -> bytes:
-    """The list as JSON, in the order clients know: count, next, previous, results. Links are yet to resolve."""
+    """Encode a list as JSON, in the order that clients know. Links are resolved later."""
     beginning = b'{"count":%d,"next":%s,"previous":%s,"results":[' % (
         result.count,
         msgspec.json.encode(next_page),
         msgspec.json.encode(previous_page),
     )
-    # The ends are put to the outermost records: so that the whole, which may be megabytes, is written once.
+    # Start and end are added to the outer records, so that the whole, which may be megabytes, is copied only once.
     first, *others = encode_records(result) or [b""]
     pieces = [beginning + first, *others]
     pieces[-1] += b"]}"
@@ -41,8 +41,8 @@ def encode_envelope(result: ListResult[Record], next_page: str | None, previous_
 
 
 def encode_records(result: ListResult[Record]) -> list[bytes]:
-    """The records of a page as JSON, each for itself. Links are yet to resolve."""
+    """Encode each record of a page as JSON. Links are resolved later."""
     records = result.records
-    if isinstance(records, list) and set(map(type, records)) == {bytes}:  # as lists of events are
+    if isinstance(records, list) and set(map(type, records)) == {bytes}:  # lists of events
         return records
     return [record if isinstance(record, bytes) else encode(record) for record in records]

@@ -1,11 +1,11 @@
-"""Links inside records. A record names the path; the address of the service is filled in when it is answered.
+"""Links in records. A record holds a path; the base URL is filled in when the response is built.
 
     class PermissionRecord(msgspec.Struct):
         url: Link
 
-Records are encoded without knowing who asks: a link becomes `"␁/api/v2/permissions/view_asset/␂"`, and
-`resolve` replaces the two marks by the caller's base address and, when `format=` was given, by the query that
-keeps the format. The marks are control characters, which JSON text never holds bare, so nothing else can match.
+Records are encoded without knowing the caller: a link becomes `"␁/api/v2/permissions/view_asset/␂"`, and
+`resolve_links` replaces the two marks by the base URL and by the query that keeps `format=`, if there is one. The marks
+are control characters, which JSON text must escape, so nothing else can match.
 """
 
 import re
@@ -20,7 +20,7 @@ import msgspec
 BASE_URL_MARK = b"\x01"
 FORMAT_QUERY_MARK = b"\x02"
 
-# Most paths and queries are plain, and need no look at each character.
+# Most paths and queries need no quoting.
 _is_plain = re.compile(r"[A-Za-z0-9/_.-]*").fullmatch
 _is_plain_value = re.compile(r"[A-Za-z0-9_.~,-]*").fullmatch
 
@@ -37,29 +37,29 @@ class Link:
 def _encode_link(value: Any) -> msgspec.Raw:
     if isinstance(value, Link):
         return msgspec.Raw(b'"' + BASE_URL_MARK + quote_path(value.path).encode() + FORMAT_QUERY_MARK + b'"')
-    raise TypeError(f"{type(value).__name__} has no place in a record")
+    raise TypeError(f"{type(value).__name__} cannot be part of a record")
 
 
 _encoder = msgspec.json.Encoder(enc_hook=_encode_link)
 
 
 def encode(record: object) -> bytes:
-    """A record as JSON whose links still wait for the caller's address."""
+    """Encode a record as JSON with unresolved links."""
     return _encoder.encode(record)
 
 
 def resolve_links(prepared: bytes, base_url: bytes, format_query: bytes) -> bytes:
-    """Prepared JSON with its links made absolute for one caller."""
+    """Make the links in encoded JSON absolute."""
     return prepared.replace(BASE_URL_MARK, base_url).replace(FORMAT_QUERY_MARK, format_query)
 
 
 def quote_path(path: str, safe: str = "") -> str:
-    """A path as it stands in an address."""
+    """Percent-encode a path."""
     return path if _is_plain(path) else quote(path, safe="/:@!$&'()*+,;=~-._" + safe)
 
 
 def encode_query(parameters: Iterable[tuple[str, str]]) -> str:
-    """Parameters as a query, keys in alphabetical order as clients of both live systems record them."""
+    """Encode a query string, sorted by name as in the URLs that clients of both live systems store."""
     pairs = sorted(parameters, key=itemgetter(0))
     is_plain = all(map(_is_plain_value, chain.from_iterable(pairs)))
     return ("&".join(map("=".join, pairs)) if is_plain else urlencode(pairs, safe=",")).replace(",", "%2C")

@@ -1,12 +1,12 @@
-"""What a handler returned, or why it was refused, as an answer with all the headers of its endpoint."""
+"""Build responses: the result of a handler or an error, with the headers of its endpoint."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Protocol
 
 import msgspec
 
+from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import Header, Problem
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation.formats import Format
@@ -22,10 +22,8 @@ from fieldgate.i18n.messages import translate
 from fieldgate.identity import Caller
 from fieldgate.pagination import MAX_LIMIT, ListResult
 
-RENDER_IN_THREAD_THRESHOLD_BYTES = (
-    256 * 1024
-)  # bytes; a page of more takes so long to draw that nobody else shall wait for it
-MAX_LINK_HEADER_CHARS = 4096  # characters; clients and proxies refuse long headers, and the body has the addresses too
+RENDER_IN_THREAD_THRESHOLD_BYTES = 256 * 1024  # rendering a larger page would block the event loop for too long
+MAX_LINK_HEADER_CHARS = 4096  # clients and proxies refuse long headers, and the body has the URLs too
 
 JSON_CONTENT_TYPE: Header = (b"content-type", Format.JSON.content_type)
 
@@ -33,7 +31,7 @@ _STATUS_BY_RESULT: Mapping[type, int] = {Created: HTTPStatus.CREATED, PreviewRes
 
 
 class PageContext(msgspec.Struct, frozen=True):
-    """What a page for people shows of an exchange."""
+    """A response to be shown as an HTML page."""
 
     operation: Operation
     request: ParsedRequest
@@ -46,62 +44,64 @@ class PageContext(msgspec.Struct, frozen=True):
 
 
 class PageRenderer(Protocol):
-    """What this room needs from the web room: the page of an exchange."""
+    """Renders the HTML page of a response; `web` implements it."""
 
     def __call__(self, context: PageContext) -> bytes: ...
 
 
 class ResponseBuilder:
-    """Writes the answers of one endpoint."""
+    """Builds the responses of one endpoint."""
 
     def __init__(self, operations: Sequence[Operation], cors: Cors, page_renderer: PageRenderer) -> None:
-        methods = {operation.method for operation in operations} | {"OPTIONS"}
+        methods = {operation.route.method for operation in operations} | {"OPTIONS"}
         if "GET" in methods:
             methods.add("HEAD")
         allow = responses.allow(methods)
-        by_caller = responses.VARY_BY_CALLER if any(operation.depends_on_caller for operation in operations) else ()
+        by_caller = (
+            responses.VARY_BY_CALLER if any(operation.caching.depends_on_caller for operation in operations) else ()
+        )
         self.allowed_methods = allow[1]
         self._operations = operations
         self._cors = cors
         self._page_renderer = page_renderer
         self._base_headers = [
             *responses.SECURITY_HEADERS,
-            *([allow] if operations else []),  # where there is no endpoint, there is nothing to allow
+            *([allow] if operations else []),  # an unknown path allows nothing
             responses.vary(*by_caller, *cors.vary),
             *cors.base_headers,
         ]
 
     async def build(self, operation: Operation, context: HandlerContext, result: Any, etag: bytes) -> Response:
-        """The result of a handler in the form that was asked for. `etag` is b"" where no version is known."""
-        asked = context.request
+        """Encode a handler's result in the requested format. `etag` is b"" if no data version is known."""
+        parsed = context.request
         if isinstance(result, Response):
-            return self._complete_raw(result, asked, etag)
-        headers = self._common_headers(asked)
+            return self._complete_raw(result, parsed, etag)
+        headers = self._common_headers(parsed)
         if result is None:
-            return Response(operation.status, [*headers, responses.API_CSP, responses.NO_STORE])
+            return Response(operation.response.status, [*headers, responses.API_CSP, responses.NO_STORE])
         next_page = previous_page = None
-        status = _STATUS_BY_RESULT.get(type(result), operation.status)
+        status = _STATUS_BY_RESULT.get(type(result), operation.response.status)
         if isinstance(result, ListResult):
-            next_page, previous_page = page_links(asked.url, asked.query_params, asked.page, result.count)
+            next_page, previous_page = page_links(parsed.url, parsed.query_params, parsed.page, result.count)
             prepared = encode_envelope(result, next_page, previous_page)
-            headers += _list_headers(asked, next_page, previous_page)
-            if asked.format in operation.serializers:
-                return self._serialized_list(operation, asked, headers, result, etag)
+            headers += _list_headers(parsed, next_page, previous_page)
+            if parsed.format in operation.response.serializers:
+                return self._serialized_list(operation, parsed, headers, result, etag)
         elif isinstance(result, Created):
             prepared = links.encode(result.record)
-            headers += _location_headers(asked, result)
+            headers += _location_headers(parsed, result)
         elif isinstance(result, PreviewResult):
             prepared = links.encode(result.record)
         else:
             prepared = bytes(result) if isinstance(result, msgspec.Raw) else links.encode(result)
-        body = links.resolve_links(prepared, asked.base_url.url.encode(), asked.format_query)
-        if asked.format is Format.HTML:
-            view = PageContext(
-                operation, asked, context.caller, status, headers, body, next_page, previous_page
+        body = links.resolve_links(prepared, parsed.base_url.url.encode(), parsed.format_query)
+        if parsed.format is Format.HTML:
+            page_context = PageContext(
+                operation, parsed, context.caller, status, headers, body, next_page, previous_page
             )  # fmt: skip
-            return await self._html_response(view)
-        caching = responses.PRIVATE_NO_CACHE if operation.depends_on_caller else responses.NO_CACHE
-        if operation.no_store or operation.method != "GET":
+            return await self._html_response(page_context)
+        caching = responses.PRIVATE_NO_CACHE if operation.caching.depends_on_caller else responses.NO_CACHE
+        if operation.caching.no_store or operation.route.method != "GET":
             caching, etag = responses.NO_STORE, b""
         else:
             etag = etag or responses.make_body_etag(body)
@@ -111,18 +111,18 @@ class ResponseBuilder:
     def _serialized_list(
         self, operation: Operation, request: ParsedRequest, headers: list[Header], result: ListResult[Any], etag: bytes
     ) -> Response:
-        """A list in a format of its own."""
+        """A list in a format other than JSON and HTML."""
         resolved = [
             links.resolve_links(each, request.base_url.url.encode(), request.format_query)
             for each in encode_records(result)
         ]
-        body = operation.serializers[request.format](resolved)
-        caching = responses.PRIVATE_NO_CACHE if operation.depends_on_caller else responses.NO_CACHE
+        body = operation.response.serializers[request.format](resolved)
+        caching = responses.PRIVATE_NO_CACHE if operation.caching.depends_on_caller else responses.NO_CACHE
         headers += [responses.API_CSP, caching, (b"content-type", request.format.content_type)]
-        return Response(operation.status, headers, body, etag or responses.make_body_etag(body))
+        return Response(operation.response.status, headers, body, etag or responses.make_body_etag(body))
 
     def error_response(self, problem: Problem, language: Language) -> Response:
-        """A problem, said in the caller's language."""
+        """The response for an error, in the caller's language."""
         headers = [
             *self._base_headers,
             responses.API_CSP,
@@ -134,14 +134,14 @@ class ResponseBuilder:
         return Response(problem.status, headers, msgspec.json.encode(problem.body(language)))
 
     def options_response(self, language: Language, headers: Mapping[bytes, bytes]) -> Response:
-        """The answer to OPTIONS, which is also the answer to a browser's preflight."""
+        """The response to OPTIONS, including a browser's preflight."""
         first = self._operations[0]
         body = {
-            "name": translate(first.title, language),
-            "description": translate(first.description, language),
-            "renders": [first.media_type] if first.media_type else [offered.media_type for offered in first.formats],
+            "name": translate(first.description.title, language),
+            "description": translate(first.description.text, language),
+            "renders": first.response.media_types,
             "parses": list(
-                dict.fromkeys(kind for operation in self._operations for kind in operation.body_media_types)
+                dict.fromkeys(kind for operation in self._operations for kind in operation.body.media_types)
             ),
         }
         complete = [
@@ -162,7 +162,7 @@ class ResponseBuilder:
         return headers
 
     def _complete_raw(self, response: Response, request: ParsedRequest, etag: bytes) -> Response:
-        """The common headers for an answer that a handler wrote itself; its own win."""
+        """Add the common headers to a response that a handler built; the handler's own headers win."""
         own = dict(response.headers)
         headers = [header for header in (*self._common_headers(request), responses.HTML_CSP) if header[0] not in own]
         if response.status != HTTPStatus.OK or response.stream is not None or responses.NO_STORE in response.headers:
@@ -172,9 +172,9 @@ class ResponseBuilder:
         return Response(response.status, [*headers, *response.headers], response.body, etag, response.stream)
 
     async def _html_response(self, context: PageContext) -> Response:
-        """The page of an exchange. It shows who is logged in, so it is each caller's own."""
+        """An HTML page. It shows who is logged in, so it is private to the caller."""
         is_large = len(context.body) > RENDER_IN_THREAD_THRESHOLD_BYTES
-        page = await asyncio.to_thread(self._page_renderer, context) if is_large else self._page_renderer(context)
+        page = await run_in_thread_if(is_large, self._page_renderer, context)
         headers = [header for header in context.headers if header[0] != b"vary"]
         headers += [
             responses.vary(*responses.VARY_BY_CALLER, *self._cors.vary),
@@ -182,7 +182,7 @@ class ResponseBuilder:
             responses.PRIVATE_NO_CACHE,
             (b"content-type", Format.HTML.content_type),
         ]
-        etag = responses.make_body_etag(page) if context.operation.method == "GET" else b""
+        etag = responses.make_body_etag(page) if context.operation.route.method == "GET" else b""
         return Response(context.status, headers, page, etag)
 
 

@@ -1,8 +1,7 @@
-"""An answer ready to be sent, and the headers all of them carry."""
+"""Responses: encoding, validators, common headers and sending."""
 
 import asyncio
 import hashlib
-from asyncio import to_thread
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from http import HTTPStatus
@@ -12,6 +11,7 @@ from typing import Any
 import msgspec
 
 from fieldgate import __version__
+from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import Header
 from fieldgate.http.response import compression
 from fieldgate.i18n.languages import Language
@@ -19,7 +19,7 @@ from fieldgate.i18n.languages import Language
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 
-STREAM_SEND_TIMEOUT_SECONDS = 5 * 60  # seconds a client may take for one part of a stream
+STREAM_SEND_TIMEOUT_SECONDS = 5 * 60  # for one chunk of a stream
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")  # the order of the Allow header
 
@@ -45,18 +45,18 @@ NO_STORE: Header = (b"cache-control", b"no-store")
 
 
 class Response(msgspec.Struct):
-    """Status, headers and body. What differs from request to request, such as its id, is added when it is sent."""
+    """Status, headers and body. `send_response` adds what differs between requests, such as the id."""
 
     status: int
     headers: list[Header]
     body: bytes = b""
     etag: bytes = b""
-    # What follows the body, made while it is sent, of whatever length. An empty part only asks whether to go on.
+    # Chunks that follow the body, generated while they are sent. After an empty chunk only the connection is checked.
     stream: AsyncGenerator[bytes, None] | None = None
 
     @property
     def size(self) -> int:
-        """Roughly, the memory this answer holds."""
+        """Roughly the memory the response takes, in bytes."""
         return len(self.body) + sum(map(len, chain.from_iterable(self.headers))) + 512
 
 
@@ -73,29 +73,27 @@ def content_language(language: Language) -> Header:
 
 
 def make_etag(*parts: object) -> bytes:
-    """A strong validator from what the answer was made of; a release makes all of them new."""
+    """A strong ETag from everything a response depends on, including the release."""
     digest = hashlib.blake2b(msgspec.msgpack.encode((__version__, *parts)), digest_size=12)
     return b'"' + digest.hexdigest().encode() + b'"'
 
 
 def make_body_etag(body: bytes) -> bytes:
-    """A strong validator where nothing is known but the body itself."""
+    """A strong ETag from the body, if nothing else is known."""
     return b'"' + hashlib.blake2b(body, digest_size=12).hexdigest().encode() + b'"'
 
 
 async def encode(response: Response, encoding: str) -> Response:
-    """Compress where it pays, and write down length and validator."""
+    """Compress the body if that pays off, and add Content-Length and ETag."""
     if response.stream is not None:
         return response
     body, etag, headers = response.body, response.etag, [*response.headers]
     if encoding and len(body) > compression.MIN_COMPRESS_BYTES:
-        # A large body keeps a core busy for a while: not the one that answers everybody else.
-        is_long = len(body) > compression.COMPRESS_IN_THREAD_THRESHOLD_BYTES
-        body = (
-            await to_thread(compression.compress, body, encoding) if is_long else compression.compress(body, encoding)
-        )
+        # Compressing a large body takes long, so it must not block the event loop.
+        is_large = len(body) > compression.COMPRESS_IN_THREAD_THRESHOLD_BYTES
+        body = await run_in_thread_if(is_large, compression.compress, body, encoding)
         headers.append((b"content-encoding", encoding.encode()))
-        # A compressed body is another representation, so it has another strong validator.
+        # A compressed body is another representation, so it needs another strong ETag.
         etag = etag and etag[:-1] + b"-" + encoding.encode() + b'"'
     if etag:
         headers.append((b"etag", etag))
@@ -105,14 +103,14 @@ async def encode(response: Response, encoding: str) -> Response:
 
 
 async def start_stream(response: Response, method: str) -> Response:
-    """Make the first part of a stream: what goes wrong until then can still be told."""
+    """Generate the first chunk of a stream: an error up to here still gets an error response."""
     if response.stream is None or method == "HEAD":
         return response
     return msgspec.structs.replace(response, body=await anext(response.stream, b""))
 
 
 def etag_matches(response: Response, if_none_match: bytes) -> bool:
-    """Whether the client holds this very answer already (RFC 9110, 13.1.2)."""
+    """Whether the client already has this response (RFC 9110, 13.1.2)."""
     if if_none_match == response.etag or if_none_match.strip() == b"*":
         return True
     return response.etag in (member.strip().removeprefix(b"W/") for member in if_none_match.split(b","))
@@ -129,7 +127,7 @@ async def send_response(
     request_headers: Mapping[bytes, bytes],
     method: str,
 ) -> int:
-    """Send the answer, or 304 where the client has it; returns the status that went out."""
+    """Send the response, or 304 if the client has it; return the status that was sent."""
     status, body = response.status, response.body
     complete = [*response.headers, *extra_headers]
     if method == "HEAD":
@@ -148,10 +146,10 @@ async def send_response(
 
 
 async def _send_stream(receive: Receive, send: Send, chunk: bytes, chunks: AsyncGenerator[bytes, None]) -> None:
-    """Send part after part, until the last or until the client is gone."""
-    gone = asyncio.create_task(_wait_for_disconnect(receive))
+    """Send all chunks, or stop when the client disconnects."""
+    disconnected = asyncio.create_task(_wait_for_disconnect(receive))
     try:
-        while not gone.done():
+        while not disconnected.done():
             if chunk:
                 async with asyncio.timeout(STREAM_SEND_TIMEOUT_SECONDS):
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
@@ -159,10 +157,9 @@ async def _send_stream(receive: Receive, send: Send, chunk: bytes, chunks: Async
     except StopAsyncIteration:
         pass
     finally:
-        gone.cancel()
+        disconnected.cancel()
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:
-    """Wait until the client goes."""
     while (await receive())["type"] != "http.disconnect":
         pass

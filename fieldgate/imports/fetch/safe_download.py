@@ -14,7 +14,7 @@ import httpx
 
 from fieldgate.errors import PayloadTooLarge, ValidationError
 from fieldgate.http.request.body_parsing import UploadedFile, base_name
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.fetch.public_addresses import IPAddress, Resolver, url_error
 
 CONNECT_TIMEOUT_SECONDS = 5.0  # seconds for one address, so that the next gets its turn
@@ -148,7 +148,11 @@ async def _read_content(response: httpx.Response, url: httpx.URL, max_bytes: int
             Message("{host} sends the file packed, unlike asked. Send the file itself.", host=_display_host(url)),
         )
     too_large = PayloadTooLarge(
-        Message("The file is too large; at most {limit} bytes are taken here.", limit=max_bytes)
+        PluralMessage(
+            "The file is too large; at most {count} byte is taken here.",
+            "The file is too large; at most {count} bytes are taken here.",
+            max_bytes,
+        )
     )
     if int(response.headers.get("content-length", 0)) > max_bytes:
         raise too_large

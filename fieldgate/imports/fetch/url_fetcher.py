@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.http.request.body_parsing import UploadedFile
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.fetch.public_addresses import IPAddress, Resolver, is_public, resolve_host, url_error
 
 if TYPE_CHECKING:
@@ -52,5 +52,9 @@ class URLFetcher:
         except TimeoutError:
             seconds = int(self._timeout)
             raise url_error(
-                Message("The file did not arrive within {seconds} seconds. Send the file itself.", seconds=seconds)
+                PluralMessage(
+                    "The file did not arrive within {count} second. Send the file itself.",
+                    "The file did not arrive within {count} seconds. Send the file itself.",
+                    seconds,
+                )
             ) from None

@@ -23,6 +23,7 @@ from typing import Any
 
 import msgspec
 
+from fieldgate.i18n.message_data import MessageData, message_from_data, message_to_data
 from fieldgate.i18n.messages import Message
 from fieldgate.imports import xlsform
 
@@ -59,11 +60,6 @@ class _Rejection(msgspec.Struct):
     error: Message
     problems: list[xlsform.Issue]
     warnings: list[xlsform.Issue]
-
-
-class _MessageData(msgspec.Struct):
-    text: str
-    values: dict[str, str | int]
 
 
 class _Result(msgspec.Struct, omit_defaults=True):
@@ -174,15 +170,14 @@ def _exit_with_worker() -> None:
         os._exit(1)
 
 
-def _encode_message(value: object) -> _MessageData:
+def _encode_message(value: object) -> MessageData:
     if isinstance(value, Message):
-        return _MessageData(value.text, value.values)  # type: ignore[arg-type]  # checked where it is decoded
+        return message_to_data(value)
     raise NotImplementedError(f"{type(value).__name__} cannot be sent")
 
 
 def _decode_message(_: type, value: Any) -> Message:
-    sentence = msgspec.convert(value, _MessageData)
-    return Message(sentence.text, **sentence.values)
+    return message_from_data(msgspec.convert(value, MessageData))
 
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=_encode_message)

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import PluralMessage
 from fieldgate.imports.xlsform.content import normalise
 from fieldgate.imports.xlsform.issues import FormRejected, Issue
 from fieldgate.imports.xlsform.languages import list_languages
@@ -42,7 +42,11 @@ def build_items(form: ParsedForm) -> list[LibraryItem]:
     """Blocks and single questions in the order in which the sheet first mentions them."""
     parts = _group_by_block(form.questions)
     if len(parts) > MAX_BLOCKS:
-        message = Message("The library has more than {count} blocks and questions. Split the file.", count=MAX_BLOCKS)
+        message = PluralMessage(
+            "The library has more than {count} block or question. Split the file.",
+            "The library has more than {count} blocks and questions. Split the file.",
+            MAX_BLOCKS,
+        )
         raise FormRejected("too_large", message)
     spoken = list_languages((form.survey, form.choices), form.settings.get("default_language"))
     lists = ChoiceLists(form.sheets)

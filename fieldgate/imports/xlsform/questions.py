@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.question_types import QuestionType, parse_question_type, suggest_question_type
 from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
@@ -49,8 +49,10 @@ def parse_questions(survey: SheetTable, issues: IssueCollector) -> list[Question
         if kind.begins:
             around.append(_OpenGroup(kind.begins, name or "", row.number))
             if len(around) == MAX_NESTED_GROUPS + 1:
-                message = Message(
-                    "Groups are nested too deeply here. Keep within {count} levels.", count=MAX_NESTED_GROUPS
+                message = PluralMessage(
+                    "Groups are nested too deeply here. Keep within {count} level.",
+                    "Groups are nested too deeply here. Keep within {count} levels.",
+                    MAX_NESTED_GROUPS,
                 )
                 issues.add_problem("deep_nesting", message, survey.sheet_name, row.number, survey.header("type"))
     for group in around:

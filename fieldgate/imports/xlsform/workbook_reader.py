@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from python_calamine import CalamineWorkbook, SheetTypeEnum
 
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.xlsform.issues import FormRejected
 from fieldgate.imports.xlsform.vocabulary import SHEET_NAMES, to_snake_case
 
@@ -129,9 +129,10 @@ def _check_sheet_count(sheets: int) -> None:
     if sheets > MAX_SHEETS:
         raise FormRejected(
             "too_large",
-            Message(
+            PluralMessage(
+                "The workbook has more than {count} sheet. Remove those that are not part of the form.",
                 "The workbook has more than {count} sheets. Remove those that are not part of the form.",
-                count=MAX_SHEETS,
+                MAX_SHEETS,
             ),
         )
 
@@ -148,12 +149,11 @@ def _sheet_too_large(sheet: str) -> FormRejected:
     return FormRejected(
         "too_large",
         Message(
-            "Sheet {sheet} is too large. Keep it within {rows} rows, {columns} columns and {characters} characters a"
-            " cell.",
+            "Sheet {sheet} is too large. Keep it within {rows}, {columns} and {characters} a cell.",
             sheet=sheet,
-            rows=MAX_ROWS,
-            columns=MAX_COLUMNS,
-            characters=MAX_CELL_CHARS,
+            rows=PluralMessage("{count} row", "{count} rows", MAX_ROWS),
+            columns=PluralMessage("{count} column", "{count} columns", MAX_COLUMNS),
+            characters=PluralMessage("{count} character", "{count} characters", MAX_CELL_CHARS),
         ),
     )
 

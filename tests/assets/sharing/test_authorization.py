@@ -172,7 +172,7 @@ async def test_who_clears(team: SharingTeam) -> None:
         "username": ["This field is required."]
     }
     refused = await team.request_assignments(uid, "manager", "DELETE", "bulk/", json={"username": "owner"})
-    assert refused.json() == {"detail": "The owner's permissions cannot be taken away."}
+    assert refused.json() == {"detail": "The owner's permissions cannot be removed."}
 
 
 async def test_who_is_disabled_does_nothing(team: SharingTeam) -> None:

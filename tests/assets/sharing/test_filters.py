@@ -132,7 +132,7 @@ async def test_large_filters_for_many_are_refused(team: SharingTeam) -> None:
     large = partial({"q": "x" * 65_000})
     names = [name for name in USERNAMES if name != "owner"]
     many = {"assets": uids, "users": names, "permissions": [PARTIAL], "partial_permissions": large}
-    told = "These filters are too large for so many at once: in all, 64 MiB can be written."
+    told = "These filters are too large for so many assignments at once: the limit is 64 MiB in total."
     for query in ("?dry_run=true", ""):
         answer = await team.request("owner", "POST", f"{BATCH_PATH}add/{query}", json=many)
         assert (answer.status_code, answer.json()) == (400, {"partial_permissions": [told]})

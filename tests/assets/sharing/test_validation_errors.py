@@ -13,7 +13,7 @@ FILTERS = [{"url": "view_submissions", "filters": [{"a": 1}]}]
 LANGUAGES = ("en", "fr", "es", "ar")
 
 REQUIRED = "This field is required."
-NEEDED = "This field is needed with the permission partial_submissions."
+NEEDED = "This field is required with the permission partial_submissions."
 CHOICES = "add_submissions, view_submissions, change_submissions, delete_submissions, validate_submissions"
 NO_PARTIAL = f"Enter one of these, or its address: {CHOICES}."
 WRONG_FILTERS: list[Any] = [None, [], {}, {"a": 1}, "x", [1], [[]], [{}, None]]
@@ -76,7 +76,7 @@ ONE: list[tuple[dict[str, Any], str, str]] = [
       "partial_permissions": [{"url": "view_submissions", "filters": [{"a": ["\0"]}]}]},
      "partial_permissions.0.filters", "Null characters are not allowed."),
     ({"user": "bob", "permission": "view_submissions", "partial_permissions": FILTERS}, "partial_permissions",
-     "This field goes with the permission partial_submissions only."),
+     "This field is only allowed with the permission partial_submissions."),
 ]  # fmt: skip
 
 
@@ -182,7 +182,7 @@ async def test_huge_and_deep_bodies(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     before = await team.snapshot(uid)
     many = await team.request_assignments(uid, "owner", "POST", "bulk/", json=[0] * 20_001)
-    assert (many.status_code, many.json()) == (400, {"detail": "This is too much at once; at most 20000 are taken."})
+    assert (many.status_code, many.json()) == (400, {"detail": "Too many entries at once: the limit is 20000."})
     wrong = await team.request_assignments(uid, "owner", "POST", "bulk/", json=[0] * 20_000)
     assert (wrong.status_code, len(wrong.json())) == (400, 100)
     large = await team.request_assignments(uid, "owner", "POST", "bulk/", json=[{"user": "x" * 5_000_000}])
@@ -367,7 +367,7 @@ async def test_many_that_cannot_be(team: SharingTeam) -> None:
     owner = await team.request("owner", "POST", f"{BATCH_PATH}add/", json={**good, "users": ["bob", "owner"]})
     assert (owner.status_code, owner.json()) == (400, {"users": [f"{OWNER} (asset {uid})" for uid in (one, other)]})
     owner = await team.request("owner", "POST", f"{BATCH_PATH}remove/", json={**good, "users": ["bob", "owner"]})
-    owned = f"owner owns the asset {one}, and an owner's permissions cannot be taken away."
+    owned = f"owner owns the asset {one}, and an owner's permissions cannot be removed."
     assert (owner.status_code, owner.json()) == (409, {"detail": owned})
     wrong = {**good, "assets": [one, block], "permissions": ["add_submissions"]}
     answer = await team.request("owner", "POST", f"{BATCH_PATH}add/", json=wrong)
@@ -390,5 +390,5 @@ async def test_many_that_cannot_be(team: SharingTeam) -> None:
     for act, permission in (("add", "manage_asset"), ("remove", VIEW)):
         answer = await team.request("owner", "POST", f"{BATCH_PATH}{act}/", json={**much, "permissions": [permission]})
         assert answer.status_code == 400
-        assert answer.json()["detail"].startswith(f"This comes to {50 * 60 * 8} assignments, and at most 20000 are")
+        assert answer.json()["detail"].startswith(f"This comes to {50 * 60 * 8} assignments; the limit is 20000 per")
     assert [await team.snapshot(uid) for uid in (one, other, block)] == states

@@ -251,7 +251,7 @@ async def test_real_events_do_not_mix_with_demo_events(tmp_path: Path) -> None:
     await store.upsert([make_event(1), make_event(2)], is_demo=True)
     status, _, errors = command(tmp_path, "-", stdin=encode(record(1)))
     assert status == 1
-    assert errors == "Error: There are demo events in this database. Delete them first with --replace-demo.\n"
+    assert errors == "Error: This database has demo events. Delete them with --replace-demo.\n"
     status, output, _ = command(tmp_path, "-", "--replace-demo", stdin=encode(record(1)))
     assert (status, output) == (0, "deleted 2 demo events\ncreated 1, changed 0, unchanged 0, failed 0\n")
     assert not await store.has_demo()

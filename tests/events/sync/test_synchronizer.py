@@ -580,7 +580,7 @@ async def test_killed_in_the_middle_and_gone_on_with(tmp_path: Path) -> None:
 
         done = run_command("events", "sync", served.base_url, data=copy)
         assert (done.returncode, done.stderr) == (0, "")
-        assert "went on with a run that had been stopped\n" in done.stdout
+        assert "continued a run that had been stopped\n" in done.stdout
         second = run_command("events", "sync", served.base_url, data=copy)
         assert second.stdout.endswith("created 0, changed 0, unchanged 0, failed 0\n")
 
@@ -600,9 +600,9 @@ async def test_killed_in_the_middle_and_gone_on_with(tmp_path: Path) -> None:
 async def test_mistakes_have_a_message(tmp_path: Path) -> None:
     assert "no address" in run_command("events", "sync", "nowhere", data=tmp_path).stderr
     bad = run_command("events", "sync", "http://127.0.0.1:9", "--since", "soon", data=tmp_path)
-    assert "a moment such as 2026-11-15 or 2026-11-15T08:30:00Z is needed, not 'soon'." in bad.stderr
+    assert "enter a date or time such as 2026-11-15 or 2026-11-15T08:30:00Z, not 'soon'." in bad.stderr
     both = run_command("events", "sync", "http://127.0.0.1:9", "--since", "2026-01-01", "--full", data=tmp_path)
-    assert "--since and --full contradict each other." in both.stderr
+    assert "--since and --full cannot be used together." in both.stderr
     await filled(tmp_path, [make_event(1)], is_demo=True)
     demo = run_command("events", "sync", "http://127.0.0.1:9", data=tmp_path)
-    assert demo.stderr == "Error: There are demo events in this database. Delete them first with --replace-demo.\n"
+    assert demo.stderr == "Error: This database has demo events. Delete them with --replace-demo.\n"

@@ -1,4 +1,4 @@
-"""Which representation a request gets."""
+"""Negotiation of the response format."""
 
 import pytest
 
@@ -44,43 +44,43 @@ def test_accept(accept: str, expected: Format) -> None:
 
 
 @pytest.mark.parametrize("accept", ["application/xml", "garbage", "text/csv", "application/json;q=0", "image/*", ";;,"])
-def test_nothing_fits(accept: str) -> None:
+def test_no_acceptable_format(accept: str) -> None:
     with pytest.raises(NotAcceptable):
         choose_format(BOTH, "", accept.encode())
 
 
-def test_the_format_parameter_wins() -> None:
+def test_format_parameter_wins() -> None:
     assert choose_format(BOTH, "api", b"application/json") is Format.HTML
     assert choose_format(BOTH, "json", FIREFOX.encode()) is Format.JSON
     assert choose_format(BOTH, "json", b"image/png") is Format.JSON
 
 
 @pytest.mark.parametrize("word", ["xml", "JSON", "csv", "html", "../etc", "\x00"])
-def test_an_unknown_format(word: str) -> None:
+def test_unknown_format(word: str) -> None:
     with pytest.raises(NotFound):
         choose_format(BOTH, word, b"")
 
 
 @pytest.mark.parametrize("path", ["/api/v2/permissions", "/api/v2/permissions/view_asset"])
 @pytest.mark.parametrize("spelling", ["", "/", ".json", ".json/"])
-async def test_all_spellings_of_a_path_answer_alike(service: Service, path: str, spelling: str) -> None:
+async def test_all_spellings_of_a_path_give_the_same_response(service: Service, path: str, spelling: str) -> None:
     expected = (await service.get(path)).json()
     answer = await service.get(path + spelling, headers={"Accept": "application/json"})
     assert (answer.status_code, answer.json()) == (200, expected)
     assert not answer.history
 
 
-async def test_the_suffix_wins_over_a_browsers_accept(service: Service) -> None:
+async def test_json_suffix_wins_over_accept(service: Service) -> None:
     for accept in (FIREFOX, "image/png"):
         answer = await service.get("/api/v2/permissions/view_asset.json", headers={"Accept": accept})
         assert answer.headers["Content-Type"] == "application/json"
 
 
-async def test_blank_format_is_no_format(service: Service) -> None:
+async def test_blank_format_is_ignored(service: Service) -> None:
     answer = await service.get("/api/v2/permissions/view_asset/?format=")
     assert answer.json()["url"] == "http://127.0.0.1:8000/api/v2/permissions/view_asset/"
 
 
-async def test_a_body_type_on_a_get_is_no_matter(service: Service) -> None:
+async def test_content_type_of_a_get_is_ignored(service: Service) -> None:
     for kind in ("text/csv; charset=utf-8", "application/json", "nonsense"):
         assert (await service.get("/api/v2/permissions/", headers={"Content-Type": kind})).status_code == 200

@@ -1,4 +1,4 @@
-"""The table of bad input: each gets its status and a localised JSON message, and none gets 500."""
+"""Invalid requests: each gets its status and a localised JSON message, never 500."""
 
 from typing import Any
 
@@ -93,12 +93,12 @@ async def test_bad_input(service: Service, row: Row) -> None:
         assert translated.json() != body, "every message is said in the caller's language"
 
 
-async def test_several_mistakes_are_told_together(service: Service) -> None:
+async def test_all_errors_are_reported_together(service: Service) -> None:
     answer = await service.get(f"{LIST}?limit=0&offset=x")
     assert answer.json() == {"limit": [LIMIT], "offset": [OFFSET]}
 
 
-async def test_a_wrong_credential_is_told_before_other_mistakes(service: Service) -> None:
+async def test_invalid_credential_is_reported_before_other_errors(service: Service) -> None:
     for path in (f"{LIST}?limit=0", f"{LIST}?format=xml", "/nowhere"):
         assert (await service.get(path, headers={"Authorization": "Token nope"})).status_code == 401
     assert (await service.request("POST", LIST, headers={"Authorization": "Token nope"})).status_code == 401
@@ -150,7 +150,7 @@ async def test_bad_bodies(
     assert french.json() != answer.json()
 
 
-async def test_a_body_larger_than_it_says_is_stopped(service: Service) -> None:
+async def test_body_larger_than_its_content_length_is_refused(service: Service) -> None:
     async def chunks() -> Any:
         for _ in range(100):
             yield b"x" * 1000
@@ -168,7 +168,7 @@ async def test_repeated_headers(service: Service) -> None:
     assert joined.headers["Content-Language"] == "fr"
 
 
-async def test_ignored_parameters_are_named(service: Service) -> None:
+async def test_ignored_parameters_are_listed_in_a_header(service: Service) -> None:
     answer = await service.get(f"{LIST}?search=x&q=a%0d%0aSet-Cookie:x&%C3%A9=1&limit=5")
     assert answer.status_code == 200
     assert answer.headers["Fieldgate-Ignored"] == "search, q, %C3%A9"
@@ -177,7 +177,7 @@ async def test_ignored_parameters_are_named(service: Service) -> None:
     assert len(many.headers["Fieldgate-Ignored"]) < 2000
 
 
-async def test_strict_handling_that_finds_nothing_is_confirmed(service: Service) -> None:
+async def test_strict_handling_is_confirmed(service: Service) -> None:
     answer = await service.get(f"{LIST}?limit=5", headers={"Prefer": "handling=strict"})
     assert answer.status_code == 200
     assert answer.headers["Preference-Applied"] == "handling=strict"
@@ -189,7 +189,7 @@ async def test_basic_credentials_with_odd_characters(service: Service) -> None:
     assert answer.status_code == 200
 
 
-async def test_the_first_word_on_handling_counts(service: Service) -> None:
+async def test_first_handling_preference_wins(service: Service) -> None:
     answer = await service.get(f"{LIST}?zzz=1", headers={"Prefer": "handling=lenient, handling=strict"})
     assert answer.status_code == 200
     assert "Preference-Applied" not in answer.headers

@@ -1,4 +1,4 @@
-"""Bodies that are lists, deletions that take a body, and answers in place of the usual one."""
+"""JSON array bodies, DELETE with a body, and previews."""
 
 from typing import Annotated, Any
 
@@ -43,8 +43,8 @@ async def take(body: JSONArray) -> list[Item]:
 
 
 @delete("/items/", alternate_response=Plan, alternate_example={"would": "x"}, error_statuses=(415,), **TEXT)
-async def drop(body: Item, filters: Dry) -> PreviewResult | None:
-    return PreviewResult(Plan(f"drop {body.name}")) if filters.dry_run else None
+async def drop(body: Item, query: Dry) -> PreviewResult | None:
+    return PreviewResult(Plan(f"drop {body.name}")) if query.dry_run else None
 
 
 @post(
@@ -56,14 +56,14 @@ async def drop(body: Item, filters: Dry) -> PreviewResult | None:
     error_statuses=(415,),
     **TEXT,
 )
-async def make(body: Item, filters: Dry) -> Created | PreviewResult:
-    return PreviewResult(Plan(f"make {body.name}")) if filters.dry_run else Created(Item(body.name), Link("/made/1/"))
+async def make(body: Item, query: Dry) -> Created | PreviewResult:
+    return PreviewResult(Plan(f"make {body.name}")) if query.dry_run else Created(Item(body.name), Link("/made/1/"))
 
 
 MORE: tuple[Operation, ...] = (take, drop, make)
 
 
-async def test_a_body_that_is_a_list(start: StartService) -> None:
+async def test_json_array_body(start: StartService) -> None:
     async with start(*MORE) as service:
         assert (await service.client.post("/items/", json=[{"name": "a"}])).json() == [{"name": "a"}]
         assert (await service.client.post("/items/", json=[])).json() == []
@@ -85,10 +85,10 @@ async def test_a_body_that_is_a_list(start: StartService) -> None:
         assert described["parses"] == ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"]
 
 
-async def test_of_many_unknown_fields_the_first_are_told(start: StartService) -> None:
-    roomy = msgspec.structs.replace(take, max_body=3_000_000)
+async def test_number_of_reported_unknown_fields_is_limited(start: StartService) -> None:
+    large_body = msgspec.structs.replace(take, body=msgspec.structs.replace(take.body, max_bytes=3_000_000))
     body = [{"name": "a", **{f"x{number}": 1 for number in range(10_000)}, "y" * 100_000: 1}]
-    async with start(roomy) as service:
+    async with start(large_body) as service:
         strict = await service.client.post("/items/", json=body, headers={"Prefer": "handling=strict"})
         assert (strict.status_code, len(strict.json())) == (400, 100)
         lenient = await service.client.post("/items/", json=body)
@@ -97,14 +97,14 @@ async def test_of_many_unknown_fields_the_first_are_told(start: StartService) ->
         assert len(long.content) < 1_000
 
 
-async def test_a_list_of_megabytes_is_read_beside_the_event_loop(start: StartService) -> None:
-    roomy = msgspec.structs.replace(take, max_body=3_000_000)
-    async with start(roomy) as service:
+async def test_large_array_is_parsed_in_a_thread(start: StartService) -> None:
+    large_body = msgspec.structs.replace(take, body=msgspec.structs.replace(take.body, max_bytes=3_000_000))
+    async with start(large_body) as service:
         large = [{"name": "a" * 1_000}] * 1_500
         assert (await service.client.post("/items/", json=large)).json() == large
 
 
-async def test_a_deletion_that_takes_a_body(start: StartService) -> None:
+async def test_delete_with_a_body(start: StartService) -> None:
     async with start(*MORE) as service:
         gone = await service.request("DELETE", "/items/", json={"name": "a"})
         assert (gone.status_code, gone.content) == (204, b"")
@@ -112,7 +112,7 @@ async def test_a_deletion_that_takes_a_body(start: StartService) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("DELETE", "/items/"), ("POST", "/made/")])
-async def test_an_answer_in_place_of_the_usual_one(start: StartService, method: str, path: str) -> None:
+async def test_preview_result_is_status_200(start: StartService, method: str, path: str) -> None:
     async with start(*MORE) as service:
         answer = await service.request(method, f"{path}?dry_run=true", json={"name": "a"})
         assert (answer.status_code, list(answer.json())) == (200, ["would"])
@@ -121,7 +121,7 @@ async def test_an_answer_in_place_of_the_usual_one(start: StartService, method: 
         assert (page.status_code, "would" in page.text) == (200, True)
 
 
-def test_what_is_described() -> None:
+def test_bodies_and_previews_are_documented() -> None:
     paths = OpenAPIChecker.for_operations(MORE).document["paths"]
     body = paths["/items/"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert body == {"type": "array", "items": {"$ref": "#/components/schemas/Item"}}
@@ -133,7 +133,7 @@ def test_what_is_described() -> None:
     assert "204" in paths["/items/"]["delete"]["responses"]
 
 
-def test_a_form_says_how_it_holds_lists() -> None:
+def test_form_encoding_of_lists_is_documented() -> None:
     content = OpenAPIChecker.for_operations(()).document["paths"]["/api/v2/assets/{uid}/permission-assignments/"][
         "post"
     ]["requestBody"]["content"]

@@ -1,4 +1,4 @@
-"""The address of the service in links, behind proxies and under foreign host names."""
+"""Base URLs, allowed hosts and proxies."""
 
 import ipaddress
 import socket
@@ -30,7 +30,7 @@ def base(settings: dict[str, Any], peer: str = "192.0.2.1", **headers: str) -> s
         ("any.localhost", "http://any.localhost"),
     ],
 )
-def test_the_requests_own_host(host: str, expected: str) -> None:
+def test_base_url_from_the_host_header(host: str, expected: str) -> None:
     assert base({}, host=host) == expected
 
 
@@ -39,7 +39,7 @@ def test_the_requests_own_host(host: str, expected: str) -> None:
     ["", "evil.example", "localhost.evil.example", "local host", "localhost:port", "localhost:8000:1", "local/host",
      "localhost#", "localhost@evil.example", "<script>", "localhost:123456", "[::1", "-localhost", "localhost\\evil"],
 )  # fmt: skip
-def test_hosts_that_are_not_ours(host: str) -> None:
+def test_other_hosts_are_refused(host: str) -> None:
     with pytest.raises(BadRequest):
         base({}, host=host)
 
@@ -54,7 +54,7 @@ def test_allowed_hosts() -> None:
     assert base({"allowed_hosts": ("*",)}, host="whatever.example") == "http://whatever.example"
 
 
-def test_a_fixed_base_wins_and_its_host_is_ours() -> None:
+def test_configured_base_url_wins_and_its_host_is_allowed() -> None:
     fixed = {"base_url": "https://field.example/gate"}
     assert base(fixed, host="field.example") == "https://field.example/gate"
     assert base(fixed, host="localhost:8000") == "https://field.example/gate"
@@ -79,7 +79,7 @@ TRUSTED: dict[str, Any] = {"trusted_proxies": PROXY, "allowed_hosts": ("field.ex
         ({"x_forwarded_proto": "http, https"}, "https://field.example"),
     ],
 )
-def test_what_a_trusted_proxy_says_counts(headers: dict[str, str], expected: str) -> None:
+def test_forwarded_headers_of_a_trusted_proxy(headers: dict[str, str], expected: str) -> None:
     assert base(TRUSTED, peer="10.1.2.3", host="field.example", **headers) == expected
     assert base(TRUSTED, peer="::ffff:10.1.2.3", host="field.example", **headers) == expected
 
@@ -98,12 +98,12 @@ def test_what_a_trusted_proxy_says_counts(headers: dict[str, str], expected: str
         {"x_forwarded_prefix": "gate"},
     ],
 )
-def test_nonsense_from_a_proxy_is_refused(headers: dict[str, str]) -> None:
+def test_invalid_forwarded_headers_are_refused(headers: dict[str, str]) -> None:
     with pytest.raises(BadRequest):
         base(TRUSTED, peer="10.1.2.3", host="field.example", **headers)
 
 
-def test_strangers_cannot_forward() -> None:
+def test_forwarded_headers_of_others_are_ignored() -> None:
     said = {"x_forwarded_proto": "https", "x_forwarded_host": "evil.example", "x_forwarded_prefix": "/evil"}
     assert base(TRUSTED, host="field.example", **said) == "http://field.example"
     assert base({}, host="localhost", **said) == "http://localhost"
@@ -124,7 +124,7 @@ def test_strangers_cannot_forward() -> None:
         ("10.0.0.1", "198.51.100.7, nonsense", ""),
     ],
 )
-def test_the_callers_machine(peer: str, header: str, expected: str) -> None:
+def test_client_address(peer: str, header: str, expected: str) -> None:
     assert HostPolicy(Settings(**TRUSTED)).client_address(peer, {b"x-forwarded-for": header.encode()}) == expected
 
 
@@ -137,7 +137,7 @@ def test_default_hosts_when_bound_to_all() -> None:
     assert "[fd00::7]" in default_hosts(Settings(host="fd00::7"))
 
 
-def test_is_inside() -> None:
+def test_is_in_networks() -> None:
     assert not is_in_networks("nonsense", PROXY)
     assert not is_in_networks("::1", PROXY)
     assert is_in_networks("::ffff:10.0.0.1", PROXY)
@@ -161,7 +161,7 @@ async def test_links_behind_a_proxy_with_prefix_and_https(start: StartService) -
         assert 'href="/gate/static/' in page.text
 
 
-async def test_a_foreign_host_is_refused_but_health_checks_answer(start: StartService) -> None:
+async def test_other_host_is_refused_except_for_health_checks(start: StartService) -> None:
     async with start() as service:
         for host in ("evil.example", "a b"):
             answer = await service.get("/api/v2/permissions/", headers={"Host": host, "Accept-Language": "fr"})

@@ -1,4 +1,4 @@
-"""Values people send, read into structs: everything wrong is told at once."""
+"""Validation of query parameters and body fields as structs."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Literal
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Meta
 
 from fieldgate.errors import ValidationError
-from fieldgate.http.request.validation import field_names, parse_struct
+from fieldgate.http.request.validation import check_implemented, field_names, parse_struct
 from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.messages import Message
 
@@ -25,7 +25,7 @@ class Filters(msgspec.Struct):
     members: list[str] | None = None
 
 
-def test_values_are_read_by_type() -> None:
+def test_values_are_converted_by_type() -> None:
     found = parse_struct(
         Filters, {"region": "0", "is_featured": "true", "search": "x", "countries__in": "1,2", "y": "z"}
     )
@@ -33,13 +33,13 @@ def test_values_are_read_by_type() -> None:
     assert field_names(Filters) == {"region", "is_featured", "search", "note", "countries__in", "details", "members"}
 
 
-def test_blank_is_absent_where_that_is_meant() -> None:
+def test_blank_is_absent_in_a_query() -> None:
     assert parse_struct(Filters, {"region": "", "search": ""}, blank_is_absent=True) == Filters()
     with pytest.raises(ValidationError):
         parse_struct(Filters, {"region": ""})
 
 
-def test_everything_wrong_is_told_at_once() -> None:
+def test_all_invalid_fields_are_reported() -> None:
     with pytest.raises(ValidationError) as refused:
         parse_struct(
             Filters,
@@ -72,12 +72,12 @@ class Lists(msgspec.Struct):
 
 
 @pytest.mark.parametrize("name", ["region", "is_featured"])
-def test_null_is_a_word_like_any_other(name: str) -> None:
+def test_the_text_null_is_not_none(name: str) -> None:
     with pytest.raises(ValidationError):
         parse_struct(Filters, {name: "null"})
 
 
-def test_lists_are_separated_by_commas() -> None:
+def test_lists_are_comma_separated() -> None:
     assert parse_struct(Lists, {"countries": " 1, 2,,3,", "kinds": "1,0"}) == Lists((1, 2, 3), (1, 0))
     assert parse_struct(Lists, {"countries": ","}) == Lists()
     assert parse_struct(Lists, {"countries": [1, 2]}) == Lists((1, 2)), "as JSON sends it"
@@ -94,12 +94,12 @@ def test_lists_are_separated_by_commas() -> None:
         ("2020-02-29T02:00:00 02:00", datetime(2020, 2, 29, tzinfo=UTC)),
     ],
 )
-def test_moments_may_lack_time_and_zone(text: str, moment: datetime) -> None:
+def test_timestamps_may_lack_time_and_zone(text: str, moment: datetime) -> None:
     read = parse_struct(Lists, {"since": text, "until": text})
     assert read.since == read.until == moment
 
 
-def test_what_is_wrong_in_a_list_is_named() -> None:
+def test_invalid_list_member_is_quoted() -> None:
     with pytest.raises(ValidationError) as refused:
         parse_struct(Lists, {"countries": "1,abc", "kinds": "1,7", "since": "yesterday"})
     assert {name: str(messages[0]) for name, messages in refused.value.fields.items()} == {
@@ -113,10 +113,10 @@ def test_what_is_wrong_in_a_list_is_named() -> None:
         parse_struct(Lists, {"countries": {"a": 1}})
 
 
-def test_a_record_holds_only_what_can_be_encoded() -> None:
+def test_unsupported_type_in_a_record_is_an_error() -> None:
     assert encode([Link("/a b/é/")]) == b'["\x01/a%20b/%C3%A9/\x02"]'
     assert encode("\x01\x02") == b'"\\u0001\\u0002"', "text cannot forge a link"
-    with pytest.raises(TypeError, match="object has no place in a record"):
+    with pytest.raises(TypeError, match="object cannot be part of a record"):
         encode(object())
 
 
@@ -130,7 +130,7 @@ class Checked(msgspec.Struct):
     other: int = 0
 
 
-def test_what_a_type_cannot_say_is_checked() -> None:
+def test_check_function_of_a_field() -> None:
     assert parse_struct(Checked, {"pair": "2"}).pair == 2
     with pytest.raises(ValidationError) as caught:
         parse_struct(Checked, {"pair": "3", "other": "x"})
@@ -143,7 +143,7 @@ class Nested(msgspec.Struct):
     details: dict[str, int] = {}
 
 
-def test_a_form_holds_lists_and_objects_as_json() -> None:
+def test_form_fields_hold_lists_and_objects_as_json() -> None:
     read = parse_struct(Nested, {"queries": '[{"a": 1}]', "details": '{"b": 2}'})
     assert (read.queries, read.details) == ([{"a": 1}], {"b": 2})
     for text in ("[", "x", "{}", '["a"]', "[" * 60 + "]" * 60, "[" * 5000):
@@ -157,7 +157,7 @@ class Numbers(msgspec.Struct):
 
 
 @given(st.lists(st.tuples(st.integers(-(2**62), 2**62), st.sampled_from(["", " ", "\t"]))))
-def test_numbers_are_read_alike_whoever_writes_them(numbers: list[tuple[int, str]]) -> None:
+def test_integer_lists_in_any_spelling(numbers: list[tuple[int, str]]) -> None:
     expected = Numbers(tuple(number for number, _ in numbers))
     assert parse_struct(Numbers, {"ids": ",".join(str(number) for number, _ in numbers)}) == expected
     assert parse_struct(Numbers, {"ids": ",".join(f"{blank}{number}{blank}" for number, blank in numbers)}) == expected
@@ -184,8 +184,8 @@ def test_numbers_are_read_alike_whoever_writes_them(numbers: list[tuple[int, str
         "1,00",
     ],
 )
-def test_one_number_says_what_all_of_them_do(text: str) -> None:
-    """A list is read at once, or, where that does not do, member by member: with the same result."""
+def test_fast_and_slow_list_parsing_agree(text: str) -> None:
+    """A list is converted at once, or member by member if that fails, with the same result."""
     members = [member for each in text.split(",") if (member := each.strip())]
 
     def read(one: str) -> tuple[int, ...] | None:
@@ -197,3 +197,15 @@ def test_one_number_says_what_all_of_them_do(text: str) -> None:
     alone = [read(f"{member} ") for member in members]
     expected = None if None in alone else tuple(number for each in alone for number in each or ())
     assert read(text) == expected
+
+
+def test_every_field_of_a_query_needs_an_implementation() -> None:
+    class Query(msgspec.Struct):
+        country: str = ""
+        region: str = ""
+
+    check_implemented(Query, {"country": 1, "region": 2})
+    with pytest.raises(LookupError, match=r"^Query: no code implements region$"):
+        check_implemented(Query, ["country"])
+    with pytest.raises(LookupError, match=r"^Query: there is no field typo$"):
+        check_implemented(Query, ["country", "region", "typo"])

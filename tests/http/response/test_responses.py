@@ -1,22 +1,18 @@
-"""Headers of every answer, HEAD and OPTIONS, validators, compression, and answers that are kept."""
+"""Response headers, HEAD and OPTIONS, ETags, compression, CORS and caching."""
 
 import gzip
 
 import brotli
 import pytest
 import zstandard
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fieldgate.http.endpoint import MAX_CACHED_HEAD_BYTES, MAX_CACHED_HEADS, Endpoint
 from fieldgate.http.health import Health
 from fieldgate.http.injection import ClientAddress, HandlerContext, resolve_parameters
 from fieldgate.http.negotiation.accept_language import negotiate
-from fieldgate.http.operations import Created, get, post
+from fieldgate.http.operations import Created, get, post, raw
 from fieldgate.http.response.compression import negotiate_encoding
 from fieldgate.http.response.links import Link
-from fieldgate.http.response.response_cache import ResponseCache
-from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from tests.conftest import BASE_URL, Service, StartService
@@ -26,7 +22,7 @@ DETAIL = "/api/v2/permissions/view_asset/"
 
 
 @pytest.mark.parametrize("path", [LIST, DETAIL, "/api/v2/permissions.json"])
-async def test_headers_of_a_success(service: Service, path: str) -> None:
+async def test_headers_of_a_successful_response(service: Service, path: str) -> None:
     answer = await service.get(path, headers={"Accept-Language": "es"})
     assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
     assert answer.headers["Vary"] == "Accept, Accept-Language, Accept-Encoding"
@@ -47,7 +43,7 @@ def endpoint_of(service: Service, path: str) -> Endpoint:
     return found[0]
 
 
-async def test_answers_that_depend_on_the_caller_say_so(service: Service) -> None:
+async def test_responses_that_depend_on_the_caller_are_private(service: Service) -> None:
     answer = await service.get("/token/")
     assert answer.status_code == 401
     assert "Authorization" in answer.headers["Vary"]
@@ -66,7 +62,7 @@ async def test_head_is_get_without_a_body(service: Service, path: str) -> None:
     }
 
 
-async def test_options_describes(service: Service) -> None:
+async def test_options_response(service: Service) -> None:
     answer = await service.request("OPTIONS", LIST, headers={"Accept-Language": "fr"})
     assert answer.status_code == 200
     assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
@@ -83,7 +79,7 @@ async def test_options_describes(service: Service) -> None:
 
 
 @pytest.mark.parametrize("path", [LIST, DETAIL, LIST + "?format=api", "/api/v2/", "/api-docs/openapi.json"])
-async def test_a_validator_saves_the_body(service: Service, path: str) -> None:
+async def test_matching_etag_gives_304(service: Service, path: str) -> None:
     first = await service.get(path)
     etag = first.headers["ETag"]
     assert etag.startswith('"')
@@ -97,7 +93,7 @@ async def test_a_validator_saves_the_body(service: Service, path: str) -> None:
     assert (await service.get(path, headers={"If-None-Match": '"other"'})).status_code == 200
 
 
-async def test_each_representation_has_its_own_validator(service: Service) -> None:
+async def test_each_representation_has_its_own_etag(service: Service) -> None:
     variants = [
         {"url": LIST},
         {"url": LIST, "headers": {"Accept-Language": "fr"}},
@@ -114,7 +110,7 @@ async def test_each_representation_has_its_own_validator(service: Service) -> No
     assert len(set(tags)) == len(variants) - 1, "only the client's default encoding repeats one of them"
 
 
-async def test_refusals_have_no_validator_and_are_not_stored(service: Service) -> None:
+async def test_errors_have_no_etag_and_are_not_stored(service: Service) -> None:
     answer = await service.get("/api/v2/permissions/nope/", headers={"If-None-Match": "*"})
     assert answer.status_code == 404
     assert "ETag" not in answer.headers
@@ -174,21 +170,8 @@ async def _body_on_the_wire(app: object, accepted: str) -> bytes:
         ("nonsense;q=x", ""),
     ],
 )
-def test_choosing_a_coding(header: str, expected: str) -> None:
+def test_negotiate_encoding(header: str, expected: str) -> None:
     assert negotiate_encoding(header.encode()) == expected
-
-
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6000)), max_size=200))
-def test_kept_answers_stay_within_their_bound(puts: list[tuple[int, int]]) -> None:
-    kept = ResponseCache(10_000)
-    for number, size in puts:
-        key = (b"x" * number, "y", (number,))
-        answer = Response(200, [], b"x" * size)
-        kept.put(key, answer)
-        found = kept.get(key)
-        assert found is answer or (answer.size + number + 4 > 5000 and found is not answer)
-        assert kept.used_bytes <= 10_000
-        assert kept.used_bytes == sum(each.size + len(key[0]) + 4 for key, (each, _) in kept._responses.items())
 
 
 async def test_cors_for_listed_origins(start: StartService) -> None:
@@ -214,7 +197,7 @@ async def test_cors_preflight(service: Service) -> None:
     assert {"ETag", "Link", "Content-Language", "Retry-After", "Fieldgate-Limit", "Fieldgate-Ignored"} <= set(exposed)
 
 
-async def test_heads_are_remembered_within_a_bound(service: Service) -> None:
+async def test_number_of_cached_heads_is_limited(service: Service) -> None:
     endpoint = endpoint_of(service, LIST)
     for number in range(MAX_CACHED_HEADS + 50):
         await service.get(f"{LIST}?limit=1&n={number}")
@@ -224,8 +207,8 @@ async def test_heads_are_remembered_within_a_bound(service: Service) -> None:
     assert len(endpoint._parsed_requests) == before, "a long one is not worth the memory"
 
 
-async def test_long_questions_take_no_memory(start: StartService) -> None:
-    """Nothing that a stranger sends at length stays: not as a key of answers, of heads, or of read headers."""
+async def test_long_requests_are_not_cached(start: StartService) -> None:
+    """Long requests stay out of the response cache, the cache of heads and the caches of parsed headers."""
     async with start() as service:
         endpoint = endpoint_of(service, DETAIL)
         kept = endpoint._app_context.response_cache
@@ -236,15 +219,15 @@ async def test_long_questions_take_no_memory(start: StartService) -> None:
                 value = f"fieldgate_language={number}{'x' * 3000}" if name == "Cookie" else f"{number}{'x' * 3000}"
                 await service.get(DETAIL, headers={name: value})
         assert kept.used_bytes - before < 40_000
-        assert sum(head.size for head in endpoint._parsed_requests) < 40_000
+        assert sum(head.size for head in endpoint._parsed_requests._values) < 40_000
     assert negotiate(b"x" * 10_000 + b",fr") is Language.ENGLISH
     assert negotiate_encoding(b" " * 2000 + b"gzip") == ""
 
 
-async def test_a_file_or_page_is_one_answer_whatever_is_asked(start: StartService) -> None:
+async def test_unknown_parameters_of_a_file_share_one_cache_entry(start: StartService) -> None:
     async with start() as service:
         first = await service.get("/api-docs/openapi.json")
-        kept = endpoint_of(service, DETAIL)._app_context.response_cache
+        kept = service.app.app_context.response_cache
         before = kept.used_bytes
         for number in range(5):
             again = await service.get(f"/api-docs/openapi.json?x={number}")
@@ -252,30 +235,34 @@ async def test_a_file_or_page_is_one_answer_whatever_is_asked(start: StartServic
         assert kept.used_bytes == before
 
 
-def test_what_is_kept_is_for_everybody() -> None:
-    """Declaring that an answer may be kept, though it depends on who asks, is an error at start-up."""
+def test_cacheable_operation_must_not_depend_on_the_client() -> None:
+    """Declaring a response cacheable although it depends on the client is an error at start-up."""
     for kind in (HandlerContext, ClientAddress):
 
         async def personal(asking: object) -> None: ...
 
         personal.__annotations__["asking"] = kind
-        declared = get("/x/", title=Message("x"), description=Message("x"), tag="x", depends_on=())(personal)
-        with pytest.raises(LookupError, match="an answer that is kept cannot depend on"):
+        declared = get("/x/", response=Health, title=Message("x"), description=Message("x"), tag="x", depends_on=())(
+            personal
+        )
+        with pytest.raises(LookupError, match="a cached response cannot depend on"):
             resolve_parameters(declared, {})
 
     async def write() -> None: ...
 
-    declared = post("/x/", title=Message("x"), description=Message("x"), tag="x", depends_on=())(write)
+    declared = raw("/x/", "POST", title=Message("x"), description=Message("x"), tag="x", depends_on=())(write)
     with pytest.raises(LookupError, match="cannot depend on POST"):
         resolve_parameters(declared, {})
 
-    async def lost(nobody: int) -> None: ...
+    async def broken(missing: int) -> None: ...
 
-    with pytest.raises(LookupError, match="nobody provides nobody"):
-        resolve_parameters(get("/x/", title=Message("x"), description=Message("x"), tag="x")(lost), {})
+    with pytest.raises(LookupError, match="no service provides missing"):
+        resolve_parameters(
+            get("/x/", response=Health, title=Message("x"), description=Message("x"), tag="x")(broken), {}
+        )
 
 
-async def test_what_was_made_says_where_it_is(start: StartService) -> None:
+async def test_created_response_has_a_location(start: StartService) -> None:
     @post("/api/v2/made/", response=Health, title=Message("Ready"), description=Message("Ready"), tag="x",
               example={"status": "x", "version": "x"})  # fmt: skip
     async def made() -> Created:

@@ -1,4 +1,4 @@
-"""The assignments of an asset as a CSV table, out and in. The owner's are not in it: they are not assigned.
+"""Write and parse the assignments of an asset as a CSV table, without the owner's.
 
 user,permission,filters
 amina,view_asset,
@@ -26,81 +26,81 @@ from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.request.body_parsing import decode_json
 from fieldgate.http.response.csv_safe import encode_csv, unescape_formula
 from fieldgate.i18n.messages import Message
-from fieldgate.permissions.rules import PARTIAL
+from fieldgate.permissions.catalogue import PARTIAL
 
 COLUMNS = ("user", "permission", "filters")
 SEPARATORS = (",", ";", "\t")
-MAX_TABLE_BYTES = 2 * 1024 * 1024  # bytes
+MAX_TABLE_BYTES = 2 * 1024 * 1024  # 2 MiB
 
-# A cell can be as large as the table. There is one limit for all readers of a process, and no other way to raise it;
-# our others read files of our own, or of who runs the service.
+# A cell can be as large as the table. The limit is global to the process; our other CSV readers only read files of
+# the package or of the operator.
 csv.field_size_limit(MAX_TABLE_BYTES)
 
 
 def write_table(assignments: Iterable[ListedAssignment]) -> bytes:
-    """What is shown, each permission of a user once."""
+    """Encode assignments as CSV, each permission of a user once."""
     lines: dict[tuple[str, str], str] = {}
-    for shown in assignments:
-        filters = "" if shown.filters is None else _escape_separators(msgspec.json.encode(shown.filters).decode())
-        lines.setdefault((shown.user.username, shown.permission), filters)
+    for each in assignments:
+        filters = "" if each.filters is None else _escape_separators(msgspec.json.encode(each.filters).decode())
+        lines.setdefault((each.user.username, each.permission), filters)
     return encode_csv([COLUMNS]) + b"".join(_encode_line(*key, filters) for key, filters in lines.items())
 
 
-# Some spreadsheets split at semicolons or tabs, whatever is between commas: what comes after one could be a formula.
+# Some spreadsheets also split at semicolons or tabs, so the text after one could become a formula.
 
 
 def _escape_separators(filters: str) -> str:
-    """In JSON, semicolons stand in texts only, and tabs are escaped as it is."""
+    # In JSON, semicolons occur in strings only, and tabs are escaped already.
     return filters.replace(";", r"\u003b")
 
 
 def _encode_line(user: str, permission: str, filters: str) -> bytes:
-    """A line of the table; what is in quotes at its beginning is split nowhere."""
+    """Encode a line. A user with a separator in the name is quoted, so that it is not split."""
     line = encode_csv([(user, permission, filters)])
     if line.startswith(b'"') or not any(separator in user for separator in SEPARATORS):
         return line
-    written, _, rest = line.partition(b",")  # without quotes there is no comma in it
-    return b'"%s",%s' % (written, rest)
+    first, _, rest = line.partition(b",")  # not quoted, so it contains no comma
+    return b'"%s",%s' % (first, rest)
 
 
 def parse_table(data: bytes, field: str, errors: ErrorCollector, *, with_filters: bool = True) -> list[UnresolvedGrant]:
-    """What a table wants; every line that cannot be taken is named, with its column. `field` is where it was sent."""
+    """Parse a table. Errors name the line and the column. `field` is the field of the request that contains it."""
     lines = _parse_lines(data, field)
     header = [cell.strip().lower() for cell in next(lines, (0, []))[1]]
     if "user" not in header or "permission" not in header:
-        said = Message("The first line must name the columns: {columns}.", columns=", ".join(COLUMNS))
-        raise ValidationError({field: [said]})
+        message = Message("The first line must name the columns: {columns}.", columns=", ".join(COLUMNS))
+        raise ValidationError({field: [message]})
     found = []
-    for place, (number, cells) in enumerate(lines):
-        if place >= MAX_ITEMS:
+    for position, (line_number, cells) in enumerate(lines):
+        if position >= MAX_ITEMS:
             raise ValidationError({field: [too_many_message(MAX_ITEMS)]})
         by_column = dict(zip(header, map(unescape_formula, cells), strict=False))
         if not any(cell.strip() for cell in cells):
             continue
-        if named := _parse_row(by_column, f"line {number}.", errors, with_filters):
-            found.append(named)
+        if parsed := _parse_row(by_column, f"line {line_number}.", errors, with_filters):
+            found.append(parsed)
     return found
 
 
 def _parse_lines(data: bytes, field: str) -> Iterator[tuple[int, Sequence[str]]]:
-    """The lines with their numbers, as an editor counts them."""
+    """Yield the rows, each with the number of its first line."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ValidationError({field: [Message("The table must be UTF-8 text.")]}) from None
-    first = text.partition("\n")[0]
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(SEPARATORS, key=first.count))
-    before = 0
+    header = text.partition("\n")[0]
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(SEPARATORS, key=header.count))
+    lines_read = 0
     while True:
         try:
             cells = next(reader, None)
         except csv.Error:
-            said = Message("Line {number} cannot be read as CSV.", number=before + 1)
-            raise ValidationError({field: [said]}) from None
+            message = Message("Line {number} cannot be read as CSV.", number=lines_read + 1)
+            raise ValidationError({field: [message]}) from None
         if cells is None:
             return
-        yield before + 1, cells
-        before = reader.line_num
+        yield lines_read + 1, cells
+        lines_read = reader.line_num
 
 
 def _parse_row(
@@ -119,7 +119,7 @@ def _parse_row(
 
 
 def _parse_filters(cell: str, column: str, errors: ErrorCollector) -> list[dict[str, object]] | None:
-    """The cell of filters, an object by permission, as a body has them."""
+    """Convert the cell, a JSON object by permission, to the list that a JSON body contains."""
     try:
         by_permission = decode_json(cell) if cell.strip() else {}
     except BadRequest:

@@ -1,6 +1,6 @@
-"""What a request wants assigned, read from what was sent; everything wrong is told at once.
+"""Parse requests that assign or remove permissions; all errors are reported at once.
 
-Of a list the names of wrong fields begin with the place in it: `{"0.user": ["…"]}`.
+In a list, the names of invalid fields begin with the position of the entry: `{"0.user": ["…"]}`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,32 +13,31 @@ from fieldgate.assets.sharing.model.grants import Grantee
 from fieldgate.assets.sharing.model.planning import ErrorCollector, GrantRequest
 from fieldgate.assets.sharing.model.references import InvalidReference, ReferenceKind, parse_reference, quote_input
 from fieldgate.assets.sharing.schemas import AssignmentBody
-from fieldgate.concurrency import FILTER_COST
+from fieldgate.assets.work_cost import FILTER_COST
 from fieldgate.errors import BadRequest, ValidationError
 from fieldgate.http.request.validation import NULL_CHARACTERS, parse_struct
 from fieldgate.i18n.messages import Message
-from fieldgate.permissions.catalogue import BY_CODENAME
-from fieldgate.permissions.rules import (
+from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL
+from fieldgate.permissions.submission_filters import (
     MAX_FILTER_BYTES,
     MAX_FILTERS,
-    PARTIAL,
     PARTIALLY_GRANTABLE,
     Filter,
     Filters,
-    RuleViolation,
     filters_too_large_message,
     too_many_filters_message,
     with_implied_filters,
 )
+from fieldgate.permissions.violations import RuleViolation
 
-MAX_ITEMS = 20_000  # of a list
+MAX_ITEMS = 20_000  # in one list or table
 
-_NEEDS_PARTIALS = Message("This field is needed with the permission partial_submissions.")
-_ONLY_PARTIALS = Message("This field goes with the permission partial_submissions only.")
+_FILTERS_REQUIRED = Message("This field is required with the permission partial_submissions.")
+_FILTERS_NOT_ALLOWED = Message("This field is only allowed with the permission partial_submissions.")
 
 
 class UnresolvedGrant(msgspec.Struct, frozen=True):
-    """A permission for somebody who is known by name so far; None where something is wrong with it, and was told."""
+    """A requested permission, with the name of the user. The permission is None if it is invalid and was reported."""
 
     user: str
     permission: str | None
@@ -47,31 +46,31 @@ class UnresolvedGrant(msgspec.Struct, frozen=True):
 
 
 def parse_assignments(items: Sequence[Any], errors: ErrorCollector) -> list[UnresolvedGrant]:
-    """What a JSON array of assignments wants."""
+    """Parse a JSON array of assignments."""
     if len(items) > MAX_ITEMS:
         raise BadRequest(too_many_message(MAX_ITEMS))
     found = []
-    for place, item in enumerate(items):
-        where = f"{place}."
+    for position, item in enumerate(items):
+        field_prefix = f"{position}."
         if not isinstance(item, dict):
-            errors.add(str(place), Message("Send an object."))
+            errors.add(str(position), Message("Send an object."))
             continue
         try:
             fields = parse_struct(AssignmentBody, item)
         except ValidationError as invalid:
-            errors.add_all(invalid, where)
-            named = _parse_remaining(item, invalid, errors, where)
+            errors.add_all(invalid, field_prefix)
+            parsed = _parse_remaining(item, invalid, errors, field_prefix)
         else:
-            named = parse_assignment(fields, errors, where)
-        if named is not None:
-            found.append(named)
+            parsed = parse_assignment(fields, errors, field_prefix)
+        if parsed is not None:
+            found.append(parsed)
     return found
 
 
 def _parse_remaining(
     item: Mapping[str, Any], invalid: ValidationError, errors: ErrorCollector, field_prefix: str
 ) -> UnresolvedGrant | None:
-    """What can be read of an assignment with fields that cannot: there may be more wrong with it."""
+    """Check the fields that are left of an assignment with invalid fields, to report their errors, too."""
     if "permission" not in invalid.fields:
         parse_permission(item["permission"], field_prefix + "permission", errors)
     user = None if "user" in invalid.fields else parse_user(item["user"], field_prefix + "user", errors)
@@ -79,7 +78,7 @@ def _parse_remaining(
 
 
 def parse_assignment(fields: AssignmentBody, errors: ErrorCollector, field_prefix: str = "") -> UnresolvedGrant | None:
-    """One assignment; None where nobody is named."""
+    """Parse one assignment. Return None if its user is invalid."""
     username = parse_user(fields.user, field_prefix + "user", errors)
     codename = parse_permission(fields.permission, field_prefix + "permission", errors)
     filters = parse_partial_permissions(
@@ -91,21 +90,21 @@ def parse_assignment(fields: AssignmentBody, errors: ErrorCollector, field_prefi
 
 
 def estimate_parse_cost(items: Iterable[Any]) -> int:
-    """Roughly, how many assignments without filters take as long to read as these."""
+    """Estimate the cost of parsing, in assignments without filters."""
     return sum(FILTER_COST if isinstance(each, dict) and each.get("partial_permissions") else 1 for each in items)
 
 
 def lacks_filters(codename: str | None, filters: Filters | None) -> bool:
-    """Whether it is not known which submissions are meant: that was told already."""
+    """Whether filters are required and missing or invalid. The error was reported already."""
     return codename == PARTIAL and filters is None
 
 
 def parse_user(text: str, field: str, errors: ErrorCollector) -> str | None:
-    return _parse_name("users", text, field, errors)
+    return _parse_reference("users", text, field, errors)
 
 
 def parse_permission(text: str, field: str, errors: ErrorCollector) -> str | None:
-    codename = _parse_name("permissions", text, field, errors)
+    codename = _parse_reference("permissions", text, field, errors)
     if codename is not None and codename not in BY_CODENAME:
         errors.add(field, Message("There is no permission {codename}.", codename=quote_input(codename)))
         return None
@@ -115,28 +114,28 @@ def parse_permission(text: str, field: str, errors: ErrorCollector) -> str | Non
 def parse_partial_permissions(
     codenames: Sequence[str | None], given: Sequence[Any] | None, field: str, errors: ErrorCollector
 ) -> Filters | None:
-    """The filters that go with partial_submissions, by permission; None where it is not among the permissions."""
+    """Parse the filters of partial_submissions. Return None if it is not among the permissions."""
     if PARTIAL not in codenames:
         if given and None not in codenames:
-            errors.add(field, _ONLY_PARTIALS)
+            errors.add(field, _FILTERS_NOT_ALLOWED)
         return None
     if not given:
-        errors.add(field, _NEEDS_PARTIALS)
+        errors.add(field, _FILTERS_REQUIRED)
         return None
-    if len(given) > MAX_FILTERS:  # each has one at least
+    if len(given) > MAX_FILTERS:  # each entry has at least one filter
         errors.add(field, too_many_filters_message())
         return None
     found: dict[str, list[Filter]] = {}
-    for place, entry in enumerate(given):
-        named = entry if isinstance(entry, dict) else {}
-        codename = _parse_partial_permission(named.get("url"), f"{field}.{place}.url", errors)
-        filters = named.get("filters")
-        if _validate_filters(filters, f"{field}.{place}.filters", errors) and codename is not None:
+    for position, entry in enumerate(given):
+        fields = entry if isinstance(entry, dict) else {}
+        codename = _parse_partial_permission(fields.get("url"), f"{field}.{position}.url", errors)
+        filters = fields.get("filters")
+        if _validate_filters(filters, f"{field}.{position}.filters", errors) and codename is not None:
             found.setdefault(codename, []).extend(filters)
     try:
-        return with_implied_filters({each: tuple(those) for each, those in found.items()}) or None
-    except RuleViolation as refused:
-        errors.add(field, refused.message)
+        return with_implied_filters({codename: tuple(filters) for codename, filters in found.items()}) or None
+    except RuleViolation as violation:
+        errors.add(field, violation.message)
         return None
 
 
@@ -157,22 +156,22 @@ def _validate_filters(filters: object, field: str, errors: ErrorCollector) -> Ty
     if not isinstance(filters, list) or not first or not all(isinstance(each, dict) for each in first):
         errors.add(field, Message("Send a list of at least one query, each an object."))
         return False
-    # Before anything walks through it: it may be as large as a body.
+    # Check the number before iterating: the list may be as large as a body.
     if len(filters) > MAX_FILTERS:
         errors.add(field, too_many_filters_message())
         return False
-    written = msgspec.json.encode(filters)
-    if len(written) > MAX_FILTER_BYTES:
+    encoded = msgspec.json.encode(filters)
+    if len(encoded) > MAX_FILTER_BYTES:
         errors.add(field, filters_too_large_message())
         return False
-    if rb"\u0000" in written and _contains_null(filters):  # which may be a backslash and what comes after it
+    if rb"\u0000" in encoded and _contains_null(filters):  # the bytes may also be an escaped backslash and "u0000"
         errors.add(field, NULL_CHARACTERS)
         return False
     return True
 
 
 def _contains_null(value: object) -> bool:
-    """PostgreSQL cannot store it. Bodies are not nested so deeply that this could not come back."""
+    """Whether there is a null character, which PostgreSQL cannot store. Parsing a body limits the nesting."""
     if isinstance(value, str):
         return "\0" in value
     if isinstance(value, Mapping):
@@ -180,25 +179,25 @@ def _contains_null(value: object) -> bool:
     return isinstance(value, list) and any(map(_contains_null, value))
 
 
-def _parse_name(kind: ReferenceKind, text: str, field: str, errors: ErrorCollector) -> str | None:
+def _parse_reference(kind: ReferenceKind, text: str, field: str, errors: ErrorCollector) -> str | None:
     try:
         return parse_reference(kind, text)
-    except InvalidReference as misnamed:
-        errors.add(field, misnamed.message)
+    except InvalidReference as invalid:
+        errors.add(field, invalid.message)
         return None
 
 
 def resolve_grantees(
     unresolved: Iterable[UnresolvedGrant], grantees: Mapping[str, Grantee], errors: ErrorCollector
 ) -> list[GrantRequest]:
-    """The same with the users themselves. Who is disabled is nobody here."""
+    """Replace usernames with users. A disabled user counts as unknown."""
     found = []
     for each in unresolved:
-        person = grantees.get(username_key(each.user))
-        if person is None or not person.is_active:
+        grantee = grantees.get(username_key(each.user))
+        if grantee is None or not grantee.is_active:
             errors.add(f"{each.field_prefix}user", user_not_found_message(each.user))
         elif each.permission is not None:
-            found.append(GrantRequest(person, each.permission, each.filters, each.field_prefix))
+            found.append(GrantRequest(grantee, each.permission, each.filters, each.field_prefix))
     return found
 
 
@@ -207,4 +206,4 @@ def user_not_found_message(name: str) -> Message:
 
 
 def too_many_message(limit: int) -> Message:
-    return Message("This is too much at once; at most {most} are taken.", most=limit)
+    return Message("Too many entries at once: the limit is {most}.", most=limit)

@@ -1,4 +1,4 @@
-"""Assignments, the effects of acts and their history, as records in the caller's language."""
+"""Serialize assignments, the effects of changes, and the history, in the caller's language."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,67 +9,58 @@ from msgspec import UNSET, Raw
 from sqlalchemy import Row
 
 from fieldgate.accounts.schemas import user_path
+from fieldgate.assets.schemas import AssignmentRecord, asset_path, assignment_path
 from fieldgate.assets.sharing.model.grants import AssetGrants, ListedAssignment
 from fieldgate.assets.sharing.model.labels import label
 from fieldgate.assets.sharing.model.planning import PermissionChange, reject_oversized
-from fieldgate.assets.sharing.model.references import API_ROOT
-from fieldgate.assets.sharing.schemas import AssignmentRecord, ChangeRecord, EffectOnUser, HistoryRecord, ResultRecord
+from fieldgate.assets.sharing.schemas import ChangeRecord, EffectOnUser, HistoryRecord, ResultRecord
 from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.permissions import rules
-from fieldgate.permissions.catalogue import permission_path as permission_path
-from fieldgate.permissions.rules import PARTIAL, Effect, EffectKind, EffectReason
+from fieldgate.permissions.catalogue import PARTIAL, permission_path
+from fieldgate.permissions.effects import Effect, EffectKind, EffectReason
 from fieldgate.permissions.serializers import effect_fields, partial_records
 
-MAX_EFFECTS = 10_000  # effects of one request
+MAX_EFFECTS = 10_000  # in one response
 
-_SERVICE = "http://127.0.0.1:8000/api/v2/"
-_ASSET = f"{_SERVICE}assets/aKm3pVw8ZtQ2xYcRnB5dFh/"
+_API_URL = "http://127.0.0.1:8000/api/v2/"
+_ASSET_URL = f"{_API_URL}assets/aKm3pVw8ZtQ2xYcRnB5dFh/"
 ASSIGNMENT_EXAMPLE: dict[str, Any] = {
-    "url": f"{_ASSET}permission-assignments/pKm3pVw8ZtQ2xYcRnB5dFh/",
-    "user": f"{_SERVICE}users/amina/",
-    "permission": f"{_SERVICE}permissions/view_asset/",
+    "url": f"{_ASSET_URL}permission-assignments/pKm3pVw8ZtQ2xYcRnB5dFh/",
+    "user": f"{_API_URL}users/amina/",
+    "permission": f"{_API_URL}permissions/view_asset/",
     "label": "View form",
 }
-_EFFECT: dict[str, Any] = {
-    "user": f"{_SERVICE}users/amina/",
-    "permission": f"{_SERVICE}permissions/view_asset/",
+_EFFECT_EXAMPLE: dict[str, Any] = {
+    "user": f"{_API_URL}users/amina/",
+    "permission": f"{_API_URL}permissions/view_asset/",
     "effect": "granted",
     "reason": "implied",
-    "because": f"{_SERVICE}permissions/change_asset/",
+    "because": f"{_API_URL}permissions/change_asset/",
     "message": "view_asset: granted, implied by change_asset.",
 }
 CHANGE_EXAMPLE: dict[str, Any] = {
     "dry_run": True,
     "counts": {"granted": 1},
-    "effects": [{"asset": _ASSET, **_EFFECT}],
-    "result": [{"asset": _ASSET, "user": _EFFECT["user"], "permissions": [_EFFECT["permission"]]}],
+    "effects": [{"asset": _ASSET_URL, **_EFFECT_EXAMPLE}],
+    "result": [{"asset": _ASSET_URL, "user": _EFFECT_EXAMPLE["user"], "permissions": [_EFFECT_EXAMPLE["permission"]]}],
 }
 HISTORY_EXAMPLE: dict[str, Any] = {
     "date": "2026-11-15T08:30:00Z",
-    "by": f"{_SERVICE}users/omar/",
+    "by": f"{_API_URL}users/omar/",
     "act": "assign",
-    **_EFFECT,
+    **_EFFECT_EXAMPLE,
 }
 
 
-def asset_path(uid: str) -> str:
-    return f"{API_ROOT}assets/{uid}/"
-
-
-def assignment_path(uid: str, assignment: str) -> str:
-    return f"{asset_path(uid)}permission-assignments/{assignment}/"
-
-
 def encode_assignments(grants: AssetGrants, assignments: Iterable[ListedAssignment], language: Language) -> Raw:
-    """What is shown, as JSON."""
     return Raw(encode(assignment_records(grants, assignments, language)))
 
 
 def assignment_records(
     grants: AssetGrants, assignments: Iterable[ListedAssignment], language: Language
 ) -> list[AssignmentRecord]:
-    return [assignment_record(grants, shown, language) for shown in assignments]
+    return [assignment_record(grants, assignment, language) for assignment in assignments]
 
 
 def assignment_record(grants: AssetGrants, assignment: ListedAssignment, language: Language) -> AssignmentRecord:
@@ -84,8 +75,8 @@ def assignment_record(grants: AssetGrants, assignment: ListedAssignment, languag
 
 
 def encode_changes(changes: Sequence[PermissionChange], language: Language, *, is_dry_run: bool) -> Raw:
-    """What an act does, or would do, as JSON; a dry run is refused where the run would be."""
-    if is_dry_run:
+    """Encode changes that were made, or that a dry run would make."""
+    if is_dry_run:  # refuse what writing would refuse
         reject_oversized(changes)
     effects = chain.from_iterable(((change, effect) for effect in change.effects) for change in changes)
     record = ChangeRecord(
@@ -107,11 +98,11 @@ def _effect_record(change: PermissionChange, effect: Effect, language: Language)
 
 
 def _result_record(change: PermissionChange) -> ResultRecord:
-    held = sorted(rules.own_permissions(change.after, change.grants.asset_type))
+    permissions = sorted(rules.own_permissions(change.after, change.grants.asset_type))
     return ResultRecord(
         asset=Link(asset_path(change.grants.uid)),
         user=Link(user_path(change.user.username)),
-        permissions=[Link(permission_path(permission)) for permission in held],
+        permissions=[Link(permission_path(permission)) for permission in permissions],
     )
 
 

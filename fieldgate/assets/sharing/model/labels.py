@@ -1,15 +1,15 @@
-"""What each permission on an asset is called, with the asset's own word in it, in every language."""
+"""Labels of permissions, by asset type and language."""
 
 from collections.abc import Mapping
 from functools import cache
 
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.permissions.rules import PARTIAL
+from fieldgate.permissions.catalogue import PARTIAL
 
 Label = str | dict[str, str]
 
-# A whole sentence for each type: in other languages the word for the asset changes the words around it.
+# One message per asset type: in other languages the noun changes the words around it.
 _ON_ASSETS: Mapping[str, Mapping[str, Message]] = {
     "view_asset": {
         "survey": Message("View form"),
@@ -55,7 +55,7 @@ _PARTIAL: Mapping[str, Message] = {
 
 @cache
 def label(permission: str, asset_type: str, language: Language) -> Label:
-    """A sentence; for what is given for some submissions only, one for each thing that can be done with them."""
+    """Return the label of a permission; for partial_submissions, a label for each permission on submissions."""
     if permission == PARTIAL:
         return {key: translate(message, language) for key, message in _PARTIAL.items()}
     if permission in _ON_SUBMISSIONS:

@@ -1,4 +1,4 @@
-"""Acts on an asset as a whole: for everybody concerned, what the rules make of it. Nothing is read or written here."""
+"""Plan changes of assignments: apply the permission rules for each user concerned. No I/O."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
@@ -6,30 +6,34 @@ from enum import Enum
 import msgspec
 
 from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee
-from fieldgate.concurrency import FILTER_COST
+from fieldgate.assets.work_cost import FILTER_COST
 from fieldgate.errors import ValidationError
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import Effect, EffectKind, Filter, Filters, PermissionState, RuleOutcome, RuleViolation
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.effects import Effect, EffectKind
+from fieldgate.permissions.rules import PermissionState, RuleOutcome
+from fieldgate.permissions.submission_filters import Filter, Filters, filters_json_size
+from fieldgate.permissions.violations import RuleViolation
 
-MAX_ERRORS = 100  # mistakes of one request; whoever has more reads the first
-MAX_WRITTEN_FILTER_BYTES = 64 * 1024**2  # of filters, written by one act
+MAX_ERRORS = 100  # reported for one request
+MAX_WRITTEN_FILTER_BYTES = 64 * 1024**2  # 64 MiB, per request
 
 
 class Action(Enum):
-    """What was done, as the history calls it."""
+    """What was requested, as recorded in the history."""
 
     ASSIGN = "assign"
     REMOVE = "remove"
     REMOVE_ALL = "remove_all"
     REPLACE = "replace"
     CLONE = "clone"
-    IMPORT = "import"  # into an asset that had no type yet
+    IMPORT = "import"  # a form imported into an asset of another type
 
 
 class GrantRequest(msgspec.Struct, frozen=True):
-    """A permission for somebody. `where` is its place in the request, as the names of wrong fields begin."""
+    """A permission to assign or remove. `field_prefix` is its position in the request, for error messages."""
 
     user: Grantee
     permission: str
@@ -38,12 +42,12 @@ class GrantRequest(msgspec.Struct, frozen=True):
 
 
 def estimate_cost(requests: Iterable[GrantRequest]) -> int:
-    """Roughly, how many wishes without filters take as long as these."""
-    return sum(1 if wish.filters is None else FILTER_COST for wish in requests)
+    """Estimate the cost, in requests without filters."""
+    return sum(1 if request.filters is None else FILTER_COST for request in requests)
 
 
 class PermissionChange(msgspec.Struct, frozen=True):
-    """What an act does to one user's standing on one asset."""
+    """The change of one user's permissions on one asset."""
 
     grants: AssetGrants
     user: Grantee
@@ -52,38 +56,38 @@ class PermissionChange(msgspec.Struct, frozen=True):
     effects: tuple[Effect, ...]
 
     def filters_of(self, effect: Effect) -> Filters | None:
-        """Which submissions an effect is about."""
-        is_about = effect.permission == rules.PARTIAL and effect.kind in (EffectKind.GRANTED, EffectKind.FILTERED)
-        return self.after.filters if is_about else None
+        """Return the new filters if the effect sets some."""
+        sets_filters = effect.permission == PARTIAL and effect.kind in (EffectKind.GRANTED, EffectKind.FILTERED)
+        return self.after.filters if sets_filters else None
 
     @property
     def filter_bytes(self) -> int:
-        """Bytes of filters to be written: with the assignment, and with its history."""
-        about = [given for effect in self.effects if (given := self.filters_of(effect)) is not None]
-        return 2 * sum(map(rules.filters_json_size, about))
+        """Bytes of filters to write."""
+        written = [filters for effect in self.effects if (filters := self.filters_of(effect)) is not None]
+        return 2 * sum(map(filters_json_size, written))  # in the assignment and in the history
 
 
 def reject_oversized(changes: Iterable[PermissionChange]) -> None:
-    """The same filters for ever so many users are more than one transaction should write."""
+    """Refuse to write more filters than one transaction should."""
     if sum(change.filter_bytes for change in changes) > MAX_WRITTEN_FILTER_BYTES:
-        said = Message(
-            "These filters are too large for so many at once: in all, {most} MiB can be written.",
+        message = Message(
+            "These filters are too large for so many assignments at once: the limit is {most} MiB in total.",
             most=MAX_WRITTEN_FILTER_BYTES // 1024**2,
         )
-        raise ValidationError({"partial_permissions": [said]})
+        raise ValidationError({"partial_permissions": [message]})
 
 
 class ErrorCollector:
-    """Everything wrong with a request, told at once."""
+    """Collects the errors of a request, to report all of them at once."""
 
     def __init__(self) -> None:
         self._fields: dict[str, list[Message]] = {}
         self._seen: set[tuple[str, str]] = set()
 
     def add(self, field: str, message: Message) -> None:
-        said = field, str(message)
-        if said not in self._seen and len(self._seen) < MAX_ERRORS:
-            self._seen.add(said)
+        key = field, str(message)
+        if key not in self._seen and len(self._seen) < MAX_ERRORS:
+            self._seen.add(key)
             self._fields.setdefault(field, []).append(message)
 
     def add_all(self, invalid: ValidationError, field_prefix: str = "") -> None:
@@ -95,18 +99,21 @@ class ErrorCollector:
         return [(field, message) for field, messages in self._fields.items() for message in messages]
 
     def raise_if_any(self) -> None:
-        """Raise `Invalid` if there is any."""
+        """Raise `ValidationError` if there are errors."""
         if self._fields:
             raise ValidationError(self._fields)
+
+
+Planner = Callable[[AssetGrants, Iterable[GrantRequest], ErrorCollector], list[PermissionChange]]
 
 
 def plan_assign(
     grants: AssetGrants, requests: Iterable[GrantRequest], errors: ErrorCollector
 ) -> list[PermissionChange]:
-    """Everybody gets what is wished, beside what he has."""
+    """Assign the requested permissions, in addition to existing ones."""
 
-    def assign(standing: PermissionState, permissions: Sequence[str], filters: Filters | None) -> RuleOutcome:
-        return rules.assign(standing, permissions, grants.asset_type, filters)
+    def assign(state: PermissionState, permissions: Sequence[str], filters: Filters | None) -> RuleOutcome:
+        return rules.assign(state, permissions, grants.asset_type, filters)
 
     return _plan(grants, _group_by_user(requests), assign, errors)
 
@@ -114,10 +121,10 @@ def plan_assign(
 def plan_remove(
     grants: AssetGrants, requests: Iterable[GrantRequest], errors: ErrorCollector
 ) -> list[PermissionChange]:
-    """Everybody loses what is wished, with what cannot be without it."""
+    """Remove the requested permissions, with those that depend on them."""
 
-    def remove(standing: PermissionState, permissions: Sequence[str], _: Filters | None) -> RuleOutcome:
-        return rules.remove(standing, permissions, grants.asset_type)
+    def remove(state: PermissionState, permissions: Sequence[str], _: Filters | None) -> RuleOutcome:
+        return rules.remove(state, permissions, grants.asset_type)
 
     return _plan(grants, _group_by_user(requests), remove, errors)
 
@@ -125,75 +132,80 @@ def plan_remove(
 def plan_replace(
     grants: AssetGrants, requests: Iterable[GrantRequest], errors: ErrorCollector
 ) -> list[PermissionChange]:
-    """Everybody holds what is wished and nothing else: also who is not in the list. Who is disabled is left alone."""
+    """Replace all permissions of all users with the requested ones. Disabled users are left alone."""
 
-    def replace(standing: PermissionState, permissions: Sequence[str], filters: Filters | None) -> RuleOutcome:
-        return rules.replace(standing, permissions, grants.asset_type, filters)
+    def replace(state: PermissionState, permissions: Sequence[str], filters: Filters | None) -> RuleOutcome:
+        return rules.replace(state, permissions, grants.asset_type, filters)
 
-    wanted = _group_by_user(requests)
-    for person in grants.holders():
-        if person.is_active:
-            wanted.setdefault(person, [])
-    return _plan(grants, wanted, replace, errors)
+    by_user = _group_by_user(requests)
+    for grantee in grants.holders():
+        if grantee.is_active:
+            by_user.setdefault(grantee, [])
+    return _plan(grants, by_user, replace, errors)
 
 
 def plan_type_change(grants: AssetGrants) -> list[PermissionChange]:
-    """Everybody holds what comes with his permissions on an asset of the type that it is of now."""
+    """Recompute implied permissions after the type of an asset changed."""
     changes = []
-    for number in grants.scope.direct:
-        before = grants.scope.state_of(number)
+    for user_id in grants.scope.direct:
+        before = grants.scope.state_of(user_id)
         outcome = rules.recompute_implied(before, grants.asset_type)
-        changes.append(PermissionChange(grants, grants.grantees_by_id[number], before, outcome.state, outcome.effects))
+        changes.append(PermissionChange(grants, grants.grantees_by_id[user_id], before, outcome.state, outcome.effects))
     return changes
 
 
-def plan_remove_all(grants: AssetGrants, user: Grantee) -> list[PermissionChange]:
-    """Somebody loses all he holds."""
+def plan_remove_all(grants: AssetGrants, user: Grantee, errors: ErrorCollector, field: str) -> list[PermissionChange]:
+    """Remove all permissions of a user. `field` is the field of the request that names the user."""
     before = grants.scope.state_of(user.id)
-    outcome = rules.remove_all(before, grants.asset_type)
+    try:
+        outcome = rules.remove_all(before, grants.asset_type)
+    except RuleViolation as violation:
+        errors.add(field, violation.message)
+        return []
     return [PermissionChange(grants, user, before, outcome.state, outcome.effects)]
 
 
 def clone_requests(source: AssetGrants, target: AssetGrants, caller: Caller) -> list[GrantRequest]:
-    """What makes the target shared as a caller sees the source to be; its owner is one of those it is shared with.
+    """Return what to assign on the target so that its assignments equal the source's.
 
-    Who may not see all of it must not learn of the rest by cloning it.
+    Only assignments that the caller can see are cloned, so that cloning does not disclose the others.
     """
     return [
-        GrantRequest(shown.user, shown.permission, shown.filters)
-        for shown in source.visible_to(caller)
-        if shown.user.id != target.scope.owner_id
+        GrantRequest(assignment.user, assignment.permission, assignment.filters)
+        for assignment in source.visible_to(caller)
+        if assignment.user.id != target.scope.owner_id
     ]
 
 
-_Planner = Callable[[PermissionState, Sequence[str], Filters | None], RuleOutcome]
+_ApplyRule = Callable[[PermissionState, Sequence[str], Filters | None], RuleOutcome]
 
 
 def _group_by_user(requests: Iterable[GrantRequest]) -> dict[Grantee, list[GrantRequest]]:
     found: dict[Grantee, list[GrantRequest]] = {}
-    for wish in requests:
-        found.setdefault(wish.user, []).append(wish)
+    for request in requests:
+        found.setdefault(request.user, []).append(request)
     return found
 
 
 def _plan(
-    grants: AssetGrants, by_user: Mapping[Grantee, Sequence[GrantRequest]], apply: _Planner, errors: ErrorCollector
+    grants: AssetGrants, by_user: Mapping[Grantee, Sequence[GrantRequest]], apply: _ApplyRule, errors: ErrorCollector
 ) -> list[PermissionChange]:
     changes = []
-    # Of a thousand users most are alike. The filters are kept too, or others could come to have their identity.
-    seen: dict[object, tuple[RuleOutcome, Filters | None]] = {}
-    for user, wishes in by_user.items():
+    # Most of a thousand users are in the same state. The filters are stored, too: an id is only unique while its
+    # object exists.
+    outcomes: dict[object, tuple[RuleOutcome, Filters | None]] = {}
+    for user, requests in by_user.items():
         before = grants.scope.state_of(user.id)
-        permissions, filters = tuple(wish.permission for wish in wishes), _merge_filters(wishes)
-        alike = None if before.filters else (_cache_key(before), permissions, id(filters))
+        permissions, filters = tuple(request.permission for request in requests), _merge_filters(requests)
+        key = None if before.filters else (_cache_key(before), permissions, id(filters))
         try:
-            outcome = seen[alike][0] if alike in seen else apply(before, permissions, filters)
-        except RuleViolation as refused:
-            where, reason = _find_offender(before, wishes, apply, refused)
-            errors.add(where + reason.field, reason.message)
+            outcome = outcomes[key][0] if key in outcomes else apply(before, permissions, filters)
+        except RuleViolation as violation:
+            field_prefix, cause = _find_offender(before, requests, apply, violation)
+            errors.add(field_prefix + cause.field, cause.message)
             continue
-        if alike is not None:
-            seen[alike] = outcome, filters
+        if key is not None:
+            outcomes[key] = outcome, filters
         changes.append(PermissionChange(grants, user, before, outcome.state, outcome.effects))
     return changes
 
@@ -203,8 +215,8 @@ def _cache_key(state: PermissionState) -> tuple[object, ...]:
 
 
 def _merge_filters(requests: Iterable[GrantRequest]) -> Filters | None:
-    """The filters of several wishes for one user: any of them lets a submission through."""
-    found = [wish.filters for wish in requests if wish.filters is not None]
+    """Join the filters of several requests for one user: a submission has to match any of them."""
+    found = [request.filters for request in requests if request.filters is not None]
     if len(found) < 2:
         return found[0] if found else None
     joined: dict[str, list[Filter]] = {}
@@ -215,12 +227,12 @@ def _merge_filters(requests: Iterable[GrantRequest]) -> Filters | None:
 
 
 def _find_offender(
-    before: PermissionState, requests: Sequence[GrantRequest], apply: _Planner, violation: RuleViolation
+    before: PermissionState, requests: Sequence[GrantRequest], apply: _ApplyRule, violation: RuleViolation
 ) -> tuple[str, RuleViolation]:
-    """Which wish it is that cannot be, and why: the first that cannot be alone, else the last of those together."""
-    for wish in requests:
+    """Find the request to blame: the first that is refused on its own, else the last one."""
+    for request in requests:
         try:
-            apply(before, [wish.permission], wish.filters)
-        except RuleViolation as alone:
-            return wish.field_prefix, alone
+            apply(before, [request.permission], request.filters)
+        except RuleViolation as cause:
+            return request.field_prefix, cause
     return requests[-1].field_prefix, violation

@@ -1,7 +1,7 @@
-"""Users, permissions and assets as people name them: an address of any host, a path, or the bare name.
+"""Parse references to users, permissions and assets: a URL of any host, a path, or the bare name.
 
-read_name("users", "https://kf.example/api/v2/users/amina/?format=json")  # "amina"
-read_name("users", "amina")  # "amina"
+parse_reference("users", "https://kf.example/api/v2/users/amina/?format=json")  # "amina"
+parse_reference("users", "amina")  # "amina"
 """
 
 from typing import Literal
@@ -12,8 +12,8 @@ from fieldgate.i18n.messages import Message
 ReferenceKind = Literal["users", "permissions", "assets"]
 
 API_ROOT = "/api/v2/"
-MAX_ADDRESS_CHARS = 2000  # characters of an address
-MAX_QUOTED_CHARS = 50  # characters of what somebody sent, when it is told back
+MAX_REFERENCE_CHARS = 2000
+MAX_QUOTED_CHARS = 50  # of input that an error message repeats
 
 _INVALID_MESSAGES = {
     "users": Message("“{given}” is not a user: enter the address of one, or a username."),
@@ -23,7 +23,7 @@ _INVALID_MESSAGES = {
 
 
 class InvalidReference(ValueError):
-    """What was sent names nothing of the kind."""
+    """The text is not a reference of this kind."""
 
     def __init__(self, message: Message) -> None:
         super().__init__(message)
@@ -31,9 +31,9 @@ class InvalidReference(ValueError):
 
 
 def parse_reference(kind: ReferenceKind, text: str) -> str:
-    """The name in an address, or `Misnamed` where that leads to something else."""
+    """Return the name in a reference. Raise `InvalidReference` if it refers to something else."""
     given = text.strip()
-    if not given or "\0" in given or len(given) > MAX_ADDRESS_CHARS:
+    if not given or "\0" in given or len(given) > MAX_REFERENCE_CHARS:
         raise _invalid_reference(kind, given)
     if "://" not in given and not given.startswith("/"):
         return given
@@ -49,7 +49,7 @@ def parse_reference(kind: ReferenceKind, text: str) -> str:
 
 
 def quote_input(text: str) -> str:
-    """What somebody sent, short enough to be told back."""
+    """Shorten input so that an error message can repeat it."""
     return text.replace("\0", "")[:MAX_QUOTED_CHARS]
 
 

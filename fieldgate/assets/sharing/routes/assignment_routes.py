@@ -1,11 +1,13 @@
-"""`/api/v2/assets/{uid}/permission-assignments/`: who may do what with an asset, and how it came about.
+"""`/api/v2/assets/{uid}/permission-assignments/`: the permission assignments of an asset, and their history.
 
-Every write can be a dry run; whether the caller may do it is asked again once nobody else can change the asset.
+Every write supports a dry run. Writes check the caller's permissions again after locking the asset.
 """
 
 from msgspec import Raw
 
 from fieldgate.assets.authorization import AssetAuthorizer
+from fieldgate.assets.schemas import AssignmentRecord
+from fieldgate.assets.sharing.applying import SharingCommand, apply_changes
 from fieldgate.assets.sharing.io.request_parsing import parse_assignment
 from fieldgate.assets.sharing.io.serializers import (
     ASSIGNMENT_EXAMPLE,
@@ -16,30 +18,16 @@ from fieldgate.assets.sharing.io.serializers import (
     encode_changes,
     history_record,
 )
-from fieldgate.assets.sharing.loading import (
-    OWNER_PROTECTED,
-    PATH,
-    TAG,
-    load_assignment,
-    load_managed,
-    load_visible,
-    resolve_requests,
-)
+from fieldgate.assets.sharing.loading import load_assignment, load_managed, load_visible, resolve_requests
 from fieldgate.assets.sharing.model import planning
 from fieldgate.assets.sharing.model.grants import AssetGrants, ListedAssignment, StoredAssignment
 from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, GrantRequest
-from fieldgate.assets.sharing.schemas import AssignmentBody, AssignmentRecord, ChangeRecord, DryRunQuery, HistoryRecord
+from fieldgate.assets.sharing.routes.constants import ASSIGNMENTS_PATH, OWNER_PROTECTED, TAG
+from fieldgate.assets.sharing.schemas import AssignmentBody, ChangeRecord, DryRunQuery, HistoryRecord
 from fieldgate.assets.sharing.store import AssignmentStore
-from fieldgate.concurrency import run_in_thread_if
+from fieldgate.assets.work_cost import run_by_cost
 from fieldgate.errors import Conflict
-from fieldgate.http.operations import (
-    Created,
-    PreviewResult,
-    delete,
-    get,
-    get_list,
-    post,
-)
+from fieldgate.http.operations import Created, PreviewResult, delete, get, get_list, post
 from fieldgate.http.request.body_parsing import RawFields
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
@@ -49,12 +37,12 @@ from fieldgate.pagination import ListResult, PageRequest
 
 
 @get(
-    PATH,
+    ASSIGNMENTS_PATH,
     response=list[AssignmentRecord],
     title=Message("Permission assignments"),
     description=Message(
-        "Who may do what with an asset, by username and permission, as one array. Who manages it sees all; "
-        "others see their own, the owner's and what everybody may."
+        "All permission assignments of an asset, sorted by username and permission, as one array. Managers of the "
+        "asset see all of them; other users see their own, the owner's and the public's."
     ),
     tag=TAG,
     example=[ASSIGNMENT_EXAMPLE],
@@ -63,8 +51,8 @@ from fieldgate.pagination import ListResult, PageRequest
 async def assignment_list(
     uid: str, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
 ) -> Raw:
-    shared = await load_visible(uid, caller, authorizer, store)
-    return await run_in_thread_if(shared.cost, _encode_list, shared, caller, language)
+    grants = await load_visible(uid, caller, authorizer, store)
+    return await run_by_cost(grants.cost, _encode_list, grants, caller, language)
 
 
 def _encode_list(grants: AssetGrants, caller: Caller, language: Language) -> Raw:
@@ -72,13 +60,13 @@ def _encode_list(grants: AssetGrants, caller: Caller, language: Language) -> Raw
 
 
 @post(
-    PATH,
+    ASSIGNMENTS_PATH,
     response=AssignmentRecord,
     alternate_response=ChangeRecord,
     title=Message("Assign a permission"),
     description=Message(
-        "Gives somebody a permission on an asset, with all that it implies; what contradicts it is taken away. "
-        "What is there already is answered as it is."
+        "Assigns a permission on an asset to a user, with the permissions it implies, and removes permissions that "
+        "contradict it. An assignment that exists already is returned unchanged."
     ),
     tag=TAG,
     body_schema=AssignmentBody,
@@ -96,34 +84,34 @@ async def assignment_creation(
     store: AssignmentStore,
 ) -> Created | PreviewResult:
     (await authorizer.authorize(uid, user)).require("manage_asset")
-    mistakes = ErrorCollector()
-    named = parse_assignment(parse_struct(AssignmentBody, body), mistakes)
-    async with store.transaction([uid], read_only=query.dry_run) as session:
-        wanted = await resolve_requests(session, [] if named is None else [named], mistakes)
-        changes = planning.plan_assign(await load_managed(session, uid, user, wanted), wanted, mistakes)
-        mistakes.raise_if_any()
+    errors = ErrorCollector()
+    parsed = parse_assignment(parse_struct(AssignmentBody, body), errors)
+    command = SharingCommand(action=Action.ASSIGN, user=user, is_dry_run=query.dry_run)
+    async with store.transaction([uid], read_only=query.dry_run) as transaction:
+        requests = await resolve_requests(transaction, [] if parsed is None else [parsed], errors)
+        grants = await load_managed(transaction, uid, user, requests)
+        changes = planning.plan_assign(grants, requests, errors)
+        await apply_changes(transaction, command, changes, errors)
         if query.dry_run:
             return PreviewResult(encode_changes(changes, language, is_dry_run=True))
-        await session.write(Action.ASSIGN, user, changes)
-        shared = await session.load(uid, [wanted[0].user.id])
-    record = assignment_record(shared, _stored_assignment(shared, wanted[0]), language)
+        [request] = requests
+        grants = await transaction.load(uid, [request.user.id])
+    record = assignment_record(grants, _stored_assignment(grants, request), language)
     return Created(record, record.url)
 
 
-def _stored_assignment(grants: AssetGrants, wish: GrantRequest) -> ListedAssignment:
-    """What was assigned, as it is stored now."""
-    rows = grants.scope.direct[wish.user.id]
-    row = next(row for row in rows if isinstance(row, StoredAssignment) and row.permission == wish.permission)
-    return ListedAssignment(row.uid, wish.user, row.permission, row.filters)
+def _stored_assignment(grants: AssetGrants, request: GrantRequest) -> ListedAssignment:
+    """Find the stored assignment that a request resulted in."""
+    rows = grants.scope.direct[request.user.id]
+    row = next(row for row in rows if isinstance(row, StoredAssignment) and row.permission == request.permission)
+    return ListedAssignment(row.uid, request.user, row.permission, row.filters)
 
 
 @get_list(
-    PATH + "history/",
+    ASSIGNMENTS_PATH + "history/",
     response=HistoryRecord,
     title=Message("History of assignments"),
-    description=Message(
-        "Everything that ever changed in who may do what, the newest first; for those who manage the asset."
-    ),
+    description=Message("All changes of permission assignments, newest first. Only for managers of the asset."),
     tag=TAG,
     example=HISTORY_EXAMPLE,
     error_statuses=(403, 404),
@@ -138,10 +126,10 @@ async def assignment_history(
 
 
 @get(
-    PATH + "{assignment}/",
+    ASSIGNMENTS_PATH + "{assignment}/",
     response=AssignmentRecord,
     title=Message("Permission assignment"),
-    description=Message("One permission that somebody holds on an asset."),
+    description=Message("One permission that a user has on an asset."),
     tag=TAG,
     example=ASSIGNMENT_EXAMPLE,
     error_statuses=(404,),
@@ -150,18 +138,18 @@ async def assignment_detail(
     uid: str, assignment: str, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
 ) -> AssignmentRecord:
     await authorizer.authorize(uid, caller)
-    async with store.transaction([uid], read_only=True) as session:
-        shared, shown = await load_assignment(session, uid, assignment, caller)
-    return assignment_record(shared, shown, language)
+    async with store.transaction([uid], read_only=True) as transaction:
+        grants, found = await load_assignment(transaction, uid, assignment, caller)
+    return assignment_record(grants, found, language)
 
 
 @delete(
-    PATH + "{assignment}/",
+    ASSIGNMENTS_PATH + "{assignment}/",
     alternate_response=ChangeRecord,
     title=Message("Remove a permission"),
     description=Message(
-        "Takes a permission away, with all that cannot be without it. What comes from the collection is denied here. "
-        "Those who do not manage the asset can give up their own."
+        "Removes a permission, with the permissions that depend on it. A permission inherited from the collection is "
+        "denied on this asset. Users who do not manage the asset can remove their own."
     ),
     tag=TAG,
     alternate_example=CHANGE_EXAMPLE,
@@ -177,18 +165,17 @@ async def assignment_deletion(
     store: AssignmentStore,
 ) -> PreviewResult | None:
     await authorizer.authorize(uid, user)
-    mistakes = ErrorCollector()
-    async with store.transaction([uid], read_only=query.dry_run) as session:
-        shared, shown = await load_assignment(session, uid, assignment, user)
-        if shown.user.id != user.id or shared.scope.owner_id == user.id:
-            shared.authorize(user).require("manage_asset")
-        if shown.user.id == shared.scope.owner_id:
+    errors = ErrorCollector()
+    command = SharingCommand(action=Action.REMOVE, user=user, is_dry_run=query.dry_run)
+    async with store.transaction([uid], read_only=query.dry_run) as transaction:
+        grants, found = await load_assignment(transaction, uid, assignment, user)
+        if found.user.id != user.id or grants.scope.owner_id == user.id:
+            grants.authorize(user).require("manage_asset")
+        if found.user.id == grants.scope.owner_id:
             raise Conflict(OWNER_PROTECTED)
-        changes = planning.plan_remove(shared, [GrantRequest(shown.user, shown.permission)], mistakes)
-        if query.dry_run:
-            return PreviewResult(encode_changes(changes, language, is_dry_run=True))
-        await session.write(Action.REMOVE, user, changes)
-    return None
+        changes = planning.plan_remove(grants, [GrantRequest(found.user, found.permission)], errors)
+        await apply_changes(transaction, command, changes, errors)
+    return PreviewResult(encode_changes(changes, language, is_dry_run=True)) if query.dry_run else None
 
 
 OPERATIONS = (assignment_list, assignment_creation, assignment_history, assignment_detail, assignment_deletion)

@@ -1,12 +1,13 @@
-"""`/api/v2/permission-assignments/`: the same permissions for many users on many assets, all at once or not at all."""
+"""`/api/v2/permission-assignments/`: assign or remove permissions for many users on many assets in one transaction."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Raw
 
 from fieldgate.accounts.store import username_key
 from fieldgate.assets.authorization import asset_not_found
+from fieldgate.assets.sharing.applying import SharingCommand, apply_changes
 from fieldgate.assets.sharing.io.request_parsing import (
     MAX_ITEMS,
     lacks_filters,
@@ -17,41 +18,39 @@ from fieldgate.assets.sharing.io.request_parsing import (
     user_not_found_message,
 )
 from fieldgate.assets.sharing.io.serializers import CHANGE_EXAMPLE, encode_changes
-from fieldgate.assets.sharing.loading import TAG
 from fieldgate.assets.sharing.model import planning
 from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee
-from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, GrantRequest, PermissionChange
+from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, GrantRequest, PermissionChange, Planner
 from fieldgate.assets.sharing.model.references import InvalidReference, parse_reference
-from fieldgate.assets.sharing.routes.bulk_routes import MAX_LIST_BYTES
+from fieldgate.assets.sharing.routes.constants import BATCH_PATH, MAX_LIST_BYTES, TAG
 from fieldgate.assets.sharing.schemas import ChangeRecord, DryRunQuery, ManyAdded, ManyRemoved
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
-from fieldgate.concurrency import run_in_thread_if
+from fieldgate.assets.work_cost import run_by_cost
 from fieldgate.errors import BadRequest, Conflict, Forbidden
 from fieldgate.http.operations import ResponseKind, operation
 from fieldgate.http.request.body_parsing import JSONObject
 from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import User
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import PARTIAL, Filters
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.submission_filters import Filters
 
-PATH = "/api/v2/permission-assignments/"
-MAX_ROWS = 20_000  # that one request writes
+MAX_ROWS = 20_000  # written by one request
 
-_Planner = Callable[[AssetGrants, Iterable[GrantRequest], ErrorCollector], list[PermissionChange]]
-_FIELDS = {"user": "users", "permission": "permissions"}  # as one assignment calls them, and as many do
+_BATCH_FIELDS = {"user": "users", "permission": "permissions"}  # by the field of a single assignment
 
 
 @operation(
     "POST",
-    PATH + "add/",
+    BATCH_PATH + "add/",
     ResponseKind.RECORD,
     response=ChangeRecord,
-    title=Message("Assign to many, on many assets"),
+    title=Message("Assign to many users on many assets"),
     description=Message(
-        "Gives every user every permission on every asset, beside what they have: all of it, or nothing where one "
-        "cannot be given. The caller must manage all of the assets."
+        "Assigns every permission to every user on every asset, in addition to what they have. Nothing is written if "
+        "one assignment is refused. The caller must manage all of the assets."
     ),
     tag=TAG,
     body_schema=ManyAdded,
@@ -62,20 +61,20 @@ _FIELDS = {"user": "users", "permission": "permissions"}  # as one assignment ca
 async def many_added(
     user: User, body: JSONObject, query: DryRunQuery, language: Language, store: AssignmentStore
 ) -> Raw:
-    wanted = parse_struct(ManyAdded, _validate_lists(body))
-    partials = wanted.partial_permissions
-    return await _apply_batch(user, wanted, partials, query, language, store, Action.ASSIGN, planning.plan_assign)
+    command = SharingCommand(action=Action.ASSIGN, user=user, is_dry_run=query.dry_run)
+    parsed = parse_struct(ManyAdded, _validate_lists(body))
+    return await _apply_batch(command, parsed, language, store)
 
 
 @operation(
     "POST",
-    PATH + "remove/",
+    BATCH_PATH + "remove/",
     ResponseKind.RECORD,
     response=ChangeRecord,
-    title=Message("Remove from many, on many assets"),
+    title=Message("Remove from many users on many assets"),
     description=Message(
-        "Takes every permission from every user on every asset, with what cannot be without it: all of it, or nothing. "
-        "The caller must manage all of the assets."
+        "Removes every permission from every user on every asset, with the permissions that depend on it. Nothing is "
+        "written if one removal is refused. The caller must manage all of the assets."
     ),
     tag=TAG,
     body_schema=ManyRemoved,
@@ -86,118 +85,122 @@ async def many_added(
 async def many_removed(
     user: User, body: JSONObject, query: DryRunQuery, language: Language, store: AssignmentStore
 ) -> Raw:
-    wanted = parse_struct(ManyRemoved, _validate_lists(body))
-    return await _apply_batch(user, wanted, None, query, language, store, Action.REMOVE, planning.plan_remove)
+    command = SharingCommand(action=Action.REMOVE, user=user, is_dry_run=query.dry_run)
+    parsed = parse_struct(ManyRemoved, _validate_lists(body))
+    return await _apply_batch(command, parsed, language, store)
 
 
 def _validate_lists(body: JSONObject) -> JSONObject:
-    """The body, unless there is more to say of its lists than that they are none."""
-    mistakes = ErrorCollector()
+    """Return the body. Raise `ValidationError` for lists that are empty, too long or not of strings."""
+    errors = ErrorCollector()
     for field in ("assets", "users", "permissions"):
         given = body.get(field)
         if given == []:
-            mistakes.add(field, Message("Name at least one."))
+            errors.add(field, Message("Name at least one."))
         elif isinstance(given, list) and len(given) > MAX_ITEMS:
-            mistakes.add(field, too_many_message(MAX_ITEMS))
+            errors.add(field, too_many_message(MAX_ITEMS))
         elif isinstance(given, list) and not all(isinstance(each, str) for each in given):
-            mistakes.add(field, Message("Send a list of texts."))
-    mistakes.raise_if_any()
+            errors.add(field, Message("Send a list of texts."))
+    errors.raise_if_any()
     return body
 
 
 class _BatchRequest(msgspec.Struct, frozen=True):
-    """What was sent, each thing once, by the names we know it by; None where it is none."""
+    """A parsed body, without duplicates. Names and permissions that are invalid are None; `errors` reports them."""
 
     uids: list[str]
-    names: list[str | None]
+    usernames: list[str | None]
     permissions: list[str | None]
-    partials: Filters | None
-    mistakes: ErrorCollector
+    filters: Filters | None
+    errors: ErrorCollector
 
 
-def _parse_batch(body: ManyRemoved, partials: Sequence[object] | None, action: Action) -> _BatchRequest:
-    mistakes = ErrorCollector()
-    assets = [_parse_uid(text, mistakes) for text in dict.fromkeys(body.assets)]
-    names = [parse_user(text, "users", mistakes) for text in dict.fromkeys(body.users)]
-    permissions = [parse_permission(text, "permissions", mistakes) for text in dict.fromkeys(body.permissions)]
-    given = (
-        parse_partial_permissions(permissions, partials, "partial_permissions", mistakes)
-        if action is Action.ASSIGN
-        else None
-    )
+def _parse_batch(body: ManyRemoved) -> _BatchRequest:
+    errors = ErrorCollector()
+    assets = [_parse_uid(text, errors) for text in dict.fromkeys(body.assets)]
+    names = [parse_user(text, "users", errors) for text in dict.fromkeys(body.users)]
+    permissions = [parse_permission(text, "permissions", errors) for text in dict.fromkeys(body.permissions)]
+    filters = None
+    if isinstance(body, ManyAdded):
+        filters = parse_partial_permissions(permissions, body.partial_permissions, "partial_permissions", errors)
     uids = list(dict.fromkeys(uid for uid in assets if uid is not None))
-    if len(uids) < len(set(assets)):  # on which of the others it may be done does not matter then
-        mistakes.raise_if_any()
-    return _BatchRequest(uids, names, list(dict.fromkeys(permissions)), given, mistakes)
+    if len(uids) < len(set(assets)):  # permissions on the other assets do not matter then
+        errors.raise_if_any()
+    return _BatchRequest(uids, names, list(dict.fromkeys(permissions)), filters, errors)
 
 
 def _reject_oversized(batch: _BatchRequest, action: Action) -> None:
-    """What is written grows with all three lists, and with what the permissions bring with them."""
-    named = [each for each in batch.permissions if each is not None]
-    reach = rules.with_implied if action is Action.ASSIGN else rules.with_dependent
-    each = max(len(reach(named, asset_type)) for asset_type in rules.ASSIGNABLE)
-    people = len({username_key(name) for name in batch.names if name is not None})
-    count = len(batch.uids) * people * max(each, 1)
+    """Limit the rows to write: assets x users x permissions, with those that they imply."""
+    permissions = [each for each in batch.permissions if each is not None]
+    expand = rules.with_implied if action is Action.ASSIGN else rules.with_dependent
+    rows_per_user = max(len(expand(permissions, asset_type)) for asset_type in rules.ASSIGNABLE)
+    users = len({username_key(name) for name in batch.usernames if name is not None})
+    count = len(batch.uids) * users * max(rows_per_user, 1)
     if count > MAX_ROWS:
         raise BadRequest(
-            Message(
+            PluralMessage(
+                "This comes to {count} assignment, and at most {most} are made at once. Send fewer assets or users, "
+                "several times.",
                 "This comes to {count} assignments, and at most {most} are made at once. Send fewer assets or users, "
                 "several times.",
-                count=count,
+                count,
                 most=MAX_ROWS,
             )
         )
 
 
-async def _apply_batch(
-    user: User,
-    body: ManyRemoved,
-    partials: Sequence[object] | None,
-    query: DryRunQuery,
-    language: Language,
-    store: AssignmentStore,
-    action: Action,
-    apply: _Planner,
-) -> Raw:
-    sent = len(body.assets) + len(body.users) + len(body.permissions)
-    many = await run_in_thread_if(sent, _parse_batch, body, partials, action)
-    _reject_oversized(many, action)
-    async with store.transaction(many.uids, read_only=query.dry_run) as session:
-        people = await session.find_grantees(name for name in many.names if name is not None)
-        every = await _load_managed(session, user, many.uids, [person.id for person in people.values()])
-        wanted = [
-            GrantRequest(person, permission, many.partials if permission == PARTIAL else None)
-            for person in _active_grantees(many.names, people, many.mistakes)
-            for permission in many.permissions
-            if permission is not None and not (action is Action.ASSIGN and lacks_filters(permission, many.partials))
-        ]
-        if action is Action.REMOVE:
-            _reject_owners(every, {wish.user.id: wish.user for wish in wanted})
-        count = len(every) * len(wanted)
-        changes = await run_in_thread_if(count, _plan_all, every, wanted, many.mistakes, apply)
-        many.mistakes.raise_if_any()
-        if not query.dry_run:
-            await session.write(action, user, changes)
-    return await run_in_thread_if(count, encode_changes, changes, language, is_dry_run=query.dry_run)
+_PLANNERS: dict[Action, Planner] = {Action.ASSIGN: planning.plan_assign, Action.REMOVE: planning.plan_remove}
+
+
+async def _apply_batch(command: SharingCommand, body: ManyRemoved, language: Language, store: AssignmentStore) -> Raw:
+    size = len(body.assets) + len(body.users) + len(body.permissions)
+    batch = await run_by_cost(size, _parse_batch, body)
+    _reject_oversized(batch, command.action)
+    async with store.transaction(batch.uids, read_only=command.is_dry_run) as transaction:
+        grantees = await transaction.find_grantees(name for name in batch.usernames if name is not None)
+        all_grants = await _load_managed(
+            transaction, command.user, batch.uids, [grantee.id for grantee in grantees.values()]
+        )
+        requests = _grant_requests(batch, grantees, command.action)
+        if command.action is Action.REMOVE:
+            _reject_owners(all_grants, {request.user.id: request.user for request in requests})
+        cost = len(all_grants) * len(requests)
+        plan = _PLANNERS[command.action]
+        changes = await run_by_cost(cost, _plan_all, all_grants, requests, batch.errors, plan)
+        await apply_changes(transaction, command, changes, batch.errors)
+    return await run_by_cost(cost, encode_changes, changes, language, is_dry_run=command.is_dry_run)
+
+
+def _grant_requests(batch: _BatchRequest, grantees: Mapping[str, Grantee], action: Action) -> list[GrantRequest]:
+    permissions = [
+        permission
+        for permission in batch.permissions
+        if permission is not None and not (action is Action.ASSIGN and lacks_filters(permission, batch.filters))
+    ]
+    return [
+        GrantRequest(grantee, permission, batch.filters if permission == PARTIAL else None)
+        for grantee in _active_grantees(batch.usernames, grantees, batch.errors)
+        for permission in permissions
+    ]
 
 
 def _reject_owners(all_grants: Iterable[AssetGrants], grantees: Mapping[int, Grantee]) -> None:
-    for shared in all_grants:
-        if owner := grantees.get(shared.scope.owner_id):
+    for grants in all_grants:
+        if owner := grantees.get(grants.scope.owner_id):
             raise Conflict(
                 Message(
-                    "{user} owns the asset {uid}, and an owner's permissions cannot be taken away.",
+                    "{user} owns the asset {uid}, and an owner's permissions cannot be removed.",
                     user=owner.username,
-                    uid=shared.uid,
+                    uid=grants.uid,
                 )
             )
 
 
 async def _load_managed(
-    session: SharingTransaction, user: User, uids: Sequence[str], user_ids: Sequence[int]
+    transaction: SharingTransaction, user: User, uids: Sequence[str], user_ids: Sequence[int]
 ) -> list[AssetGrants]:
-    """The assets, if the caller manages all of them; else which of them he does not."""
-    found = {shared.uid: shared for shared in await session.load_many(uids, [user.id, *user_ids])}
+    """Return the assets. Raise an error that names the first one that the user does not manage."""
+    found = {grants.uid: grants for grants in await transaction.load_many(uids, [user.id, *user_ids])}
     for uid in uids:
         if uid not in found:
             raise asset_not_found(uid)
@@ -209,36 +212,36 @@ async def _load_managed(
 def _parse_uid(text: str, errors: ErrorCollector) -> str | None:
     try:
         return parse_reference("assets", text)
-    except InvalidReference as misnamed:
-        errors.add("assets", misnamed.message)
+    except InvalidReference as invalid:
+        errors.add("assets", invalid.message)
         return None
 
 
 def _active_grantees(
-    names: Iterable[str | None], grantees: dict[str, Grantee], errors: ErrorCollector
+    names: Iterable[str | None], grantees: Mapping[str, Grantee], errors: ErrorCollector
 ) -> list[Grantee]:
-    """The users, each once. Who is disabled is nobody here."""
+    """Return each user once. A disabled user counts as unknown."""
     found: dict[Grantee, None] = {}
     for name in names:
-        person = None if name is None else grantees.get(username_key(name))
-        if person is not None and person.is_active:
-            found[person] = None
+        grantee = None if name is None else grantees.get(username_key(name))
+        if grantee is not None and grantee.is_active:
+            found[grantee] = None
         elif name is not None:
             errors.add("users", user_not_found_message(name))
     return list(found)
 
 
 def _plan_all(
-    all_grants: Iterable[AssetGrants], requests: Sequence[GrantRequest], errors: ErrorCollector, apply: _Planner
+    all_grants: Iterable[AssetGrants], requests: Sequence[GrantRequest], errors: ErrorCollector, plan: Planner
 ) -> list[PermissionChange]:
-    """What becomes of the wishes on every asset; a mistake tells on which."""
+    """Plan the requests on every asset. Errors name the asset."""
     changes: list[PermissionChange] = []
-    for shared in all_grants:
-        own = ErrorCollector()
-        changes += apply(shared, requests, own)
-        for field, message in own.items():
-            told = Message("{message} (asset {uid})", message=message, uid=shared.uid)
-            errors.add(_FIELDS.get(field, field), told)
+    for grants in all_grants:
+        own_errors = ErrorCollector()
+        changes += plan(grants, requests, own_errors)
+        for field, message in own_errors.items():
+            with_asset = Message("{message} (asset {uid})", message=message, uid=grants.uid)
+            errors.add(_BATCH_FIELDS.get(field, field), with_asset)
     return changes
 
 

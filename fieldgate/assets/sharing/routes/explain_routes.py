@@ -1,4 +1,4 @@
-"""`…/permission-assignments/explain/`: why somebody may do something with an asset, or may not."""
+"""`…/permission-assignments/explain/`: why a user has a permission on an asset, or does not."""
 
 from typing import Annotated, Any
 
@@ -10,9 +10,10 @@ from fieldgate.accounts.schemas import user_path
 from fieldgate.accounts.store import AccountStore
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.assets.authorization import AssetAuthorizer
+from fieldgate.assets.schemas import asset_path
 from fieldgate.assets.sharing.io.request_parsing import user_not_found_message
-from fieldgate.assets.sharing.loading import TAG
 from fieldgate.assets.sharing.model.references import InvalidReference, ReferenceKind, parse_reference
+from fieldgate.assets.sharing.routes.constants import ASSIGNMENTS_PATH, TAG
 from fieldgate.errors import Forbidden, ValidationError
 from fieldgate.http.operations import get
 from fieldgate.http.response.links import Link
@@ -25,18 +26,18 @@ from fieldgate.permissions.rules import PermissionState
 from fieldgate.permissions.schemas import ExplanationRecord
 from fieldgate.permissions.serializers import explanation_record
 
-_SITE = "http://127.0.0.1:8000/api/v2"
+_API_URL = "http://127.0.0.1:8000/api/v2"
 _EXAMPLE: dict[str, Any] = {
-    "user": f"{_SITE}/users/amina/",
-    "permission": f"{_SITE}/permissions/change_asset/",
-    "asset": f"{_SITE}/assets/aKm3pVw8ZtQ2xYcRnB5dFh/",
+    "user": f"{_API_URL}/users/amina/",
+    "permission": f"{_API_URL}/permissions/change_asset/",
+    "asset": f"{_API_URL}/assets/aKm3pVw8ZtQ2xYcRnB5dFh/",
     "allowed": True,
     "rules": [
         {
             "rule": "assigned",
             "message": "change_asset is assigned on this asset, and implied by: manage_asset.",
             "decided": True,
-            "because": [f"{_SITE}/permissions/manage_asset/"],
+            "because": [f"{_API_URL}/permissions/manage_asset/"],
         }
     ],
     "needs": [],
@@ -44,18 +45,18 @@ _EXAMPLE: dict[str, Any] = {
 
 
 class ExplanationFilters(msgspec.Struct, frozen=True):
-    user: Annotated[str, Meta(description="Whom to explain it for: an address, a path or a username.")]
-    permission: Annotated[str, Meta(description="What to explain: an address, a path or a codename.")]
+    user: Annotated[str, Meta(description="User: URL, path or username.")]
+    permission: Annotated[str, Meta(description="Permission: URL, path or codename.")]
 
 
 @get(
-    "/api/v2/assets/{uid}/permission-assignments/explain/",
+    ASSIGNMENTS_PATH + "explain/",
     response=ExplanationRecord,
-    title=Message("Why"),
+    title=Message("Explain a permission"),
     description=Message(
-        "Whether a user has a permission on an asset, every rule that has a say in it, and what would have to be"
-        " assigned. For who manages the asset; for everybody about himself and the public. Whether somebody else is a"
-        " superuser is told to superusers only: others learn what is assigned to him."
+        "Whether a user has a permission on an asset, all rules that apply, and what would have to be assigned. "
+        "Managers of the asset can ask about any user, others about themselves and the public. Only superusers see "
+        "whether another user is a superuser; others see what is assigned to that user."
     ),
     tag=TAG,
     example=_EXAMPLE,
@@ -81,18 +82,18 @@ async def assignment_explanation(
         raise Forbidden(
             Message("Only those who manage this asset can ask about others. Ask about yourself, or the public.")
         )
-    standing = None if user is None else await authorizer.permission_state(asset, user.id)
-    if user is None or standing is None or (user.disabled_at is not None and not _holds_anything(standing)):
+    state = None if user is None else await authorizer.permission_state(asset, user.id)
+    if user is None or state is None or (user.disabled_at is not None and not _has_any(state)):
         raise ValidationError({"user": [user_not_found_message(username)]})
     explanation = explain(
-        standing,
+        state,
         permission,
         asset.asset_type,
         is_superuser=user.is_superuser and (caller.is_superuser or user.id == caller.id),
         is_disabled=user.disabled_at is not None,
     )
     return explanation_record(
-        explanation, user=Link(user_path(user.username)), asset=Link(f"/api/v2/assets/{uid}/"), language=language
+        explanation, user=Link(user_path(user.username)), asset=Link(asset_path(uid)), language=language
     )
 
 
@@ -100,16 +101,16 @@ def _concerns_self_or_public(user: Row[Any] | None, caller: Caller) -> bool:
     return user is not None and user.id in (caller.id, PUBLIC_USER_ID)
 
 
-def _holds_anything(state: PermissionState) -> bool:
-    """Whether something is, or would be, somebody's here for himself."""
+def _has_any(state: PermissionState) -> bool:
+    """Whether the user has, or is denied, permissions other than the public's."""
     return bool(state.is_owner or state.granted or state.denied or state.collection)
 
 
 def _parse_field(field: str, kind: ReferenceKind, text: str) -> str:
     try:
         return parse_reference(kind, text)
-    except InvalidReference as misnamed:
-        raise ValidationError({field: [misnamed.message]}) from None
+    except InvalidReference as invalid:
+        raise ValidationError({field: [invalid.message]}) from None
 
 
 OPERATIONS = (assignment_explanation,)

@@ -1,6 +1,6 @@
-"""`/api/v2/users/`: who can be given permissions.
+"""`/api/v2/users/`: users who can be given permissions.
 
-It stands here and not with the accounts, since a record tells how many collections somebody has opened to the public.
+These routes are here and not in `fieldgate.accounts` because a record counts the public collections of a user.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ _EXAMPLE = {
     USERS_PATH,
     response=UserRecord,
     title=Message("Users"),
-    description=Message("Everybody who has an account that is open. For superusers."),
+    description=Message("All users with an active account. Only for superusers."),
     tag=TAG,
     example=_EXAMPLE,
     error_statuses=(403,),
@@ -42,7 +42,7 @@ async def user_list(
     page: PageRequest, user: User, query: UserFilters, accounts: AccountStore, store: AssetStore
 ) -> ListResult[UserRecord]:
     if not user.is_superuser:
-        raise Forbidden(Message("Only superusers can list all users. Ask for one of them by name."))
+        raise Forbidden(Message("Only superusers can list all users. Request a single user by name."))
     count, rows = await accounts.list_active(query.search, page)
     return ListResult(count, await _to_records(rows, store))
 
@@ -51,7 +51,7 @@ async def user_list(
     USERS_PATH + "{username}/",
     response=UserRecord,
     title=Message("User"),
-    description=Message("One user, by name, whatever the case. AnonymousUser is the public."),
+    description=Message("One user by name; case is ignored. AnonymousUser is the public."),
     tag=TAG,
     example=_EXAMPLE,
     error_statuses=(404,),

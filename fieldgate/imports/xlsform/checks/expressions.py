@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.xlsform.checks.loops import count_group_copies
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
@@ -54,9 +54,10 @@ def check_references(form: ParsedForm, issues: IssueCollector) -> None:
                 )
                 issues.add_problem("ambiguous_reference", message, *place)
             elif names[name] > 1:
-                message = Message(
+                message = PluralMessage(
+                    "{count} question is named {name}. Rename it, so that it is clear which is meant.",
                     "{count} questions are named {name}. Rename them, so that it is clear which is meant.",
-                    count=names[name],
+                    names[name],
                     name=name,
                 )
                 issues.add_problem("ambiguous_reference", message, *place)

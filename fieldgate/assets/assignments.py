@@ -1,4 +1,4 @@
-"""What is stored about an asset, as the standings that the rules know."""
+"""Stored assignments of an asset, converted to the states that the permission rules work on."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,22 +6,24 @@ import msgspec
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.permissions import rules
-from fieldgate.permissions.rules import Codenames, Filters, PermissionState
+from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.rules import Codenames, PermissionState
+from fieldgate.permissions.submission_filters import Filters
 
 
 class Assignment(msgspec.Struct, frozen=True):
-    """A row: what somebody was granted, or denied."""
+    """A permission that a user was granted or denied."""
 
     permission: str
     is_denied: bool = False
     filters: Filters | None = None
 
 
-AssignmentsByUser = Mapping[int, Sequence[Assignment]]  # by the number of the user
+AssignmentsByUser = Mapping[int, Sequence[Assignment]]  # by user id
 
 
 class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True):
-    """An asset with the assignments on it, and those on the collection it is in. A collection is in no other."""
+    """An asset with its assignments and those on its collection. Collections are not nested."""
 
     asset_type: str
     owner_id: int
@@ -30,16 +32,16 @@ class AssignmentScope(msgspec.Struct, frozen=True, kw_only=True):
     on_collection: AssignmentsByUser = {}
 
     def state_of(self, user_id: int) -> PermissionState:
-        """What decides what the user may do here. `THE_PUBLIC` is a user as well."""
+        """Return the state of a user's permissions. The public is a user, too, with the id `PUBLIC_USER_ID`."""
         public = self._own_state(PUBLIC_USER_ID)
-        everybodys = rules.own_permissions(public, self.asset_type)
+        public_permissions = rules.own_permissions(public, self.asset_type)
         if user_id == PUBLIC_USER_ID:
             return public
-        return msgspec.structs.replace(self._own_state(user_id), public=everybodys)
+        return msgspec.structs.replace(self._own_state(user_id), public=public_permissions)
 
     def _own_state(self, user_id: int) -> PermissionState:
         rows = self.direct.get(user_id, ())
-        partial = next((row.filters for row in rows if row.permission == rules.PARTIAL and not row.is_denied), None)
+        partial = next((row.filters for row in rows if row.permission == PARTIAL and not row.is_denied), None)
         return PermissionState(
             is_owner=user_id == self.owner_id,
             is_public=user_id == PUBLIC_USER_ID,

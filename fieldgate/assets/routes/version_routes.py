@@ -1,0 +1,137 @@
+"""`/api/v2/assets/{uid}/versions/` and `xform/`: versions of an asset, the files they came from, and its XForm."""
+
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import Row
+
+from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found
+from fieldgate.assets.routes.asset_routes import ASSET_EXAMPLE, TAG
+from fieldgate.assets.schemas import ASSETS_PATH, VersionDetail, VersionRecord, asset_path
+from fieldgate.assets.store import AssetStore
+from fieldgate.errors import NotFound
+from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.operations import get, get_list, raw
+from fieldgate.http.response.links import Link
+from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller
+from fieldgate.pagination import ListResult, PageRequest
+
+_VERSION_EXAMPLE: dict[str, Any] = {
+    "url": f"{ASSET_EXAMPLE['url']}versions/vT4kLw9PzR3yXcSnC6eGjK/",
+    "uid": "vT4kLw9PzR3yXcSnC6eGjK",
+    "number": 2,
+    "date_created": "2026-11-15T09:00:00Z",
+    "summary": ASSET_EXAMPLE["summary"],
+    "filename": "household.xlsx",
+    "file": f"{ASSET_EXAMPLE['url']}versions/vT4kLw9PzR3yXcSnC6eGjK/file/",
+}
+
+
+@raw(
+    ASSETS_PATH + "{uid}/xform/",
+    title=Message("XForm"),
+    description=Message("The newest version of a survey as an XForm, for data collection apps."),
+    tag=TAG,
+    formats=(Format.JSON,),
+    media_type="application/xml",
+    error_statuses=(404,),
+)
+async def asset_xform(uid: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore) -> Response:
+    asset = await authorizer.authorize(uid, caller)
+    found = await store.get_xform(asset.id)
+    if found is None:
+        raise asset_not_found(uid)
+    name, xform = found
+    if xform is None:
+        raise NotFound(Message("This asset has no XForm: only surveys and templates have one."))
+    return _download(xform.encode(), b"application/xml; charset=utf-8", f"{name}.xml")
+
+
+@get_list(
+    ASSETS_PATH + "{uid}/versions/",
+    response=VersionRecord,
+    title=Message("Versions"),
+    description=Message("All versions of an asset, newest first."),
+    tag=TAG,
+    example=_VERSION_EXAMPLE,
+    error_statuses=(404,),
+)
+async def version_list(
+    uid: str, page: PageRequest, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
+) -> ListResult[VersionRecord]:
+    asset = await authorizer.authorize(uid, caller)
+    count, found = await store.list_versions(asset.id, page)
+    return ListResult(count, [VersionRecord(**_version_fields(uid, version)) for version in found])
+
+
+@get(
+    ASSETS_PATH + "{uid}/versions/{version}/",
+    response=VersionDetail,
+    title=Message("Version"),
+    description=Message("One version of an asset, with its content."),
+    tag=TAG,
+    example={**_VERSION_EXAMPLE, "content": {"survey": [], "choices": [], "settings": {}}},
+    error_statuses=(404,),
+)
+async def version_detail(
+    uid: str, version: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
+) -> VersionDetail:
+    found = await _get_version(await authorizer.authorize(uid, caller), version, store)
+    return VersionDetail(**_version_fields(uid, found), content=found.content)
+
+
+@raw(
+    ASSETS_PATH + "{uid}/versions/{version}/file/",
+    title=Message("Original file"),
+    description=Message("The file that a version was imported from, unchanged."),
+    tag=TAG,
+    formats=(Format.JSON,),
+    media_type="application/octet-stream",
+    schema={"type": "string", "format": "binary"},
+    error_statuses=(404,),
+)
+async def version_file(
+    uid: str, version: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
+) -> Response:
+    found = await _get_version(await authorizer.authorize(uid, caller), version, store)
+    file = None if found.file_id is None else await store.get_file(found.file_id)
+    if file is None:
+        raise NotFound
+    return _download(bytes(file.data), b"application/octet-stream", file.name)
+
+
+async def _get_version(asset: AuthorizedAsset, version: str, store: AssetStore) -> Row[Any]:
+    found = await store.get_version(asset.id, version)
+    if found is None:
+        raise NotFound(Message("There is no version {uid}.", uid=version[:50]))
+    return found
+
+
+def _download(data: bytes, media_type: bytes, name: str) -> Response:
+    # As an attachment: an uploaded file must not be displayed as a page of this site.
+    disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
+    headers = [
+        (b"content-type", media_type),
+        (b"content-disposition", disposition.encode()),
+        API_CSP,
+        PRIVATE_NO_CACHE,
+    ]
+    return Response(200, headers, data)
+
+
+def _version_fields(uid: str, row: Row[Any]) -> dict[str, Any]:
+    path = f"{asset_path(uid)}versions/{row.uid}/"
+    return {
+        "url": Link(path),
+        "uid": row.uid,
+        "number": row.number,
+        "date_created": row.created_at,
+        "summary": row.summary,
+        "filename": row.name,
+        "file": None if row.name is None else Link(f"{path}file/"),
+    }
+
+
+OPERATIONS = (asset_xform, version_list, version_detail, version_file)

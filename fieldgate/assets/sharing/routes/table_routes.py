@@ -1,0 +1,128 @@
+"""`…/permission-assignments/csv/`: export the assignments of an asset as a CSV table, and import them from one."""
+
+from urllib.parse import quote
+
+from msgspec import Raw
+
+from fieldgate.assets.authorization import AssetAuthorizer
+from fieldgate.assets.sharing.applying import SharingCommand, apply_changes
+from fieldgate.assets.sharing.io.csv_table import MAX_TABLE_BYTES, parse_table, write_table
+from fieldgate.assets.sharing.io.serializers import CHANGE_EXAMPLE, encode_changes
+from fieldgate.assets.sharing.loading import load_managed, load_visible, resolve_requests
+from fieldgate.assets.sharing.model import planning
+from fieldgate.assets.sharing.model.grants import AssetGrants
+from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, Planner
+from fieldgate.assets.sharing.routes.constants import ASSIGNMENTS_PATH, OWNER_PROTECTED, TAG
+from fieldgate.assets.sharing.schemas import ChangeRecord, TableBody, TableUploadQuery
+from fieldgate.assets.sharing.store import AssignmentStore
+from fieldgate.assets.work_cost import run_by_cost
+from fieldgate.errors import Conflict, ValidationError
+from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.operations import ResponseKind, operation, raw
+from fieldgate.http.request.body_parsing import RawFields, file_too_large
+from fieldgate.http.request.validation import parse_struct
+from fieldgate.http.response.responses import API_CSP, NO_STORE, Response
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller, User
+from fieldgate.settings import Settings
+
+MIN_LINE_BYTES = 20  # of a table; to estimate how many lines it has
+
+
+@raw(
+    ASSIGNMENTS_PATH + "csv/",
+    title=Message("Assignments as a table"),
+    description=Message(
+        "The assignments in the list, without the owner's, as CSV with the columns user, permission and filters (JSON)."
+    ),
+    tag=TAG,
+    formats=(Format.JSON,),
+    media_type="text/csv",
+    no_store=True,
+    error_statuses=(404,),
+)
+async def assignment_table(uid: str, caller: Caller, authorizer: AssetAuthorizer, store: AssignmentStore) -> Response:
+    grants = await load_visible(uid, caller, authorizer, store)
+    table = await run_by_cost(grants.cost, _encode_table, grants, caller)
+    headers = [
+        (b"content-type", Format.CSV.content_type),
+        (b"content-disposition", f"attachment; filename*=UTF-8''{quote(uid, safe='')}.csv".encode()),
+        API_CSP,
+        NO_STORE,
+    ]
+    return Response(200, headers, table)
+
+
+def _encode_table(grants: AssetGrants, caller: Caller) -> bytes:
+    return write_table(each for each in grants.visible_to(caller) if each.user.id != grants.scope.owner_id)
+
+
+def _max_table_bytes(_: Settings) -> int:
+    return MAX_TABLE_BYTES
+
+
+@operation(
+    "POST",
+    ASSIGNMENTS_PATH + "csv/",
+    ResponseKind.RECORD,
+    response=ChangeRecord,
+    title=Message("Assign from a table"),
+    description=Message(
+        "Imports a table like the exported one: adds its assignments, replaces all assignments with them, or removes "
+        "them. If lines are invalid, all of them are reported and nothing is written."
+    ),
+    tag=TAG,
+    body_schema=TableBody,
+    file_limit=_max_table_bytes,
+    example={**CHANGE_EXAMPLE, "dry_run": False},
+    error_statuses=(403, 404, 409, 413, 415),
+)
+async def assignment_table_upload(
+    uid: str,
+    user: User,
+    body: RawFields,
+    query: TableUploadQuery,
+    language: Language,
+    authorizer: AssetAuthorizer,
+    store: AssignmentStore,
+) -> Raw:
+    (await authorizer.authorize(uid, user)).require("manage_asset")
+    parsed = parse_struct(TableBody, body)
+    mode = parsed.mode or query.mode or "add"
+    field, data = _uploaded_table(parsed)
+    errors = ErrorCollector()
+    unresolved = await run_by_cost(
+        len(data) // MIN_LINE_BYTES, parse_table, data, field, errors, with_filters=mode != "remove"
+    )
+    action, plan = _MODES[mode]
+    command = SharingCommand(action=action, user=user, is_dry_run=query.dry_run)
+    async with store.transaction([uid], read_only=query.dry_run) as transaction:
+        requests = await resolve_requests(transaction, unresolved, errors)
+        grants = await load_managed(transaction, uid, user, None if mode == "replace" else requests)
+        if mode == "remove" and any(request.user.id == grants.scope.owner_id for request in requests):
+            raise Conflict(OWNER_PROTECTED)
+        cost = grants.cost + planning.estimate_cost(requests)
+        changes = await run_by_cost(cost, plan, grants, requests, errors)
+        await apply_changes(transaction, command, changes, errors)
+    return await run_by_cost(cost, encode_changes, changes, language, is_dry_run=query.dry_run)
+
+
+_MODES: dict[str, tuple[Action, Planner]] = {
+    "add": (Action.ASSIGN, planning.plan_assign),
+    "replace": (Action.REPLACE, planning.plan_replace),
+    "remove": (Action.REMOVE, planning.plan_remove),
+}
+
+
+def _uploaded_table(body: TableBody) -> tuple[str, bytes]:
+    """Return the name of the field that contains the table, and the table."""
+    if (body.file is None) == (not body.text):
+        raise ValidationError({"file": [Message("Send a table, as file or as text.")]})
+    field, data = ("text", body.text.encode()) if body.file is None else ("file", body.file.data)
+    if len(data) > MAX_TABLE_BYTES:
+        raise file_too_large(MAX_TABLE_BYTES)
+    return field, data
+
+
+OPERATIONS = (assignment_table, assignment_table_upload)

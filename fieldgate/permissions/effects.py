@@ -1,0 +1,63 @@
+"""What an action did to a permission, and why."""
+
+from enum import Enum
+
+import msgspec
+
+from fieldgate.i18n.messages import Message
+
+
+class EffectKind(Enum):
+    """What happened to a permission."""
+
+    GRANTED = "granted"
+    REMOVED = "removed"
+    DENIED = "denied"  # not inherited from the collection any more
+    ALLOWED = "allowed"  # no longer denied
+    FILTERED = "filtered"  # the submissions it is for changed
+
+
+class EffectReason(Enum):
+    """Why it happened."""
+
+    ASKED = "asked"
+    IMPLIED = "implied"  # by `because`
+    CONTRADICTED = "contradicted"  # by `because`
+    DEPENDENT = "dependent"  # on `because`, which is removed
+    NOT_LISTED = "not_listed"  # in the list that replaces all permissions
+
+
+class Effect(msgspec.Struct, frozen=True):
+    permission: str
+    kind: EffectKind
+    reason: EffectReason
+    because: str = ""
+
+    def message(self) -> Message:
+        """Describe the effect in a sentence."""
+        return Message(_EFFECT_MESSAGES[self.kind, self.reason].text, permission=self.permission, because=self.because)
+
+
+_EFFECT_MESSAGES = {
+    (EffectKind.GRANTED, EffectReason.ASKED): Message("{permission}: granted, as asked."),
+    (EffectKind.GRANTED, EffectReason.IMPLIED): Message("{permission}: granted, implied by {because}."),
+    (EffectKind.REMOVED, EffectReason.ASKED): Message("{permission}: removed, as asked."),
+    (EffectKind.REMOVED, EffectReason.CONTRADICTED): Message("{permission}: removed, contradicted by {because}."),
+    (EffectKind.REMOVED, EffectReason.DEPENDENT): Message("{permission}: removed, as it cannot be without {because}."),
+    (EffectKind.REMOVED, EffectReason.NOT_LISTED): Message("{permission}: removed, as the new list does not name it."),
+    (EffectKind.DENIED, EffectReason.ASKED): Message(
+        "{permission}: denied here, as asked, though the collection grants it."
+    ),
+    (EffectKind.DENIED, EffectReason.DEPENDENT): Message(
+        "{permission}: denied here, as it cannot be without {because}."
+    ),
+    (EffectKind.DENIED, EffectReason.NOT_LISTED): Message(
+        "{permission}: denied here, as the new list does not name it."
+    ),
+    (EffectKind.ALLOWED, EffectReason.ASKED): Message("{permission}: no longer denied here, as asked."),
+    (EffectKind.ALLOWED, EffectReason.IMPLIED): Message("{permission}: no longer denied here, implied by {because}."),
+    (EffectKind.FILTERED, EffectReason.ASKED): Message("{permission}: now for other submissions, as asked."),
+    (EffectKind.FILTERED, EffectReason.DEPENDENT): Message(
+        "{permission}: now for less, as some of it cannot be without {because}."
+    ),
+}

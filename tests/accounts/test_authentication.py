@@ -1,0 +1,144 @@
+"""Authentication with passwords and tokens: constant cost of failures, the password cache, and last use."""
+
+import pytest
+from sqlalchemy import select
+
+from fieldgate.accounts.authentication import AccountAuthenticator
+from fieldgate.accounts.login_throttle import USER_POLICY, LoginThrottle
+from fieldgate.accounts.passwords import Passwords
+from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
+from fieldgate.accounts.tables import login_attempts
+from fieldgate.db import Database, DataVersions
+from fieldgate.errors import ServiceUnavailable, TooManyRequests, Unauthorized
+from tests.conftest import FAST_HASHER, PASSWORD
+
+pytestmark = pytest.mark.usefixtures("long_throttle_waits")
+
+ADDRESS = "192.0.2.1"
+
+
+class CountingPasswords(Passwords):
+    """Counts how often the slow verification runs."""
+
+    checks = 0
+
+    def _verify(self, stored: str, password: str) -> bool:
+        self.checks += 1
+        return super()._verify(stored, password)
+
+
+@pytest.fixture
+def store(database: Database) -> AccountStore:
+    return AccountStore(database, DataVersions(database))
+
+
+@pytest.fixture
+def passwords() -> CountingPasswords:
+    return CountingPasswords(FAST_HASHER)
+
+
+@pytest.fixture
+def authenticator(database: Database, store: AccountStore, passwords: Passwords) -> AccountAuthenticator:
+    return AccountAuthenticator(store, passwords, LoginThrottle(database))
+
+
+async def create_user(store: AccountStore, username: str = "amina") -> int:
+    return await store.create_user(NewUser(username=username, password_hash=FAST_HASHER.hash(PASSWORD)))
+
+
+async def test_every_failure_costs_one_verification(
+    store: AccountStore, authenticator: AccountAuthenticator, passwords: CountingPasswords
+) -> None:
+    await create_user(store, "amina")
+    await create_user(store, "disabled")
+    await store.disable_user("disabled")
+    for username, password in (("amina", "wrong"), ("nobody", PASSWORD), ("disabled", PASSWORD)):
+        before = passwords.checks
+        with pytest.raises(Unauthorized, match="incorrect"):
+            await authenticator.by_password(username, password, ADDRESS)
+        assert passwords.checks == before + 1
+
+
+async def test_correct_password_is_verified_once_and_the_cache_is_never_stale(
+    store: AccountStore, authenticator: AccountAuthenticator, passwords: CountingPasswords
+) -> None:
+    await create_user(store)
+    for _ in range(5):
+        assert (await authenticator.by_password("amina", PASSWORD, ADDRESS)).username == "amina"
+    assert passwords.checks == 1
+    await store.set_password("amina", passwords.hash("another"))
+    with pytest.raises(Unauthorized):
+        await authenticator.by_password("amina", PASSWORD, ADDRESS)
+    await store.disable_user("amina")
+    with pytest.raises(Unauthorized):
+        await authenticator.by_password("amina", "another", ADDRESS)
+
+
+async def test_password_cache_is_bounded(
+    database: Database, store: AccountStore, passwords: Passwords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fieldgate.accounts.authentication.MAX_CACHED_PASSWORDS", 2)
+    authenticator = AccountAuthenticator(store, passwords, LoginThrottle(database))
+    for number in range(5):
+        await create_user(store, f"user{number}")
+        await authenticator.by_password(f"user{number}", PASSWORD, ADDRESS)
+        assert len(authenticator._verified) <= 2
+
+
+async def test_correct_password_clears_the_failures(
+    database: Database, store: AccountStore, authenticator: AccountAuthenticator
+) -> None:
+    await create_user(store)
+    for _ in range(USER_POLICY.free_failures - 1):
+        with pytest.raises(Unauthorized):
+            await authenticator.by_password("amina", "wrong", ADDRESS)
+    await authenticator.by_password("amina", PASSWORD, ADDRESS)
+    async with database.read_transaction() as connection:
+        failures = list((await connection.execute(select(login_attempts.c.failures))).scalars())
+    assert failures == [USER_POLICY.free_failures - 1], "only those of the address are left, without this attempt"
+
+
+async def test_refused_checks_are_not_counted_as_failures(
+    database: Database, authenticator: AccountAuthenticator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fieldgate.accounts.passwords.MAX_QUEUED_CHECKS", 0)
+    for _ in range(USER_POLICY.free_failures + 5):
+        with pytest.raises(ServiceUnavailable):
+            await authenticator.by_password("amina", PASSWORD, ADDRESS)
+    async with database.read_transaction() as connection:
+        assert (await connection.execute(select(login_attempts))).all() == []
+
+
+@pytest.mark.parametrize("attacker", ["192.0.2.66", ADDRESS])
+async def test_cached_password_does_not_stand_out_among_guesses(
+    store: AccountStore, authenticator: AccountAuthenticator, attacker: str
+) -> None:
+    """While an attacker's guesses are answered with 429, so is the correct password."""
+    await create_user(store)
+    await authenticator.by_password("amina", PASSWORD, ADDRESS)
+    for _ in range(USER_POLICY.free_failures):
+        with pytest.raises(Unauthorized):
+            await authenticator.by_password("amina", "wrong", attacker)
+    for password in ("wrong", PASSWORD):
+        with pytest.raises(TooManyRequests):
+            await authenticator.by_password("amina", password, attacker)
+    if attacker != ADDRESS:
+        user = await authenticator.by_password("amina", PASSWORD, ADDRESS)
+        assert user.username == "amina", "the user's own address is not blocked"
+
+
+async def test_failure_to_store_last_use_is_only_logged(
+    store: AccountStore,
+    authenticator: AccountAuthenticator,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    token = await store.issue_token(await create_user(store), IssuedBy.COMMAND, None)
+
+    async def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(AccountStore, "touch_token", fail)
+    assert await authenticator.by_token(token) is not None
+    await authenticator.close()
+    assert "could not store the last use of a token" in caplog.text
