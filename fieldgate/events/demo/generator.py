@@ -229,7 +229,7 @@ class _EventGenerator:
                     id=self._next_id("report"),
                     summary={code: facts.name[code]},
                     status=9 if chance() < 0.9 else 8,
-                    visibility=facts.visibility if chance() < 0.95 else 1,
+                    visibility=facts.visibility if chance() < 0.95 else Visibility.MOVEMENT,
                     created_at=timestamp,
                     updated_at=timestamp,
                     report_date=timestamp,

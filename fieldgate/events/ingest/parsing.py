@@ -26,10 +26,11 @@ from fieldgate.events.ingest.value_parsers import (
     parse_countries,
     parse_datetime,
     parse_type_id,
+    parse_visibility,
     scalar_parser,
     text_parser,
 )
-from fieldgate.events.model import Event, EventLink, FieldReport, LocalizedText
+from fieldgate.events.model import Event, EventLink, FieldReport, LocalizedText, Visibility
 from fieldgate.http.request.page_parsing import parse_integer
 from fieldgate.http.request.validation import parse_timestamp
 from fieldgate.i18n.languages import Language
@@ -157,6 +158,8 @@ def _parser_for(kind: Any) -> ValueParser:
         return parse_countries if bare_type(item) is int else _items_parser(item)
     if bare is datetime:
         return parse_datetime
+    if bare is Visibility:
+        return parse_visibility
     return text_parser(kind) if bare is str else scalar_parser(kind)
 
 
