@@ -21,13 +21,12 @@ from fieldgate.events.model import (
     EventLink,
     FieldReport,
     KeyFigure,
-    LanguageCode,
-    LocalizedText,
     Person,
     Source,
     Visibility,
 )
-from fieldgate.i18n.languages import Language
+from fieldgate.i18n.languages import Language, LanguageCode
+from fieldgate.i18n.localized_text import LocalizedText
 from fieldgate.reference.reference_data import Country, ReferenceData
 
 END = datetime(2026, 11, 1, tzinfo=UTC)  # fixed: made again next year, they are the same
@@ -142,7 +141,7 @@ class _EventGenerator:
         people = _rounded(10 ** (2 + 4.5 * chance() ** 1.5))
         visibility: Visibility = pick(VISIBILITY_CHOICES)
         severity = pick(SEVERITY_CHOICES)
-        code: LanguageCode = LANGUAGE_CODES[place.language_index]  # type: ignore[assignment]
+        code: LanguageCode = LANGUAGE_CODES[place.language_index]
         appeals = self._appeals(place, created, people) if chance() < 0.4 else ()
         reports = self._reports(countries, dtype, created, name, code, people, visibility) if chance() < 0.4 else ()
         source = self._source(dtype, bool(appeals), bool(reports)) if chance() < 0.35 else None

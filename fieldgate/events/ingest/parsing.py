@@ -18,11 +18,11 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.events.document_templates import AFFECTED_FIELDS
-from fieldgate.events.model import Event, EventLink, FieldReport, Id, LocalizedText, Visibility
+from fieldgate.events.model import Event, EventLink, FieldReport, Id, Visibility
 from fieldgate.http.request.page_parsing import parse_integer
 from fieldgate.http.request.validation import NULL_CHARACTERS, expected_message, parse_timestamp
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, in_language
+from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, LocalizedText, in_language
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.reference.reference_data import ReferenceData
 
