@@ -1,4 +1,4 @@
-"""`PUT` and `DELETE` of `/api/v2/event/{id}/`: who may, what becomes of an event, and every bad value."""
+"""`PUT` and `DELETE` of `/api/v2/event/{id}/`: permissions, results and errors."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ async def superuser(service: Service) -> dict[str, str]:
     return {"Authorization": f"Token {await service.create_token(is_superuser=True)}"}
 
 
-async def test_an_event_is_made_replaced_and_deleted(service: Service) -> None:
+async def test_create_replace_and_delete(service: Service) -> None:
     headers = await superuser(service)
     made = await service.request("PUT", f"{PATH}7001/", json=EVENT, headers=headers)
     assert made.status_code == 201
@@ -77,7 +77,7 @@ async def test_an_event_is_made_replaced_and_deleted(service: Service) -> None:
     assert (await service.request("DELETE", f"{PATH}7001/", headers=headers)).status_code == 404
 
 
-async def test_what_is_written_among_demo_events_is_one_of_them(database_url: str) -> None:
+async def test_new_event_among_demo_events_is_a_demo_event(database_url: str) -> None:
     async with run_service(Settings(database_url=database_url, access_log=False)) as service:
         store = EventStore(service.database, service.data_versions)
         headers = await superuser(service)
@@ -95,7 +95,7 @@ async def test_what_is_written_among_demo_events_is_one_of_them(database_url: st
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
-async def test_only_superusers_write(service: Service, method: str) -> None:
+async def test_only_superusers_can_write(service: Service, method: str) -> None:
     assert (await service.request(method, f"{PATH}7002/", json=EVENT)).status_code == 401
     for rights in ({}, {"is_ifrc": True}):
         headers = {"Authorization": f"Token {await service.create_token(**rights)}"}
@@ -105,14 +105,14 @@ async def test_only_superusers_write(service: Service, method: str) -> None:
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
 @pytest.mark.parametrize("number", ["floods", "-1", "99999999999999999999", str(2**53 + 1)])
-async def test_only_an_id_is_an_address_to_write_to(service: Service, method: str, number: str) -> None:
+async def test_writes_need_a_numeric_id(service: Service, method: str, number: str) -> None:
     headers = await superuser(service)
     answer = await service.request(method, f"{PATH}{number}/", json=EVENT, headers=headers)
     assert (answer.status_code, answer.json()) == (404, {"detail": f"There is no event {number}."})
 
 
 async def refused(service: Service, headers: dict[str, str], sent: Any) -> dict[str, Any]:
-    """What is said to a body that cannot be taken; it is another sentence in each language."""
+    """The errors for an invalid body; different text in each language."""
     answer = await service.request("PUT", f"{PATH}7003/", json=sent, headers=headers)
     assert answer.status_code == 400
     for language in ("fr", "ar", "es"):
@@ -124,7 +124,7 @@ async def refused(service: Service, headers: dict[str, str], sent: Any) -> dict[
     return found
 
 
-async def test_every_bad_value_is_named_in_four_languages(service: Service) -> None:
+async def test_invalid_values_in_four_languages(service: Service) -> None:
     headers = await superuser(service)
     for sent, path, message in WRONG:
         if path != "id":
@@ -132,19 +132,19 @@ async def test_every_bad_value_is_named_in_four_languages(service: Service) -> N
     assert (await service.get(f"{PATH}7003/", headers=headers)).status_code == 404, "nothing was written"
 
 
-async def test_several_mistakes_are_told_together(service: Service) -> None:
+async def test_all_errors_are_reported(service: Service) -> None:
     found = await refused(service, await superuser(service), {"glide": 5, "visibility": 9})
     assert set(found) == {"name", "disaster_start_date", "glide", "visibility"}
 
 
-async def test_the_id_is_that_of_the_address(service: Service) -> None:
+async def test_id_in_body_must_match_the_address(service: Service) -> None:
     headers = await superuser(service)
     for number in (7004, 0, "x", [7003]):
         message = "The id in the body must be that of the address: 7003."
         assert await refused(service, headers, {**EVENT, "id": number}) == {"id": [message]}
 
 
-async def test_a_slug_is_taken_once(service: Service) -> None:
+async def test_slugs_are_unique(service: Service) -> None:
     headers = await superuser(service)
     first = {**EVENT, "slug": "taken"}
     assert (await service.request("PUT", f"{PATH}7005/", json=first, headers=headers)).status_code == 201
@@ -165,7 +165,7 @@ async def test_a_slug_is_taken_once(service: Service) -> None:
     ],
     ids=["nothing", "broken", "list", "form", "text", "large"],
 )
-async def test_bodies_that_are_no_event(service: Service, body: bytes, kind: str, status: int) -> None:
+async def test_invalid_bodies(service: Service, body: bytes, kind: str, status: int) -> None:
     headers = {**await superuser(service), "Content-Type": kind}
     assert (await service.request("PUT", f"{PATH}7006/", content=body, headers=headers)).status_code == status
 
@@ -174,6 +174,6 @@ async def test_bodies_that_are_no_event(service: Service, body: bytes, kind: str
     ("field", "value"),
     [("parent_event", 7003), ("created_at", []), ("updated_at", 0)],
 )
-async def test_what_would_lose_an_event_is_refused(service: Service, field: str, value: Any) -> None:
+async def test_invalid_parent_and_timestamps(service: Service, field: str, value: Any) -> None:
     found = await refused(service, await superuser(service), {**EVENT, field: value})
     assert [name.split(".")[0] for name in found] == [field]

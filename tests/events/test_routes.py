@@ -1,4 +1,4 @@
-"""`/api/v2/event/` over HTTP: lists, filters, formats, visibility, and every bad value."""
+"""`/api/v2/event/` over HTTP: lists, filters, formats, visibility and errors."""
 
 import csv
 import io
@@ -26,14 +26,14 @@ async def ids(service: Service, query: str = "", **options: Any) -> list[int]:
     return [record["id"] for record in (await listed(service, query, **options))["results"]]
 
 
-async def test_the_newest_first_and_fifty_of_them(house: Service) -> None:
+async def test_default_page_is_newest_50(house: Service) -> None:
     page = await listed(house)
     assert page["count"] == PUBLIC_COUNT
     assert [record["id"] for record in page["results"]][:4] == [107, 102, 101, 100]
     assert len(page["results"]) == 50
 
 
-async def test_a_record_of_the_list_has_its_keys(house: Service) -> None:
+async def test_keys_of_list_records(house: Service) -> None:
     record = (await listed(house, "?id=107"))["results"][0]
     assert {"dtype", "countries", "appeals", "field_reports", "name", "summary", "id"} <= set(record)
     assert record["dtype"] == {
@@ -44,7 +44,7 @@ async def test_a_record_of_the_list_has_its_keys(house: Service) -> None:
     assert (await listed(house, "?id=101"))["results"][0]["dtype"] is None
 
 
-async def test_languages_and_what_they_fall_back_to(house: Service) -> None:
+async def test_languages_and_fallbacks(house: Service) -> None:
     french = (await listed(house, "?id=107", headers={"Accept-Language": "fr"}))["results"][0]
     assert (french["name"], french["countries"][0]["name"]) == ("Inondation 107", "Népal")
     assert french["ifrc_severity_level_display"] == "Jaune"
@@ -91,13 +91,13 @@ async def test_filters(house: Service, query: str, expected: list[int]) -> None:
     assert await ids(house, query) == expected
 
 
-async def test_a_country_and_a_region_match_an_event_once(house: Service) -> None:
+async def test_country_and_region_filters_do_not_count_twice(house: Service) -> None:
     page = await listed(house, "?countries__in=84,123&regions__in=2&limit=1000")
     assert page["count"] == len(page["results"]) == 102
     assert len({record["id"] for record in page["results"]}) == 102
 
 
-async def test_callers_see_what_they_may(house: Service) -> None:
+async def test_visibility_by_caller(house: Service) -> None:
     member = {"Authorization": f"Token {await house.create_token()}"}
     indian = {"Authorization": f"Token {await house.create_token(countries=('IND',))}"}
     ifrc = {"Authorization": f"Token {await house.create_token(is_ifrc=True)}"}
@@ -113,7 +113,7 @@ async def test_callers_see_what_they_may(house: Service) -> None:
             assert status == (200 if headers in allowed else 404)
 
 
-async def test_reports_and_persons_obey_too(house: Service) -> None:
+async def test_visibility_of_reports_and_contacts(house: Service) -> None:
     member = {"Authorization": f"Token {await house.create_token()}"}
     for path in (f"{PATH}?id=107", f"{PATH}107/"):
         for headers, reports, people in (({}, [6], 0), (member, [6, 5], 1)):
@@ -124,7 +124,7 @@ async def test_reports_and_persons_obey_too(house: Service) -> None:
             assert len(record.get("contacts", [None] * people)) == people
 
 
-async def test_the_record_alone(house: Service) -> None:
+async def test_detail_record(house: Service) -> None:
     record = (await house.get(f"{PATH}107")).json()
     assert record["dtype"] == 12
     assert record["visibility"] == 3
@@ -137,11 +137,11 @@ async def test_the_record_alone(house: Service) -> None:
 
 
 @pytest.mark.parametrize("name", ["999", "0", "-1", "99999999999999999999", "abc", "12abc", "1.5", "%F0%9F%98%80"])
-async def test_what_is_not_there(house: Service, name: str) -> None:
+async def test_unknown_event(house: Service, name: str) -> None:
     assert (await house.get(f"{PATH}{name}/")).status_code == 404
 
 
-async def test_small_records(house: Service) -> None:
+async def test_mini_records(house: Service) -> None:
     page = (await house.get(f"{PATH}mini/?limit=3&regions__in=0,2", headers={"Accept-Language": "fr"})).json()
     assert page["count"] == PUBLIC_COUNT
     assert [record["id"] for record in page["results"]] == [107, 102, 101]
@@ -152,7 +152,7 @@ async def test_small_records(house: Service) -> None:
     assert page["results"][0]["countries_for_preview"][0]["name"] == "Népal"
 
 
-async def test_tables(house: Service) -> None:
+async def test_csv(house: Service) -> None:
     response = await house.get(f"{PATH}?format=csv&id__in=101,107")
     assert response.headers["Content-Type"] == "text/csv; charset=utf-8"
     rows = list(csv.DictReader(io.StringIO(response.text)))
@@ -165,7 +165,7 @@ async def test_tables(house: Service) -> None:
     assert (await house.get(PATH, headers={"Accept": "text/csv"})).headers["Content-Type"].startswith("text/csv")
 
 
-async def test_lines_of_json(house: Service) -> None:
+async def test_ndjson(house: Service) -> None:
     response = await house.get(f"{PATH}?format=ndjson&limit=3")
     records = [msgspec.json.decode(line) for line in response.content.splitlines()]
     assert records == (await listed(house, "?limit=3"))["results"]
@@ -189,7 +189,7 @@ async def test_flat_records(house: Service) -> None:
     assert (refused.status_code, refused.json()) == (400, {"tableau": ["Say true or false."]})
 
 
-async def test_everything_as_a_file(house: Service) -> None:
+async def test_export(house: Service) -> None:
     everything = await ids(house, "?limit=1000")
     rows = list(csv.DictReader(io.StringIO((await house.get(f"{PATH}export/")).text)))
     assert [int(row["id"]) for row in rows] == everything
@@ -225,7 +225,7 @@ BAD_PAGES = [("limit", "0"), ("offset", "-1")]
         *((f"{PATH}deleted/", *bad) for bad in [("since", "yesterday"), *BAD_PAGES]),
     ],
 )
-async def test_bad_values_are_named(house: Service, path: str, name: str, value: str, language: str) -> None:
+async def test_invalid_values(house: Service, path: str, name: str, value: str, language: str) -> None:
     said = {}
     for code in ("en", language):
         response = await house.get(path, params={name: value}, headers={"Accept-Language": code})
@@ -235,6 +235,6 @@ async def test_bad_values_are_named(house: Service, path: str, name: str, value:
     assert language == "en" or said["en"] != said[language], "in the caller's language"
 
 
-async def test_all_bad_values_are_told_at_once(house: Service) -> None:
+async def test_all_invalid_values_are_reported(house: Service) -> None:
     response = await house.get(f"{PATH}export/?ordering=foo&dtype=flood&format=csv")
     assert (response.status_code, sorted(response.json())) == (400, ["dtype", "ordering"])
