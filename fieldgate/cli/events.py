@@ -10,8 +10,8 @@ import click
 
 from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
 from fieldgate.cli.events_load_sync import load, sync
-from fieldgate.cli.output import ProgressReporter, ignore_progress, progress_bar
 from fieldgate.cli.events_reindex import reindex
+from fieldgate.cli.output import ProgressReporter, ignore_progress, progress_bar
 from fieldgate.db import Database, DataVersions
 
 if TYPE_CHECKING:

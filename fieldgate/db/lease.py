@@ -9,14 +9,13 @@ if await lease.acquire():
 
 import secrets
 from datetime import timedelta
-from typing import Any
 
 from sqlalchemy import delete, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db.database import Database
 from fieldgate.db.tables import leases
+from fieldgate.db.upsert import upsert
 
 LEASE_DURATION = timedelta(seconds=30)
 
@@ -34,16 +33,13 @@ class Lease:
 
     async def acquire(self) -> bool:
         """Take the lease, if no other process holds it."""
-        insert: Any = (sqlite if self._database.is_sqlite else postgresql).insert(leases)
         clock = self._database.current_time
         values = {"holder": self._holder, "expires": clock(self._duration)}
-        upsert = insert.values(name=self._name, **values).on_conflict_do_update(
-            index_elements=[leases.c.name],
-            set_=values,
-            where=(leases.c.expires <= clock()) | (leases.c.holder == self._holder),
-        )
+        is_free = (leases.c.expires <= clock()) | (leases.c.holder == self._holder)
+        statement = upsert(self._database.dialect, leases, update=values, where=is_free)
+        statement = statement.values(name=self._name, **values).returning(leases.c.name)
         async with self._database.transaction() as connection:
-            return bool((await connection.execute(upsert.returning(leases.c.name))).first())
+            return (await connection.execute(statement)).first() is not None
 
     async def renew(self, connection: AsyncConnection) -> None:
         """Extend the lease as part of a transaction. Raises `LeaseExpired` if it has run out."""

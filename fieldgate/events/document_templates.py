@@ -21,10 +21,10 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.events.model import Event, FieldReport, LocalizedText, Person, Visibility
+from fieldgate.events.model import Event, FieldReport, Person, Visibility
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES
+from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, LocalizedText
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.reference.reference_data import ReferenceData
 
@@ -36,23 +36,27 @@ _CODE_END = b":"
 _REPORTS_START, _REPORT_SEPARATOR, _CONDITION_END, _REPORTS_END = b"\x06", b"\x08", b"\x0b", b"\x07"
 _PERSONS_START, _PERSONS_END = b"\x0e", b"\x0f"
 
+# The first character of a placeholder says what it stands for. Part of the stored format.
+_COUNTRIES, _DISASTER_TYPE = "c", "d"
+_SEVERITY, _APPEAL_TYPE, _APPEAL_STATUS, _VISIBILITY, _EPI_SOURCE = "s", "t", "u", "v", "e"
+
 LABELS: dict[str, tuple[Message, ...]] = {
-    "s": (Message("Yellow"), Message("Orange"), Message("Red")),
-    "t": (
+    _SEVERITY: (Message("Yellow"), Message("Orange"), Message("Red")),
+    _APPEAL_TYPE: (
         Message("DREF"),
         Message("Emergency Appeal"),
         Message("International Appeal"),
         Message("Forecast Based Action"),
     ),
-    "u": (Message("Active"), Message("Closed"), Message("Frozen"), Message("Archived")),
-    "v": (
+    _APPEAL_STATUS: (Message("Active"), Message("Closed"), Message("Frozen"), Message("Archived")),
+    _VISIBILITY: (
         Message("Unknown"),
         Message("RCRC Movement"),
         Message("IFRC Secretariat"),
         Message("Public"),
         Message("IFRC and NS"),
     ),
-    "e": (Message("Ministry of health"), Message("WHO"), Message("OTHER")),
+    _EPI_SOURCE: (Message("Ministry of health"), Message("WHO"), Message("OTHER")),
 }
 
 # The six numbers of people affected; `recent_affected` is the position of one of them, from 1.
@@ -128,7 +132,7 @@ def _common_fields(event: Event) -> dict[str, Any]:
         "countries": _countries_placeholder(event.countries),
         "num_affected": event.num_affected,
         "ifrc_severity_level": event.ifrc_severity_level,
-        "ifrc_severity_level_display": _label_placeholder("s", event.ifrc_severity_level),
+        "ifrc_severity_level_display": _label_placeholder(_SEVERITY, event.ifrc_severity_level),
         "ifrc_severity_level_update_date": event.ifrc_severity_level_update_date,
         "glide": event.glide,
         "disaster_start_date": event.disaster_start_date,
@@ -171,12 +175,12 @@ def _appeal_records(event: Event) -> list[dict[str, Any]]:
             "code": appeal.code,
             "amount_funded": appeal.amount_funded,
             "status": appeal.status,
-            "status_display": _label_placeholder("u", appeal.status),
+            "status_display": _label_placeholder(_APPEAL_STATUS, appeal.status),
             "start_date": appeal.start_date,
             "end_date": appeal.end_date,
             "sector": appeal.sector,
             "atype": appeal.atype,
-            "atype_display": _label_placeholder("t", appeal.atype),
+            "atype_display": _label_placeholder(_APPEAL_TYPE, appeal.atype),
             "id": appeal.id,
             "translation_module_original_language": appeal.original_language,
         }
@@ -204,7 +208,7 @@ def _report_record(report: FieldReport, *, is_detail: bool) -> dict[str, Any]:
         "status": report.status,
         "is_covid_report": report.is_covid_report,
         "visibility": report.visibility,
-        "visibility_display": _label_placeholder("v", report.visibility),
+        "visibility_display": _label_placeholder(_VISIBILITY, report.visibility),
         "created_at": report.created_at,
         "updated_at": report.updated_at,
         "report_date": report.report_date,
@@ -212,7 +216,7 @@ def _report_record(report: FieldReport, *, is_detail: bool) -> dict[str, Any]:
         "countries": _countries_placeholder(report.countries),
         **dict(zip(_FIGURE_FIELDS, _get_figures(report), strict=True)),
         "epi_figures_source_display": (
-            None if report.epi_figures_source is None else _label_placeholder("e", report.epi_figures_source)
+            None if report.epi_figures_source is None else _label_placeholder(_EPI_SOURCE, report.epi_figures_source)
         ),
         "recent_affected": report.recent_affected,
         "summary": localized(report.summary, report.original_language),
@@ -238,12 +242,12 @@ def _contact_records(contacts: Sequence[Person], **extra: int) -> Any:
 
 
 def _type_placeholder(event: Event) -> Any:
-    return None if event.dtype is None else _placeholder(f"d{event.dtype}")
+    return None if event.dtype is None else _placeholder(f"{_DISASTER_TYPE}{event.dtype}")
 
 
 def _countries_placeholder(ids: Iterable[int]) -> Any:
     listed = ",".join(map(str, sorted(ids)))
-    return _placeholder(f"c{listed}") if listed else []
+    return _placeholder(f"{_COUNTRIES}{listed}") if listed else []
 
 
 def _label_placeholder(kind: str, value: int) -> msgspec.Raw:
@@ -302,9 +306,9 @@ class TemplateRenderer:
 
 def _look_up(reference_data: ReferenceData, language: Language, key: bytes) -> bytes:
     kind, value = chr(key[0]), key[1:].decode()
-    if kind == "c":
+    if kind == _COUNTRIES:
         return reference_data.countries_json(language, map(int, value.split(",")))
-    if kind == "d":
+    if kind == _DISASTER_TYPE:
         return reference_data.type_json(language, int(value))
     return _encode(translate(LABELS[kind][int(value)], language))
 

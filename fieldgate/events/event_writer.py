@@ -55,23 +55,23 @@ class EventWriter:
         """
         known = await self._load_packed([event.id for event in new])
         fresh = [(event, packed) for event in new if known.get(event.id) != (packed := pack(event))]
-        outcome = EventWriteResult(unchanged=len(new) - len(fresh))
+        result = EventWriteResult(unchanged=len(new) - len(fresh))
         if not fresh:
-            return outcome
+            return result
         version = await self._next_version()
         old = [event.id for event, _ in fresh if event.id in known]
-        numbers = [event.id for event, _ in fresh]
-        made_up = await self._demo_ids(numbers, old) if is_demo is None else frozenset(numbers if is_demo else ())
-        outcome.changed, outcome.created = len(old), len(fresh) - len(old)
-        before = {number: unpack(known[number]) for number in old}
+        ids = [event.id for event, _ in fresh]
+        demo_ids = await self._demo_ids(ids, old) if is_demo is None else frozenset(ids if is_demo else ())
+        result.changed, result.created = len(old), len(fresh) - len(old)
+        before = {id_: unpack(known[id_]) for id_ in old}
         await self._archive(before, version)
         await self._record_deletions({event.id: (before.get(event.id), event) for event, _ in fresh}, version)
-        await self._insert(fresh, version, made_up)
-        return outcome
+        await self._insert(fresh, version, demo_ids)
+        return result
 
     async def load(self, ids: Sequence[int]) -> dict[int, Event]:
         """The existing events, by id."""
-        return {number: unpack(packed) for number, packed in (await self._load_packed(ids)).items()}
+        return {id_: unpack(packed) for id_, packed in (await self._load_packed(ids)).items()}
 
     async def ids_by_slug(self, slugs: Sequence[str]) -> dict[str, int]:
         """The ids of the events with these slugs."""
@@ -87,41 +87,41 @@ class EventWriter:
         if not known:
             return 0
         version = await self._next_version()
-        before = {number: unpack(packed) for number, packed in known.items()}
+        before = {id_: unpack(packed) for id_, packed in known.items()}
         await self._archive(before, version)
-        await self._record_deletions({number: (event, None) for number, event in before.items()}, version)
+        await self._record_deletions({id_: (event, None) for id_, event in before.items()}, version)
         return len(known)
 
     async def _record_deletions(self, changes: Mapping[int, tuple[Event | None, Event | None]], version: int) -> None:
         """Record events that left the lists, or are hidden from some of the callers who saw them."""
-        told: dict[int, tuple[Audience, Audience | None]] = {}
+        recorded: dict[int, tuple[Audience, Audience | None]] = {}
         for some in _batches(list(changes)):
             for row in await self._connection.execute(select(deleted).where(deleted.c.id.in_(some))):
                 kept = None if row.kept_visibility is None else _parse_audience(row.kept_visibility, row.kept_countries)
-                told[row.id] = _parse_audience(row.visibility, row.countries), kept
-        fresh: dict[int, tuple[Audience, Audience | None]] = {}
-        for number, (before, after) in changes.items():
-            seen = _list_audience(before) if after else before and Audience.of(before.visibility, before.countries)
-            if number in told:
-                seen = told[number][0] | seen if seen else told[number][0]
+                recorded[row.id] = _parse_audience(row.visibility, row.countries), kept
+        new: dict[int, tuple[Audience, Audience | None]] = {}
+        for id_, (before, after) in changes.items():
+            audience = _list_audience(before) if after else before and Audience.of(before.visibility, before.countries)
+            if id_ in recorded:
+                audience = recorded[id_][0] | audience if audience else recorded[id_][0]
             kept = _list_audience(after)
-            if seen and not (kept and kept.includes(seen)):
-                fresh[number] = seen, kept
-        for some in _batches([number for number in told if fresh.get(number) != told[number]]):
+            if audience and not (kept and kept.includes(audience)):
+                new[id_] = audience, kept
+        for some in _batches([id_ for id_ in recorded if new.get(id_) != recorded[id_]]):
             await self._connection.execute(deleted.delete().where(deleted.c.id.in_(some)))
-        moment = now()
+        timestamp = now()
         rows = [
             {
-                "id": number,
-                "deleted_at": moment,
+                "id": id_,
+                "deleted_at": timestamp,
                 "version": version,
-                "visibility": seen.visibility,
-                "countries": _join_ids(seen.countries),
+                "visibility": audience.visibility,
+                "countries": _join_ids(audience.countries),
                 "kept_visibility": kept.visibility if kept else None,
                 "kept_countries": _join_ids(kept.countries) if kept else None,
             }
-            for number, (seen, kept) in fresh.items()
-            if told.get(number) != (seen, kept)
+            for id_, (audience, kept) in new.items()
+            if recorded.get(id_) != (audience, kept)
         ]
         if rows:
             await self._connection.execute(insert(deleted), rows)
@@ -139,11 +139,11 @@ class EventWriter:
         """The demo events among these: existing ones keep their flag, new ones get that of the first and last event."""
         ends = [select(events.c.is_demo).order_by(order).limit(1) for order in (events.c.id, events.c.id.desc())]
         found = {(await self._connection.execute(end)).scalar() for end in ends}
-        made_up = set(ids).difference(existing_ids) if found == {True} else set()
+        demo_ids = set(ids).difference(existing_ids) if found == {True} else set()
         for some in _batches(existing_ids):
             rows = await self._connection.execute(select(events.c.id).where(events.c.id.in_(some), events.c.is_demo))
-            made_up.update(rows.scalars())
-        return frozenset(made_up)
+            demo_ids.update(rows.scalars())
+        return frozenset(demo_ids)
 
     async def _load_packed(self, ids: Sequence[int]) -> dict[int, bytes]:
         found: dict[int, bytes] = {}
@@ -154,12 +154,12 @@ class EventWriter:
 
     async def _archive(self, before: Mapping[int, Event], version: int) -> None:
         """Move the present state to the history, for readers that still answer from the version before."""
-        moment = now()
-        await self._connection.execute(history.delete().where(history.c.at < moment - HISTORY_RETENTION))
+        timestamp = now()
+        await self._connection.execute(history.delete().where(history.c.at < timestamp - HISTORY_RETENTION))
         for some in _batches(list(before)):
             await self._convert_documents(some, before)
             state = select(
-                documents.c.id, literal(version), literal(moment, history.c.at.type), documents.c.document,
+                documents.c.id, literal(version), literal(timestamp, history.c.at.type), documents.c.document,
                 words.c.names, words.c.glide, words.c.appeal_codes, documents.c.format,
             ).join_from(documents, words, words.c.id == documents.c.id)  # fmt: skip
             names = ["id", "until", "at", "document", "names", "glide", "appeal_codes", "format"]
@@ -234,7 +234,7 @@ def _join_ids(ids: Iterable[int]) -> str:
 
 
 def _parse_audience(visibility: int, countries: str) -> Audience:
-    return Audience.of(visibility, (int(number) for number in countries.split(",") if number))
+    return Audience.of(visibility, (int(id_) for id_ in countries.split(",") if id_))
 
 
 def _batches(values: Sequence[Value]) -> Iterator[Sequence[Value]]:

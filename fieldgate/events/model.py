@@ -10,8 +10,9 @@ from typing import Annotated, Literal, get_args
 import msgspec
 from msgspec import Meta
 
-LocalizedText = dict[str, str]  # by language code
-LanguageCode = Literal["en", "fr", "ar", "es"]
+from fieldgate.i18n.languages import LanguageCode
+from fieldgate.i18n.localized_text import LocalizedText
+
 MAX_ID = 2**53  # larger integers lose precision in clients that use floats
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Id = Annotated[int, Meta(ge=0, le=MAX_ID)]

@@ -118,7 +118,8 @@ async def _wrong_ids(database: Database) -> list[int]:
         rows = (await connection.execute(select(events.c.id, events.c.packed))).all()
     stored = {row.id: unpack(row.packed) for row in rows}
     wrong = []
-    async for record in list_records(database, Language(NEW_LANGUAGE)):
+    async for encoded in list_records(database, Language(NEW_LANGUAGE)):
+        record = msgspec.json.decode(encoded)
         event = stored[record["id"]]
         expected = len(event.field_reports), _in_new_language(event.name, event), _in_new_language(event.summary, event)
         if (record["report_count"], record["name"], record["summary"]) != expected:

@@ -76,8 +76,7 @@ async def test_upgrade_with_new_field_facet_and_language(database: Database, dat
 
     def check_records(found: dict[str, Any]) -> None:
         assert found["wrong_ids"] == []
-        assert {code: digest for code, digest in found["digests"].items() if code in expected} == expected
-        assert len(found["digests"]) == len(expected) + 1
+        assert found["digests"] == expected
 
     found = await release.result("look", *edited)
     check_unfinished(found)
@@ -128,7 +127,7 @@ def _positional(texts: dict[str, str], original: str) -> bytes:
     return b"\x03" + b"\x05".join(map(msgspec.json.encode, in_all_languages(texts, original))) + b"\x04"
 
 
-async def read_all(database: Database) -> dict[str, list[dict[str, Any]]]:
+async def read_all(database: Database) -> dict[str, list[bytes]]:
     return {language.value: [record async for record in list_records(database, language)] for language in Language}
 
 
@@ -191,7 +190,8 @@ async def test_events_edited_during_the_rebuild_are_not_overwritten(database: Da
     async with database.transaction() as connection:
         await stored.lock(connection)
         await stored.write_batch(connection, batch)
-    records = {record["id"]: record async for record in list_records(database, Language.FRENCH)}
+    listed = [msgspec.json.decode(record) async for record in list_records(database, Language.FRENCH)]
+    records = {record["id"]: record for record in listed}
     assert records[1]["name"] == "Edited"
     assert records[1]["countries"] == []
     assert 2 not in records

@@ -30,10 +30,11 @@ from fieldgate.events.ingest.value_parsers import (
     scalar_parser,
     text_parser,
 )
-from fieldgate.events.model import Event, EventLink, FieldReport, LocalizedText, Visibility
+from fieldgate.events.model import Event, EventLink, FieldReport, Visibility
 from fieldgate.http.request.page_parsing import parse_integer
 from fieldgate.http.request.validation import parse_timestamp
 from fieldgate.i18n.languages import Language
+from fieldgate.i18n.localized_text import LocalizedText
 from fieldgate.i18n.messages import Message
 from fieldgate.reference.reference_data import ReferenceData
 

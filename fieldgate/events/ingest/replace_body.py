@@ -8,8 +8,9 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.events.ingest.parsing import parse_event, wire_name
-from fieldgate.events.model import Event, LanguageCode, LocalizedText, Visibility
-from fieldgate.i18n.languages import Language
+from fieldgate.events.model import Event, Visibility
+from fieldgate.i18n.languages import Language, LanguageCode
+from fieldgate.i18n.localized_text import LocalizedText
 from fieldgate.reference.reference_data import ReferenceData
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
