@@ -78,5 +78,14 @@ def localize_messages(language: Language, stored: dict[str, Any]) -> dict[str, A
 
 
 def _translate(language: Language, stored: dict[str, Any]) -> str:
-    message = None if "plural" in stored else replace_former_message(stored["text"], stored["values"])
-    return translate(message or message_from_data(msgspec.convert(stored, MessageData)), language)
+    return translate(_current_message(message_from_data(msgspec.convert(stored, MessageData))), language)
+
+
+def _current_message(message: Message) -> Message:
+    """Replace former texts, also in messages among the values."""
+    if message.plural is not None:
+        return message
+    values = {
+        name: _current_message(value) if isinstance(value, Message) else value for name, value in message.values.items()
+    }
+    return replace_former_message(message.text, values) or Message(message.text, **values)

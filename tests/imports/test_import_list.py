@@ -1,18 +1,19 @@
-"""Lists of imports: the page that was asked for, as of now, through whichever process it is asked."""
+"""Lists of imports: exact pages, fresh in every process, and translated messages."""
 
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from itertools import product
+from typing import Any
 
 from fieldgate.db import Database
-from fieldgate.imports.store import COMPLETE, PROCESSING, ImportStore
+from fieldgate.imports.store import COMPLETE, ERROR, PROCESSING, ImportStore
 from fieldgate.pagination import PageRequest
 from fieldgate.settings import Settings
 from tests.conftest import run_service
 from tests.imports.test_routes import BOOK, FILE, PATH
 
 
-async def test_any_page_of_any_status_in_either_order(database_url: str) -> None:
+async def test_pages_by_status_and_order(database_url: str) -> None:
     async with run_service(Settings(database_url=database_url, access_log=False)) as service:
         headers = {"Authorization": f"Token {await service.create_token()}"}
         sent = [(await service.client.post(PATH, headers=headers, files=FILE)).json()["uid"] for _ in range(5)]
@@ -29,15 +30,15 @@ async def test_any_page_of_any_status_in_either_order(database_url: str) -> None
             assert (await store.list_for_user(2, status, ordering, PageRequest(limit, offset))) == (0, [])
 
 
-async def test_what_was_sent_through_one_process_is_listed_by_another(database_url: str) -> None:
+async def test_other_process_lists_new_imports(database_url: str) -> None:
     settings = Settings(database_url=database_url, access_log=False)
     async with AsyncExitStack() as both:
         one, other = [await both.enter_async_context(run_service(settings)) for _ in range(2)]
         headers = {"Authorization": f"Token {await one.create_token()}"}
-        for number in range(1, 4):
+        for count in range(1, 4):
             url = (await one.client.post(PATH, headers=headers, files=FILE)).json()["url"]
             listed = await other.get(PATH, headers=headers)
-            assert listed.json()["count"] == number
+            assert listed.json()["count"] == count
             assert (await other.get(url, headers=headers)).json()["status"] == PROCESSING
             unchanged = {**headers, "If-None-Match": listed.headers["ETag"]}
             assert (await other.get(PATH, headers=unchanged)).status_code == 304
@@ -46,22 +47,43 @@ async def test_what_was_sent_through_one_process_is_listed_by_another(database_u
             assert (await other.get(url, headers=headers)).json()["status"] == COMPLETE
 
 
-async def test_lists_are_not_shared(database_url: str) -> None:
+async def test_users_see_only_their_imports(database_url: str) -> None:
     async with run_service(Settings(database_url=database_url, access_log=False)) as service:
-        mine, hers = [{"Authorization": f"Token {await service.create_token()}"} for _ in range(2)]
+        mine, other = [{"Authorization": f"Token {await service.create_token()}"} for _ in range(2)]
         url = (await service.client.post(PATH, headers=mine, files=FILE)).json()["url"]
         for _ in range(2):
-            counts = [(await service.get(PATH, headers=headers)).json()["count"] for headers in (mine, hers, {})]
+            counts = [(await service.get(PATH, headers=headers)).json()["count"] for headers in (mine, other, {})]
             assert counts == [1, 0, 0]
-            found = [(await service.get(url, headers=headers)).status_code for headers in (mine, hers, {})]
+            found = [(await service.get(url, headers=headers)).status_code for headers in (mine, other, {})]
             assert found == [200, 404, 404]
 
 
+async def test_messages_stored_by_an_earlier_release_are_translated(database_url: str) -> None:
+    error = {"text": "The asset to be replaced is not there any more. Import the file as a new one.", "values": {}}
+    message = {"text": "{file} cannot hold choices. Name a .csv, .xml or .geojson file.", "values": {"file": "a.txt"}}
+    problem = {"sheet": "survey", "row": 2, "column": "type", "code": "external_file", "message": message}
+    stored = {"updated": [], "error": error, "error_type": "destination_gone", "problems": [problem]}
+    async with run_service(Settings(database_url=database_url, access_log=False)) as service:
+        headers = {"Authorization": f"Token {await service.create_token()}"}
+        url = (await service.client.post(PATH, headers=headers, files=FILE)).json()["url"]
+        await _finish(service.database, ImportStore(service.database, service.data_versions), ERROR, stored)
+        english = (await service.get(url, headers=headers)).json()["messages"]
+        french = (await service.get(url, headers={**headers, "Accept-Language": "fr"})).json()["messages"]
+    assert english["error"] == "The asset to replace no longer exists. Import the file as a new asset."
+    assert english["problems"][0]["message"] == "a.txt cannot contain choices. Use a .csv, .xml or .geojson file."
+    assert french["error"] == "L'élément à remplacer n'existe plus. Importez le fichier comme nouvel élément."
+    assert french["problems"][0]["message"].startswith("a.txt ne peut pas contenir de choix.")
+
+
 async def _finish_one(database: Database, store: ImportStore) -> str:
-    """Do what a worker does, in short; the import it was done to."""
+    """Finish the oldest import without parsing its file. Return its uid."""
+    return await _finish(database, store, COMPLETE, {"updated": []})
+
+
+async def _finish(database: Database, store: ImportStore, status: str, messages: dict[str, Any]) -> str:
     job = await store.claim(timedelta(minutes=1))
     assert job is not None
     assert job.data == BOOK
     async with database.transaction() as connection:
-        await store.finish(connection, job, COMPLETE, {"updated": []})
+        await store.finish(connection, job, status, messages)
     return job.uid

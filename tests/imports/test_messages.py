@@ -1,13 +1,14 @@
-"""Messages as they are stored: short enough to be listed by the thousand, whatever a file holds."""
+"""Messages of imports: their size is limited, and those of earlier releases are translated."""
 
 import json
+from string import Formatter
 from typing import Any
 
 import pytest
 
-from fieldgate.i18n.languages import Language
+from fieldgate.i18n.languages import TRANSLATED_LANGUAGES, Language
 from fieldgate.i18n.messages import Message, PluralMessage
-from fieldgate.imports.former_messages import FORMER_TEXTS
+from fieldgate.imports.former_messages import REWORDED, TEXTS_WITHOUT_PLURALS
 from fieldgate.imports.messages import (
     MAX_STORED_BYTES,
     MAX_STORED_ISSUES,
@@ -20,20 +21,24 @@ from fieldgate.imports.xlsform import Issue
 LONG = "é" * 30_000
 
 
-def test_what_somebody_wrote_is_clipped() -> None:
+def test_values_are_truncated() -> None:
     message = Message(
         "{type} is not a question type. Did you mean {guess}?", type=LONG, guess=Message("{name} …", name=LONG)
     )
     problem = Issue("unknown_type", message, LONG, 2, LONG)
     [stored] = serialize_issues([problem])
     assert len(json.dumps(stored)) < 6 * 5 * MAX_VALUE_CHARS
-    shown = localize_messages(Language.FRENCH, {"problems": [stored]})["problems"][0]
-    assert shown["message"].startswith("ééé")
-    assert "… n'est pas un type de question" in shown["message"]
-    assert (shown["row"], len(shown["sheet"]), len(shown["column"])) == (2, MAX_VALUE_CHARS, MAX_VALUE_CHARS)
+    localized = localize_messages(Language.FRENCH, {"problems": [stored]})["problems"][0]
+    assert localized["message"].startswith("ééé")
+    assert "… n'est pas un type de question" in localized["message"]
+    assert (localized["row"], len(localized["sheet"]), len(localized["column"])) == (
+        2,
+        MAX_VALUE_CHARS,
+        MAX_VALUE_CHARS,
+    )
 
 
-def test_the_first_problems_are_kept_and_the_others_counted() -> None:
+def test_first_issues_are_stored_and_the_rest_counted() -> None:
     few = [Issue("code", Message("Short."), "survey", row) for row in range(3)]
     assert [problem["row"] for problem in serialize_issues(few)] == [0, 1, 2]
     for count, message in ((MAX_STORED_ISSUES + 7, Message("Short.")), (400, Message("{name}", name=LONG))):
@@ -53,11 +58,11 @@ def test_plural_is_stored_with_both_forms() -> None:
     )
     [stored] = serialize_issues([Issue("ambiguous_reference", message, "survey", 2)])
     assert stored["message"]["values"]["count"] == 2
-    shown = localize_messages(Language.ARABIC, {"problems": [stored]})["problems"][0]["message"]
-    assert shown.startswith("هناك سؤالان باسم ééé")
+    localized = localize_messages(Language.ARABIC, {"problems": [stored]})["problems"][0]["message"]
+    assert localized.startswith("هناك سؤالان باسم ééé")
 
 
-FORMER = [
+WITHOUT_PLURALS = [
     (
         "Groups are nested too deeply here. Keep within {count} levels.",
         {"count": 3},
@@ -67,13 +72,13 @@ FORMER = [
     (
         "Sheet {sheet} is too large. Keep it within {rows} rows, {columns} columns and {characters} characters a cell.",
         {"sheet": "survey", "rows": 11, "columns": 100, "characters": 3},
-        "Sheet survey is too large. Keep it within 11 rows, 100 columns and 3 characters a cell.",
+        "Sheet survey is too large. Keep it within 11 rows, 100 columns and 3 characters per cell.",
         "الورقة survey كبيرة جدًا. أبقها ضمن 11 صفًا و100 عمود و3 أحرف لكل خلية.",
     ),
     (
         "The file could not be read in {attempts} attempts. Simplify it, or ask whoever runs this service.",
         {"attempts": 3},
-        "The file could not be read in 3 attempts. Simplify it, or ask whoever runs this service.",
+        "The file could not be read in 3 attempts. Simplify it, or contact the operator of this service.",
         "تعذّرت قراءة الملف في 3 محاولات. بسّطه أو اسأل من يدير هذه الخدمة.",
     ),
     (
@@ -103,12 +108,44 @@ FORMER = [
 ]
 
 
-@pytest.mark.parametrize(("text", "values", "english", "arabic"), FORMER)
-def test_rows_from_before_plurals_are_translated(text: str, values: dict[str, Any], english: str, arabic: str) -> None:
+@pytest.mark.parametrize(("text", "values", "english", "arabic"), WITHOUT_PLURALS)
+def test_messages_stored_without_plurals_are_translated(
+    text: str, values: dict[str, Any], english: str, arabic: str
+) -> None:
     stored = {"error": {"text": text, "values": values}}
     assert localize_messages(Language.ENGLISH, stored)["error"] == english
     assert localize_messages(Language.ARABIC, stored)["error"] == arabic
 
 
-def test_every_former_text_is_tested() -> None:
-    assert {text for text, *_ in FORMER} == FORMER_TEXTS
+def test_every_text_without_plurals_is_tested() -> None:
+    assert {text for text, *_ in WITHOUT_PLURALS} == TEXTS_WITHOUT_PLURALS
+
+
+def _placeholders(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+
+
+@pytest.mark.parametrize("former", REWORDED)
+@pytest.mark.parametrize("language", TRANSLATED_LANGUAGES)
+def test_reworded_messages_are_translated(former: str, language: Language) -> None:
+    values = {name: f"<{name}>" for name in _placeholders(former)}
+    stored = {"error": {"text": former, "values": values}}
+    english = localize_messages(Language.ENGLISH, stored)["error"]
+    localized = localize_messages(language, stored)["error"]
+    assert english == REWORDED[former].format(**values)
+    assert localized != english
+    assert all(value in localized for value in values.values())
+
+
+def test_reworded_texts_are_current_ones() -> None:
+    """A text that is reworded again needs its former entries changed, too."""
+    assert not REWORDED.keys() & set(REWORDED.values())
+    assert not TEXTS_WITHOUT_PLURALS & set(REWORDED.values())
+
+
+def test_former_message_inside_a_message_is_translated() -> None:
+    inner = {"text": "Give all of {names}, or none.", "values": {"names": "a, b"}}
+    stored = {"error": {"text": "pyxform warns: {reason}", "values": {"reason": inner}}}
+    assert localize_messages(Language.ENGLISH, stored)["error"] == (
+        "pyxform warns: Enter all of a, b, or none of them."
+    )

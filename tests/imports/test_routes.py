@@ -1,4 +1,4 @@
-"""`/api/v2/imports/` over HTTP: taking in, listing, and who sees what."""
+"""`/api/v2/imports/` over HTTP: creating and listing imports, and who sees which."""
 
 import base64
 import random
@@ -192,10 +192,10 @@ async def test_a_repeated_post_gives_the_first_answer(service: Service) -> None:
 @pytest.mark.parametrize(
     ("language", "said"),
     [
-        ("en", "Files are not fetched from elsewhere here. Send the file itself."),
-        ("fr", "Ici, les fichiers ne sont pas cherchés ailleurs. Envoyez le fichier lui-même."),
-        ("es", "Aquí no se buscan archivos en otro sitio. Envíe el propio archivo."),
-        ("ar", "لا تُجلب الملفات هنا من مكان آخر. أرسل الملف نفسه."),
+        ("en", "This service does not fetch files from other hosts. Send the file itself."),
+        ("fr", "Ce service ne télécharge pas de fichiers depuis d'autres hôtes. Envoyez le fichier lui-même."),
+        ("es", "Este servicio no descarga archivos de otros servidores. Envíe el propio archivo."),
+        ("ar", "لا تجلب هذه الخدمة ملفات من مضيفين آخرين. أرسل الملف نفسه."),
     ],
 )
 async def test_nothing_is_fetched_unless_the_operator_lists_hosts(service: Service, language: str, said: str) -> None:
@@ -212,7 +212,7 @@ async def test_a_listed_host_must_be_on_the_open_internet(start: StartService) -
         headers = await signed_in(service)
         answer = await service.client.post(PATH, headers=headers, json={"url": "http://localhost/x.xlsx"})
         assert answer.status_code == 400
-        assert answer.json() == {"url": ["localhost is not on the open internet. Send the file itself."]}
+        assert answer.json() == {"url": ["localhost is not on the public internet. Send the file itself."]}
 
 
 async def test_a_file_from_elsewhere(start: StartService) -> None:
@@ -237,7 +237,7 @@ async def test_a_file_from_elsewhere(start: StartService) -> None:
                     ("household.xlsx", BOOK)
                 ]
 
-            for path, said in (("/page", "This is no workbook."), ("/gone", "answered with status 404.")):
+            for path, said in (("/page", "This file is not a workbook."), ("/gone", "answered with status 404.")):
                 refused = await post(path)
                 assert (refused.status_code, list(refused.json())) == (400, ["url"])
                 assert said in refused.json()["url"][0]
@@ -270,7 +270,7 @@ async def test_a_repeated_post_is_not_fetched_again(start: StartService) -> None
             assert elsewhere.requested_paths == ["/household.xlsx"]
 
 
-async def test_narrowing_and_order(service: Service) -> None:
+async def test_status_filter_and_ordering(service: Service) -> None:
     headers = await signed_in(service)
     sent = [(await service.client.post(PATH, headers=headers, files=FILE)).json()["uid"] for _ in range(3)]
 
