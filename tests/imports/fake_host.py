@@ -1,4 +1,4 @@
-"""Another host, on this machine: a real server that answers each path as a test tells it."""
+"""A real server on this machine whose responses are set by tests."""
 
 import asyncio
 import socket
@@ -17,7 +17,7 @@ DEFAULT_NAMES = {"forms.example.org": ("127.0.0.1",)}
 
 
 def ok_response(data: bytes, *headers: str) -> bytes:
-    """A whole answer with a file in it."""
+    """Return a complete response with a file."""
     return "\r\n".join(("HTTP/1.1 200 OK", f"Content-Length: {len(data)}", *headers, "", "")).encode() + data
 
 
@@ -34,7 +34,7 @@ def is_loopback(address: IPAddress) -> bool:
 
 
 class FakeHost:
-    """What the server was told, and what it was asked."""
+    """The responses of the server, by path, and the requests it got."""
 
     def __init__(self) -> None:
         self.responses: dict[str, FakeResponse] = {}
@@ -47,7 +47,7 @@ class FakeHost:
         return f"{scheme}://{host}:{self.port}{path}"
 
     def fetcher(self, names: Mapping[str, Sequence[str]] | None = None, **more: Any) -> URLFetcher:
-        """A fetcher that finds names in a table and may connect to this machine, unless told otherwise."""
+        """Return a fetcher that resolves names from a table and by default may connect to this machine."""
 
         async def look_up(name: str, port: int) -> Sequence[IPAddress]:
             self.resolved_names.append(name)
@@ -64,14 +64,14 @@ class FakeHost:
         path = head[0].split()[1]
         self.requested_paths.append(path)
         self.headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
-        answer = self.responses[path]
+        response = self.responses[path]
         try:
-            if isinstance(answer, bytes):
-                writer.write(answer)
+            if isinstance(response, bytes):
+                writer.write(response)
                 await writer.drain()
             else:
-                await answer(writer)
-        except ConnectionError:  # who asked has heard enough
+                await response(writer)
+        except ConnectionError:  # the client has closed the connection
             pass
         finally:
             writer.close()
@@ -79,10 +79,10 @@ class FakeHost:
 
 @asynccontextmanager
 async def serve_fake_host(tls: ssl.SSLContext | None = None) -> AsyncIterator[FakeHost]:
-    elsewhere = FakeHost()
-    server = await asyncio.start_server(elsewhere._serve, "127.0.0.1", 0, ssl=tls)
-    elsewhere.port = server.sockets[0].getsockname()[1]
+    host = FakeHost()
+    server = await asyncio.start_server(host._serve, "127.0.0.1", 0, ssl=tls)
+    host.port = server.sockets[0].getsockname()[1]
     try:
-        yield elsewhere
+        yield host
     finally:
         server.close()

@@ -1,4 +1,4 @@
-"""Files that mean harm, or were harmed on their way, made in memory."""
+"""Hostile and damaged files, created in memory."""
 
 import io
 import random
@@ -28,7 +28,7 @@ Part = str | bytes | Iterator[bytes]
 
 
 class HostileFile(NamedTuple):
-    """A file, what it is called, and how it ends: complete, refused at once, or with an error of some type."""
+    """A file, its name, and the expected result: complete, refused by the request, or a type of error."""
 
     build: Callable[[], bytes]
     expected: str
@@ -47,7 +47,7 @@ def rows_xml(rows: Sequence[Sequence[object]], first: int = 1) -> str:
 
 
 def modified_workbook(parts: Mapping[str, Part], level: int = 6) -> bytes:
-    """A small valid workbook, with some of its parts replaced and others added."""
+    """Return a small valid workbook with some parts replaced or added."""
     file = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(xlsx())) as valid,
@@ -73,7 +73,7 @@ def workbook_with_survey(
     return modified_workbook({SHEET_PART: SHEET_HEAD + rows_xml((columns, *rows)) + SHEET_TAIL})
 
 
-# Too much of something
+# Too large
 
 
 def repeat_filler(size: int, filler: bytes, before: str = "", after: str = "") -> Iterator[bytes]:
@@ -85,7 +85,7 @@ def repeat_filler(size: int, filler: bytes, before: str = "", after: str = "") -
 
 
 def cell_bomb() -> bytes:
-    """One cell of more than there is memory."""
+    """One cell larger than the memory."""
     start = SHEET_HEAD + rows_xml(SURVEY) + '<row r="4"><c r="A4" t="inlineStr"><is><t>'
     return modified_workbook(
         {SHEET_PART: repeat_filler(700 * MEBIBYTE, b"x", start, "</t></is></c></row>" + SHEET_TAIL)}, level=1
@@ -114,7 +114,7 @@ def shared_strings_bomb() -> bytes:
 
 
 def whitespace_bomb() -> bytes:
-    """Nothing at all, for more than there is memory, after the last row."""
+    """More whitespace than memory, after the last row."""
     return modified_workbook(
         {SHEET_PART: repeat_filler(700 * MEBIBYTE, b" ", SHEET_HEAD + rows_xml(SURVEY), SHEET_TAIL)}, level=1
     )
@@ -138,35 +138,35 @@ def million_rows() -> bytes:
 
 
 def last_cell() -> bytes:
-    """Two cells, at both ends of the largest sheet there is."""
+    """Two cells, in opposite corners of the largest possible sheet."""
     return workbook_with_xml('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>')
 
 
 def out_of_range_cell() -> bytes:
-    """A cell where no sheet has one."""
+    """A cell outside the largest possible sheet."""
     return workbook_with_xml('<row r="4294967295"><c r="ZZZZZZ4294967295"><v>1</v></c></row>')
 
 
 def many_questions() -> bytes:
-    """As many rows as are read: whatever compiling them takes, it ends."""
+    """The maximum number of rows: compiling them must end."""
     rows = [("text", f"q{number}", f"Question {number}", "") for number in range(99_000)]
     return workbook_with_survey(*rows)
 
 
 def many_problems() -> bytes:
-    """As many mistakes as there are rows."""
+    """A mistake in every row."""
     return workbook_with_survey(*[("florb", f"{number}", "", f"${{nope{number}}} = 1") for number in range(99_000)])
 
 
 def wide_rows() -> bytes:
-    """Fewer rows and columns than the limits, and more cells than anybody needs."""
+    """Rows and columns within their limits, but too many cells."""
     line = ",".join(["", "type", "name", "label", *(f"label::l{n} (l{n})" for n in range(1_900))])
     row = ",".join(["", "text", "q", *["x"] * 1_901])
     return "\n".join(["survey,", line, *(row.replace("q", f"q{n}", 1) for n in range(5_000))]).encode()
 
 
 def wide_header() -> bytes:
-    """A table whose first line alone is longer than what is looked at first, and which is fine."""
+    """A valid table whose first line is longer than what is read to detect the type."""
     languages = [f"label::Language {n} (l{n})" for n in range(300)]
     return "\n".join([",".join(["type", "name", *languages]), ",".join(["text", "a", *["A"] * 300])]).encode()
 
@@ -179,7 +179,7 @@ def deep_xml() -> bytes:
 
 
 def billion_laughs() -> bytes:
-    """Entities in entities: a few lines that mean gigabytes."""
+    """Nested entities: a few lines that expand to gigabytes."""
     entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 11))
     document = f'<?xml version="1.0"?><!DOCTYPE worksheet [<!ENTITY e0 "ha">{entities}]>'
     more = '<row r="4"><c r="A4" t="inlineStr"><is><t>note</t></is></c><c r="B4" t="inlineStr"><is><t>n</t></is></c>'
@@ -188,7 +188,7 @@ def billion_laughs() -> bytes:
 
 
 def external_entity() -> bytes:
-    """An entity that is a file of this machine."""
+    """An entity that refers to a local file."""
     document = '<?xml version="1.0"?><!DOCTYPE worksheet [<!ENTITY e SYSTEM "file:///etc/passwd">]>'
     row = (
         f'<row r="4">{cell_xml(4, 0, "note")}{cell_xml(4, 1, "n")}<c r="C4" t="inlineStr"><is><t>&e;</t></is></c></row>'
@@ -206,7 +206,7 @@ def deep_expression() -> bytes:
 
 
 def pathological_expressions() -> bytes:
-    """Brackets, quotes and names without end, for whoever looks for their ends."""
+    """Unterminated brackets, quotes and names."""
     shapes = ("${" * 20_000, "'" + "a" * 60_000, "a" * 60_000 + "!", "not(" * 15_000, "a/" * 30_000, "1 - " * 15_000)
     return workbook_with_survey(*[("text", f"q{number}", "Q", shape) for number, shape in enumerate(shapes)])
 
@@ -217,7 +217,7 @@ def long_label() -> bytes:
     )
 
 
-# Words that other programs act upon
+# Text that other programs interpret
 
 FORMULA = '=HYPERLINK("http://127.0.0.1:9/?"&A1,"x")'
 COMMAND = "=cmd|'/C calc'!A0"
@@ -234,7 +234,7 @@ def formula_csv() -> bytes:
 
 
 def real_formulas(port: int) -> bytes:
-    """Formulas with the value somebody claims they have, and links to a listener of ours."""
+    """Formulas with a false stored value, and links to a local listener."""
     address = f"http://127.0.0.1:{port}/"
     row = (
         f'<row r="4">{cell_xml(4, 0, "note")}{cell_xml(4, 1, "n")}<c r="C4" t="str"><f>WEBSERVICE("{address}")</f>'
@@ -281,7 +281,7 @@ def path_traversal() -> bytes:
 
 
 def external_sheet() -> bytes:
-    """A workbook that says that its sheet is a file of this machine."""
+    """A workbook whose sheet refers to a local file."""
     return modified_workbook({RELATIONS_PART: sheet_relations("../../../../../../etc/passwd")})
 
 
@@ -293,7 +293,7 @@ def duplicate_part() -> bytes:
     return file.getvalue()
 
 
-# Not what it says
+# Not what the name or header says
 
 
 def truncated(share: float) -> bytes:
@@ -309,7 +309,7 @@ def other_zip() -> bytes:
 
 
 def control_characters() -> bytes:
-    """Sheet names and cells with what neither XML nor PostgreSQL stores."""
+    """Sheet names and cells with characters that XML and PostgreSQL cannot store."""
     name = "".join(map(chr, (1, 8, 11, 0xFFFE)))
     book = (
         f'<workbook xmlns="{SPREADSHEET_NS}" xmlns:r="{RELATIONSHIPS_NS}">'
@@ -323,13 +323,13 @@ def control_characters() -> bytes:
 
 
 def control_characters_csv(rows: int) -> bytes:
-    """Text with bytes in it that no text has, after so many rows."""
+    """CSV with control characters after some rows."""
     start = b"type,name,label\n" + b"".join(b"text,q%d,Question\n" % number for number in range(rows))
     return start + b"text,z,a\0b\x01\x0b\xef\xbf\xbf\nflo\0rb,y,\x1f\nfl\x02orb\0,\0,\n"
 
 
 def unterminated_ods() -> bytes:
-    """A table whose end the reader looks for, and never finds."""
+    """A table without an end tag."""
     file = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(ods({"survey": SURVEY}))) as valid, zipfile.ZipFile(file, "w") as book:
         for name in valid.namelist():
@@ -339,7 +339,7 @@ def unterminated_ods() -> bytes:
 
 
 def oversized_xls_header() -> bytes:
-    """A file of some kilobytes that says it has four thousand million tables of its parts."""
+    """A small file whose header claims four billion allocation tables."""
     book = xls({"survey": SURVEY})
     return book[:44] + b"\xff" * 4 + book[48:]
 
@@ -400,7 +400,7 @@ SLOW_CASES: dict[str, HostileFile] = {
 
 
 def mutated(book: bytes, rng: random.Random) -> bytes:
-    """The file after one to eight accidents: bytes changed, cut out, put in, moved, or cut off."""
+    """Return the file after one to eight random changes: bytes changed, removed, inserted, moved or cut off."""
     data = bytearray(book)
     for _ in range(rng.choice((1, 1, 1, 2, 4, 8))):
         place = rng.randrange(len(data)) if data else 0
@@ -420,7 +420,7 @@ def mutated(book: bytes, rng: random.Random) -> bytes:
 
 
 def mutated_part(book: bytes, rng: random.Random) -> bytes:
-    """The same accidents inside one part of the archive, which is then packed anew, so that readers get to see them."""
+    """Return the archive with the same changes inside one part, compressed again so that readers reach them."""
     file = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(book)) as valid, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as changed_book:
         names = valid.namelist()

@@ -1,4 +1,4 @@
-"""Files that mean harm: a clear answer within the limits, the worker alive, its memory bounded, nothing touched."""
+"""Hostile files: a clear error within the limits, a worker that stays alive and small, no files written."""
 
 import asyncio
 import json
@@ -45,74 +45,74 @@ READERS = 3
 MEMORY = 512 * MEBIBYTE
 SECONDS = 5
 LIMITS = runner.SandboxLimits(MEMORY, SECONDS)
-WORKER_MEMORY = 256 * MEBIBYTE  # of the worker itself, which holds the largest file and its outcome
-PATIENCE = 300.0  # seconds for all heavy files
+WORKER_MEMORY = 256 * MEBIBYTE  # of the worker itself, which holds the largest file and its result
+TIMEOUT_SECONDS = 300.0  # for one heavy file
 
 
 @pytest.fixture
 async def harness(start: StartService, database_url: str) -> AsyncIterator[ImportHarness]:
-    chosen: dict[str, Any] = {"import_memory": MEMORY, "import_seconds": SECONDS}
-    async with start(database_url=database_url, **chosen) as service:
+    settings: dict[str, Any] = {"import_memory": MEMORY, "import_seconds": SECONDS}
+    async with start(database_url=database_url, **settings) as service:
         headers = {"Authorization": f"Token {await service.create_token()}"}
-        yield ImportHarness(service, headers, ImportWorker(Settings(**chosen), service.database))
+        yield ImportHarness(service, headers, ImportWorker(Settings(**settings), service.database))
 
 
-async def check_well(harness: ImportHarness) -> None:
-    """The worker takes the next file as if nothing had been."""
+async def check_worker_is_well(harness: ImportHarness) -> None:
+    """Check that the worker still processes imports."""
     record = await harness.import_workbook(xlsx(), filename="normal.xlsx")
     assert record["status"] == COMPLETE
 
 
-def ending(status: str, messages: dict[str, Any]) -> str:
+def result_type(status: str, messages: dict[str, Any]) -> str:
     return str(messages["error_type"]) if status == ERROR else status
 
 
-def check_answer(messages: dict[str, Any]) -> None:
-    """An error says what kind it is, and a sentence."""
+def check_error(messages: dict[str, Any]) -> None:
+    """Check that an error has a type and a message."""
     assert messages["error_type"]
     assert messages["error"].endswith(".")
     assert "Traceback" not in messages["error"]
 
 
-def traces_outside() -> list[Path]:
-    """What a file with paths in it may have left, where its paths lead."""
+def files_outside() -> list[Path]:
+    """Return files that a hostile archive may have written outside."""
     folders = {Path("/"), Path("/tmp"), Path(tempfile.gettempdir()), Path.cwd(), Path.cwd().parent}
     return [found for folder in folders for found in folder.glob(f"*{hostile.FORBIDDEN_NAME}*")]
 
 
-# One of each kind; the others are for `make torture`.
+# One of each kind; `make torture` runs the others.
 ALWAYS = ("deep XML", "a billion laughs", "path names in the zip", "half a file", "a workbook called pdf", "a page")
 
 
 @pytest.mark.parametrize(
     "name", [name if name in ALWAYS else pytest.param(name, marks=pytest.mark.long) for name in FAST_CASES]
 )
-async def test_a_hostile_file_harms_itself_alone(harness: ImportHarness, name: str) -> None:
+async def test_hostile_file_only_fails_its_own_import(harness: ImportHarness, name: str) -> None:
     file = FAST_CASES[name]
-    answer = await harness.service.client.post(
+    response = await harness.service.client.post(
         PATH, headers=harness.headers, files={"file": (file.filename, file.build())}, data={}
     )
     if file.expected == REFUSED:
-        assert answer.status_code == 400, answer.text
-        assert answer.json()["file"]
+        assert response.status_code == 400, response.text
+        assert response.json()["file"]
     else:
-        assert answer.status_code == 201, answer.text
+        assert response.status_code == 201, response.text
         assert await harness.worker.process_one()
-        record = await harness.get(answer.json()["url"])
-        assert ending(record["status"], record["messages"]) == file.expected, record["messages"]
+        record = await harness.get(response.json()["url"])
+        assert result_type(record["status"], record["messages"]) == file.expected, record["messages"]
         if record["status"] == ERROR:
-            check_answer(record["messages"])
+            check_error(record["messages"])
         else:
             asset = await harness.get(f"/api/v2/assets/{record['messages']['created'][0]['uid']}/")
             assert "root:" not in json.dumps(asset["content"])
             assert (await harness.service.get(asset["xform_link"], headers=harness.headers)).status_code == 200
-    assert traces_outside() == []
-    await check_well(harness)
+    assert files_outside() == []
+    await check_worker_is_well(harness)
 
 
 @pytest.mark.parametrize("name", ["formulas as text", "formulas in a csv"])
 async def test_formulas_are_text(harness: ImportHarness, name: str) -> None:
-    """What other programs would act upon is kept as it was written, and escaped where it is markup."""
+    """Formulas and scripts are stored as text, and escaped in the XForm."""
     file = FAST_CASES[name]
     asset = await harness.asset(await harness.import_workbook(file.build(), filename=file.filename))
     labels = [row["label"] for row in asset["content"]["survey"]]
@@ -123,27 +123,27 @@ async def test_formulas_are_text(harness: ImportHarness, name: str) -> None:
 
 
 async def test_nothing_is_fetched_or_calculated(harness: ImportHarness) -> None:
-    """Formulas keep the value they came with; links, outside sheets and document types are not followed."""
+    """Formulas keep their stored value; links, external sheets and document types are not followed."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         listener.setblocking(False)
         record = await harness.import_workbook(hostile.real_formulas(listener.getsockname()[1]))
         if record["status"] == ERROR:
-            check_answer(record["messages"])
+            check_error(record["messages"])
         else:
             content = (await harness.asset(record))["content"]
             assert content["survey"][2]["label"] == ["claimed"]
         with pytest.raises(BlockingIOError):
             listener.accept()
-    await check_well(harness)
+    await check_worker_is_well(harness)
 
 
 LONG = "x" * 3_000
 
 
-async def test_long_titles_and_names(harness: ImportHarness) -> None:
-    """What does not fit into the database is cut or refused, also where it replaces or joins something."""
+async def test_long_titles_and_names_are_truncated_or_refused(harness: ImportHarness) -> None:
+    """Also in replaced assets and in collections."""
     titled = xlsx(survey=SURVEY, settings=(("form_title",), (LONG,)))
     first = await harness.import_workbook(xlsx())
     uid = first["messages"]["created"][0]["uid"]
@@ -152,31 +152,31 @@ async def test_long_titles_and_names(harness: ImportHarness) -> None:
         record = await harness.import_workbook(book, **fields)
         assert record["status"] in (COMPLETE, ERROR)
         if record["status"] == ERROR:
-            check_answer(record["messages"])
-    await check_well(harness)
+            check_error(record["messages"])
+    await check_worker_is_well(harness)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["a\0b", "\ufffe", "\u202egnp.xlsx", "../../etc/passwd", "x" * 256, "'; DROP TABLE imports"]
 )
-async def test_names_of_files_are_only_names(harness: ImportHarness, name: str) -> None:
+async def test_hostile_file_names_are_only_names(harness: ImportHarness, name: str) -> None:
     for fields in ({"filename": name}, {"name": name}):
         filename = fields.get("filename", "form.xlsx")
         data = {key: value for key, value in fields.items() if key == "name"}
-        answer = await harness.service.client.post(
+        response = await harness.service.client.post(
             PATH, headers=harness.headers, files={"file": (filename, xlsx())}, data=data
         )
-        assert answer.status_code in (201, 400), answer.text
-        if answer.status_code == 201:
+        assert response.status_code in (201, 400), response.text
+        if response.status_code == 201:
             assert await harness.worker.process_one()
-            assert (await harness.get(answer.json()["url"]))["status"] == COMPLETE
-    await check_well(harness)
+            assert (await harness.get(response.json()["url"]))["status"] == COMPLETE
+    await check_worker_is_well(harness)
 
 
 @pytest.mark.long
-async def test_heavy_files_leave_the_worker_alive_and_small(tmp_path: Path) -> None:
-    """Bombs and sheets without end, to one worker process: each ends, and the process stays small."""
+async def test_worker_survives_heavy_files(tmp_path: Path) -> None:
+    """Zip bombs and huge sheets, sent to one worker process: each import ends, and the process stays small."""
     address = f"sqlite:///{tmp_path / 'fieldgate.db'}"
     database = Database(address)
     await upgrade(database)
@@ -189,7 +189,7 @@ async def test_heavy_files_leave_the_worker_alive_and_small(tmp_path: Path) -> N
         return await store.create(user, parse_upload(request, Settings().max_upload), None)
 
     async def ended(uid: str) -> Row[Any]:
-        limit = time.monotonic() + PATIENCE
+        limit = time.monotonic() + TIMEOUT_SECONDS
         while True:
             async with database.read_transaction() as connection:
                 row = (await connection.execute(select(imports).where(imports.c.uid == uid))).one()
@@ -209,13 +209,13 @@ async def test_heavy_files_leave_the_worker_alive_and_small(tmp_path: Path) -> N
     try:
         for name, file in SLOW_CASES.items():
             row = await ended(await send(file))
-            assert ending(row.status, row.messages) == file.expected, (name, row.messages)
+            assert result_type(row.status, row.messages) == file.expected, (name, row.messages)
             assert row.attempts == 1, name
             if row.status == ERROR:
                 assert row.messages["error"], name
             normal = await ended(await send(HostileFile(xlsx, COMPLETE)))
             assert normal.status == COMPLETE, f"after {name}"
-            assert most_memory(worker.pid) < WORKER_MEMORY, f"after {name}"
+            assert peak_memory(worker.pid) < WORKER_MEMORY, f"after {name}"
     finally:
         with suppress(ProcessLookupError):
             worker.terminate()
@@ -223,8 +223,8 @@ async def test_heavy_files_leave_the_worker_alive_and_small(tmp_path: Path) -> N
         await database.close()
 
 
-def most_memory(pid: int) -> int:
-    """The most memory a process has had in use, in bytes."""
+def peak_memory(pid: int) -> int:
+    """Return the peak memory of a process in bytes."""
     status = Path(f"/proc/{pid}/status").read_text()
     [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
     return int(line.split()[1]) * 1024
@@ -260,7 +260,7 @@ ARCHIVES = ("xlsx", "xlsm", "ods")
 
 
 def mutation(number: int) -> bytes:
-    """Files of all kinds in turn; every other archive is damaged inside, where its parts are still found."""
+    """Return a damaged file, of each kind in turn. Every other archive is damaged inside a part, so that it opens."""
     chance = random.Random(SEED * 1_000_000 + number)
     turn, index = divmod(number, len(BOOKS))
     kind = list(BOOKS)[index]
@@ -269,13 +269,13 @@ def mutation(number: int) -> bytes:
 
 
 def outcome(number: int) -> str:
-    """What came of a mutation: an outcome there is a word for, which a database can store."""
+    """Parse a mutation. Return how it ended, and check that the result can be stored."""
     try:
         read = runner.parse_in_sandbox(mutation(number), "household", LIMITS)
     except FormRejected as refused:
         return refused.error_type if refused.error.text else "nothing said"
-    except runner.SandboxFailure as died:
-        return f"died: {died}"
+    except runner.SandboxFailure as failed:
+        return f"died: {failed}"
     assert isinstance(read, Form | Library)
     if isinstance(read, Form):
         text = json.dumps((read.content, read.summary, read.title, read.xform), ensure_ascii=False)
@@ -284,24 +284,24 @@ def outcome(number: int) -> str:
     return type(read).__name__
 
 
-def test_mutations_of_a_valid_file(capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever happens to a file on its way, it is read, refused with a reason, or the reader is stopped."""
+def test_mutated_files_are_parsed_or_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """A damaged file is parsed, refused with a reason, or stopped by a limit."""
     for book in BOOKS.values():
         assert isinstance(runner.parse_in_sandbox(book, "household", LIMITS), Form)
     begun = time.monotonic()
     with ThreadPoolExecutor(READERS) as pool:
-        outcomes = list(pool.map(_told, range(MUTATIONS)))
+        outcomes = list(pool.map(_outcome_with_note, range(MUTATIONS)))
     counted = Counter(outcomes)
-    died = [number for number, each in enumerate(outcomes) if each.startswith("died")]
+    failed = [number for number, each in enumerate(outcomes) if each.startswith("died")]
     with capsys.disabled():
         print(f"\n{MUTATIONS} mutations in {time.monotonic() - begun:.0f} s: {dict(counted.most_common())}")
-        if died:
-            print(f"died: numbers {died[:20]} of seed {SEED}")
+        if failed:
+            print(f"died: numbers {failed[:20]} of seed {SEED}")
     assert not {"", "nothing said", "died: fault"} & counted.keys()
     assert len(counted) > 2, "some are read and some refused"
 
 
-def _told(number: int) -> str:
+def _outcome_with_note(number: int) -> str:
     try:
         return outcome(number)
     except BaseException as error:

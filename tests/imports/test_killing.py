@@ -1,4 +1,4 @@
-"""kill -9 at every stage of an import: nothing acknowledged is lost, nothing is made twice, nothing is stuck."""
+"""kill -9 at every stage of an import: nothing acknowledged is lost, duplicated or stuck."""
 
 import asyncio
 import os
@@ -28,15 +28,15 @@ from tests.imports.workbooks import xlsx
 from tests.processes import ServerProcess
 
 PATH = "/api/v2/imports/"
-AT_ONCE = 40  # imports sent to a server before and while it is killed
+BATCH_SIZE = 40  # imports sent to a server before and while it is killed
 
-POSTS = int(os.environ.get("KILL_POSTS", AT_ONCE))
+POSTS = int(os.environ.get("KILL_POSTS", BATCH_SIZE))
 SENDERS = 8
-PATIENCE = 120.0  # seconds
+TIMEOUT_SECONDS = 120.0
 BOOK = xlsx()
 
-# A worker that kills itself with SIGKILL when it comes to one stage of its work.
-DOOMED = """
+# A worker that kills itself with SIGKILL at one stage.
+SELF_KILLING_WORKER = """
 import asyncio, os, signal, sys
 from multiprocessing.context import ForkServerProcess
 from fieldgate.db import Database
@@ -97,18 +97,18 @@ STAGES = (
 NOTHING_CLAIMED = ("before claim", "in claim")
 
 
-async def until(condition: Callable[[], Awaitable[bool]], what: str) -> None:
-    """Wait for a condition, within a bound."""
-    limit = time.monotonic() + PATIENCE
+async def wait_until(condition: Callable[[], Awaitable[bool]], what: str) -> None:
+    """Wait for a condition, with a timeout."""
+    limit = time.monotonic() + TIMEOUT_SECONDS
     while not await condition():
-        assert time.monotonic() < limit, f"{what}: not within {PATIENCE} seconds"
+        assert time.monotonic() < limit, f"{what}: not within {TIMEOUT_SECONDS} seconds"
         await asyncio.sleep(0.05)
 
 
 async def killed_at(stage: str, database_url: str) -> None:
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", DOOMED, database_url, stage)
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", SELF_KILLING_WORKER, database_url, stage)
     try:
-        assert await asyncio.wait_for(process.wait(), PATIENCE) == -signal.SIGKILL, stage
+        assert await asyncio.wait_for(process.wait(), TIMEOUT_SECONDS) == -signal.SIGKILL, stage
     finally:
         with suppress(ProcessLookupError):
             process.kill()
@@ -116,22 +116,22 @@ async def killed_at(stage: str, database_url: str) -> None:
 
 @asynccontextmanager
 async def workers(database_url: str, count: int) -> AsyncIterator[None]:
-    """So many `fieldgate worker`s, as people run them.
+    """Run `fieldgate worker` processes.
 
-    Their leases are as long as people's: nobody kills them, and where a machine stands still for a second, none may
-    take another's work and count one more attempt.
+    They use the default lease: with a short one, a worker on a busy machine could lose its import to another, which
+    would count as an attempt.
     """
     environment = {**os.environ, "FIELDGATE_DATABASE_URL": database_url}
     command = (sys.executable, "-m", "fieldgate", "worker")
-    begun = [await asyncio.create_subprocess_exec(*command, env=environment) for _ in range(count)]
+    processes = [await asyncio.create_subprocess_exec(*command, env=environment) for _ in range(count)]
     try:
         yield
-        assert [worker.returncode for worker in begun] == [None] * count, "a worker ended by itself"
+        assert [worker.returncode for worker in processes] == [None] * count, "a worker ended by itself"
     finally:
-        for worker in begun:
+        for worker in processes:
             with suppress(ProcessLookupError):
                 worker.terminate()
-            await asyncio.wait_for(worker.wait(), PATIENCE)
+            await asyncio.wait_for(worker.wait(), TIMEOUT_SECONDS)
 
 
 async def all_imports(database: Database) -> list[Row[Any]]:
@@ -139,20 +139,20 @@ async def all_imports(database: Database) -> list[Row[Any]]:
         return list((await connection.execute(select(imports).order_by(imports.c.id))).all())
 
 
-async def finished(database: Database) -> None:
+async def wait_until_finished(database: Database) -> None:
     async def is_finished() -> bool:
         return all(row.status != "processing" for row in await all_imports(database))
 
-    await until(is_finished, "every import ends")
+    await wait_until(is_finished, "every import ends")
 
 
-async def made_of(database: Database) -> dict[str, str]:
-    """Which import made which asset, when every asset has one import, one version and one file, and nothing is over."""
+async def created_assets(database: Database) -> dict[str, str]:
+    """Return assets by import, after checking that each has one import, one version and one file."""
     made: dict[str, str] = {}
     for row in await all_imports(database):
         if row.status == "complete":
-            [told] = row.messages["created"]
-            made[row.uid] = told["uid"]
+            [created] = row.messages["created"]
+            made[row.uid] = created["uid"]
         assert (row.lease, row.lease_until) == (None, None)
         assert row.finished_at is not None
     async with database.read_transaction() as connection:
@@ -168,7 +168,7 @@ async def made_of(database: Database) -> dict[str, str]:
 
 
 class Sender:
-    """Users who hand in files, straight into the store."""
+    """Creates users and imports in the store."""
 
     def __init__(self, database: Database) -> None:
         self.store = ImportStore(database, DataVersions(database))
@@ -182,10 +182,10 @@ class Sender:
         return await self.store.create(user, parse_upload(ImportRequest(file=file), 10**9), None)
 
 
-async def test_a_worker_killed_at_any_stage_loses_nothing(database_url: str, database: Database) -> None:
-    """One worker dies at each stage, each with an import of another user in hand; two others finish all of them."""
+async def test_worker_killed_at_any_stage_loses_nothing(database_url: str, database: Database) -> None:
+    """One worker dies at each stage, each with an import of another user; two others finish all imports."""
     sender = Sender(database)
-    # Whoever was served last comes last: each doomed worker claims for another user.
+    # Users are served in turn, so each killed worker claims an import of another user.
     people = [await sender.user(f"user-{number}") for number in range(len(STAGES))]
     sent = [await sender.send(user, f"f{user}-{number}") for user in people for number in range(2)]
     await asyncio.gather(*(killed_at(stage, database_url) for stage in STAGES))
@@ -193,41 +193,41 @@ async def test_a_worker_killed_at_any_stage_loses_nothing(database_url: str, dat
     assert sum(row.attempts for row in left) == len(STAGES) - len(NOTHING_CLAIMED), "as many had one in hand"
     assert [row.status for row in left].count("complete") == 1, "the one that was committed"
     async with workers(database_url, 2):
-        await finished(database)
-    assert sorted(await made_of(database)) == sorted(sent), "all complete"
+        await wait_until_finished(database)
+    assert sorted(await created_assets(database)) == sorted(sent), "all complete"
     assert max(row.attempts for row in await all_imports(database)) == 2, "those in hand were taken up again"
 
 
 @pytest.mark.long
-async def test_an_import_that_kills_every_worker_ends_in_an_error(database_url: str, database: Database) -> None:
-    """It is tried so often and no more, leaves nothing behind, and holds up nobody else."""
+async def test_import_that_kills_every_worker_fails(database_url: str, database: Database) -> None:
+    """The number of attempts is limited, no assets are left, and other imports are not delayed."""
     sender = Sender(database)
     deadly = await sender.send(await sender.user("unlucky"), "deadly")
     for stage in ("in parsing", "assets written", "before commit"):
         await killed_at(stage, database_url)
     other = await sender.send(await sender.user("other"), "fine")
     async with workers(database_url, 2):
-        await finished(database)
-    assert list(await made_of(database)) == [other]
+        await wait_until_finished(database)
+    assert list(await created_assets(database)) == [other]
     [row] = [row for row in await all_imports(database) if row.uid == deadly]
     assert (row.status, row.attempts, row.messages["error_type"]) == ("error", 4, "gave_up")
     assert row.messages["error"]
 
 
 @pytest.mark.long
-async def test_a_worker_killed_while_it_refuses_a_file(database_url: str, database: Database) -> None:
+async def test_worker_killed_while_refusing_a_file(database_url: str, database: Database) -> None:
     sender = Sender(database)
     uid = await sender.send(await sender.user("someone"), "broken", xlsx(survey=(("type",), ("florb",))))
     await killed_at("before failing", database_url)
     async with workers(database_url, 2):
-        await finished(database)
+        await wait_until_finished(database)
     [row] = await all_imports(database)
     assert (row.uid, row.status, row.attempts) == (uid, "error", 2)
-    assert await made_of(database) == {}
+    assert await created_assets(database) == {}
 
 
 class Posts:
-    """Files sent to a server by several clients at once, and what it acknowledged."""
+    """Sends files to a server from several clients, and records what was acknowledged."""
 
     def __init__(self, token: str) -> None:
         self.headers = {"Authorization": f"Token {token}"}
@@ -237,46 +237,46 @@ class Posts:
         self.wanted = 0
 
     def key(self, number: int) -> dict[str, str]:
-        """Every second client says how to know its POST again, and repeats it; the others give up."""
+        """Every second client sends a key and repeats its POST; the others give up."""
         return {"Idempotency-Key": f"key-{number}"} if number % 2 else {}
 
     def send(self, client: httpx.Client, number: int) -> None:
         file = {"file": (f"f{number}.xlsx", BOOK)}
         try:
-            answer = client.post(PATH, headers={**self.headers, **self.key(number)}, files=file)
+            response = client.post(PATH, headers={**self.headers, **self.key(number)}, files=file)
         except httpx.TransportError:
             return
-        assert answer.status_code == 201, answer.text
+        assert response.status_code == 201, response.text
         with self.lock:
-            self.acknowledged[number] = str(answer.json()["uid"])
+            self.acknowledged[number] = str(response.json()["uid"])
             if len(self.acknowledged) >= self.wanted:
                 self.enough.set()
 
     def kill_during(self, served: ServerProcess, numbers: Iterable[int], after: int) -> None:
-        """Send all of them; kill every process of the server when so many are acknowledged."""
+        """Send all files; kill every process of the server when `after` more are acknowledged."""
         self.wanted = len(self.acknowledged) + after
         self.enough.clear()
         with served.client() as client, ThreadPoolExecutor(SENDERS) as pool:
             sending = [pool.submit(self.send, client, number) for number in numbers]
-            assert self.enough.wait(PATIENCE)
+            assert self.enough.wait(TIMEOUT_SECONDS)
             os.killpg(served.process.pid, signal.SIGKILL)
             for each in sending:
-                each.result(PATIENCE)
+                each.result(TIMEOUT_SECONDS)
 
     def send_all(self, served: ServerProcess, numbers: Iterable[int]) -> None:
         with served.client() as client, ThreadPoolExecutor(SENDERS) as pool:
             list(pool.map(lambda number: self.send(client, number), numbers))
 
 
-async def test_a_server_killed_during_posts_loses_nothing(
+async def test_server_killed_during_posts_loses_nothing(
     tmp_path: Path, database_url: str, database: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What was acknowledged ends, once each; what was not is stored whole or not at all; a repeated key makes one."""
+    """Acknowledged imports finish once each; others are stored completely or not at all; a repeated key creates one."""
     accounts = AccountStore(database, DataVersions(database))
     number = await accounts.create_user(NewUser(username="a", password_hash="x"))
     posts = Posts(await accounts.issue_token(number, IssuedBy.COMMAND, None))
     environment = {"FIELDGATE_DATABASE_URL": database_url, "FIELDGATE_LOG_LEVEL": "error"}
-    rounds = [range(first, min(first + AT_ONCE, POSTS)) for first in range(0, POSTS, AT_ONCE)]
+    rounds = [range(first, min(first + BATCH_SIZE, POSTS)) for first in range(0, POSTS, BATCH_SIZE)]
     async with workers(database_url, 2):
         for numbers in rounds:
             with ServerProcess(tmp_path, "--no-worker", "--workers", "2", environment=environment) as served:
@@ -284,8 +284,8 @@ async def test_a_server_killed_during_posts_loses_nothing(
         before, kept = dict(posts.acknowledged), len(await all_imports(database))
         with ServerProcess(tmp_path, "--no-worker", environment=environment) as served:
             await asyncio.to_thread(posts.send_all, served, range(1, POSTS, 2))
-        await finished(database)
-    made = await made_of(database)
+        await wait_until_finished(database)
+    made = await created_assets(database)
     assert len(before) < POSTS, "the server was killed too late to hold anything"
     assert before.items() <= posts.acknowledged.items(), "a repeated key has the first answer"
     assert posts.acknowledged.keys() >= set(range(1, POSTS, 2))

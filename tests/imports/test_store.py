@@ -1,4 +1,4 @@
-"""The queue, the same on SQLite and PostgreSQL: who works on what, until when, and never twice."""
+"""The store of imports and its job queue, on SQLite and PostgreSQL."""
 
 import asyncio
 import re
@@ -29,43 +29,41 @@ def store(database: Database) -> ImportStore:
     return ImportStore(database, DataVersions(database))
 
 
-async def user(database: Database, name: str = "amina") -> int:
+async def create_user(database: Database, name: str = "amina") -> int:
     return await AccountStore(database, DataVersions(database)).create_user(NewUser(username=name, password_hash="x"))
 
 
-async def put(store: ImportStore, user_id: int, name: str = "a", key: str | None = None) -> str:
+async def create_import(store: ImportStore, user_id: int, name: str = "a", key: str | None = None) -> str:
     return await store.create(user_id, parse_upload(ImportRequest(file=UploadedFile(f"{name}.xlsx", BOOK)), 10**9), key)
 
 
-async def end(database: Database, store: ImportStore, job: Job) -> None:
+async def finish(database: Database, store: ImportStore, job: Job) -> None:
     async with database.transaction() as connection:
         await store.finish(connection, job, COMPLETE, {"updated": []})
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-async def test_moments_run_in_the_order_of_commits(database: Database, store: ImportStore) -> None:
-    """However long an import waits for its turn; PostgreSQL has no turns, and numbers whoever comes."""
+async def test_creation_times_are_in_commit_order(database: Database, store: ImportStore) -> None:
+    """Only SQLite serializes writers, so only there ids and times are in the same order."""
     other = Database(database.url.render_as_string())
-    number = await user(database)
+    user_id = await create_user(database)
     async with database._write_lock:
-        waiting = [asyncio.create_task(put(store, number, f"f{n}")) for n in range(4)]
+        waiting = [asyncio.create_task(create_import(store, user_id, f"f{n}")) for n in range(4)]
         for _ in range(5):
             await asyncio.sleep(0)
-        first = await put(ImportStore(other, DataVersions(other)), number, "of another process")
+        first = await create_import(ImportStore(other, DataVersions(other)), user_id, "of another process")
     await asyncio.gather(*waiting)
     await other.close()
     async with database.read_transaction() as connection:
         rows = (await connection.execute(select(imports.c.uid, imports.c.created_at).order_by(imports.c.id))).all()
     assert (len(rows), rows[0].uid) == (5, first)
-    moments = [row.created_at for row in rows]
-    assert moments == sorted(moments)
+    timestamps = [row.created_at for row in rows]
+    assert timestamps == sorted(timestamps)
 
 
-async def test_each_import_is_claimed_once_however_many_workers_there_are(
-    database: Database, store: ImportStore
-) -> None:
-    number = await user(database)
-    taken = [await put(store, number, f"f{n}") for n in range(12)]
+async def test_each_import_is_claimed_once(database: Database, store: ImportStore) -> None:
+    user_id = await create_user(database)
+    taken = [await create_import(store, user_id, f"f{n}") for n in range(12)]
     jobs = await asyncio.gather(*(store.claim(LEASE) for _ in range(15)))
     claimed = [job.uid for job in jobs if job is not None]
     assert len(claimed) == len(set(claimed))
@@ -74,17 +72,17 @@ async def test_each_import_is_claimed_once_however_many_workers_there_are(
     assert sorted(claimed) == sorted(taken)
 
 
-async def test_workers_that_ask_at_once_all_get_something_to_do(database: Database, store: ImportStore) -> None:
-    number = await user(database)
+async def test_concurrent_claims_all_succeed(database: Database, store: ImportStore) -> None:
+    user_id = await create_user(database)
     for n in range(11):
-        await put(store, number, f"f{n}")
+        await create_import(store, user_id, f"f{n}")
     jobs = await asyncio.gather(*(store.claim(LEASE) for _ in range(4)))
     assert len({job.uid for job in jobs if job is not None}) == 4
 
 
-async def test_a_file_is_read_after_the_claim_is_committed(database: Database, store: ImportStore) -> None:
-    """Or a worker would hold SQLite's lock while a large file travels."""
-    await put(store, await user(database))
+async def test_file_is_loaded_after_claim_is_committed(database: Database, store: ImportStore) -> None:
+    """Otherwise a worker would hold SQLite's lock while it loads a large file."""
+    await create_import(store, await create_user(database))
     read = store._load_job
 
     async def slowly(import_id: int, lease: str) -> Job | None:
@@ -98,7 +96,7 @@ async def test_a_file_is_read_after_the_claim_is_committed(database: Database, s
     assert (job.name, job.data) == ("seen", BOOK)
 
 
-async def test_claiming_does_not_look_at_the_history(database: Database, store: ImportStore) -> None:
+async def test_claiming_uses_indexes_only(database: Database, store: ImportStore) -> None:
     statement = store._users_in_turn().compile(dialect=database.dialect, compile_kwargs={"literal_binds": True})
     async with database.read_transaction() as connection:
         if database.is_sqlite:
@@ -114,47 +112,45 @@ async def test_claiming_does_not_look_at_the_history(database: Database, store: 
     assert all("ix_imports_" in look for look in looks), looks
 
 
-async def test_the_oldest_first_and_fair_between_users(database: Database, store: ImportStore) -> None:
-    many, one = await user(database, "many"), await user(database, "one")
-    hundreds = [await put(store, many, f"f{n}") for n in range(10)]
-    single = await put(store, one)
+async def test_oldest_first_and_fair_between_users(database: Database, store: ImportStore) -> None:
+    many, one = await create_user(database, "many"), await create_user(database, "one")
+    hundreds = [await create_import(store, many, f"f{n}") for n in range(10)]
+    single = await create_import(store, one)
     order = []
     while (job := await store.claim(LEASE)) is not None:
         order.append(job.uid)
-        await end(database, store, job)
-    assert order.index(single) <= 1, "one file is not held up by ten of somebody else"
+        await finish(database, store, job)
+    assert order.index(single) <= 1, "one file does not wait for ten of another user"
     assert [uid for uid in order if uid != single] == hundreds
 
 
-async def test_a_lease_that_ran_out_is_claimed_again_and_the_first_worker_cannot_finish(
-    database: Database, store: ImportStore
-) -> None:
-    number = await user(database)
-    await put(store, number)
+async def test_expired_lease_is_claimed_again_and_lost_by_first_worker(database: Database, store: ImportStore) -> None:
+    user_id = await create_user(database)
+    await create_import(store, user_id)
     slow = await store.claim(timedelta(0))
     assert slow is not None
     quick = await store.claim(LEASE)
     assert quick is not None
     assert (quick.uid, quick.attempts) == (slow.uid, 2)
     with pytest.raises(LostLease):
-        await end(database, store, slow)
+        await finish(database, store, slow)
     with pytest.raises(LostLease):
         await store.renew(slow, LEASE)
     await store.renew(quick, LEASE)
-    await end(database, store, quick)
+    await finish(database, store, quick)
     with pytest.raises(LostLease):
-        await end(database, store, quick)
+        await finish(database, store, quick)
     assert await store.claim(LEASE) is None
 
 
-async def test_workers_on_machines_whose_clocks_differ(
+async def test_clocks_of_workers_do_not_matter(
     database: Database, store: ImportStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await put(store, await user(database))
+    await create_import(store, await create_user(database))
     job = await store.claim(LEASE)
     assert job is not None
     if database.is_sqlite:
-        return  # all of them are on one machine
+        return  # all workers are on one machine
     for ahead in (timedelta(hours=1), timedelta(hours=-1)):
         wrong = now() + ahead
         for module in ("imports.store", "db.database"):
@@ -167,51 +163,51 @@ async def test_workers_on_machines_whose_clocks_differ(
     assert await store.claim(LEASE) is not None
 
 
-async def test_a_job_knows_what_was_asked(database: Database, store: ImportStore) -> None:
-    number = await user(database)
-    uid = await put(store, number, "household")
+async def test_job_has_the_request(database: Database, store: ImportStore) -> None:
+    user_id = await create_user(database)
+    uid = await create_import(store, user_id, "household")
     job = await store.claim(LEASE)
     assert job is not None
     assert (job.uid, job.user_id, job.username, job.name, job.filename, job.data) == (
-        uid, number, "amina", "household", "household.xlsx", BOOK,
+        uid, user_id, "amina", "household", "household.xlsx", BOOK,
     )  # fmt: skip
 
 
-async def test_a_repeated_key_gives_the_first_answer(database: Database, store: ImportStore) -> None:
-    number, other = await user(database), await user(database, "other")
-    answers = await asyncio.gather(*(put(store, number, key="k") for _ in range(6)))
-    assert len(set(answers)) == 1
-    assert await put(store, other, key="k") != answers[0], "a key belongs to who sent it"
+async def test_repeated_key_returns_first_import(database: Database, store: ImportStore) -> None:
+    user_id, other = await create_user(database), await create_user(database, "other")
+    uids = await asyncio.gather(*(create_import(store, user_id, key="k") for _ in range(6)))
+    assert len(set(uids)) == 1
+    assert await create_import(store, other, key="k") != uids[0], "keys are per user"
     with pytest.raises(IdempotencyKeyReused):
-        await put(store, number, "another", key="k")
+        await create_import(store, user_id, "another", key="k")
 
 
 async def test_lists(database: Database, store: ImportStore) -> None:
-    number, other = await user(database), await user(database, "other")
-    taken = [await put(store, number, f"f{n}") for n in range(3)]
-    await put(store, other)
+    user_id, other = await create_user(database), await create_user(database, "other")
+    taken = [await create_import(store, user_id, f"f{n}") for n in range(3)]
+    await create_import(store, other)
     job = await store.claim(LEASE)
     assert job is not None
-    await end(database, store, job)
-    count, rows = await store.list_for_user(number, None, "date_created", PageRequest(2, 0))
+    await finish(database, store, job)
+    count, rows = await store.list_for_user(user_id, None, "date_created", PageRequest(2, 0))
     assert (count, [row.uid for row in rows]) == (3, taken[:2])
-    count, rows = await store.list_for_user(number, None, "-date_created", PageRequest(2, 0))
+    count, rows = await store.list_for_user(user_id, None, "-date_created", PageRequest(2, 0))
     assert [row.uid for row in rows] == taken[:0:-1]
-    count, rows = await store.list_for_user(number, "processing", "date_created", PageRequest())
+    count, rows = await store.list_for_user(user_id, "processing", "date_created", PageRequest())
     assert (count, [row.uid for row in rows]) == (2, taken[1:])
     assert await store.get_for_user(other, taken[0]) is None
 
 
-async def test_old_imports_are_forgotten_with_their_files(database: Database, store: ImportStore) -> None:
-    number = await user(database)
-    await put(store, number)
-    kept = await put(store, number, "later")
+async def test_purge_deletes_old_imports_and_their_files(database: Database, store: ImportStore) -> None:
+    user_id = await create_user(database)
+    await create_import(store, user_id)
+    kept = await create_import(store, user_id, "later")
     job = await store.claim(LEASE)
     assert job is not None
-    await end(database, store, job)
+    await finish(database, store, job)
     assert await store.purge(now() - timedelta(days=1)) == 0
     assert await store.purge(now() + timedelta(days=1)) == 1
-    assert [row.uid for row in (await store.list_for_user(number, None, "date_created", PageRequest()))[1]] == [kept]
+    assert [row.uid for row in (await store.list_for_user(user_id, None, "date_created", PageRequest()))[1]] == [kept]
     async with database.read_transaction() as connection:
         assert (await connection.execute(select(func.count()).select_from(files))).scalar_one() == 1
 
@@ -221,32 +217,32 @@ async def count(database: Database, table: Table) -> int:
         return int((await connection.execute(select(func.count()).select_from(table))).scalar_one())
 
 
-async def test_a_file_stays_as_long_as_a_version_came_from_it(database: Database, store: ImportStore) -> None:
-    owned, number = AssetStore(database, DataVersions(database)), await user(database)
-    await put(store, number)
+async def test_file_of_an_asset_version_is_kept(database: Database, store: ImportStore) -> None:
+    owned, user_id = AssetStore(database, DataVersions(database)), await create_user(database)
+    await create_import(store, user_id)
     job = await store.claim(LEASE)
     assert job is not None
-    new = NewAsset(owner_id=number, asset_type="survey", name="a", content={}, summary={}, file_id=job.file_id)
+    new = NewAsset(owner_id=user_id, asset_type="survey", name="a", content={}, summary={}, file_id=job.file_id)
     async with database.transaction() as connection:
         [(_, uid)] = await owned.create(connection, [new])
         await store.finish(connection, job, COMPLETE, {"updated": []})
     assert await store.purge(now() + timedelta(days=1)) == 1
     assert await count(database, files) == 1
-    await owned.delete(User(id=number), uid)
+    await owned.delete(User(id=user_id), uid)
     assert await store.purge(now() - timedelta(days=1)) == 0
-    assert await count(database, files) == 0, "whether or not an import went too"
+    assert await count(database, files) == 0, "also if no import was deleted"
 
 
-async def test_much_is_forgotten_in_small_steps(
+async def test_purge_deletes_in_batches(
     database: Database, store: ImportStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fieldgate.imports.store.BATCH_SIZE", 2)
-    number = await user(database)
+    user_id = await create_user(database)
     for n in range(5):
-        await put(store, number, f"f{n}")
+        await create_import(store, user_id, f"f{n}")
         job = await store.claim(LEASE)
         assert job is not None
-        await end(database, store, job)
+        await finish(database, store, job)
     begun: list[object] = []
     event.listen(database._engine.sync_engine, "begin", begun.append)
     assert await store.purge(now() + timedelta(days=1)) == 5

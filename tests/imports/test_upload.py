@@ -1,4 +1,4 @@
-"""What is wanted of an import, from what was sent."""
+"""Parsing and validating the request that creates an import."""
 
 import base64
 from typing import Any
@@ -16,29 +16,32 @@ BOOK = xlsx()
 MIB = 1024 * 1024
 
 
-def asked(**fields: Any) -> ImportRequest:
+def new_request(**fields: Any) -> ImportRequest:
     return ImportRequest(**{"file": UploadedFile("household.xlsx", BOOK), **fields})
 
 
-def refused(request: ImportRequest) -> list[str]:
-    with pytest.raises(ValidationError) as raised:
+def invalid_fields(request: ImportRequest) -> list[str]:
+    with pytest.raises(ValidationError) as error:
         parse_upload(request, MIB)
-    return list(raised.value.fields)
+    return list(error.value.fields)
 
 
-def test_the_files_own_name_is_used_unless_another_is_given() -> None:
-    assert (parse_upload(asked(), MIB).filename, parse_upload(asked(), MIB).name) == ("household.xlsx", "household")
-    assert parse_upload(asked(name="Visit 2.0"), MIB).name == "Visit 2.0"
+def test_default_name_is_file_name() -> None:
+    assert (parse_upload(new_request(), MIB).filename, parse_upload(new_request(), MIB).name) == (
+        "household.xlsx",
+        "household",
+    )
+    assert parse_upload(new_request(name="Visit 2.0"), MIB).name == "Visit 2.0"
 
 
-def test_names_hold_nothing_that_cannot_be_seen() -> None:
+def test_control_characters_are_removed_from_names() -> None:
     sent = ImportRequest(file=UploadedFile("a\x01b\x1b[31m.xlsx", BOOK), name=" Visit\r\n\x85\ud800\uffff")
     assert (parse_upload(sent, MIB).filename, parse_upload(sent, MIB).name) == ("a b [31m.xlsx", "Visit")
-    assert parse_upload(asked(name="\x01"), MIB).name == "household"
+    assert parse_upload(new_request(name="\x01"), MIB).name == "household"
 
 
 @pytest.mark.parametrize(
-    ("name", "bare"),
+    ("name", "expected"),
     [
         ("a.xlsx", "a"),
         ("a.XLS", "a"),
@@ -47,24 +50,24 @@ def test_names_hold_nothing_that_cannot_be_seen() -> None:
         ("a.pdf", "a.pdf"),
     ],
 )
-def test_only_the_extension_of_a_workbook_is_dropped(name: str, bare: str) -> None:
-    assert strip_extension(name) == bare
+def test_strip_extension(name: str, expected: str) -> None:
+    assert strip_extension(name) == expected
 
 
 @pytest.mark.parametrize("text", ["{}", "data:application/x;base64,{}", "base64:{}", "  {}\n"])
-def test_base64_as_clients_write_it(text: str) -> None:
+def test_base64_prefixes_and_whitespace(text: str) -> None:
     encoded = text.format(base64.b64encode(BOOK).decode())
     assert parse_upload(ImportRequest(base64Encoded=encoded), MIB).data == BOOK
 
 
-def test_a_fetched_file_is_checked_like_any_other() -> None:
+def test_fetched_file_is_validated() -> None:
     request = ImportRequest(url="https://forms.example.org/household.xlsx")
     found = parse_upload(request, MIB, UploadedFile("household.xlsx", BOOK))
     assert (found.data, found.filename, found.name) == (BOOK, "household.xlsx", "household")
     assert len(parse_upload(request, MIB, UploadedFile("x" * 300 + ".xlsx", BOOK)).filename) == 255
-    with pytest.raises(ValidationError) as raised:
+    with pytest.raises(ValidationError) as error:
         parse_upload(request, MIB, UploadedFile("household.xlsx", b"<!doctype html>\0"))
-    assert list(raised.value.fields) == ["url"]
+    assert list(error.value.fields) == ["url"]
 
 
 @pytest.mark.parametrize(
@@ -72,8 +75,8 @@ def test_a_fetched_file_is_checked_like_any_other() -> None:
     [("true", True), ("True", True), ("1", True), ("yes", True), (True, True), ("false", False), (False, False),
      ("", False), ("0", False), ("maybe", False), (1.0, True), ({}, False)],
 )  # fmt: skip
-def test_a_library_only_where_it_is_said(library: Any, expected: bool) -> None:
-    assert parse_upload(asked(library=library), MIB).is_library is expected
+def test_library_values(library: Any, expected: bool) -> None:
+    assert parse_upload(new_request(library=library), MIB).is_library is expected
 
 
 @pytest.mark.parametrize(
@@ -81,27 +84,27 @@ def test_a_library_only_where_it_is_said(library: Any, expected: bool) -> None:
     [UID, f"/api/v2/assets/{UID}/", f"https://kf.example/api/v2/assets/{UID}/?format=json", f"/assets/{UID}.json",
      f"http://other.example/assets/{UID}"],
 )  # fmt: skip
-def test_destinations_as_clients_write_them(text: str) -> None:
+def test_destination_formats(text: str) -> None:
     assert destination_uid("destination", text) == UID
-    assert parse_upload(asked(assetUid=text), MIB).destination_uid == UID
+    assert parse_upload(new_request(assetUid=text), MIB).destination_uid == UID
 
 
 @pytest.mark.parametrize("text", ["x", "aShort", f"/api/v2/users/{UID}/", "http://[", "a" + "0" * 21, f"{UID}/x", "/"])
-def test_what_is_no_destination(text: str) -> None:
-    assert refused(asked(destination=text)) == ["destination"]
+def test_invalid_destinations(text: str) -> None:
+    assert invalid_fields(new_request(destination=text)) == ["destination"]
 
 
-def test_mistakes_that_can_be_seen_at_once() -> None:
-    assert refused(ImportRequest()) == ["file"]
-    assert refused(asked(base64Encoded="AAAA")) == ["file", "base64Encoded"]
-    assert refused(ImportRequest(base64Encoded="???")) == ["base64Encoded"]
-    assert refused(ImportRequest(base64Encoded=base64.b64encode(b"\x00\x01").decode())) == ["base64Encoded"]
-    assert refused(asked(url="https://example.org/x.xlsx")) == ["file", "url"]
-    assert refused(asked(desired_type="florb")) == ["desired_type"]
-    assert refused(asked(name="x" * 256)) == ["name"]
-    assert refused(ImportRequest(file=UploadedFile("x.pdf", b"%PDF-1.4\n%\x00"))) == ["file"]
+def test_invalid_fields() -> None:
+    assert invalid_fields(ImportRequest()) == ["file"]
+    assert invalid_fields(new_request(base64Encoded="AAAA")) == ["file", "base64Encoded"]
+    assert invalid_fields(ImportRequest(base64Encoded="???")) == ["base64Encoded"]
+    assert invalid_fields(ImportRequest(base64Encoded=base64.b64encode(b"\x00\x01").decode())) == ["base64Encoded"]
+    assert invalid_fields(new_request(url="https://example.org/x.xlsx")) == ["file", "url"]
+    assert invalid_fields(new_request(desired_type="florb")) == ["desired_type"]
+    assert invalid_fields(new_request(name="x" * 256)) == ["name"]
+    assert invalid_fields(ImportRequest(file=UploadedFile("x.pdf", b"%PDF-1.4\n%\x00"))) == ["file"]
     with pytest.raises(PayloadTooLarge):
-        parse_upload(asked(), len(BOOK) - 1)
+        parse_upload(new_request(), len(BOOK) - 1)
 
 
 @pytest.mark.parametrize(
@@ -142,17 +145,22 @@ def test_mistakes_that_can_be_seen_at_once() -> None:
         ("type,n\u00e4me\n".encode() + b"text,\xc3\xa9\n" * 20_000, True),
     ],
 )
-def test_a_workbook_by_its_first_bytes(data: bytes, expected: bool) -> None:
+def test_looks_like_workbook(data: bytes, expected: bool) -> None:
     assert looks_like_workbook(data) is expected
 
 
-def test_what_is_the_same_import() -> None:
-    assert parse_upload(asked(), MIB).digest == parse_upload(asked(totalFiles="1"), MIB).digest
-    for other in (asked(name="x"), asked(library="true"), asked(desired_type="block"), asked(destination=UID)):
-        assert parse_upload(other, MIB).digest != parse_upload(asked(), MIB).digest
+def test_digest() -> None:
+    assert parse_upload(new_request(), MIB).digest == parse_upload(new_request(totalFiles="1"), MIB).digest
+    for other in (
+        new_request(name="x"),
+        new_request(library="true"),
+        new_request(desired_type="block"),
+        new_request(destination=UID),
+    ):
+        assert parse_upload(other, MIB).digest != parse_upload(new_request(), MIB).digest
 
 
-def test_what_is_the_same_import_of_an_address() -> None:
+def test_digest_of_url_import() -> None:
     def digest(data: bytes = BOOK, /, **fields: Any) -> bytes:
         request = ImportRequest(**{"url": "https://forms.example.org/a.xlsx", **fields})
         return parse_upload(request, MIB, UploadedFile("a.xlsx", data)).digest

@@ -1,4 +1,4 @@
-"""From a file to an asset: in this process, in processes of their own, and when those are killed."""
+"""From an uploaded file to an asset: results, failures and killed workers."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ PATH = "/api/v2/imports/"
 
 
 class ImportHarness:
-    """A user of a running service, and a worker beside it."""
+    """A user of a running service, and a worker on the same database."""
 
     def __init__(self, service: Service, headers: dict[str, str], worker: ImportWorker) -> None:
         self.service = service
@@ -46,18 +46,18 @@ class ImportHarness:
 
     async def send(self, book: bytes, **fields: Any) -> str:
         name = fields.pop("filename", "household.xlsx")
-        answer = await self.service.client.post(PATH, headers=self.headers, files={"file": (name, book)}, data=fields)
-        assert answer.status_code == 201, answer.text
-        return str(answer.json()["url"])
+        response = await self.service.client.post(PATH, headers=self.headers, files={"file": (name, book)}, data=fields)
+        assert response.status_code == 201, response.text
+        return str(response.json()["url"])
 
     async def get(self, url: str, **headers: str) -> dict[str, Any]:
-        answer = await self.service.get(url, headers={**self.headers, **headers})
-        assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
+        response = await self.service.get(url, headers={**self.headers, **headers})
+        assert response.status_code == 200, response.text
+        found: dict[str, Any] = response.json()
         return found
 
     async def import_workbook(self, book: bytes, **fields: Any) -> dict[str, Any]:
-        """The record of an import after a worker has seen to it."""
+        """Send a workbook, process it and return the record of the import."""
         url = await self.send(book, **fields)
         assert await self.worker.process_one()
         return await self.get(url)
@@ -69,12 +69,12 @@ class ImportHarness:
 @pytest.fixture
 def start_harness(start: StartService, database_url: str) -> Any:
     @asynccontextmanager
-    async def open_desk(**chosen: Any) -> AsyncIterator[ImportHarness]:
-        async with start(database_url=database_url, **chosen) as service:
+    async def open_harness(**settings: Any) -> AsyncIterator[ImportHarness]:
+        async with start(database_url=database_url, **settings) as service:
             headers = {"Authorization": f"Token {await service.create_token()}"}
-            yield ImportHarness(service, headers, ImportWorker(Settings(**chosen), service.database))
+            yield ImportHarness(service, headers, ImportWorker(Settings(**settings), service.database))
 
-    return open_desk
+    return open_harness
 
 
 @pytest.fixture
@@ -83,21 +83,21 @@ async def harness(start_harness: Any) -> AsyncIterator[ImportHarness]:
         yield opened
 
 
-async def test_a_survey_becomes_an_asset(harness: ImportHarness) -> None:
+async def test_survey_becomes_an_asset(harness: ImportHarness) -> None:
     record = await harness.import_workbook(xlsx())
     assert record["status"] == "complete"
-    [made] = record["messages"]["created"]
-    assert set(made) == {"uid", "kind", "summary", "owner__username"}
-    assert made["kind"] == "asset"
-    assert made["summary"] == {
+    [created] = record["messages"]["created"]
+    assert set(created) == {"uid", "kind", "summary", "owner__username"}
+    assert created["kind"] == "asset"
+    assert created["summary"] == {
         "geo": False,
         "labels": ["What is your name?", "How old are you?"],
-        "columns": made["summary"]["columns"],
+        "columns": created["summary"]["columns"],
         "languages": [],
         "row_count": 2,
         "default_translation": None,
     }
-    assert {"type", "name", "label"} <= set(made["summary"]["columns"])
+    assert {"type", "name", "label"} <= set(created["summary"]["columns"])
     asset = await harness.asset(record)
     assert (asset["asset_type"], asset["name"], asset["version_count"]) == ("survey", "household", 1)
     assert [row["type"] for row in asset["content"]["survey"]] == ["text", "integer"]
@@ -106,14 +106,14 @@ async def test_a_survey_becomes_an_asset(harness: ImportHarness) -> None:
     assert "<h:html" in xform.text
 
 
-async def test_the_settings_of_a_form_are_honoured(harness: ImportHarness) -> None:
+async def test_form_title_becomes_asset_name(harness: ImportHarness) -> None:
     settings = (("form_title", "form_id", "version"), ("Visit", "visit_1", "7"))
     asset = await harness.asset(await harness.import_workbook(xlsx(survey=SURVEY, settings=settings), name="another"))
     assert asset["name"] == "Visit"
 
 
-async def named(harness: ImportHarness, asset: dict[str, Any]) -> tuple[str | None, str | None, str | None]:
-    """The title, id and version of an asset's XForm."""
+async def xform_names(harness: ImportHarness, asset: dict[str, Any]) -> tuple[str | None, str | None, str | None]:
+    """Return title, id and version of an asset's XForm."""
     xform = await harness.service.get(asset["xform_link"], headers=harness.headers)
     root = ElementTree.fromstring(xform.content)
     data = root.find(".//{http://www.w3.org/2002/xforms}instance/*")
@@ -121,24 +121,26 @@ async def named(harness: ImportHarness, asset: dict[str, Any]) -> tuple[str | No
     return root.findtext(".//{http://www.w3.org/1999/xhtml}title"), data.get("id"), data.get("version")
 
 
-async def test_an_xform_is_named_as_its_asset(harness: ImportHarness) -> None:
+async def test_xform_has_name_of_its_asset(harness: ImportHarness) -> None:
     first = await harness.asset(await harness.import_workbook(xlsx(), name="Household 2.0\tsurvey.xlsx"))
     assert first["name"] == "Household 2.0 survey"
-    assert await named(harness, first) == ("Household 2.0 survey", "household_2_0_survey", None)
+    assert await xform_names(harness, first) == ("Household 2.0 survey", "household_2_0_survey", None)
     await harness.import_workbook(xlsx(), filename="second.xlsx", destination=first["uid"])
-    assert await named(harness, first) == ("Household 2.0 survey", "household_2_0_survey", None), "it keeps its name"
+    assert await xform_names(harness, first) == ("Household 2.0 survey", "household_2_0_survey", None), (
+        "it keeps its name"
+    )
     settings = (("form_id", "version"), ("visit_1", "7"))
     second = await harness.asset(
         await harness.import_workbook(xlsx(survey=SURVEY, settings=settings), name="استبيان \x01<1> & \ufffe")
     )
-    assert await named(harness, second) == (second["name"], "visit_1", "7")
+    assert await xform_names(harness, second) == (second["name"], "visit_1", "7")
     titled = await harness.asset(
         await harness.import_workbook(xlsx(survey=SURVEY, settings=(("form_title",), ("Home Visit",))))
     )
-    assert await named(harness, titled) == ("Home Visit", "home_visit", None)
+    assert await xform_names(harness, titled) == ("Home Visit", "home_visit", None)
 
 
-async def test_a_destination_is_replaced_and_older_versions_stay(harness: ImportHarness) -> None:
+async def test_replacing_a_destination_keeps_older_versions(harness: ImportHarness) -> None:
     first = await harness.import_workbook(xlsx())
     uid = first["messages"]["created"][0]["uid"]
     longer = xlsx(survey=(*SURVEY, ("note", "thanks", "Thank you")))
@@ -179,7 +181,7 @@ LIBRARY = (
 )
 
 
-async def test_how_many_questions_there_are_decides_between_block_and_question(harness: ImportHarness) -> None:
+async def test_row_count_decides_between_block_and_question(harness: ImportHarness) -> None:
     one, notes = SURVEY[:2], (SURVEY[0], ("note", "a", "A"), ("note", "b", "B"))
     for survey, fields, expected in (
         (one, {"desired_type": "block"}, "question"),
@@ -197,10 +199,10 @@ async def test_how_many_questions_there_are_decides_between_block_and_question(h
         assert (await harness.asset(record, "updated"))["asset_type"] == expected
 
 
-async def test_a_collection_knows_the_languages_of_what_is_in_it(harness: ImportHarness) -> None:
+async def test_collection_summary_has_languages_of_its_children(harness: ImportHarness) -> None:
     rows = (("block", "type", "name", "label::French (fr)"), ("alone", "text", "a", "A"), (None, "text", "b", "B"))
-    [made] = (await harness.import_workbook(xlsx(library=rows), library="true"))["messages"]["created"]
-    url = f"/api/v2/assets/{made['uid']}/"
+    [created] = (await harness.import_workbook(xlsx(library=rows), library="true"))["messages"]["created"]
+    url = f"/api/v2/assets/{created['uid']}/"
     assert (await harness.get(url))["summary"] == {"languages": ["French (fr)"]}
     alone, other = (await harness.get("/api/v2/assets/?asset_type=question&ordering=name"))["results"]
     assert alone["name"] == "alone", "a block of one question is a question, and keeps its name"
@@ -211,10 +213,10 @@ async def test_a_collection_knows_the_languages_of_what_is_in_it(harness: Import
     assert (await harness.get(url))["summary"] == {"languages": ["English (en)"]}
 
 
-async def test_a_library_becomes_a_collection(harness: ImportHarness) -> None:
+async def test_library_becomes_a_collection(harness: ImportHarness) -> None:
     record = await harness.import_workbook(xlsx(library=LIBRARY), library="true", name="Basics")
-    [made] = record["messages"]["created"]
-    assert (made["kind"], "summary" in made) == ("collection", False)
+    [created] = record["messages"]["created"]
+    assert (created["kind"], "summary" in created) == ("collection", False)
     listed = (await harness.get("/api/v2/assets/?ordering=name"))["results"]
     kinds = sorted((asset["asset_type"], asset["parent"] is not None) for asset in listed)
     assert kinds == [("block", True), ("collection", False), ("question", True)]
@@ -231,23 +233,23 @@ async def test_a_library_becomes_a_collection(harness: ImportHarness) -> None:
     assert (refused["status"], refused["messages"]["error_type"]) == ("error", "library_not_asked")
 
 
-async def test_a_large_library_is_written_with_a_few_statements(harness: ImportHarness) -> None:
+async def test_large_library_needs_few_statements(harness: ImportHarness) -> None:
     rows = (("type", "name", "label"), *(("text", f"q{n}", f"Question {n}") for n in range(300)))
     url = await harness.send(xlsx(library=rows), library="true")
     statements: list[str] = []
     engine = harness.service.database._engine.sync_engine
     event.listen(engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2]))
     assert await harness.worker.process_one()
-    made = (await harness.get(url))["messages"]["created"]
+    created = (await harness.get(url))["messages"]["created"]
     written = [text for text in statements if text.startswith(("INSERT", "UPDATE"))]
     assert len(written) < 20
     assert sum("INTO changes" in text for text in written) == 2, "imports and assets, once each"
     listed = await harness.get("/api/v2/assets/?asset_type=question&limit=1000&ordering=date_created")
     assert [asset["name"] for asset in listed["results"]] == [f"Question {n}" for n in range(300)]
-    assert {asset["parent"].rstrip("/").rsplit("/", 1)[1] for asset in listed["results"]} == {made[0]["uid"]}
+    assert {asset["parent"].rstrip("/").rsplit("/", 1)[1] for asset in listed["results"]} == {created[0]["uid"]}
 
 
-async def test_a_form_that_does_not_compile_is_refused_with_every_problem(harness: ImportHarness) -> None:
+async def test_invalid_form_is_refused_with_every_problem(harness: ImportHarness) -> None:
     broken = xlsx(
         survey=(
             ("type", "name", "label", "relevant"),
@@ -270,15 +272,15 @@ async def test_a_form_that_does_not_compile_is_refused_with_every_problem(harnes
         assert set(problem) == {"sheet", "row", "column", "code", "message"}
     page = (await harness.service.get(f"{url}?format=api", headers=harness.headers)).text
     shown = re.findall(r'<tr><td>(\w+)</td><td class="number">(\d+)</td>', page)
-    told = [*messages["problems"], *messages.get("warnings", [])]
-    assert shown == [(problem["sheet"], str(problem["row"])) for problem in told], "in the same order"
+    reported = [*messages["problems"], *messages.get("warnings", [])]
+    assert shown == [(problem["sheet"], str(problem["row"])) for problem in reported], "in the same order"
     assert (shown[0][0], shown[len(messages["problems"]) - 1][0]) == ("survey", "choices")
     french = await harness.get(url, **{"Accept-Language": "fr"})
-    assert french["messages"]["error"] != messages["error"], "said in the language of whoever reads it"
+    assert french["messages"]["error"] != messages["error"], "in the language of the reader"
     assert (await harness.get("/api/v2/assets/"))["count"] == 0
 
 
-async def test_who_manages_an_empty_asset_manages_the_submissions_of_the_form(harness: ImportHarness) -> None:
+async def test_manager_of_empty_asset_gets_submission_permissions(harness: ImportHarness) -> None:
     team = await SharingTeam.create(harness.service)
     uid = await team.create_shared_asset("empty")
     assert await team.permissions_of(uid, "manager") == {"view_asset", "change_asset", "manage_asset"}
@@ -298,7 +300,7 @@ async def test_who_manages_an_empty_asset_manages_the_submissions_of_the_form(ha
     assert await team.history(uid) == after
 
 
-async def test_a_destination_that_went_away_in_between(harness: ImportHarness) -> None:
+async def test_destination_deleted_before_processing(harness: ImportHarness) -> None:
     uid = (await harness.import_workbook(xlsx()))["messages"]["created"][0]["uid"]
     url = await harness.send(xlsx(), destination=uid)
     gone = await harness.service.client.delete(f"/api/v2/assets/{uid}/", headers=harness.headers)
@@ -307,7 +309,7 @@ async def test_a_destination_that_went_away_in_between(harness: ImportHarness) -
     assert (await harness.get(url))["messages"]["error_type"] == "destination_gone"
 
 
-async def test_a_repeated_post_is_answered_although_the_destination_went_away(harness: ImportHarness) -> None:
+async def test_repeated_post_after_destination_was_deleted(harness: ImportHarness) -> None:
     uid = (await harness.import_workbook(xlsx()))["messages"]["created"][0]["uid"]
     harness.headers["Idempotency-Key"] = "again"
     book = xlsx()
@@ -317,7 +319,7 @@ async def test_a_repeated_post_is_answered_although_the_destination_went_away(ha
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PATCH"])
-async def test_a_destination_that_is_changed_while_it_is_replaced(
+async def test_destination_changed_during_processing(
     harness: ImportHarness, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uid = (await harness.import_workbook(xlsx()))["messages"]["created"][0]["uid"]
@@ -327,13 +329,13 @@ async def test_a_destination_that_is_changed_while_it_is_replaced(
 
     async def and_meanwhile(*arguments: Any) -> Any:
         found = await find(*arguments)
-        if under_way:  # it is the request itself, which waits for the same lock
+        if under_way:  # the call comes from the request
             return found
         request = harness.service.request(
             method, f"/api/v2/assets/{uid}/", headers=harness.headers, json={"name": "Another"}
         )
         under_way.append(asyncio.create_task(request))
-        await asyncio.wait(under_way, timeout=0.3)  # as long as a request takes that nothing holds up
+        await asyncio.wait(under_way, timeout=0.3)  # longer than a request takes that does not wait for a lock
         return found
 
     monkeypatch.setattr(AssetStore, "find", and_meanwhile)
@@ -351,7 +353,7 @@ LIMITS = runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=1)
 
 
 @pytest.mark.parametrize(
-    ("work", "argument", "error_type", "begins"),
+    ("parse_function", "argument", "error_type", "message"),
     [
         (failing_readers.exhaust_memory, 2**31, "too_large", "The file takes too much memory to read."),
         (failing_readers.loop_forever, b"", "too_large", "The file takes too long to read."),
@@ -359,16 +361,23 @@ LIMITS = runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=1)
         (failing_readers.raise_error, b"", "fault", "Something went wrong on our side."),
     ],
 )
-async def test_people_are_told_why(
-    harness: ImportHarness, monkeypatch: pytest.MonkeyPatch, work: Any, argument: Any, error_type: str, begins: str
+async def test_sandbox_failures_are_explained(
+    harness: ImportHarness,
+    monkeypatch: pytest.MonkeyPatch,
+    parse_function: Any,
+    argument: Any,
+    error_type: str,
+    message: str,
 ) -> None:
-    monkeypatch.setattr(runner, "parse_in_sandbox", lambda *_: runner._run_in_process(work, (argument,), LIMITS))
+    monkeypatch.setattr(
+        runner, "parse_in_sandbox", lambda *_: runner._run_in_process(parse_function, (argument,), LIMITS)
+    )
     messages = (await harness.import_workbook(xlsx()))["messages"]
     assert messages["error_type"] == error_type
-    assert messages["error"].startswith(begins)
+    assert messages["error"].startswith(message)
 
 
-async def test_too_many_attempts_end_in_an_error(harness: ImportHarness, database_url: str) -> None:
+async def test_too_many_attempts_fail_the_import(harness: ImportHarness, database_url: str) -> None:
     url = await harness.send(xlsx())
     store = ImportStore(harness.service.database, harness.service.data_versions)
     for _ in range(MAX_ATTEMPTS):
@@ -379,7 +388,7 @@ async def test_too_many_attempts_end_in_an_error(harness: ImportHarness, databas
 
 
 @pytest.mark.parametrize("error", [RuntimeError("a fault"), ConnectionError("away")])
-async def test_what_cannot_be_tidied_up_holds_up_no_import(
+async def test_failed_purge_does_not_delay_imports(
     harness: ImportHarness, error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: object) -> int:
@@ -396,18 +405,16 @@ async def test_what_cannot_be_tidied_up_holds_up_no_import(
     assert (await harness.get(url))["status"] == "complete"
 
 
-async def test_a_lease_is_renewed_while_the_work_takes_longer(
-    harness: ImportHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_lease_is_renewed_during_long_work(harness: ImportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     url = await harness.send(xlsx())
     store = ImportStore(harness.service.database, harness.service.data_versions)
-    understand, renew, may_go_on = runner.parse_in_sandbox, ImportStore.renew, threading.Event()
+    parse, renew, may_go_on = runner.parse_in_sandbox, ImportStore.renew, threading.Event()
     renewals: list[Exception | None] = [ConnectionError("away"), None, None, None]
     left = list(renewals)
 
     def slowly(*arguments: Any) -> Any:
         assert may_go_on.wait(30)
-        return understand(*arguments)
+        return parse(*arguments)
 
     async def renew_after_trouble(*arguments: Any) -> None:
         error = left.pop(0) if left else None
@@ -429,12 +436,12 @@ async def test_a_lease_is_renewed_while_the_work_takes_longer(
     assert not [task for task in asyncio.all_tasks() if "_renew_lease" in repr(task)]
 
 
-async def test_workers_killed_at_work_lose_nothing(tmp_path: Path, database_url: str, database: Database) -> None:
-    """kill -9 of workers again and again: every import ends, with exactly one asset each."""
+async def test_killed_workers_lose_nothing(tmp_path: Path, database_url: str, database: Database) -> None:
+    """After kill -9 of several workers every import is finished, with exactly one asset each."""
     store = ImportStore(database, DataVersions(database))
-    number = await AccountStore(database, DataVersions(database)).create_user(NewUser(username="a", password_hash="x"))
+    user_id = await AccountStore(database, DataVersions(database)).create_user(NewUser(username="a", password_hash="x"))
     sent = [
-        await store.create(number, parse_upload(ImportRequest(file=UploadedFile(f"f{n}.xlsx", xlsx())), 10**9), None)
+        await store.create(user_id, parse_upload(ImportRequest(file=UploadedFile(f"f{n}.xlsx", xlsx())), 10**9), None)
         for n in range(12)
     ]
     environment = {**os.environ, "FIELDGATE_DATABASE_URL": database_url, "FIELDGATE_IMPORT_LEASE": "1s"}
@@ -465,12 +472,12 @@ async def test_workers_killed_at_work_lose_nothing(tmp_path: Path, database_url:
         await worker.wait()
     assert kills == 3
     async with database.read_transaction() as connection:
-        made = (await connection.execute(select(assets.c.name))).scalars().all()
-        assert sorted(made) == sorted(f"f{n}" for n in range(12))
+        created = (await connection.execute(select(assets.c.name))).scalars().all()
+        assert sorted(created) == sorted(f"f{n}" for n in range(12))
         assert len((await connection.execute(select(versions.c.id))).all()) == 12
 
 
-async def test_the_page_of_an_import_shows_what_was_read(harness: ImportHarness) -> None:
+async def test_html_page_of_an_import(harness: ImportHarness) -> None:
     good = await harness.import_workbook(xlsx(), name="Household")
     page = (await harness.service.get(f"{good['url']}?format=api", headers=harness.headers)).text
     for text in ("The file was imported.", "What is your name?", "<dd>2</dd>"):
@@ -484,10 +491,10 @@ async def test_the_page_of_an_import_shows_what_was_read(harness: ImportHarness)
 
 
 @pytest.mark.parametrize("book", [xlsx(), xlsx(survey=[["type", "name"], ["nonsense", "a"]])], ids=["good", "refused"])
-async def test_what_came_of_an_import_waits_for_a_database_that_is_away(
+async def test_result_is_retried_while_database_is_unavailable(
     harness: ImportHarness, book: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It costs no attempt: nothing is wrong with the file."""
+    """It does not count as an attempt: nothing is wrong with the file."""
     failures = ["away"] * (MAX_ATTEMPTS + 2)
 
     def fail(*arguments: Any) -> None:
@@ -504,7 +511,7 @@ async def test_what_came_of_an_import_waits_for_a_database_that_is_away(
         assert (await connection.execute(select(imports.c.attempts))).scalar_one() == 1
 
 
-async def test_who_is_told_to_stop_does_not_wait_for_a_database_that_is_away(harness: ImportHarness) -> None:
+async def test_stopping_worker_does_not_wait_for_database(harness: ImportHarness) -> None:
     url, stopping = await harness.send(xlsx()), asyncio.Event()
 
     def fail(*arguments: Any) -> None:
@@ -515,4 +522,4 @@ async def test_who_is_told_to_stop_does_not_wait_for_a_database_that_is_away(har
     event.listen(harness.service.database._engine.sync_engine, "before_cursor_execute", fail)
     async with asyncio.timeout(30):
         await harness.worker.run(stopping)
-    assert (await harness.get(url))["status"] == "processing", "another worker takes it up"
+    assert (await harness.get(url))["status"] == "processing", "another worker will claim it"

@@ -1,4 +1,4 @@
-"""Workbooks made in memory, as people would send them."""
+"""Workbooks created in memory."""
 
 import io
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ SURVEY: Rows = (
 
 
 def xlsx(**sheets: Rows) -> bytes:
-    """A workbook of these sheets; a small survey if none is given."""
+    """Return a workbook with these sheets, by default a small survey."""
     book = Workbook()
     book.remove(book.active)
     for title, rows in (sheets or {"survey": SURVEY}).items():
