@@ -2,7 +2,7 @@
 
 The process is forked from a server that has the libraries loaded, so it starts in milliseconds. Its memory and
 processor time are limited, and it cannot write files (see `confinement`). Its result is decoded as plain data, never
-unpickled: the process may be under the control of whoever made the file.
+unpickled: the process may be under the control of the author of the file.
 """
 
 import gc
