@@ -8,12 +8,13 @@ WORKERS ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv pip
+MUTANTS := .venv-mutants
 RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
 TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve quick test coverage lint bench bench-full fuzz torture mutants upgrade messages \
+.PHONY: help install serve quick test coverage lint bench bench-full fuzz torture mutants messages \
 	permission-matrix release lock clean
 
 help:  ## list the targets
@@ -67,6 +68,9 @@ torture: $(DEV_READY)  ## hostile files, 10,000 mutations, kill -9 at every stag
 	@MUTATIONS=$(or $(MUTATIONS),10000) KILL_POSTS=$(or $(KILL_POSTS),200) $(BIN)/pytest -m '' tests/imports/test_killing.py \
 		tests/imports/test_hostile.py
 
+mutants: $(DEV_READY) $(MUTANTS)/.ready  ## mutation testing of the core: 300 changes, which tests must notice
+	@$(BIN)/python scripts/mutants $(MUTANTS)/bin/cosmic-ray $(BIN)/python $(MUTATE)
+
 messages: $(DEV_READY)  ## collect the messages of the code into fieldgate/i18n/locale
 	@$(BIN)/python scripts/collect-messages
 
@@ -86,9 +90,11 @@ lock: $(DEV_READY)  ## upgrade all versions and write requirements/*.txt with ha
 		requirements/uv.in -o requirements/uv.txt
 	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 		requirements/peer.in -o requirements/peer.txt
+	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
+		requirements/mutants.in -o requirements/mutants.txt
 
 clean:  ## remove everything that was built (not the data)
-	rm -rf $(VENV) dist benchmarks/.venv-peer .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) $(MUTANTS) dist benchmarks/.venv-peer .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 
 $(BIN)/uv: requirements/uv.txt
 	@echo "== virtual environment in $(VENV)"
@@ -105,4 +111,10 @@ $(RUN_READY): requirements/run.txt pyproject.toml | $(BIN)/uv
 $(DEV_READY): requirements/dev.txt $(RUN_READY)
 	@echo "== locked dependencies of the tests"
 	@scripts/install-locked $(VENV) --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(MUTANTS)/.ready: requirements/mutants.txt | $(BIN)/uv
+	@echo "== locked dependencies of the mutation tests in $(MUTANTS)"
+	@scripts/make-venv $(PYTHON) $(MUTANTS)
+	@UV_SYSTEM_CERTS=true $(UV) install --quiet --python $(MUTANTS)/bin/python --require-hashes -r requirements/mutants.txt
 	@touch $@

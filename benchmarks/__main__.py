@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: us, the peer and the floor at the same work, side by side."""
+"""`python -m benchmarks`: compare Fieldgate with the peer and with the floor."""
 
 import signal
 import tempfile
@@ -12,12 +12,10 @@ from rich.console import Console
 from rich.status import Status
 
 from benchmarks import contenders
-from benchmarks.agreement import check_floor, compare_responses, is_supported
 from benchmarks.charts import draw_rates, draw_targets
 from benchmarks.contenders import Contender
 from benchmarks.databases import Comparison, compare_with_sqlite, fieldgate_on_postgresql
 from benchmarks.event_data import ListedEvent, export_events
-from benchmarks.exchange import with_etag
 from benchmarks.exports import FORMATS, Export, download
 from benchmarks.import_data import add_imports
 from benchmarks.latency import Latency, measure_half_load
@@ -35,15 +33,17 @@ from benchmarks.report import (
     wide_console,
     write,
 )
+from benchmarks.response_checks import check_floor, compare_responses, is_supported
 from benchmarks.rounds import Outcome, compare
+from benchmarks.single_request import with_etag
 from benchmarks.spread import rates
-from benchmarks.starting import StartResults, measure_starts
+from benchmarks.start import StartResults, measure_starts
 from benchmarks.targets import checks_table_of
 from benchmarks.work import WORKS, Work
 
 RESULTS = Path(__file__).parent / "results"
-MAX_REPEATS = 3  # downloads of each file, starts, and rounds of what is measured beside the works
-HALF_LOAD_ROUNDS = 9  # short ones: so that some are undisturbed
+MAX_REPEATS = 3  # of downloads, starts, and rounds of the database comparison
+HALF_LOAD_ROUNDS = 9  # many short rounds, so that some are undisturbed
 HALF_LOAD_WORKS = ("permission list", "50 events, warm", "50 events, cold", "imports list, token checked")
 DATABASE_WORKS = (
     "permission list",
@@ -55,10 +55,10 @@ DATABASE_WORKS = (
 
 @dataclass
 class Run:
-    """What one run is made with, and what it has found so far."""
+    """The settings of one run, and its results so far."""
 
     folder: Path
-    cores: tuple[int, int]  # of the servers, and of the load
+    cores: tuple[int, int]  # for the servers, and for the load
     events: int
     rounds: int
     seconds: int
@@ -75,15 +75,15 @@ class Run:
         return min(self.rounds, MAX_REPEATS)
 
     def compare(self, works: Sequence[Work], ours: Contender, peer: Contender, *, is_full_run: bool) -> None:
-        """All works, each by us, the peer and the floor; and latencies, where they are asked for."""
+        """Measure each work with Fieldgate, the peer and the floor, and latencies for `HALF_LOAD_WORKS`."""
         for work in works:
             if not is_supported(work, ours):
                 self.skipped.append(work.name)
                 continue
             we, they = with_etag(work, ours), with_etag(work, peer) if work.has_peer else None
-            answer = compare_responses(work, we, they)
-            with contenders.floor(self.folder, self.cores[0], answer) as floor:
-                check_floor(work, floor, answer)
+            response = compare_responses(work, we, they)
+            with contenders.floor(self.folder, self.cores[0], response) as floor:
+                check_floor(work, floor, response)
                 self.outcomes.append(
                     compare(
                         work, we, they, floor, rounds=self.rounds, seconds=self.seconds, core=self.cores[1],
@@ -95,7 +95,7 @@ class Run:
             compare_responses(work, we, they)
 
     def add_half_load(self, work: Work, ours: Contender, floor: Contender) -> None:
-        """Latencies at half of the load that was just measured."""
+        """Measure latencies at half of the rate just measured."""
         self.status.update(f"{work.name}: half load")
         full = self.outcomes[-1]
         self.latencies.append(
@@ -106,7 +106,7 @@ class Run:
         )  # fmt: skip
 
     def add_exports(self, ours: Contender, listed: int) -> None:
-        """What only we are asked for: downloads."""
+        """Measure exports, which the peer does not have."""
         for kind in FORMATS:
             self.status.update(f"all events as {kind}")
             self.exports.append(download(ours, kind, events=listed, times=self.repeats))
@@ -125,7 +125,7 @@ class Run:
                     )  # fmt: skip
 
     def add_starts(self, data: Path, listed: int) -> None:
-        self.status.update("starting anew")
+        self.status.update("measuring starts")
         self.start_results = measure_starts(data, self.events, listed, self.cores[0], self.repeats)
 
     def report(self, peer_server: str) -> Report:
@@ -149,25 +149,25 @@ class Run:
 
 @click.command()
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Rounds for each work.")
-@click.option("--seconds", default=1, show_default=True, type=click.IntRange(1, 600), help="Least length of a round.")
-@click.option("--quick", is_flag=True, help="One round of one second: to see that all works, not to quote.")
-@click.option("--only", metavar="TEXT", default="", help="Only the work with this text in its name.")
-@click.option("--events", default=10_000, show_default=True, type=click.IntRange(2000), help="Demo events to make.")
+@click.option("--seconds", default=1, show_default=True, type=click.IntRange(1, 600), help="Minimum length of a round.")
+@click.option("--quick", is_flag=True, help="One round of one second, to check that everything runs.")
+@click.option("--only", metavar="TEXT", default="", help="Only works with this text in the name.")
+@click.option("--events", default=10_000, show_default=True, type=click.IntRange(2000), help="Number of demo events.")
 @click.option(
     "--peer-server",
     default="granian",
     show_default=True,
     type=click.Choice(list(contenders.PEER_SERVERS)),
-    help="What serves the peer.",
+    help="Server of the peer.",
 )
 def main(rounds: int, seconds: int, quick: bool, only: str, events: int, peer_server: str) -> None:
-    """Measure Fieldgate next to a Django REST framework peer and to the floor of its own server."""
+    """Compare Fieldgate with a Django REST framework peer and with the bare server (the floor)."""
     signal.signal(signal.SIGTERM, exit_on_signal)
     if quick:
         rounds, seconds = 1, 1
     chosen = [work for work in WORKS if only in work.name]
     if not chosen:
-        raise click.BadParameter("no work is called so.", param_hint="--only")
+        raise click.BadParameter("no work has this text in its name.", param_hint="--only")
     require_wrk()
     console = wide_console()
     with ExitStack() as stack:
@@ -176,12 +176,12 @@ def main(rounds: int, seconds: int, quick: bool, only: str, events: int, peer_se
         run = Run(folder, two_cores(), events, rounds, seconds, status)
         measure(run, stack, chosen, peer_server, is_full_run=not only)
     report = run.report(peer_server)
-    name = "only" if only else "latest"  # a part does not take the place of the whole
+    name = "only" if only else "latest"  # a partial run does not overwrite the results of a full one
     write(report, RESULTS / f"{name}.json")
     draw_rates(report, RESULTS / f"{name}-rates.svg")
     draw_targets(report, RESULTS / f"{name}-targets.svg")
     show(report, console)
-    console.print(f"All of it is in {RESULTS.relative_to(Path.cwd())}: {name}.json and {name}-*.svg")
+    console.print(f"Results are in {RESULTS.relative_to(Path.cwd())}: {name}.json and {name}-*.svg")
 
 
 def measure(run: Run, stack: ExitStack, chosen: Sequence[Work], peer_server: str, *, is_full_run: bool) -> None:
@@ -206,14 +206,14 @@ def show(report: Report, console: Console) -> None:
     if report.databases:
         console.print(databases_table_of(report))
     if report.checks:
-        console.print(checks_table_of("What else is asked for", report.checks))
+        console.print(checks_table_of("Other targets", report.checks))
     if report.exports:
         console.print(exports_table_of(report))
     for name in report.left_out:
-        console.print(f"Left out, since this Fieldgate does not offer it: {name}")
+        console.print(f"Skipped, because this version of Fieldgate does not support it: {name}")
     console.print("Deep pages, start and memory with a million events: make bench-full.")
     if report.peer_server == "granian":
-        console.print("The peer is served by Granian: faster for it than gunicorn (--peer-server gunicorn).")
+        console.print("The peer runs on Granian, which is faster for it than gunicorn (--peer-server gunicorn).")
 
 
 if __name__ == "__main__":

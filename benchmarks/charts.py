@@ -1,18 +1,12 @@
-"""Plots of the figures: SVG files that need nothing from elsewhere."""
+"""Charts of the results, as self-contained SVG files."""
 
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pygal
-from pygal.style import CleanStyle
-
+from benchmarks.plotting import CleanStyle, pygal
 from benchmarks.report import Report, Summary, describe_machine
-
-# It looks for maps, which we have none of, at every import anybody makes from then on, in a way Python warns about.
-sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != pygal.__name__]
 
 Points = Sequence[tuple[float, float]]
 
@@ -36,7 +30,7 @@ _COMMON: dict[str, Any] = {
 
 
 def draw_rates(report: Report, file: Path) -> None:
-    """Requests per second of all works; the axis is logarithmic, for the peer to be seen at all."""
+    """Requests per second of all works, on a logarithmic axis because the peer is far slower."""
     chart = pygal.HorizontalBar(
         **_COMMON,
         title=f"Requests per second on one core\n{describe_machine(report.machine)}",
@@ -47,7 +41,7 @@ def draw_rates(report: Report, file: Path) -> None:
         print_values_position="top",
         value_formatter=lambda figure: f"{figure:,.0f}" if figure >= 10 else f"{figure:.1f}",
     )
-    downward = report.summaries[::-1]  # the chart begins at the bottom
+    downward = report.summaries[::-1]  # the chart starts at the bottom
     chart.x_labels = [each.work for each in downward]
     chart.y_labels = [0.1, 1, 10, 100, 1000, 10_000, 100_000]
     chart.add("ours", [each.ours.median for each in downward])
@@ -57,7 +51,7 @@ def draw_rates(report: Report, file: Path) -> None:
 
 
 def draw_targets(report: Report, file: Path) -> None:
-    """How much of each target was reached: 1 is the target."""
+    """The share of each target that was reached: 1 is the target."""
     reached = [pair for each in report.summaries for pair in _target_ratios(each)]
     reached += [
         (check.what, check.found / check.limit if check.side == "at least" else check.limit / check.found)
@@ -79,7 +73,7 @@ def draw_targets(report: Report, file: Path) -> None:
 
 
 def draw_growth(title: str, x_label: str, y_label: str, lines: Mapping[str, Points], file: Path) -> None:
-    """One or more lines over what grows. Both axes are logarithmic: what stays as it is lies flat."""
+    """Lines over a growing quantity. Both axes are logarithmic, so constant costs are flat."""
     chart = pygal.XY(
         **_COMMON,
         title=title,
@@ -92,7 +86,7 @@ def draw_growth(title: str, x_label: str, y_label: str, lines: Mapping[str, Poin
         value_formatter=lambda figure: f"{figure:,.3g}",
         x_value_formatter=lambda power: f"{10**power:,.0f}",
     )
-    # The chart knows logarithms upward only.
+    # pygal has a logarithmic y axis only, so x values are converted here.
     places = sorted({place for points in lines.values() for place, _ in points})
     chart.x_labels = [math.log10(place) for place in places]
     figures = [figure for points in lines.values() for _, figure in points]

@@ -1,4 +1,4 @@
-"""The three that are measured, and how each is started: Fieldgate, the peer, and the floor."""
+"""The three measured servers and how they are started: Fieldgate, the peer and the floor."""
 
 import secrets
 import sys
@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 
 from benchmarks import peer_environment
-from benchmarks.answer import RecordedResponse
 from benchmarks.processes import PROGRAM, free_port, output_of, run_server
+from benchmarks.recorded_response import RecordedResponse
 
 # Measured for the peer: one process on one core, wrk with 32 connections on the other, 15 interleaved rounds of 2 s,
 # medians in requests per second for the list / the detail / the list with a token:
@@ -20,9 +20,9 @@ from benchmarks.processes import PROGRAM, free_port, output_of, run_server
 #   gunicorn sync                386 /  795 / 318
 #   gunicorn gthread, 4 threads  384 /  771 / 319
 #   gunicorn gthread, 1 thread   364 /  746 / 288
-# (gunicorn with its optional C parser installed). The machine was noisy: gunicorn's workers changed places
-# between repetitions; Granian led in all but one figure of three repetitions. So the peer gets Granian, and all three
-# contenders have the same server. Of gunicorn's workers gthread is the usual one with keep-alive.
+# (gunicorn with its optional C parser installed). The machine was noisy: the order of gunicorn's workers
+# changed between repetitions; Granian led in all but one figure of three repetitions. So the peer uses Granian, and all
+# three contenders have the same server. With gunicorn, gthread is the usual worker for keep-alive.
 PEER_SERVERS = {
     "granian": (
         "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", "{port}",
@@ -34,13 +34,13 @@ PEER_SERVERS = {
     ),
 }  # fmt: skip
 
-FILL_TIMEOUT_SECONDS = 600  # seconds
+FILL_TIMEOUT_SECONDS = 10 * 60
 USER = "bench"
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A server that is up, the token it knows the benchmark user by, and the validator of what was asked before."""
+    """A running server, the token of the benchmark user, and the ETag of an earlier response."""
 
     name: str
     port: int
@@ -52,10 +52,10 @@ class Contender:
 def fieldgate(
     folder: Path, core: int, events: int, *, name: str = "fieldgate", database: str = ""
 ) -> Iterator[Contender]:
-    """Us, installed next to the running interpreter, with one user, one token and so many demo events.
+    """Run Fieldgate, as installed beside this interpreter, with one user, one token and demo events.
 
-    The data is in a file of the folder, unless the address of a database is given. No import worker is at our side:
-    it is a program of its own, and would take its time from the same core.
+    The data is in the folder unless `database` is given. There is no import worker: it is a separate process and would
+    take time from the same core.
     """
     data = ("--data", str(folder))
     environment = {"FIELDGATE_DATABASE_URL": database} if database else {}
@@ -73,7 +73,7 @@ def fieldgate(
 
 @contextmanager
 def peer(folder: Path, core: int, server: str, events: Path, imports: Path) -> Iterator[Contender]:
-    """The peer, in its own environment, with one user, one token, and the events and imports of two files."""
+    """Run the peer in its own environment, with one user, one token, and the events and imports of two files."""
     python = str(peer_environment.ensure_ready())
     environment = {
         "DJANGO_SETTINGS_MODULE": "benchmarks.peer.settings",
@@ -88,10 +88,10 @@ def peer(folder: Path, core: int, server: str, events: Path, imports: Path) -> I
 
 
 @contextmanager
-def floor(folder: Path, core: int, answer: RecordedResponse) -> Iterator[Contender]:
-    """Our server with our settings, and no application behind it but a constant answer."""
-    recorded = folder / "answer.json"
-    recorded.write_bytes(msgspec.json.encode(answer))
+def floor(folder: Path, core: int, response: RecordedResponse) -> Iterator[Contender]:
+    """Run the bare server with the same settings. It sends a constant response."""
+    recorded = folder / "response.json"
+    recorded.write_bytes(msgspec.json.encode(response))
     port = free_port()
     command = [
         sys.executable, "-m", "granian", "--interface", "asgi", "--loop", "uvloop",

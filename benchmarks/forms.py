@@ -1,4 +1,4 @@
-"""Forms to import, as long as one likes, and the body that brings one in."""
+"""Forms of any length to import, and their multipart bodies."""
 
 import io
 
@@ -8,7 +8,7 @@ BOUNDARY = "4f1c9a7be2d04c55b0a6a4c1c1a9f3d7"
 
 
 def form(questions: int) -> bytes:
-    """A form of so many questions in two languages, with lists, groups and conditions as real ones have them."""
+    """A form with this many questions in two languages, with choices, conditions and constraints."""
     book = Workbook()
     survey, choices = book.active, book.create_sheet("choices")
     survey.title = "survey"
@@ -27,6 +27,6 @@ def form(questions: int) -> bytes:
 
 
 def multipart(book: bytes) -> bytes:
-    """The body of a POST with the form as its file; `BOUNDARY` stands between the parts."""
+    """The multipart body of a POST with the form as its file; the boundary is `BOUNDARY`."""
     head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="form.xlsx"\r\n\r\n'
     return head.encode() + book + f"\r\n--{BOUNDARY}--\r\n".encode()

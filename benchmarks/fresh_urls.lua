@@ -1,4 +1,4 @@
--- Gives every request a query no request had before: the clock makes it new in each round, the count in each request.
+-- Gives every request a new query: the clock differs in each round, the count in each request.
 
 local count = 0
 local round = os.time()

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.growth`: what grows when something else does, and how fast. One plot for each."""
+"""`python -m benchmarks.growth`: how costs grow with events, offsets, limits, filters and form rows, as plots."""
 
 import os
 import signal
@@ -17,15 +17,15 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.asking import PageClient
 from benchmarks.charts import draw_growth
 from benchmarks.demo_data import DemoData, ensure_demo_events
 from benchmarks.forms import form
 from benchmarks.imports import ImportClient, fieldgate
 from benchmarks.machine import Machine, this_machine
+from benchmarks.page_client import PageClient
 from benchmarks.processes import exit_on_signal, two_cores
 from benchmarks.report import describe_machine, write
-from benchmarks.starting import StartedServer, start_server
+from benchmarks.start import StartedServer, start_server
 from benchmarks.walks import EVENTS
 
 RESULTS = Path(__file__).parent / "results"
@@ -34,24 +34,24 @@ EVENT_COUNTS = (1000, 10_000, 100_000, 1_000_000)
 LIMITS = (1, 10, 50, 100, 200, 500, 1000)
 COUNTRY_COUNTS = (1, 2, 5, 10, 20, 50, 100, 150)
 FORM_ROW_COUNTS = (10, 100, 500, 1000, 2000, 5000)
-START_REPEATS = 3  # of each number of events
-FORM_REPEATS = 3  # of each length
+START_REPEATS = 3  # for each number of events
+FORM_REPEATS = 3  # for each length
 PAGE_SIZE = 50
-# Every request of a point begins one event further down than the last, and every plot elsewhere: none but the warm was
-# asked for before.
-REQUESTS_PER_POINT = 200  # for a point of a line
+# Each request of a point starts one event after the last, and each plot elsewhere: only the warm page was requested
+# before.
+REQUESTS_PER_POINT = 200
 LIMIT_OFFSET = 200
 OFFSETS = (400, 1000, 3000, 10_000, 30_000, 100_000, 300_000)
-END_MARGIN = 300  # where the deepest pages begin: so many events before the last
-POINT_TIMEOUT_SECONDS = 5.0  # seconds that a point may take: it then has to do with fewer requests
-MIN_REQUESTS = 10  # requests of a point, however long they take
-WARM_UP_SECONDS = 3.0  # seconds of pages before anything is measured
+END_MARGIN = 300  # the deepest pages start this many events before the last
+POINT_TIMEOUT_SECONDS = 5.0  # after that, a point has fewer requests
+MIN_REQUESTS = 10  # of a point, however long they take
+WARM_UP_SECONDS = 3.0
 
 PathFactory = Callable[[int], str]  # the path of the n-th request
 
 
 class Line(msgspec.Struct, frozen=True):
-    """Figures over what grows: pairs of how much there was, and what it cost."""
+    """Costs by size, as pairs of size and cost."""
 
     name: str
     points: list[tuple[float, float]]
@@ -80,7 +80,7 @@ class _Page(msgspec.Struct):
 
 
 class _Server(msgspec.Struct, frozen=True):
-    """A server that is up, and what its list and its directory hold."""
+    """A running server, with its number of listed events and its countries."""
 
     events: int
     client: PageClient
@@ -89,11 +89,13 @@ class _Server(msgspec.Struct, frozen=True):
 
 
 @click.command()
-@click.option("--most", default=EVENT_COUNTS[-1], show_default=True, type=click.IntRange(10_000), help="Events.")
-@click.option("--data", type=click.Path(path_type=Path), help="Folder for the events; what is there is used.")
-@click.option("--quick", is_flag=True, help="Few requests: to see that all works, not to quote.")
+@click.option(
+    "--most", default=EVENT_COUNTS[-1], show_default=True, type=click.IntRange(10_000), help="Largest number of events."
+)
+@click.option("--data", type=click.Path(path_type=Path), help="Folder for the events; existing events are used.")
+@click.option("--quick", is_flag=True, help="Few requests, to check that everything runs.")
 def main(most: int, data: Path | None, quick: bool) -> None:
-    """Measure what pages, imports and starts cost as events, offsets, limits, countries and rows grow."""
+    """Measure how the costs of pages, imports and starts grow."""
     signal.signal(signal.SIGTERM, exit_on_signal)
     core, own_core = two_cores()
     numbers = [number for number in EVENT_COUNTS if number <= most]
@@ -104,7 +106,7 @@ def main(most: int, data: Path | None, quick: bool) -> None:
         folder = data or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmarks-")))
         made = {}
         for number in numbers:
-            status.update(f"making {number:,} events")
+            status.update(f"creating {number:,} events")
             made[number] = ensure_demo_events(folder, number)
         status.update("starts")
         plots = [_start_plot(made, core, 1 if quick else START_REPEATS), _loading_plot(made)]
@@ -127,7 +129,7 @@ def main(most: int, data: Path | None, quick: bool) -> None:
         lines = {line.name: line.points for line in plot.lines}
         draw_growth(title, plot.across, plot.up, lines, RESULTS / f"growth-{plot.name}.svg")
         console.print(_table(plot))
-    console.print(f"All of it is in {RESULTS.relative_to(Path.cwd())}: growth.json and growth-*.svg")
+    console.print(f"Results are in {RESULTS.relative_to(Path.cwd())}: growth.json and growth-*.svg")
 
 
 def _describe_server(number: int, server: StartedServer) -> _Server:
@@ -137,16 +139,16 @@ def _describe_server(number: int, server: StartedServer) -> _Server:
 
 
 def _warm_up(server: _Server) -> None:
-    """Let it get ready: it answers while its index is still being built."""
-    until = time.monotonic() + WARM_UP_SECONDS
+    """Request pages until the index is built: the server answers before that."""
+    deadline = time.monotonic() + WARM_UP_SECONDS
     for number in count():
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             return
         server.client.get(_country_filter_path(server, 3, f"settling {number}"))
 
 
 def _by_events(servers: Sequence[_Server], requests: int) -> Plot:
-    """A page of 50 against the number of events, four kinds of it."""
+    """A page of 50 by the number of events."""
 
     def kinds(server: _Server) -> dict[str, PathFactory]:
         return {
@@ -158,8 +160,8 @@ def _by_events(servers: Sequence[_Server], requests: int) -> Plot:
 
     lines = []
     for kind in kinds(servers[0]):
-        asked = {server.events: (server.client, kinds(server)[kind]) for server in servers}
-        lines.append(Line(kind, _measure_interleaved(asked, requests)))
+        requested = {server.events: (server.client, kinds(server)[kind]) for server in servers}
+        lines.append(Line(kind, _measure_interleaved(requested, requests)))
     return Plot("events", "A page of 50 events", "events", "milliseconds", lines)
 
 
@@ -171,10 +173,10 @@ def _by_offset(servers: Sequence[_Server], requests: int) -> Plot:
     def at(offset: int) -> PathFactory:
         return lambda number: f"{EVENTS}?limit={PAGE_SIZE}&offset={offset + number}"
 
-    asked = {offset: (server.client, at(offset)) for offset in offsets}
+    requested = {offset: (server.client, at(offset)) for offset in offsets}
     title = f"A cold page of 50 of {server.events:,} events"
     return Plot(
-        "offset", title, "offset", "milliseconds", [Line("a page of 50", _measure_interleaved(asked, requests))]
+        "offset", title, "offset", "milliseconds", [Line("a page of 50", _measure_interleaved(requested, requests))]
     )
 
 
@@ -185,35 +187,37 @@ def _by_limit(servers: Sequence[_Server], requests: int) -> Plot:
         def of(limit: int) -> PathFactory:
             return lambda number: f"{EVENTS}?limit={limit}&offset={LIMIT_OFFSET + number}"
 
-        asked = {limit: (server.client, of(limit)) for limit in LIMITS if limit < server.listed}
-        lines.append(Line(f"of {server.events:,} events", _measure_interleaved(asked, requests)))
+        requested = {limit: (server.client, of(limit)) for limit in LIMITS if limit < server.listed}
+        lines.append(Line(f"of {server.events:,} events", _measure_interleaved(requested, requests)))
     return Plot("limit", "A cold page", "limit", "milliseconds", lines)
 
 
 def _by_countries(servers: Sequence[_Server], requests: int) -> Plot:
-    """Other countries in every request: no set is left from an earlier one."""
+    """Different countries in each request, so that no cached set helps."""
     lines = []
     for server in servers:
 
         def of(some: int, server: _Server = server) -> PathFactory:
             return lambda number: _country_filter_path(server, some, f"{some} {number}")
 
-        asked = {some: (server.client, of(some)) for some in COUNTRY_COUNTS if some <= len(server.countries)}
-        lines.append(Line(f"of {server.events:,} events", _measure_interleaved(asked, requests)))
+        requested = {some: (server.client, of(some)) for some in COUNTRY_COUNTS if some <= len(server.countries)}
+        lines.append(Line(f"of {server.events:,} events", _measure_interleaved(requested, requests)))
     title = "The first 50 events of some countries, always others"
     return Plot("countries", title, "countries in the filter", "milliseconds", lines)
 
 
-def _measure_interleaved(asked: dict[int, tuple[PageClient, PathFactory]], requests: int) -> list[tuple[float, float]]:
-    """The median milliseconds of each kind; all take turns, so that whatever slows the machine slows them all."""
-    taken: dict[int, list[float]] = {each: [] for each in asked}
-    until = time.monotonic() + POINT_TIMEOUT_SECONDS * len(asked)
+def _measure_interleaved(
+    requested: dict[int, tuple[PageClient, PathFactory]], requests: int
+) -> list[tuple[float, float]]:
+    """Median milliseconds of each kind, measured in turn so that disturbances affect all of them."""
+    taken: dict[int, list[float]] = {each: [] for each in requested}
+    deadline = time.monotonic() + POINT_TIMEOUT_SECONDS * len(requested)
     for number in count():
-        if number >= requests or (number >= MIN_REQUESTS and time.monotonic() > until):
+        if number >= requests or (number >= MIN_REQUESTS and time.monotonic() > deadline):
             break
-        for each, (asking, ask) in asked.items():
-            asking.get(ask(number))
-            taken[each].append(asking.last_seconds * 1000)
+        for each, (client, path) in requested.items():
+            client.get(path(number))
+            taken[each].append(client.last_seconds * 1000)
     return [(float(each), statistics.median(seconds)) for each, seconds in taken.items()]
 
 
@@ -238,13 +242,13 @@ def _import_plot(rows: Sequence[int], times: int) -> Plot:
     taken: dict[int, list[float]] = {number: [] for number in rows}
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as name, fieldgate(Path(name), workers=1) as ours:
         client = ImportClient(ours)
-        client.wait(client.send(form(3)))  # the worker has its libraries loaded
+        client.wait(client.send(form(3)))  # loads the libraries of the worker
         books = {number: form(number) for number in rows}
         for _ in range(times):
             for number, book in books.items():
-                began = time.perf_counter()
+                started_at = time.perf_counter()
                 client.wait(client.send(book))
-                taken[number].append(time.perf_counter() - began)
+                taken[number].append(time.perf_counter() - started_at)
     line = Line("POST to complete", [(float(number), statistics.median(each)) for number, each in taken.items()])
     return Plot("imports", "Importing a form", "rows of its survey sheet", "seconds", [line])
 

@@ -1,4 +1,4 @@
-"""Imports that are only to be listed: the same for us, straight into the database, and for the peer, in a file."""
+"""Imports for lists: written to the database of Fieldgate, and to a file for the peer."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -13,12 +13,12 @@ from fieldgate.assets.tables import files
 from fieldgate.db import Database, new_uid
 from fieldgate.imports.tables import imports
 
-IMPORT_COUNT = 1000  # of them 951 different pages: more than are kept
+IMPORT_COUNT = 1000  # gives 951 different pages, more than are cached
 _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def add_imports(address: str, user: str, file: Path | None = None, *, count: int = IMPORT_COUNT) -> None:
-    """Give the user so many finished imports, and write their records to the file for the peer to load."""
+    """Add finished imports of the user, and write their records to the file for the peer."""
     records = [_record(number, user) for number in range(count)]
     asyncio.run(_insert(address, user, records))
     if file is not None:
@@ -26,7 +26,7 @@ def add_imports(address: str, user: str, file: Path | None = None, *, count: int
 
 
 def _record(number: int, user: str) -> dict[str, Any]:
-    """An import as a list shows it, but for its address."""
+    """An import as in lists, without its URL."""
     columns = ["type", "name", "label::English (en)", "label::French (fr)", "relevant", "constraint", "required"]
     summary = {
         "geo": number % 3 == 0,

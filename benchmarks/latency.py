@@ -1,13 +1,12 @@
-"""How long answers take while the server is half busy: ours, and beside them the floor's.
+"""Latencies of Fieldgate and of the floor at half load.
 
-wrk sends as fast as it is answered, so half the load is made of pauses: 64 connections that wait before every request,
-each time for another while, as long at the mean as gives half of the rate measured under full load; a second of trying
-tells how much of that time the answers take. The rate that came of it is told beside the latencies.
+wrk sends as fast as it is answered, so half load is made with pauses: 64 connections wait before each request, for
+random times whose mean gives half of the rate measured under full load. A trial second shows how much of that time the
+responses take. The resulting rate is reported beside the latencies.
 
-On a virtual machine a core can be many times slower for a tenth of a second, again and again, because of others on the
-same host. Half of what the server can do is then more than it can do for a while, and one request in a hundred tells of
-nothing else. So there are many short rounds with a witness beside them (`witness.py`), and those not disturbed tell of
-the server; all of them are told as well, and the floor's, which took turns.
+On a virtual machine a core can be many times slower for a tenth of a second, because of others on the same host. That
+is all p99 would show. So there are many short rounds, monitored by `core_monitor.py`, and the quiet rounds are reported
+apart.
 """
 
 import statistics
@@ -27,15 +26,15 @@ from benchmarks.work import Work
 
 CONNECTIONS = 64  # wrk pauses for whole milliseconds, so the pauses must be long
 LOAD_SHARE = 0.5
-MAX_TAIL_RATIO = 5.0  # times p50 that p99 may be
+MAX_TAIL_RATIO = 5.0  # target for p99 by p50
 MS_PER_SECOND = 1000
-MIN_PAUSE_MS = 1.0  # millisecond of a pause
-ROUND_SECONDS = 1  # second
-MAX_SLOW_SHARE = 0.01  # of the witness' looks that may be slow: p99 is about as many requests
+MIN_PAUSE_MS = 1.0
+ROUND_SECONDS = 1
+MAX_SLOW_SHARE = 0.01  # of slow probes in a quiet round; p99 is about as many requests
 
 
 class Round(msgspec.Struct, frozen=True):
-    """What one round saw. Latencies are in microseconds; `slow` is the share of the time the machine was, roughly."""
+    """Results of one round. Latencies are in microseconds; `slow` is the share of slow probes of the core."""
 
     rate: float
     p50: int
@@ -48,7 +47,7 @@ class Round(msgspec.Struct, frozen=True):
 
 
 class Latency(msgspec.Struct, frozen=True):
-    """The rounds of ours and of the floor, which took turns."""
+    """The interleaved rounds of Fieldgate and of the floor."""
 
     work: str
     full_rate: float
@@ -57,7 +56,7 @@ class Latency(msgspec.Struct, frozen=True):
 
     @property
     def load(self) -> float:
-        """How busy the server was, of what it can do."""
+        """The rate as a share of the rate under full load."""
         return statistics.median(each.rate for each in self.ours) / self.full_rate
 
     @property
@@ -66,7 +65,7 @@ class Latency(msgspec.Struct, frozen=True):
 
     @property
     def tail(self) -> float:
-        """p99 by p50, the median of the undisturbed rounds; of all, if there is none."""
+        """p99 by p50: median of the quiet rounds, or of all rounds if none is quiet."""
         return median_tail(self.quiet or self.ours)
 
 
@@ -79,22 +78,24 @@ def median_tail(rounds: Sequence[Round]) -> float:
 
 
 class _HalfLoad:
-    """One contender at half of what it can do."""
+    """Half load for one contender."""
 
     def __init__(self, work: Work, contender: Contender, full_rate: float, core: int) -> None:
         self._work = replace(work, connections=CONNECTIONS)
         self._contender = contender
         self._core = core
         self._position = 0
-        between = CONNECTIONS * MS_PER_SECOND / (full_rate * LOAD_SHARE)  # from one request of a connection to its next
-        tried = self._run_load(WARM_UP_SECONDS, between)
-        answering = max(0.0, CONNECTIONS * MS_PER_SECOND / tried.rate - between)
-        self._pause = max(MIN_PAUSE_MS, between - answering)
+        interval = (
+            CONNECTIONS * MS_PER_SECOND / (full_rate * LOAD_SHARE)
+        )  # from one request of a connection to its next
+        trial = self._run_load(WARM_UP_SECONDS, interval)
+        answering = max(0.0, CONNECTIONS * MS_PER_SECOND / trial.rate - interval)
+        self._pause = max(MIN_PAUSE_MS, interval - answering)
 
     def round(self) -> Round:
-        with _watch_core(self._core) as told:
+        with _watch_core(self._core) as slow_shares:
             sample = self._run_load(ROUND_SECONDS, self._pause)
-        return Round(rate=sample.rate, p50=sample.p50, p99=sample.p99, slow=told[0])
+        return Round(rate=sample.rate, p50=sample.p50, p99=sample.p99, slow=slow_shares[0])
 
     def _run_load(self, seconds: int, pause: float) -> Sample:
         sample = run_load(
@@ -114,9 +115,9 @@ def measure_half_load(
 
 @contextmanager
 def _watch_core(core: int) -> Iterator[list[float]]:
-    """Somebody who looks, while the block lasts, how fast a core is. Those of a machine slow down together."""
-    told: list[float] = []
-    command = [sys.executable, "-m", "benchmarks.witness", str(core), str(ROUND_SECONDS)]
-    with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as looking:
-        yield told
-        told.append(float(looking.communicate()[0]))
+    """Monitor the speed of a core during the block. The cores of a machine slow down together."""
+    slow_shares: list[float] = []
+    command = [sys.executable, "-m", "benchmarks.core_monitor", str(core), str(ROUND_SECONDS)]
+    with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as monitor:
+        yield slow_shares
+        slow_shares.append(float(monitor.communicate()[0]))

@@ -1,4 +1,4 @@
--- Loaded into wrk for every work: it sets the request and tells the outcome in a form that needs no guessing.
+-- Loaded into wrk for every work: sets the request and prints the results as JSON.
 
 wrk.method = os.getenv("WORK_METHOD")
 
@@ -6,7 +6,7 @@ local body = assert(io.open(os.getenv("WORK_BODY"), "rb"))
 wrk.body = body:read("*a")
 body:close()
 if wrk.body == "" then
-   wrk.body = nil -- wrk would announce a body of no length otherwise
+   wrk.body = nil -- otherwise wrk sends Content-Length: 0
 end
 
 local script = os.getenv("WORK_SCRIPT")
@@ -16,8 +16,8 @@ end
 
 local pause = tonumber(os.getenv("WORK_PAUSE"))
 if pause > 0 then
-   -- Requests that know nothing of each other come at such distances. wrk counts whole milliseconds: what is cut off
-   -- here is half of one at the mean, and is added before.
+   -- Exponentially distributed pauses, as of independent clients. wrk takes whole milliseconds: rounding down loses half
+   -- a millisecond on average, which is added first.
    function delay()
       return math.floor(-(pause + 0.5) * math.log(1 - math.random()))
    end

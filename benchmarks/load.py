@@ -1,4 +1,4 @@
-"""The load: wrk, alone on its own core, with a fixed number of connections."""
+"""The load: wrk on its own core, with a fixed number of connections."""
 
 import os
 import subprocess
@@ -9,19 +9,19 @@ from pathlib import Path
 import click
 import msgspec
 
-from benchmarks.agreement import WrongResponse
 from benchmarks.contenders import Contender
 from benchmarks.processes import CHECKOUT
+from benchmarks.response_checks import WrongResponse
 from benchmarks.work import Work
 
-RESPONSE_TIMEOUT_SECONDS = 10  # seconds one answer may take
-EXTRA_TIMEOUT_SECONDS = 30  # seconds wrk may take beyond the round itself
+RESPONSE_TIMEOUT_SECONDS = 10
+EXTRA_TIMEOUT_SECONDS = 30  # for wrk, beyond the round itself
 
 _SCRIPT = Path(__file__).with_name("load.lua")
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """What wrk saw in one round. Latencies are in microseconds."""
+    """Results of wrk for one round. Latencies are in microseconds."""
 
     requests: int
     microseconds: int
@@ -38,17 +38,17 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 def require_wrk() -> None:
-    """Have wrk, or stop with the command to type for it."""
+    """Stop if wrk is not installed, and show the command to install it."""
     if subprocess.run([CHECKOUT / "scripts" / "need", "wrk", "wrk"], check=False).returncode:
-        raise click.ClickException("Without wrk there is no load, and nothing to measure.")
+        raise click.ClickException("wrk is required.")
 
 
 def run_load(
     work: Work, contender: Contender, *, seconds: int, core: int, start: int = 0, pause: float = 0.0
 ) -> Sample:
-    """Keep one contender busy with the work for so many seconds; a walk begins at its path number `start`.
+    """Load one contender with the work. A walk starts at its path number `start`.
 
-    With a `pause`, every connection waits before each request: as many milliseconds at the mean, now more and now less.
+    With a `pause`, each connection waits before each request, for a random time with this mean in milliseconds.
     """
     headers = [f"--header={name}: {value}" for name, value in work.headers_for(contender.token, contender.etag).items()]
     command = [
@@ -79,9 +79,7 @@ def run_load(
         )
     sample = msgspec.json.decode(finished.stdout.splitlines()[-1], type=Sample)
     if sample.refused or sample.broken or sample.late:
-        raise WrongResponse(f"{work.name}: {contender.name} did not answer every request well: {sample}")
+        raise WrongResponse(f"{work.name}: {contender.name} did not answer all requests correctly: {sample}")
     if not sample.requests:
-        raise WrongResponse(
-            f"{work.name}: {contender.name} answered nothing within {seconds} s; longer rounds are needed."
-        )
+        raise WrongResponse(f"{work.name}: {contender.name} answered no request within {seconds} s; use longer rounds.")
     return sample

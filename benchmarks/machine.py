@@ -1,4 +1,4 @@
-"""Where the figures were taken: without the machine and the versions they cannot be compared with others."""
+"""The machine and the versions of a run, needed to compare its figures with others."""
 
 import os
 import platform
@@ -20,7 +20,7 @@ class Machine(msgspec.Struct, frozen=True):
     cpu: str
     cores: int
     system: str
-    disk: str  # the kind of file system that temporary files, and so all data, are on
+    disk: str  # file system of the temporary folder, where all data is
     python: str
     wrk: str
     ours: dict[str, str]
@@ -49,15 +49,15 @@ def _cpu_model() -> str:
 
 
 def _file_system(folder: Path) -> str:
-    """What a folder is on: syncing costs nothing in memory, and a lot on a disk."""
+    """The file system of a folder: syncing is free in memory and expensive on a disk."""
     mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
-    around = [mount for mount in mounts if folder.resolve().is_relative_to(mount[1])]
-    return max(around, key=lambda mount: len(mount[1]))[2]
+    enclosing = [mount for mount in mounts if folder.resolve().is_relative_to(mount[1])]
+    return max(enclosing, key=lambda mount: len(mount[1]))[2]
 
 
 def _wrk_version() -> str:
     if shutil.which("wrk") is None:
-        return ""  # it is not needed for everything
-    # wrk shows its version together with its usage, and calls that a failure.
-    shown = subprocess.run(["wrk", "--version"], capture_output=True, text=True, check=False, timeout=10).stdout
-    return shown.partition("[")[0].removeprefix("wrk").strip()
+        return ""  # not every benchmark needs it
+    # wrk prints its version with its usage, and exits with an error.
+    output = subprocess.run(["wrk", "--version"], capture_output=True, text=True, check=False, timeout=10).stdout
+    return output.partition("[")[0].removeprefix("wrk").strip()

@@ -1,4 +1,4 @@
-"""What processes take of the memory, as the kernel counts it."""
+"""Memory of processes, as counted by the kernel."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ PROC = Path("/proc")
 
 
 def process_tree(pid: int) -> list[int]:
-    """A process and all that descend from it."""
+    """The ids of a process and its descendants."""
     found = [pid]
     for each in found:
         for thread in (PROC / str(each) / "task").iterdir():
@@ -15,7 +15,7 @@ def process_tree(pid: int) -> list[int]:
 
 
 def resident_bytes(pid: int) -> int:
-    """Bytes of a process in memory."""
+    """Resident memory of a process, in bytes."""
     for line in (PROC / str(pid) / "status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
@@ -23,5 +23,5 @@ def resident_bytes(pid: int) -> int:
 
 
 def largest_resident_bytes(pid: int) -> int:
-    """Bytes of the largest process of a family: of a server, the one that answers."""
+    """Resident memory of the largest process of a tree: of a server, the one that answers."""
     return max(map(resident_bytes, process_tree(pid)))

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.million`: what a page costs among a million events, at the top and at the very end."""
+"""`python -m benchmarks.million`: cost of first and deep pages with a million events."""
 
 import os
 import signal
@@ -13,26 +13,26 @@ import click
 import msgspec
 from rich.console import Console
 
-from benchmarks.asking import PageClient
 from benchmarks.demo_data import ensure_demo_events
 from benchmarks.machine import this_machine
 from benchmarks.memory import largest_resident_bytes
 from benchmarks.million_report import MEGABYTE, Cost, Instance, Report, Stretch, Walk, tables_of
+from benchmarks.page_client import PageClient
 from benchmarks.processes import exit_on_signal, two_cores
 from benchmarks.report import write
-from benchmarks.starting import start_server
+from benchmarks.start import start_server
 from benchmarks.targets import AT_MOST, Check
 from benchmarks.walks import EVENTS
-from fieldgate.events.demo.generator import DISASTER_PRONE_COUNTRIES
+from fieldgate.events.demo.profiles import DISASTER_PRONE_COUNTRIES
 
 RESULTS = Path(__file__).parent / "results" / "million.json"
 
 PAGE_SIZE = 50
 LONG_PAGE_SIZE = 1000
-PAGES_PER_STRETCH = 100  # long pages whose time is told together
-END_MARGIN = 1000  # where deep pages are: so many events before the last
-MAX_REQUESTS = 300  # of each kind: every filter has as many full pages among 10,000 events, and 50 more
-MAX_DEEP_RATIO, MAX_START_SECONDS, MAX_MEMORY_MB = 1.5, 10, 300  # the targets; the last in megabytes
+PAGES_PER_STRETCH = 100  # long pages reported together
+END_MARGIN = 1000  # deep pages start this many events before the last
+MAX_REQUESTS = 300  # of each kind: every filter has enough full pages among 10,000 events
+MAX_DEEP_RATIO, MAX_START_SECONDS, MAX_MEMORY_MB = 1.5, 10, 300  # targets
 
 
 class _CountOnly(msgspec.Struct):
@@ -52,7 +52,7 @@ FilterFactory = Callable[[int], str]  # the filter of the n-th request
 
 
 def make_filters(countries: Sequence[int]) -> dict[str, FilterFactory]:
-    """The filters to ask with, made of countries that are struck often."""
+    """The filters to measure, with countries that have many events."""
 
     def other_countries(number: int) -> str:
         return f"countries__in={_joined(Random(number).sample(countries, 5))}&"
@@ -72,7 +72,7 @@ def make_filters(countries: Sequence[int]) -> dict[str, FilterFactory]:
 
 
 def frequent_countries(client: PageClient) -> list[int]:
-    """The ids of countries of which every list of demo events has many."""
+    """Ids of countries with many demo events."""
     return [
         msgspec.json.decode(client.get(f"/api/v2/country/?iso3={iso3}"), type=_Page).results[0].id
         for iso3 in DISASTER_PRONE_COUNTRIES.split()
@@ -85,20 +85,22 @@ def _joined(ids: Sequence[int]) -> str:
 
 @click.command()
 @click.argument("events", metavar="[N]", default=1_000_000, type=click.IntRange(10_000, 10_000_000))
-@click.option("--small", default=10_000, show_default=True, type=click.IntRange(10_000), help="Events to compare with.")
 @click.option(
-    "--requests", default=200, show_default=True, type=click.IntRange(5, MAX_REQUESTS), help="For each median."
+    "--small", default=10_000, show_default=True, type=click.IntRange(10_000), help="Number of events to compare with."
 )
-@click.option("--data", type=click.Path(path_type=Path), help="Folder for the events; what is there is used.")
+@click.option(
+    "--requests", default=200, show_default=True, type=click.IntRange(5, MAX_REQUESTS), help="Requests for each median."
+)
+@click.option("--data", type=click.Path(path_type=Path), help="Folder for the events; existing events are used.")
 def main(events: int, small: int, requests: int, data: Path | None) -> None:
-    """Measure Fieldgate with N events, a million unless told otherwise, beside an instance with few."""
+    """Measure Fieldgate with N events (default: a million), compared with an instance with few."""
     signal.signal(signal.SIGTERM, exit_on_signal)
     server_core, own_core = two_cores()
     console = Console()
     with ExitStack() as stack:
         folder = data or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmarks-")))
         status = stack.enter_context(console.status("starting"))
-        status.update(f"making {small:,} and {events:,} events")
+        status.update(f"creating {small:,} and {events:,} events")
         few = stack.enter_context(instance(folder, small, server_core))
         many = stack.enter_context(instance(folder, events, server_core))
         os.sched_setaffinity(0, {own_core})
@@ -107,7 +109,7 @@ def main(events: int, small: int, requests: int, data: Path | None) -> None:
             status.update(f"pages: {work}")
             costs.append(measure_cost(work, filters, few, many, requests))
         warm = largest_resident_bytes(few.pid), largest_resident_bytes(many.pid)
-        status.update("walking over all events")
+        status.update("reading all events")
         walked = walk_all_pages(many)
         after = largest_resident_bytes(many.pid)
         checks = checks_of(many.facts, costs[0], after)
@@ -153,13 +155,13 @@ def checks_of(many: Instance, unfiltered: Cost, resident: int) -> list[Check]:
 
 
 def measure_cost(work: str, filters: FilterFactory, few: RunningInstance, many: RunningInstance, requests: int) -> Cost:
-    """What pages cost, all kinds in turn, so that whatever slows the machine slows them all."""
-    # Where the end is has to be asked first. That was so many filters ago that none is remembered for it.
+    """Measure pages of all kinds in turn, so that disturbances affect all of them."""
+    # The counts are requested first, with other filters, so that no cached set helps the measured requests.
     apart = range(requests, 2 * requests)
     counts = [count_of(many.client.get(f"{EVENTS}?{filters(number)}limit=1")) for number in apart]
     small_first, first, deep, warm = [], [], [], []
     for number, count in enumerate(counts):
-        # Every page begins one event further down than the last: none was asked for before.
+        # Each page starts one event after the last, so no page was requested before.
         top = f"{EVENTS}?{filters(number)}limit={PAGE_SIZE}&offset={number}"
         left = min(END_MARGIN, count // 2)
         end = f"{EVENTS}?{filters(apart[number])}limit={PAGE_SIZE}&offset={count - left + number % (left - PAGE_SIZE)}"
@@ -171,7 +173,7 @@ def measure_cost(work: str, filters: FilterFactory, few: RunningInstance, many: 
 
 
 def page_seconds(client: PageClient, path: str) -> float:
-    """What a page took. It must be full: a short one would cost less."""
+    """The time of a page, which must be full: a short one costs less."""
     found = len(msgspec.json.decode(client.get(path), type=_Page).results)
     if found != PAGE_SIZE:
         raise click.ClickException(f"{path} has {found} events, not {PAGE_SIZE}.")
@@ -183,7 +185,7 @@ def count_of(body: bytes) -> int:
 
 
 def walk_all_pages(many: RunningInstance) -> Walk:
-    """Follow the links from the first page to the last; every event must come once."""
+    """Follow the links from the first page to the last. Every event must appear once."""
     seconds: list[float] = []
     seen: set[int] = set()
     path: str | None = f"{EVENTS}?limit={LONG_PAGE_SIZE}"
@@ -193,7 +195,7 @@ def walk_all_pages(many: RunningInstance) -> Walk:
         seen.update(each.id for each in page.results)
         path = page.next and page.next[page.next.index("/api/") :]
     if len(seen) != many.facts.listed:
-        raise click.ClickException(f"The walk came by {len(seen)} events of {many.facts.listed}.")
+        raise click.ClickException(f"The pages have {len(seen)} of {many.facts.listed} events.")
     together = [seconds[start : start + PAGES_PER_STRETCH] for start in range(0, len(seconds), PAGES_PER_STRETCH)]
     return Walk(len(seen), sum(seconds), [Stretch(len(some), sum(some)) for some in together])
 

@@ -1,4 +1,4 @@
-"""What a run with a million events found: for programs, and for people as tables."""
+"""Results of a run with a million events: as a file and as tables."""
 
 import msgspec
 from rich import box
@@ -11,10 +11,10 @@ MEGABYTE = 1_000_000
 
 
 class Instance(msgspec.Struct, frozen=True):
-    """A server with so many events, and what it took to have it."""
+    """A server with this many events, and its costs."""
 
     events: int
-    listed: int  # those that are public and not part of another
+    listed: int  # public, and not merged into another
     load_seconds: float
     database_bytes: int
     first_answer_seconds: float  # from the start of the program
@@ -22,7 +22,7 @@ class Instance(msgspec.Struct, frozen=True):
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """Milliseconds of one page: the medians, and what they are to each other."""
+    """Median milliseconds of one page, and their ratios."""
 
     work: str
     small_first: float
@@ -40,14 +40,14 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 class Stretch(msgspec.Struct, frozen=True):
-    """Some long pages in a row, and what they took together."""
+    """Consecutive long pages and their total time."""
 
     pages: int
     seconds: float
 
 
 class Walk(msgspec.Struct, frozen=True):
-    """All events by long pages. The stretches show whether later pages take longer."""
+    """All events in long pages. The stretches show whether later pages take longer."""
 
     events: int
     seconds: float
@@ -58,7 +58,7 @@ class Report(msgspec.Struct, frozen=True):
     machine: Machine
     small: Instance
     large: Instance
-    small_resident_warm: int  # bytes, with as many answers kept as it ever keeps
+    small_resident_warm: int  # bytes, with a full response cache
     large_resident_warm: int
     costs: list[Cost]
     walk: Walk
@@ -68,7 +68,7 @@ class Report(msgspec.Struct, frozen=True):
 
 def tables_of(report: Report) -> list[Table]:
     """The instances, the pages, the walk and the targets."""
-    targets = checks_table_of(f"What is asked for with {report.large.events:,} events", report.checks)
+    targets = checks_table_of(f"Targets with {report.large.events:,} events", report.checks)
     return [_instances(report), _costs(report), _walk(report), targets]
 
 

@@ -1,4 +1,4 @@
-"""The peer's own virtual environment, made from its lock file and made anew whenever that file changes."""
+"""The virtual environment of the peer, created from its lock file and again whenever that changes."""
 
 import hashlib
 import shutil
@@ -15,13 +15,13 @@ LOCK = CHECKOUT / "requirements" / "peer.txt"
 FOLDER = CHECKOUT / "benchmarks" / ".venv-peer"
 PYTHON = FOLDER / "bin" / "python"
 
-INSTALL_TIMEOUT_SECONDS = 600  # seconds
+INSTALL_TIMEOUT_SECONDS = 10 * 60
 
 _STAMP = FOLDER / "made-from.sha256"
 
 
 def ensure_ready() -> Path:
-    """The peer's interpreter, with exactly what the lock file names."""
+    """The Python of the peer, with exactly the packages of the lock file."""
     wanted = hashlib.sha256(LOCK.read_bytes()).hexdigest()
     if not _STAMP.is_file() or _STAMP.read_text() != wanted:
         click.echo(f"== virtual environment of the peer in {FOLDER.relative_to(CHECKOUT)}")
@@ -33,7 +33,7 @@ def ensure_ready() -> Path:
 
 
 def versions() -> dict[str, str]:
-    """What is installed there, by name."""
+    """Versions of the installed packages."""
     packages = [str(folder) for folder in FOLDER.glob("lib/python*/site-packages")]
     return {found.name.lower(): found.version for found in metadata.distributions(path=packages)}
 
@@ -42,4 +42,4 @@ def _run(*command: str | Path) -> None:
     try:
         subprocess.run(command, check=True, timeout=INSTALL_TIMEOUT_SECONDS)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as failed:
-        raise click.ClickException(f"The peer's environment could not be made: {failed}") from failed
+        raise click.ClickException(f"The peer's environment could not be created: {failed}") from failed

@@ -1,4 +1,4 @@
-"""Servers the rig starts: each pinned to one core, and each stopped by its own process id."""
+"""Processes of the benchmarks: servers pinned to one core, and short commands."""
 
 import os
 import signal
@@ -17,12 +17,12 @@ import click
 CHECKOUT = Path(__file__).parents[1]
 PROGRAM = str(Path(sys.executable).with_name("fieldgate"))
 
-START_TIMEOUT_SECONDS = 60  # seconds
-STOP_TIMEOUT_SECONDS = 15  # seconds
+START_TIMEOUT_SECONDS = 60
+STOP_TIMEOUT_SECONDS = 15
 
 
 def free_port() -> int:
-    """A loopback port nobody listens on."""
+    """A free loopback port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
@@ -30,12 +30,12 @@ def free_port() -> int:
 
 
 def exit_on_signal(_signal: int, _frame: FrameType | None) -> None:
-    """Being told to end unwinds the stack, and so stops every server, like Ctrl-C does."""
+    """Exit by an exception, so that all servers are stopped, as with Ctrl-C."""
     sys.exit(1)
 
 
 def two_cores() -> tuple[int, int]:
-    """One core for the servers and another for the load, so that neither takes time from the other."""
+    """One core for the servers and another for the load."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         raise click.ClickException("Two processor cores are needed: one for the servers and one for the load.")
@@ -44,10 +44,10 @@ def two_cores() -> tuple[int, int]:
 
 @contextmanager
 def run_server(command: Sequence[str], *, port: int, core: int | None, environment: Mapping[str, str]) -> Iterator[int]:
-    """Run a server, on one core if it is named, for as long as the block lasts, beginning once it accepts connections.
+    """Run a server during the block, on one core if given. Yields its process id once it accepts connections.
 
-    It gets a session of its own, so that Ctrl-C reaches the rig alone and the server is stopped in good order.
-    Told is its process id. Its output goes nowhere: a log that has to be stored would be measured too.
+    The server has its own session, so that Ctrl-C reaches only the benchmark, which then stops it. Its output is
+    discarded: writing a log would be measured too.
     """
     process = subprocess.Popen(
         command,
@@ -73,7 +73,7 @@ def output_of(
     stdin: str = "",
     timeout: int = START_TIMEOUT_SECONDS,
 ) -> str:
-    """What a short command prints; it must succeed."""
+    """The output of a command, which must succeed."""
     try:
         finished = subprocess.run(
             command,
@@ -88,23 +88,23 @@ def output_of(
     except subprocess.CalledProcessError as failed:
         raise click.ClickException(f"{_command_line(command)} failed:\n{failed.stderr}") from failed
     except subprocess.TimeoutExpired as late:
-        raise click.ClickException(f"{_command_line(command)} did not end within {timeout} s.") from late
+        raise click.ClickException(f"{_command_line(command)} did not finish within {timeout} s.") from late
     return finished.stdout.strip()
 
 
 def _wait_until_listening(process: subprocess.Popen[bytes], port: int, command: Sequence[str]) -> None:
-    until = time.monotonic() + START_TIMEOUT_SECONDS
-    while time.monotonic() < until:
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise click.ClickException(f"This ended at once, run it to see why:\n{_command_line(command)}")
+            raise click.ClickException(f"The server stopped at once. Run it to see why:\n{_command_line(command)}")
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
         time.sleep(0.05)
-    raise click.ClickException(f"This did not listen within {START_TIMEOUT_SECONDS} s:\n{_command_line(command)}")
+    raise click.ClickException(f"The server did not listen within {START_TIMEOUT_SECONDS} s:\n{_command_line(command)}")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ask it to end; what is then left of it and its workers is killed."""
+    """Terminate the server, then kill what is left of it and its workers."""
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(STOP_TIMEOUT_SECONDS)

@@ -1,4 +1,4 @@
-"""The figures for people, as tables, and for programs, as a file."""
+"""Results of a run: as tables and as a file."""
 
 import statistics
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from benchmarks.latency import MAX_TAIL_RATIO, Latency, quiet_rounds
 from benchmarks.machine import Machine
 from benchmarks.rounds import Outcome
 from benchmarks.spread import Spread, format_cell, per_second, rates, ratios
-from benchmarks.starting import StartResults
+from benchmarks.start import StartResults
 from benchmarks.targets import AT_LEAST, AT_MOST, Check, format_met
 from benchmarks.work import NO_TARGET, Target
 
@@ -25,7 +25,7 @@ MEGABYTE = 1_000_000
 MIN_WIDTH = 100  # columns
 START_SECONDS, START_MEGABYTES = 2, 120  # with 10,000 events
 
-# What the live systems answer a second, each measured on one core of another machine: for scale, not a contest.
+# Requests per second of the live systems, measured on one core of another machine: for scale only.
 LIVE_RATES = {
     "50 events, warm": ("the live page, elsewhere", 4.5, 1000),
     "50 events, cold": ("the live page, elsewhere", 4.5, 400),
@@ -34,7 +34,7 @@ LIVE_RATES = {
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """One line of the table: what was measured, what was asked for, and whether the median reaches it."""
+    """One row of the table: rates, targets, and whether the medians reach them."""
 
     work: str
     ours: Spread
@@ -64,7 +64,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything worth keeping of one run."""
+    """All results of one run."""
 
     taken_at: datetime = msgspec.field(default_factory=lambda: datetime.now(UTC))
     machine: Machine
@@ -79,7 +79,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     starts: StartResults | None
     databases: list[Comparison]
     checks: list[Check]
-    left_out: list[str]  # works that this Fieldgate does not offer
+    left_out: list[str]  # works this Fieldgate does not support
 
 
 def summaries_of(outcomes: list[Outcome], targets: Mapping[str, Target]) -> list[Summary]:
@@ -89,7 +89,7 @@ def summaries_of(outcomes: list[Outcome], targets: Mapping[str, Target]) -> list
 def checks_of(
     summaries: list[Summary], latencies: list[Latency], starts: StartResults | None, databases: list[Comparison]
 ) -> list[Check]:
-    """What is asked for beside the rates."""
+    """Targets other than the rates of works."""
     checks = []
     if starts is not None:
         name = f"{starts.events:,} events"
@@ -117,7 +117,7 @@ def write(report: msgspec.Struct, file: Path) -> None:
 
 
 def table_of(report: Report) -> Table:
-    """Medians, with the lowest and the highest round beneath, and the targets."""
+    """Medians, ranges and targets of all works."""
     table = Table(
         title="Requests per second on one core: median, and lowest to highest round",
         caption=describe_machine(report.machine),
@@ -143,7 +143,7 @@ def table_of(report: Report) -> Table:
 
 
 def latencies_table_of(report: Report) -> Table:
-    """Quiet are the rounds in which the machine itself was not slow for a while."""
+    """Latencies at half load. In quiet rounds the machine itself was not disturbed."""
     table = Table(title="At half load: microseconds", box=box.HORIZONTALS, show_lines=True, pad_edge=False)
     table.add_column("work", overflow="fold")
     table.add_column("", no_wrap=True)
@@ -184,7 +184,7 @@ def databases_table_of(report: Report) -> Table:
 
 
 def exports_table_of(report: Report) -> Table:
-    """How fast all events come as one file, at the median and in the slowest and the fastest download."""
+    """Export speed: median and range of the downloads."""
     table = Table(title="All public events as one file, ours", box=box.HORIZONTALS, show_lines=True, pad_edge=False)
     table.add_column("file")
     for heading in ("MB", "seconds", "MB/s", "events/s"):
@@ -201,20 +201,20 @@ def exports_table_of(report: Report) -> Table:
 
 
 def wide_console() -> Console:
-    """Where the tables fit."""
+    """A console wide enough for the tables."""
     console = Console()
     return console if console.width >= MIN_WIDTH else Console(width=MIN_WIDTH)
 
 
 def describe_machine(machine: Machine) -> str:
-    """The machine, in a line."""
+    """One line about the machine."""
     return f"{machine.cpu}, {machine.cores} cores, {machine.system}, data on {machine.disk}, Python {machine.python}"
 
 
-def _reaches(found: Spread | None, asked: float | None) -> bool | None:
-    return None if found is None or asked is None else found.median >= asked
+def _reaches(found: Spread | None, target: float | None) -> bool | None:
+    return None if found is None or target is None else found.median >= target
 
 
 def _target_line(figure: float | None, form: Callable[[float], str], is_met: bool | None) -> str:
-    """The target, and whether it was met, as one more line of a cell."""
+    """One more line of a cell: the target and whether it is met."""
     return "" if figure is None else f"\ntarget {form(figure)}: {format_met(is_met)}"

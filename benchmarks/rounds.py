@@ -1,20 +1,20 @@
-"""Interleaved rounds: whatever disturbs the machine for a while disturbs all contenders alike."""
+"""Interleaved rounds, so that disturbances of the machine affect all contenders."""
 
 from collections.abc import Callable, Mapping
 
 import msgspec
 
 from benchmarks.contenders import Contender
-from benchmarks.exchange import send_request
 from benchmarks.load import Sample, run_load
+from benchmarks.single_request import send_request
 from benchmarks.work import NO_TARGET, Work
 
-WARM_UP_SECONDS = 1  # seconds, not counted
-MAX_UNTARGETED_ROUNDS = 3  # rounds of what no target is set for
+WARM_UP_SECONDS = 1
+MAX_UNTARGETED_ROUNDS = 3  # for works without a target
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """All samples of one work, in the order of the rounds. What has no peer has no samples of one."""
+    """All samples of one work, in the order of the rounds. `peer` is empty for works without a peer."""
 
     work: str
     connections: int
@@ -27,7 +27,7 @@ def compare(
     work: Work, ours: Contender, peer: Contender | None, floor: Contender, *, rounds: int, seconds: int, core: int,
     on_progress: Callable[[str], None],
 ) -> Outcome:  # fmt: skip
-    """Load us, the peer and the floor in turn."""
+    """Load Fieldgate, the peer and the floor in turn."""
     contenders = {"ours": ours, "floor": floor} if peer is None else {"ours": ours, "peer": peer, "floor": floor}
     if work.target == NO_TARGET:
         rounds = min(rounds, MAX_UNTARGETED_ROUNDS)
@@ -39,15 +39,15 @@ def measure(
     work: Work, contenders: Mapping[str, Contender], *, rounds: int, seconds: int, core: int,
     on_progress: Callable[[str], None],
 ) -> dict[str, list[Sample]]:  # fmt: skip
-    """Load the contenders in turn, one at a time, again and again; what each did, by its name here."""
-    reached = dict.fromkeys(contenders, 0)  # how far each has come on the work's walk
+    """Load the contenders in turn, for several rounds. Returns the samples by name."""
+    reached = dict.fromkeys(contenders, 0)  # position of each on the walk
 
-    def load(name: str, least: int) -> Sample:
+    def load(name: str, min_seconds: int) -> Sample:
         contender = contenders[name]
-        length = max(least, work.peer_seconds) if name == "peer" else least
+        length = max(min_seconds, work.peer_seconds) if name == "peer" else min_seconds
         sample = run_load(work, contender, seconds=length, core=core, start=reached[name])
         reached[name] += sample.requests + work.connections
-        # What the load left unanswered is done before another contender has its turn: they share the core.
+        # Wait until requests left by the load are done: the contenders share the core.
         send_request(work, contender)
         return sample
 

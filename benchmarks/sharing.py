@@ -1,4 +1,4 @@
-"""`python -m benchmarks.sharing`: many assigned at once, why somebody may, and lists among what one may not see."""
+"""`python -m benchmarks.sharing`: bulk assignments, explanations, and lists with many hidden assets."""
 
 import secrets
 import shutil
@@ -16,15 +16,15 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.answer import RecordedResponse
 from benchmarks.contenders import Contender
-from benchmarks.exchange import send_request
 from benchmarks.load import Sample, require_wrk
 from benchmarks.machine import Machine, this_machine
 from benchmarks.processes import PROGRAM, exit_on_signal, free_port, output_of, run_server, two_cores
+from benchmarks.recorded_response import RecordedResponse
 from benchmarks.report import describe_machine, write
 from benchmarks.rounds import measure
 from benchmarks.sharing_data import VIEW_PERMISSION, add_assets, add_members, assignments_table
+from benchmarks.single_request import send_request
 from benchmarks.spread import Spread, format_cell, per_second, rates, ratios
 from benchmarks.targets import AT_LEAST, Check, checks_table_of
 from benchmarks.work import Work
@@ -34,9 +34,9 @@ RESULTS = Path(__file__).parent / "results" / "sharing.json"
 OWNER, READER = "owner", "reader"
 MEMBER_COUNT = 1000  # assigned to in one request
 SHARED_COUNT = 10_000  # assets that the reader may see
-HIDDEN_COUNT = 100_000  # more, that he may not
-BULK_REPEATS = 6  # bulk requests of each kind
-MIN_SHARE = 0.9  # of the rate without them that is left with the hidden assets: as much as rounds differ
+HIDDEN_COUNT = 100_000  # assets that the reader may not see
+BULK_REPEATS = 6  # requests of each kind
+MIN_SHARE = 0.9  # target for the rate with hidden assets by the rate without; rounds differ by as much
 UNSUPPORTED_STATUSES = (404, 405)
 
 
@@ -48,7 +48,7 @@ class Bulk(msgspec.Struct, frozen=True):
 
 
 class Lists(msgspec.Struct, frozen=True):
-    """One list, without and with many assets that its reader may not see; in the order of the rounds."""
+    """One list without and with many hidden assets, in the order of the rounds."""
 
     what: str
     without: list[Sample]
@@ -69,9 +69,9 @@ class Report(msgspec.Struct, frozen=True):
 
 @click.command()
 @click.option("--rounds", default=3, show_default=True, type=click.IntRange(1, 100), help="Rounds for each list.")
-@click.option("--quick", is_flag=True, help="One round, few rows: to see that all works, not to quote.")
+@click.option("--quick", is_flag=True, help="One round and few rows, to check that everything runs.")
 def main(rounds: int, quick: bool) -> None:
-    """Measure assignments: 1,000 users in one request, explanations, and lists among what one may not see."""
+    """Measure assignments: 1,000 users in one request, explanations, and lists with many hidden assets."""
     signal.signal(signal.SIGTERM, exit_on_signal)
     console = Console()
     if assignments_table() is None:
@@ -83,7 +83,7 @@ def main(rounds: int, quick: bool) -> None:
     rounds = 1 if quick else rounds
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmarks-")))
-        status = stack.enter_context(console.status("making assets"))
+        status = stack.enter_context(console.status("creating assets"))
         tokens, uid, names = prepare(folder / "without", shared)
         shutil.copytree(folder / "without", folder / "among")
         add_assets(folder / "among", OWNER, hidden)
@@ -119,11 +119,11 @@ def main(rounds: int, quick: bool) -> None:
     write(report, RESULTS)
     for table in tables_of(report, shared, hidden):
         console.print(table)
-    console.print(f"All of it is in {RESULTS.relative_to(Path.cwd())}")
+    console.print(f"Results are in {RESULTS.relative_to(Path.cwd())}")
 
 
 def prepare(data: Path, shared: int) -> tuple[dict[str, str], str, list[str]]:
-    """Users, members and shared assets; the tokens by user, the uid of an asset, and the members' names."""
+    """Create users, members and shared assets. Returns tokens by user, the uid of an asset, and the members' names."""
     tokens = {}
     for name in (OWNER, READER):
         password = secrets.token_urlsafe()
@@ -135,21 +135,21 @@ def prepare(data: Path, shared: int) -> tuple[dict[str, str], str, list[str]]:
 
 @contextmanager
 def run_fieldgate(data: Path, core: int) -> Iterator[int]:
-    """The port of a Fieldgate with this data."""
+    """Run Fieldgate with this data. Yields its port."""
     port = free_port()
     command = [PROGRAM, "serve", "--host", "127.0.0.1", "--port", str(port), "--data", str(data), "--no-worker"]
     with run_server(command, port=port, core=core, environment={}):
         yield port
 
 
-def _check_count(answer: RecordedResponse, expected: int) -> None:
-    """A list that shows more or less than the reader may see is not worth measuring."""
-    if answer.status != 200 or msgspec.json.decode(answer.body)["count"] != expected:
-        raise click.ClickException(f"The list is wrong: {answer.status}, {answer.body[:300].decode()}")
+def _check_count(response: RecordedResponse, expected: int) -> None:
+    """Check that the list has exactly the assets the reader may see."""
+    if response.status != 200 or msgspec.json.decode(response.body)["count"] != expected:
+        raise click.ClickException(f"The list is wrong: {response.status}, {response.body[:300].decode()}")
 
 
 def assign_in_bulk(owner: Contender, uid: str, names: list[str], times: int) -> list[Bulk]:
-    """Everybody gets a permission, then another one, and so on; and once more what everybody has already."""
+    """Assign a permission to all members, then another one, then the same again."""
     kinds = {
         "all get view_asset alone": VIEW_PERMISSION,
         "all get change_asset as well": "change_asset",
@@ -158,24 +158,28 @@ def assign_in_bulk(owner: Contender, uid: str, names: list[str], times: int) -> 
     taken: dict[str, list[float]] = {what: [] for what in kinds}
     for _ in range(times):
         for what, permission in kinds.items():
-            began = time.perf_counter()
-            answer = _replace_all(owner, uid, names, permission)
-            taken[what].append((time.perf_counter() - began) * 1000)
-            if answer.status in UNSUPPORTED_STATUSES:
+            started_at = time.perf_counter()
+            response = _replace_all(owner, uid, names, permission)
+            taken[what].append((time.perf_counter() - started_at) * 1000)
+            if response.status in UNSUPPORTED_STATUSES:
                 return []
-            if answer.status != 200:
-                raise click.ClickException(f"Bulk was answered {answer.status}: {answer.body[:500].decode()}")
+            if response.status != 200:
+                raise click.ClickException(
+                    f"The bulk request returned {response.status}: {response.body[:500].decode()}"
+                )
     return [Bulk(f"{what} ({len(names)} users)", milliseconds) for what, milliseconds in taken.items()]
 
 
 def _replace_all(owner: Contender, uid: str, names: list[str], permission: str) -> RecordedResponse:
-    wanted = [{"user": f"/api/v2/users/{name}/", "permission": f"/api/v2/permissions/{permission}/"} for name in names]
+    assignments = [
+        {"user": f"/api/v2/users/{name}/", "permission": f"/api/v2/permissions/{permission}/"} for name in names
+    ]
     work = Work(
         name="bulk",
         path=f"{_assignments_path(uid)}bulk/",
         method="POST",
         headers={"Accept": "application/json", "Content-Type": "application/json"},
-        body=msgspec.json.encode(wanted),
+        body=msgspec.json.encode(assignments),
         signed_in=True,
     )
     return send_request(work, owner)
@@ -193,9 +197,9 @@ def tables_of(report: Report, shared: int, hidden: int) -> list[Table]:
         low, high = min(bulk.milliseconds), max(bulk.milliseconds)
         figures.add_row(bulk.what, f"{median:.0f} ms ({low:.0f}..{high:.0f})")
     if not report.bulks:
-        figures.add_row("bulk", "not offered")
+        figures.add_row("bulk", "not supported")
     figures.add_row(
-        "explain", f"{format_cell(rates(report.explain), per_second)} a second" if report.explain else "not offered"
+        "explain", f"{format_cell(rates(report.explain), per_second)} a second" if report.explain else "not supported"
     )
     lists = Table(
         "list", title=f"Requests per second: {shared:,} assets, and {hidden:,} hidden ones", box=box.HORIZONTALS
@@ -205,7 +209,7 @@ def tables_of(report: Report, shared: int, hidden: int) -> list[Table]:
     for each in report.lists:
         both = (format_cell(rates(samples), per_second) for samples in (each.without, each.among))
         lists.add_row(each.what, *both, format_cell(each.share, "{:.0%}".format))
-    return [figures, lists, checks_table_of("What is asked for", report.checks)]
+    return [figures, lists, checks_table_of("Targets", report.checks)]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Users, assets and who may see them, written straight into the database: they are only to be found there.
+"""Users, assets and assignments, written directly to the database.
 
-The tables of assignments are looked up by name, so that a Fieldgate without them can say so.
+The assignments table is looked up by name, because older versions of Fieldgate do not have it.
 """
 
 import asyncio
@@ -16,17 +16,17 @@ from fieldgate.assets.tables import assets, versions
 from fieldgate.db import Database, metadata, new_uid
 
 VIEW_PERMISSION = "view_asset"
-BATCH_SIZE = 10_000  # rows of a transaction
+BATCH_SIZE = 10_000  # rows in one transaction
 _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def assignments_table() -> Table | None:
-    """The table of what was granted to whom, if this Fieldgate has one."""
+    """The assignments table, if this Fieldgate has one."""
     return metadata.tables.get("assignments")
 
 
 def add_members(data: Path, count: int) -> list[str]:
-    """So many users, who cannot log in; their names."""
+    """Add users who cannot log in. Returns their names."""
     names = [f"member{number}" for number in range(count)]
     common = {"password_hash": "", "first_name": "", "last_name": "", "is_superuser": False, "is_ifrc": False,
               "is_demo": False, "countries": [], "created_at": _FIRST}  # fmt: skip
@@ -36,7 +36,7 @@ def add_members(data: Path, count: int) -> list[str]:
 
 
 def add_assets(data: Path, owner: str, count: int, *, visible_to: str | None = None) -> str:
-    """So many forms of one user, all of which another one may see, or only their owner; the uid of one."""
+    """Add forms of one user, optionally visible to another. Returns the uid of one."""
     return asyncio.run(_add_assets(data, owner, count, visible_to))
 
 
@@ -46,17 +46,17 @@ async def _add_assets(data: Path, owner: str, count: int, visible_to: str | None
         uid = ""
         for start in range(0, count, BATCH_SIZE):
             async with database.transaction() as connection:
-                numbers = {row.username: row.id for row in await connection.execute(select(users))}
-                rows = [_asset(number, numbers[owner]) for number in range(start, min(count, start + BATCH_SIZE))]
+                ids = {row.username: row.id for row in await connection.execute(select(users))}
+                rows = [_asset(number, ids[owner]) for number in range(start, min(count, start + BATCH_SIZE))]
                 uid = rows[0]["uid"]
                 await connection.execute(insert(assets), rows)
-                made = (
+                rows_with_id = (
                     await connection.execute(select(assets.c.id).order_by(assets.c.id.desc()).limit(len(rows)))
                 ).all()
-                await connection.execute(insert(versions), [_version(asset.id) for asset in made])
+                await connection.execute(insert(versions), [_version(asset.id) for asset in rows_with_id])
                 table = assignments_table()
                 if visible_to is not None and table is not None:
-                    granted = [_grant(asset.id, numbers[visible_to]) for asset in made]
+                    granted = [_grant(asset.id, ids[visible_to]) for asset in rows_with_id]
                     await connection.execute(insert(table), granted)
         return uid
     finally:
@@ -64,13 +64,13 @@ async def _add_assets(data: Path, owner: str, count: int, visible_to: str | None
 
 
 def _asset(number: int, owner_id: int) -> dict[str, Any]:
-    # Shared and other assets are mixed in time, as they would be.
-    moment = _FIRST + timedelta(seconds=number * 7919 % 1_000_003)
+    # Spread over time, so that shared and other assets are mixed.
+    timestamp = _FIRST + timedelta(seconds=number * 7919 % 1_000_003)
     name = f"Household survey {number}"
     return {
         "uid": new_uid("a"), "owner_id": owner_id, "parent_id": None, "asset_type": "survey", "name": name,
         "name_key": name.lower(), "settings": {}, "tags": [], "summary": {"row_count": 10, "languages": []},
-        "created_at": moment, "modified_at": moment,
+        "created_at": timestamp, "modified_at": timestamp,
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Some figures of the same thing: the middle, and how far they lie apart."""
+"""Median, minimum and maximum of repeated measurements."""
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
@@ -25,12 +25,12 @@ def rates(samples: Sequence[Sample]) -> Spread:
 
 
 def ratios(samples: Sequence[Sample], others: Sequence[Sample]) -> Spread:
-    """Taken within each round, between neighbours in time: a slow minute of the machine slows both sides of a ratio."""
+    """Ratios within each round: a slow minute of the machine slows both sides."""
     return Spread.of(sample.rate / other.rate for sample, other in zip(samples, others, strict=True))
 
 
 def format_cell(spread: Spread | None, formatter: Callable[[float], str]) -> str:
-    """For a table: the middle, and what lies around it beneath."""
+    """A table cell: the median, and the range below it."""
     if spread is None:
         return ""
     median, lowest, highest = (formatter(figure) for figure in (spread.median, spread.lowest, spread.highest))

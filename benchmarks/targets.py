@@ -1,4 +1,4 @@
-"""What was asked for beside the rates of the works, and whether it was reached: stated, never enforced."""
+"""Targets other than rates, and whether they are met. They are reported, not enforced."""
 
 import operator
 from collections.abc import Iterable

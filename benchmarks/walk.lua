@@ -1,4 +1,4 @@
--- Asks for another path each time, in the order of a file, from where the last round stopped; at the end from the top.
+-- Requests the paths of a file in order, continuing where the last round stopped, and starts again at the end.
 
 local paths = {}
 for line in io.lines(os.getenv("WORK_PATHS")) do

@@ -1,4 +1,4 @@
-"""Requests that are each another one: what cold work asks for, in an order that leaves no kept answer to help."""
+"""Paths of cold works: all different, in an order in which no cached response helps."""
 
 import math
 from collections import defaultdict
@@ -17,20 +17,20 @@ Walk = Callable[[Sequence[ListedEvent]], list[str]]
 EVENTS = "/api/v2/event/"
 PERMISSIONS = "/api/v2/permissions/"
 IMPORTS = "/api/v2/imports/"
-FILTERED_PAGES = 10_000  # pages of a filtered walk
-COUNTRIES_PER_FILTER = 40  # in each of its filters
-GOLDEN_RATIO = 0.6180339887  # of the way round, as one step: any few steps in a row are spread evenly
+FILTERED_PAGES = 10_000
+COUNTRIES_PER_FILTER = 40
+GOLDEN_RATIO = 0.6180339887  # as step size, it spreads any few steps evenly
 
 
 def pages(limit: int, more: str = "") -> Walk:
-    """Every full page of the list, beginning at any of its events."""
+    """Every full page of the list, at any offset."""
     return lambda events: [
         f"{EVENTS}?{more}limit={limit}&offset={offset}" for offset in spread_order(len(events) - limit + 1)
     ]
 
 
 def filtered_pages(limit: int) -> Walk:
-    """Full pages of lists narrowed by regions and countries, each by another choice of them."""
+    """Full pages of lists filtered by different regions and countries."""
     return lambda events: _filtered(events, limit)
 
 
@@ -40,23 +40,23 @@ def import_pages(limit: int) -> Walk:
 
 
 def single_events(events: Sequence[ListedEvent]) -> list[str]:
-    """Every event alone."""
-    return [f"{EVENTS}{events[place].id}/" for place in spread_order(len(events))]
+    """The detail of every event."""
+    return [f"{EVENTS}{events[index].id}/" for index in spread_order(len(events))]
 
 
 def effects(_events: Sequence[ListedEvent]) -> list[str]:
-    """Each permission of a survey, assigned to whoever holds five others, named in any order."""
+    """Each permission of a survey, for a user who holds five others, in any order."""
     held = [each.codename for each in CATALOGUE if each.codename not in ("discover_asset", "partial_submissions")]
-    asked = [
+    paths = [
         f"{PERMISSIONS}{codename}/effects/?held={','.join(some)}&asset_type=survey"
         for codename in (*held, "partial_submissions")
         for some in permutations([each for each in held if each != codename], 5)
     ]
-    return [asked[place] for place in spread_order(len(asked))]
+    return [paths[index] for index in spread_order(len(paths))]
 
 
 def spread_order(count: int) -> list[int]:
-    """The numbers below `count`, each once, in big steps: a short walk is like a long one."""
+    """The numbers below `count`, each once, in big steps, so that a short walk is like a long one."""
     step = max(1, round(count * GOLDEN_RATIO))
     while math.gcd(step, count) != 1:
         step += 1

@@ -1,4 +1,4 @@
-"""What the contenders are asked to do. To measure something else, add a `Work` to `WORKS`."""
+"""The measured works. To measure something else, add a `Work` to `WORKS`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ EFFECTS = f"{PERMISSIONS}validate_submissions/effects/?held=view_asset,partial_s
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What a work shall reach. None: nothing is asked."""
+    """Targets of a work; None if there is none."""
 
     times_the_peer: float | None = None
     share_of_floor: float | None = None
@@ -37,11 +37,11 @@ NO_TARGET = Target()
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """One request, repeated for as long as a round lasts.
+    """One request, repeated during a round.
 
-    A `script` (Lua, for wrk) may vary the request from one time to the next; the path, method and body given here
-    are then the example by which the answers are compared before and after the load. A `walk` makes the paths of
-    work that asks for another one each time; the first of them is the example, and some others are compared too.
+    A `script` (Lua, for wrk) may vary the request. The path, method and body given here are then the example whose
+    responses are compared before and after the load. A `walk` generates different paths; the first is the example, and
+    some others are compared too.
     """
 
     name: str
@@ -50,31 +50,33 @@ class Work:
     headers: Mapping[str, str] = field(default_factory=lambda: {"Accept": "application/json"})
     body: bytes = b""
     signed_in: bool = False
-    is_conditional: bool = False  # the client has the answer already, and asks whether it still holds
+    is_conditional: bool = False  # sends If-None-Match
     script: Path | None = None
     walk: Walk | None = None
     paths: Sequence[str] = ()
-    connections: int = 32  # fewer where an answer takes long: a round then leaves less unanswered
-    peer_seconds: int = 1  # least length of the peer's rounds: what takes it long needs long ones
+    connections: int = 32  # fewer for slow responses, so that fewer are left at the end of a round
+    peer_seconds: int = 1  # minimum length of the peer's rounds, longer for slow responses
     has_peer: bool = True
-    ignored_fields: frozenset[str] = frozenset()  # fields of the answer that each contender makes up by itself
+    ignored_fields: frozenset[str] = (
+        frozenset()
+    )  # response fields that differ between contenders, such as generated ids
     target: Target = NO_TARGET
 
     def headers_for(self, token: str, etag: str) -> dict[str, str]:
-        """All headers of the request, with the contender's own token and validator if the work asks for them."""
-        signature = {"Authorization": f"Token {token}"} if self.signed_in else {}
+        """All headers of the request, with the contender's token and ETag if the work needs them."""
+        authorization = {"Authorization": f"Token {token}"} if self.signed_in else {}
         condition = {"If-None-Match": etag} if self.is_conditional and etag else {}
-        return {**self.headers, **signature, **condition}
+        return {**self.headers, **authorization, **condition}
 
     def with_walk(self, events: Sequence[ListedEvent]) -> "Work":
-        """The same work, with the paths its walk takes over these events."""
+        """The same work with the paths of its walk over these events."""
         if self.walk is None:
             return self
         paths = self.walk(events)
         return replace(self, path=paths[0], paths=paths, script=HERE / "walk.lua")
 
     def with_path(self, path: str) -> "Work":
-        """The same work, once, at another path."""
+        """The same work at another path."""
         return replace(self, path=path)
 
 
@@ -82,7 +84,7 @@ WORKS = (
     Work(name="permission list", path=PERMISSIONS, target=Target(7, 0.45)),
     Work(name="permission detail", path=f"{PERMISSIONS}manage_asset/"),
     Work(name="permission list, with a token", path=PERMISSIONS, signed_in=True),
-    # No answer kept from an earlier request can help here.
+    # No cached response can help here.
     Work(name="permission list, every URL new", path=f"{PERMISSIONS}?fresh=0", script=HERE / "fresh_urls.lua"),
     Work(name="one 304", path=PERMISSIONS, is_conditional=True, target=Target(8, 0.45)),
     Work(name="effects", path=EFFECTS, has_peer=False, target=Target(None, 0.35)),
@@ -100,7 +102,7 @@ WORKS = (
     Work(name="50 events as CSV, cold", walk=pages(50, "format=csv&"), headers={"Accept": "text/csv"}, connections=8),
     Work(name="imports list, token checked", path=IMPORTS, signed_in=True, target=Target(8, 0.2)),
     Work(name="imports list, token checked, cold", walk=import_pages(50), signed_in=True, connections=8),
-    # The last: it leaves imports behind.
+    # Must be last, because it leaves imports behind.
     Work(
         name="POST an import",
         path=IMPORTS,

@@ -26,7 +26,7 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
 from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.events import routes as event_routes
-from fieldgate.events.export.export import EventExporter
+from fieldgate.events.export.exporter import EventExporter
 from fieldgate.events.reindex import event_rebuilder
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.store import EventStore

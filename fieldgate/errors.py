@@ -31,7 +31,7 @@ class ValidationError(Problem):
     """Invalid fields or parameters, each with its messages."""
 
     status = 400
-    detail = Message("The request cannot be taken as it is.")
+    detail = Message("The request is not valid.")
 
     def __init__(self, fields: Mapping[str, Sequence[Message]]) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class ValidationError(Problem):
 
 class BadRequest(Problem):
     status = 400
-    detail = Message("The request cannot be taken as it is.")
+    detail = Message("The request is not valid.")
 
 
 class Unauthorized(Problem):
@@ -69,7 +69,7 @@ class MethodNotAllowed(Problem):
 
     def __init__(self, method: str, allowed: str) -> None:
         super().__init__(
-            Message("{method} is not possible here; these methods are: {allowed}.", method=method, allowed=allowed)
+            Message("{method} is not allowed here; allowed methods: {allowed}.", method=method, allowed=allowed)
         )
 
 

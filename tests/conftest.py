@@ -74,21 +74,26 @@ NOT_QUICK = frozenset(
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="SQLite only, without the slowest files and the browser.")
+    parser.addoption("--sqlite", action="store_true", help="SQLite only.")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run the slowest files first; with --quick, leave them out."""
+    """Run the slowest files first; with --quick, leave them and PostgreSQL out."""
     order = {name: number for number, name in enumerate(SLOWEST_FIRST)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
-    if config.getoption("--quick"):
-        left_out = [item for item in items if not _is_quick(item)]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if _is_quick(item)]
+    quick, sqlite = config.getoption("--quick"), config.getoption("--sqlite")
+    if quick or sqlite:
+        chosen = [item for item in items if not _needs_postgres(item) and (sqlite or not _is_slow(item))]
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+        items[:] = chosen
 
 
-def _is_quick(item: pytest.Item) -> bool:
-    is_on_postgres = "postgresql" in item.name or "postgres" in getattr(item, "fixturenames", ())
-    return not (is_on_postgres or item.path.stem in NOT_QUICK or item.path.parent.name == "browser")
+def _needs_postgres(item: pytest.Item) -> bool:
+    return "postgresql" in item.name or "postgres" in getattr(item, "fixturenames", ())
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    return item.path.stem in NOT_QUICK or item.path.parent.name == "browser"
 
 
 class Service:

@@ -1,4 +1,4 @@
-"""Databases for tests. Migrations are run once on each kind; every other database is a copy of what they made."""
+"""Databases for tests. Migrations run once for each kind of database; all others are copies of the result."""
 
 import secrets
 import sqlite3
@@ -18,7 +18,7 @@ _postgres_templates: dict[str, str] = {}
 
 
 async def prepare_database(database: Database) -> None:
-    """Have the tables made, as `fieldgate migrate` does; where there is no file of SQLite yet, by copying one."""
+    """Create the tables, as `fieldgate migrate` does. A new SQLite file is copied from a template."""
     if database.is_sqlite:
         _copy_template(await _sqlite_template(), Path(str(database.url.database)))
     await upgrade(database)
@@ -26,7 +26,7 @@ async def prepare_database(database: Database) -> None:
 
 @asynccontextmanager
 async def postgres_database(address: str, is_empty: bool) -> AsyncIterator[str]:
-    """The address of a new database on the server, without tables or with all of them."""
+    """Create a database on the server, with or without tables, and return its URL."""
     template = "template1" if is_empty else await _postgres_template(address)
     name = f"test_{secrets.token_hex(6)}"
     connection = await asyncpg.connect(address)
@@ -49,7 +49,7 @@ def _copy_template(content: bytes, file: Path) -> None:
 
 
 def _new_identity_sql() -> str:
-    """What makes a copy another database: an identity of its own."""
+    """Return SQL that gives a copied database its own identity."""
     return f"UPDATE changes SET version = {secrets.randbits(62)} WHERE topic = '{IDENTITY_TOPIC}'"
 
 

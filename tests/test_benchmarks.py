@@ -1,4 +1,4 @@
-"""The rig, as far as it can be wrong without anybody noticing: what it asks for, and what it takes for the same."""
+"""Parts of the benchmarks that could be wrong unnoticed: requests, comparisons and reports."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,32 +7,32 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from benchmarks.agreement import compare_responses, normalize
-from benchmarks.asking import PageClient
 from benchmarks.charts import draw_growth, draw_rates, draw_targets
 from benchmarks.contenders import Contender
+from benchmarks.core_monitor import slow_share
 from benchmarks.event_data import ListedEvent, export_events
-from benchmarks.exchange import send_request, with_etag
 from benchmarks.import_data import add_imports
 from benchmarks.latency import Latency, Round
 from benchmarks.load import Sample
 from benchmarks.machine import this_machine
 from benchmarks.memory import largest_resident_bytes, process_tree
+from benchmarks.page_client import PageClient
 from benchmarks.processes import free_port, output_of, run_server
 from benchmarks.report import Report, Summary, checks_of
+from benchmarks.response_checks import compare_responses, normalize
 from benchmarks.rounds import Outcome
 from benchmarks.sharing_data import add_assets, add_members
-from benchmarks.starting import StartResults
+from benchmarks.single_request import send_request, with_etag
+from benchmarks.start import StartResults
 from benchmarks.targets import AT_LEAST, AT_MOST, Check
 from benchmarks.walks import spread_order
-from benchmarks.witness import slow_share
 from benchmarks.work import WORKS, Target, Work
 from fieldgate.settings import Settings
 from tests.processes import FIELDGATE_COMMAND
 
 EVENTS = 2000
 USER = "bench"
-KEPT = Settings().response_cache_size
+CACHE_BYTES = Settings().response_cache_size
 
 
 @pytest.fixture(scope="module")
@@ -48,49 +48,47 @@ def listed(folder: Path) -> list[ListedEvent]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 10, 97, 9703])
-def test_a_spread_walk_comes_by_everything_once(count: int) -> None:
+def test_spread_order_has_each_number_once(count: int) -> None:
     assert sorted(spread_order(count)) == list(range(count))
 
 
-def test_the_first_steps_of_a_walk_reach_all_of_the_list() -> None:
+def test_spread_order_covers_the_range_early() -> None:
     first = sorted(spread_order(9703)[:20])
     assert first[0] < 970
     assert first[-1] > 8733
 
 
-def test_cold_work_never_asks_for_the_same_twice(listed: list[ListedEvent]) -> None:
+def test_paths_of_cold_works_are_unique(listed: list[ListedEvent]) -> None:
     for work in WORKS:
         paths = work.with_walk(listed).paths
         assert len(set(paths)) == len(paths)
 
 
-def test_the_peer_is_given_what_we_answer(folder: Path, listed: list[ListedEvent]) -> None:
+def test_peer_gets_our_event_records(folder: Path, listed: list[ListedEvent]) -> None:
     lines = [msgspec.json.decode(line) for line in (folder / "events.ndjson").read_bytes().splitlines()]
     given = {line["listed"]["id"]: line for line in lines}
     port = free_port()
     command = [str(FIELDGATE_COMMAND), "serve", "--port", str(port), "--data", str(folder), "--no-worker"]
     with run_server(command, port=port, core=None, environment={}) as pid:
-        asking = PageClient(port)
-        page = msgspec.json.decode(asking.get("/api/v2/event/?limit=1000&offset=100"))
-        alone = msgspec.json.decode(asking.get(f"/api/v2/event/{listed[7].id}/"))
-        asking.close()
+        client = PageClient(port)
+        page = msgspec.json.decode(client.get("/api/v2/event/?limit=1000&offset=100"))
+        detail = msgspec.json.decode(client.get(f"/api/v2/event/{listed[7].id}/"))
+        client.close()
         assert len(process_tree(pid)) > 1
         assert largest_resident_bytes(pid) > 10_000_000
     assert page["count"] == len(listed) == len(given)
     assert page["results"] == [given[each.id]["listed"] for each in listed[100:1100]]
-    assert alone == given[listed[7].id]["alone"]
+    assert detail == given[listed[7].id]["alone"]
 
 
-def test_a_walk_over_the_smallest_answers_is_longer_than_the_memory_for_them(
-    folder: Path, listed: list[ListedEvent]
-) -> None:
+def test_walk_over_single_events_exceeds_the_response_cache(folder: Path, listed: list[ListedEvent]) -> None:
     lines = (folder / "events.ndjson").read_bytes().splitlines()
     sizes = [len(msgspec.json.encode(msgspec.json.decode(line)["alone"])) for line in lines]
-    of_ten_thousand = sum(sizes) / EVENTS * 10_000
-    assert of_ten_thousand > KEPT
+    total_bytes = sum(sizes) / EVENTS * 10_000
+    assert total_bytes > CACHE_BYTES
 
 
-def test_links_mean_the_same_whatever_the_port_and_the_order_of_the_query() -> None:
+def test_normalized_links_ignore_port_and_parameter_order() -> None:
     ours = {"next": "http://127.0.0.1:1/api/v2/event/?regions__in=0,1&limit=50&offset=0", "implied": ["b", "a"]}
     peers = {"next": "http://127.0.0.1:2/api/v2/event/?limit=50&regions__in=0%2C1", "implied": ["a", "b"]}
     assert normalize(ours) == normalize(peers)
@@ -99,7 +97,7 @@ def test_links_mean_the_same_whatever_the_port_and_the_order_of_the_query() -> N
 
 @pytest.fixture(scope="module")
 def ours(folder: Path) -> Iterator[Contender]:
-    """A service with imports, assets and members that were written straight into its database."""
+    """A service with imports, assets and members written directly to its database."""
     data = ("--data", str(folder))
     output_of([str(FIELDGATE_COMMAND), "user", "create", USER, "--password-stdin", *data], stdin="correct horse\n")
     token = output_of([str(FIELDGATE_COMMAND), "token", "create", USER, *data])
@@ -116,7 +114,7 @@ def work(name: str) -> Work:
     return next(each for each in WORKS if each.name == name)
 
 
-def test_the_peer_is_given_the_imports_we_list(folder: Path, ours: Contender) -> None:
+def test_peer_gets_our_import_records(folder: Path, ours: Contender) -> None:
     body = send_request(work("imports list, token checked"), ours).body
     page = msgspec.json.decode(body)
     given = [msgspec.json.decode(line) for line in (folder / "imports.ndjson").read_bytes().splitlines()]
@@ -124,23 +122,23 @@ def test_the_peer_is_given_the_imports_we_list(folder: Path, ours: Contender) ->
     listed = [{name: value for name, value in each.items() if name != "url"} for each in page["results"]]
     assert listed == given[:50]
     pages = work("imports list, token checked, cold").with_walk([]).paths
-    assert len(pages) * len(body) > KEPT
+    assert len(pages) * len(body) > CACHE_BYTES
 
 
-def test_assets_that_were_written_straight_are_listed(ours: Contender) -> None:
+def test_added_assets_are_listed(ours: Contender) -> None:
     page = msgspec.json.decode(send_request(Work(name="assets", path="/api/v2/assets/", signed_in=True), ours).body)
     assert page["count"] == 30
 
 
-def test_what_is_known_is_asked_for_with_its_validator(ours: Contender) -> None:
+def test_conditional_work_sends_the_etag(ours: Contender) -> None:
     known = work("one 304")
     assert send_request(known, with_etag(known, ours)).status == 304
     assert compare_responses(known, with_etag(known, ours), with_etag(known, ours)).body == b""
 
 
-def test_an_import_is_the_same_work_under_another_name(ours: Contender) -> None:
-    answer = compare_responses(work("POST an import"), ours, ours)
-    assert answer.status == 201
+def test_import_responses_are_compared_without_generated_fields(ours: Contender) -> None:
+    response = compare_responses(work("POST an import"), ours, ours)
+    assert response.status == 201
 
 
 def sample(rate: int) -> Sample:
@@ -151,7 +149,7 @@ def outcome(name: str, ours: list[int], peer: list[int], floor: list[int]) -> Ou
     return Outcome(name, 32, *([sample(rate) for rate in rates] for rates in (ours, peer, floor)))
 
 
-def test_a_target_is_met_by_the_median_of_the_rounds() -> None:
+def test_targets_use_the_median() -> None:
     found = outcome("a work", [700, 900, 800], [100, 100, 100], [2000, 2000, 2000])
     summary = Summary.of(found, Target(8, 0.45))
     assert summary.times_the_peer is not None
@@ -159,19 +157,19 @@ def test_a_target_is_met_by_the_median_of_the_rounds() -> None:
     assert (summary.reaches_peer_target, summary.reaches_floor_target) == (True, False)
 
 
-def test_what_has_no_peer_has_no_figures_of_one() -> None:
+def test_summary_without_a_peer() -> None:
     summary = Summary.of(outcome("a work", [700], [], [2000]), Target(None, 0.35))
     assert (summary.peer, summary.times_the_peer, summary.reaches_peer_target) == (None, None, None)
     assert summary.reaches_floor_target
 
 
 @pytest.mark.parametrize(("found", "at_least", "at_most"), [(4.9, False, True), (5, True, True), (5.1, True, False)])
-def test_a_limit_itself_is_met(found: float, at_least: bool, at_most: bool) -> None:
+def test_limit_is_inclusive(found: float, at_least: bool, at_most: bool) -> None:
     assert Check.of("it", found, AT_LEAST, 5).is_met is at_least
     assert Check.of("it", found, AT_MOST, 5).is_met is at_most
 
 
-def test_the_plots_need_nothing_from_elsewhere(tmp_path: Path) -> None:
+def test_charts_are_self_contained(tmp_path: Path) -> None:
     outcomes = [outcome("a work", [700], [100], [2000]), outcome("50 events, warm", [5000], [], [9000])]
     summaries = [Summary.of(each, Target(8, 0.45)) for each in outcomes]
     disturbed, undisturbed = Round(350.0, 100, 900, 0.1), Round(350.0, 100, 400, 0.0)
@@ -191,6 +189,6 @@ def test_the_plots_need_nothing_from_elsewhere(tmp_path: Path) -> None:
         assert "href" not in file.read_text()
 
 
-def test_the_witness_tells_how_much_was_slow() -> None:
+def test_slow_share() -> None:
     assert slow_share([1.0, 1.1, 1.2, 1.3] * 10) == 0
     assert slow_share([1.0, 1.1, 1.2, 1.3] * 9 + [2.5, 3.0, 9.0, 20.0]) == pytest.approx(0.1)

@@ -1,10 +1,7 @@
 """`fieldgate events demo`, and the group of the other commands about events."""
 
 import asyncio
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +11,7 @@ import click
 from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
 from fieldgate.cli.events_load_sync import load, sync
 from fieldgate.cli.events_reindex import reindex
+from fieldgate.cli.output import ProgressReporter, ignore_progress, progress_bar
 from fieldgate.db import Database, DataVersions
 
 if TYPE_CHECKING:
@@ -61,8 +59,8 @@ async def _demo(count: int, seed: int, replace: bool, data: Path | None) -> None
                 raise click.ClickException("This database already has demo events. Replace them with --replace.")
             await store.delete_demo()
         started = time.monotonic()
-        with _progress_bar(count) as advance:
-            await create_demo_events(database, store, count, seed, advance)
+        with progress_bar(count) as show:
+            await create_demo_events(database, store, count, seed, show)
         click.echo(f"created {count} demo event{'' if count == 1 else 's'} in {time.monotonic() - started:.1f} s")
     finally:
         await database.close()
@@ -73,28 +71,15 @@ async def create_demo_events(
     store: "EventStore",
     count: int,
     seed: int = 0,
-    on_progress: Callable[[int], None] = lambda count: None,  # noqa: ARG005
+    on_progress: ProgressReporter = ignore_progress,
 ) -> None:
     from fieldgate.events.demo.generator import demo_events
     from fieldgate.reference.store import ReferenceStore
 
     reference_data = await ReferenceStore(database, DataVersions(database)).current()
     generated = demo_events(count, reference_data, seed)
+    created = 0
     while batch := list(islice(generated, BATCH_SIZE)):
         await store.upsert(batch, is_demo=True)
-        on_progress(len(batch))
-
-
-@contextmanager
-def _progress_bar(count: int) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar if standard error is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda count: None  # noqa: ARG005
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=count)
-        yield lambda count: bar.advance(task, count)
+        created += len(batch)
+        on_progress(created, count)

@@ -1,9 +1,8 @@
 """`fieldgate events load` and `fieldgate events sync`: events from files and from other servers."""
 
 import asyncio
-import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
+from fieldgate.cli.output import ProgressReporter, progress_bar
 from fieldgate.db import Database, DataVersions
 from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from fieldgate.reference.store import ReferenceStore
 
 PROGRESS_INTERVAL = 100  # records between two updates of the progress bar
-
-ProgressReporter = Callable[[int, int | None], None]  # records done, and in all if known
 
 replace_demo_option = click.option(
     "--replace-demo",
@@ -67,10 +65,11 @@ async def _load(files: tuple[str, ...], language: str, replace_demo: bool, data:
 
     async with _open_stores(data) as (_, store, reference):
         await _check_demo_events(store, replace_demo)
-        with _progress_bar() as show:
-            found = _with_progress((each for name in files for each in file_loader.read_records(name)), show)
+        with progress_bar() as on_progress:
+            all_records = (record for path in files for record in file_loader.read_records(path))
+            records = _with_progress(all_records, on_progress)
             try:
-                return await file_loader.load(store, reference, found, Language(language), _print_failure)
+                return await file_loader.load(store, reference, records, Language(language), _print_failure)
             except file_loader.InvalidFile as error:
                 raise click.ClickException(str(error)) from None
 
@@ -133,14 +132,15 @@ async def _sync(
     base_url: str, token: str, since: datetime | None, full: bool, replace_demo: bool, data: Path | None
 ) -> "SyncReport":
     from fieldgate.events.sync.remote import RemoteError, RemoteServer
-    from fieldgate.events.sync.synchronizer import Sync
+    from fieldgate.events.sync.synchronizer import Synchronizer
 
     async with _open_stores(data) as (database, store, reference):
         await _check_demo_events(store, replace_demo)
         try:
-            with _progress_bar() as show:
+            with progress_bar() as on_progress:
                 async with RemoteServer(base_url, token) as remote:
-                    return await Sync(remote, database, store, reference, _print_failure, show).run(since, full=full)
+                    synchronizer = Synchronizer(remote, database, store, reference, _print_failure, on_progress)
+                    return await synchronizer.run(since, full=full)
         except RemoteError as error:
             raise click.ClickException(str(error)) from None
 
@@ -172,18 +172,3 @@ async def _check_demo_events(store: "EventStore", replace_demo: bool) -> None:
 
 def _print_failure(failure: "WriteFailure") -> None:
     click.echo(str(failure), err=True)
-
-
-@contextmanager
-def _progress_bar() -> Iterator[ProgressReporter]:
-    """Show a progress bar if standard error is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None  # noqa: ARG005
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
-
-    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

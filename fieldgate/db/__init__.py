@@ -1,4 +1,4 @@
-"""The database: one surface for SQLite and PostgreSQL, migrations, and who tells caches that data changed."""
+"""Database access for SQLite and PostgreSQL: transactions, queries, migrations, and data versions for caches."""
 
 from fieldgate.db.bulk import insert_rows
 from fieldgate.db.data_versions import IDENTITY_TOPIC, DataVersions

@@ -1,4 +1,4 @@
-"""Many rows of a table in one go, for what is written by the million.
+"""Bulk inserts, for tables that get millions of rows.
 
 await insert_rows(connection, words, [{"id": 1, ...}, ...])
 """
@@ -14,10 +14,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 
 async def insert_rows(connection: AsyncConnection, table: Table, rows: Sequence[Mapping[str, object]]) -> None:
-    """SQLAlchemy looks at every value of every row; values pass here as the driver has them, all rows with the same."""
+    """Insert rows that all have the same columns.
+
+    Values are passed to the driver as they are: SQLAlchemy's processing of every value would take most of the time.
+    """
     if rows:
-        sql, in_order = _insert_statement(table, tuple(rows[0]), connection.dialect)
-        await connection.exec_driver_sql(sql, list(map(in_order, rows)))
+        sql, to_tuple = _insert_statement(table, tuple(rows[0]), connection.dialect)
+        await connection.exec_driver_sql(sql, list(map(to_tuple, rows)))
 
 
 @lru_cache(maxsize=16)

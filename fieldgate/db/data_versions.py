@@ -1,14 +1,14 @@
-"""Who tells caches that data changed.
+"""Versions of data, which tell caches whether an entry is still valid.
 
-Data belongs to a topic ("accounts", "events"). A writer calls `bump` in its own transaction; a reader asks
-`version` before it uses what it has kept:
+Data belongs to a topic ("accounts", "events"), and each topic has a version number. A writer increments it in its own
+transaction; a reader compares it before using a cached value:
 
-    await changes.bump(connection, "events")  # or changes.bump_in(connection, "events") in a `Database.write`
-    if await changes.version("events") != kept.version: ...
+    await data_versions.bump(connection, "events")  # or bump_sync(connection, "events") in a `Database.write`
+    if await data_versions.version("events") != cached.version: ...
 
-SQLite: every process sees a commit before its next answer. PostgreSQL: the process that wrote as well, the others
-by LISTEN, usually within milliseconds; whoever has not heard from the database for `BOUND` asks it instead of trusting
-its memory.
+On SQLite, every process sees a commit at once. On PostgreSQL, the process that wrote does, and the others learn of it
+by LISTEN, usually within milliseconds. A process that has not heard from PostgreSQL for `MAX_STALENESS` queries the
+versions instead of using those it has.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ from fieldgate.db.tables import topic_versions
 from fieldgate.db.upsert import upsert
 
 CHANNEL = "fieldgate_changes"
-IDENTITY_TOPIC = "identity"  # a topic whose version is the database's own, and never changes
-MAX_STALENESS = 1.0  # seconds after which silence counts as a lost listener
-HEARTBEAT_INTERVAL = 0.4  # seconds between two questions to the database on the listener's connection
-RETRY_DELAY = 0.5  # seconds before a lost listener is set up again
+IDENTITY_TOPIC = "identity"  # its version is a random number that identifies the database and never changes
+MAX_STALENESS = 1.0  # seconds without news after which the versions are queried
+HEARTBEAT_INTERVAL = 0.4  # seconds between two queries on the listener's connection
+RETRY_DELAY = 0.5  # seconds before the listener connects again
 
 _SELECT_VERSIONS = "SELECT topic, version FROM changes"
 _NOTIFY = select(func.pg_notify(CHANNEL, bindparam("topic")))
@@ -44,17 +44,16 @@ class DataVersions:
         self._versions: dict[str, int] = {}
         self._sqlite_state: int | None = None
         self._last_heard = float("-inf")
-        self._expected_versions: dict[
-            str, tuple[int, float]
-        ] = {}  # versions this process made, and for how long to expect them
+        # Versions this process wrote, and the loop time until which they may not have been committed or received.
+        self._expected_versions: dict[str, tuple[int, float]] = {}
         self._listener: asyncio.Task[None] | None = None
 
     async def bump(self, connection: AsyncConnection, *topics: str) -> None:
-        """Say, as part of the writer's transaction, that data of these topics changes with it."""
+        """Increment the versions of topics in the writer's transaction."""
         await connection.run_sync(self.bump_sync, *topics)
 
     def bump_sync(self, connection: Connection, *topics: str) -> None:
-        """The same in a function that `Database.write` runs."""
+        """The same for functions passed to `Database.write`."""
         for topic in sorted(topics):
             version = connection.execute(self._upsert, {"topic": topic, "version": 1}).scalar_one()
             if not self._database.is_sqlite:
@@ -62,10 +61,10 @@ class DataVersions:
                 self._expected_versions[topic] = (version, asyncio.get_running_loop().time() + MAX_STALENESS)
 
     async def versions(self, topics: Sequence[str], *, fresh: bool = False) -> tuple[int, ...]:
-        """The topics' versions as of now (SQLite) or of at most `BOUND` seconds ago (PostgreSQL).
+        """Return the current versions of topics. On PostgreSQL they can be up to `MAX_STALENESS` seconds old.
 
-        With `asks` they are of now on PostgreSQL as well, for the price of a question: for what somebody writes
-        through one process and looks for through another.
+        With `fresh` they are current on PostgreSQL, too, at the cost of a query. This is for data that a client writes
+        through one process and reads through another.
         """
         if fresh and topics and not self._database.is_sqlite:
             pool = await self._database.postgres_pool()
@@ -79,7 +78,7 @@ class DataVersions:
         return tuple([self._versions.get(topic, 0) for topic in topics])
 
     def _is_stale(self, topics: Sequence[str], loop_time: float) -> bool:
-        """Whether nobody was heard, or we have not heard of what this very process wrote."""
+        """Whether the listener is silent, or this process wrote a version that it has not received yet."""
         if loop_time - self._last_heard > MAX_STALENESS:
             return True
         for topic in topics:
@@ -103,13 +102,13 @@ class DataVersions:
         self._versions = dict(await pool.fetch(_SELECT_VERSIONS))
 
     async def start(self) -> None:
-        """Begin to listen; only PostgreSQL needs it."""
+        """Start the listener. SQLite needs none."""
         if not self._database.is_sqlite:
             self._listener = asyncio.create_task(self._listen_forever())
 
     async def stop(self) -> None:
         if self._listener is not None:
-            # Before Python 3.12 `wait_for` can swallow a cancellation that comes together with what it waits for.
+            # Before Python 3.12, `wait_for` can swallow a cancellation that arrives together with its result.
             while not self._listener.done():
                 self._listener.cancel()
                 await asyncio.wait([self._listener], timeout=HEARTBEAT_INTERVAL)
@@ -117,29 +116,29 @@ class DataVersions:
             self._last_heard = float("-inf")
 
     async def _listen_forever(self) -> None:
-        import asyncpg  # here: who has SQLite never loads it
+        import asyncpg  # not at the top: not loaded when SQLite is used
 
         while True:
             try:
                 await self._listen()
             except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError) as error:
                 self._last_heard = float("-inf")
-                log.warning("change listener lost, asking until it is back: %s", type(error).__name__)
+                log.warning("lost the change listener, querying versions until it is back: %s", type(error).__name__)
                 await asyncio.sleep(RETRY_DELAY)
 
     async def _listen(self) -> None:
         connection = await self._database.connect()
-        news = asyncio.Event()
+        notified = asyncio.Event()
         try:
-            await connection.add_listener(CHANNEL, lambda *_: news.set())
+            await connection.add_listener(CHANNEL, lambda *_: notified.set())
             while True:
-                # The versions are read anew at every notice and at every heartbeat, so that a notice that
-                # was lost, or came out of order, costs a heartbeat at most.
-                news.clear()
-                asked = asyncio.get_running_loop().time()
+                # The versions are queried at every notification and every heartbeat, so a notification that is
+                # lost or out of order delays them by one heartbeat at most.
+                notified.clear()
+                queried_at = asyncio.get_running_loop().time()
                 self._versions = dict(await connection.fetch(_SELECT_VERSIONS, timeout=MAX_STALENESS / 2))
-                self._last_heard = asked
+                self._last_heard = queried_at
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(news.wait(), HEARTBEAT_INTERVAL)
+                    await asyncio.wait_for(notified.wait(), HEARTBEAT_INTERVAL)
         finally:
             connection.terminate()

@@ -1,4 +1,4 @@
-"""One open database, SQLite in a file or PostgreSQL, behind one small surface.
+"""A database: SQLite in a file, or PostgreSQL.
 
 database = Database("sqlite:///data/fieldgate.db")
 async with database.transaction() as connection:
@@ -35,15 +35,15 @@ from fieldgate.db.group_commit import GroupCommitter, Result, Write
 from fieldgate.db.tables import Timestamp, now
 
 if TYPE_CHECKING:
-    import asyncpg  # not at run time: who has SQLite never loads it
+    import asyncpg  # not at run time: not loaded when SQLite is used
 
-BUSY_TIMEOUT_MS = 10_000  # milliseconds a writer waits for another one on SQLite
-MAX_POOL_CONNECTIONS = 8  # connections of one process to PostgreSQL for what every request asks
+BUSY_TIMEOUT_MS = 10_000  # how long an SQLite writer waits for another one
+MAX_POOL_CONNECTIONS = 8  # per process, for PreparedQuery; the SQLAlchemy engine has its own pool
 
-CONNECT_TIMEOUT = 5  # seconds to reach PostgreSQL, or to get one of our connections to it
-COMMAND_TIMEOUT = 30  # seconds a statement may take
+CONNECT_TIMEOUT = 5  # seconds to connect to PostgreSQL, or to get a connection from the pool
+COMMAND_TIMEOUT = 30  # seconds per statement
 
-_SQLITE_OPTIONS = {"isolation_level": None}  # transactions begin where we say so
+_SQLITE_OPTIONS = {"isolation_level": None}  # no implicit BEGIN by the driver
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
@@ -60,16 +60,16 @@ class Database:
             Path(str(self.url.database)).parent.mkdir(parents=True, exist_ok=True)
             options: dict[str, Any] = {"connect_args": _SQLITE_OPTIONS}
         else:
-            # PostgreSQL's own spelling of options (sslmode, host) is understood by the driver, not by the engine.
+            # The driver understands PostgreSQL's own URL options (sslmode, host), the engine does not.
             options = {"pool_pre_ping": True, "pool_timeout": CONNECT_TIMEOUT, "async_creator": self.connect}
-        # Parameters of a failing statement can be secrets, and errors are logged.
+        # Errors are logged, and parameters of a failing statement can be secret.
         self._engine = create_async_engine(self.url, hide_parameters=True, **options)
         if self.is_sqlite:
             _register_sqlite_events(self._engine.sync_engine)
         self._write_engine = self._engine.execution_options(sqlite_begin="IMMEDIATE")
-        # SQLite keeps one state for a transaction as it is.
-        one_state = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-        self._read_engine = self._engine.execution_options(**one_state)
+        # On SQLite, every transaction sees one snapshot.
+        snapshot_options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        self._read_engine = self._engine.execution_options(**snapshot_options)
         self._write_lock: AbstractAsyncContextManager[Any] = asyncio.Lock() if self.is_sqlite else nullcontext()
         self._group_committer: GroupCommitter | None = None
         self._reader: sqlite3.Connection | None = None
@@ -82,18 +82,19 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction that may write: committed and synced when the block ends, rolled back if it raises.
+        """Begin a transaction that can write. It is committed when the block ends, rolled back if it raises.
 
-        SQLite takes one writer at a time: writers of this process queue here, those of others in SQLite.
+        SQLite has one writer at a time: writers of this process wait for a lock here, other processes in SQLite.
         """
         async with self._write_lock, self._write_engine.begin() as connection:
             yield connection
 
     async def write(self, write: Write[Result]) -> Result:
-        """The result of a short function that writes, once it is committed and synced. If it raises, nothing stays.
+        """Run a short function that writes, commit, and return its result. If it raises, nothing is written.
 
-        On SQLite those that wait at the same moment are committed together, in a thread: such a function touches
-        nothing but its connection and what is its own. Who is cancelled meanwhile does not learn whether it was made.
+        On SQLite, functions that wait at the same time run in a thread and are committed together (`GroupCommitter`),
+        so a function must use nothing but its connection and its own data. If the caller is cancelled, the write may
+        or may not have been committed.
         """
         if self.is_sqlite:
             if self._group_committer is None:
@@ -103,31 +104,32 @@ class Database:
             return await connection.run_sync(write)
 
     def _sync_write_engine(self) -> Engine:
-        """The same file, without the changes of threads that an asynchronous engine needs for every statement."""
+        """Return a synchronous engine for the same file: an asynchronous one switches threads for every statement."""
         engine = create_engine(self.url.set(drivername="sqlite"), hide_parameters=True, connect_args=_SQLITE_OPTIONS)
         _register_sqlite_events(engine)
         return engine.execution_options(sqlite_begin="IMMEDIATE")
 
     @asynccontextmanager
     async def read_transaction(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction that only reads, and sees one state of the data throughout."""
+        """Begin a read-only transaction that sees one snapshot of the data."""
         async with self._read_engine.begin() as connection:
             yield connection
 
     def current_time(self, offset: timedelta = timedelta(0)) -> ColumnElement[datetime]:
-        """The time, or a later one, for statements that several machines must agree on: PostgreSQL's own clock.
+        """Return the current time plus an offset, as an SQL expression.
 
-        SQLite is in a file of this machine, and so is everybody who uses it.
+        On PostgreSQL it is the server's clock, so that several machines agree. All users of an SQLite file are on one
+        machine, so its clock is used.
         """
         if self.is_sqlite:
             return literal(now() + offset, Timestamp)
-        present = cast(extract("epoch", func.statement_timestamp()) * 1_000_000, BigInteger)
-        return type_coerce(present + literal(offset // timedelta(microseconds=1), BigInteger), Timestamp)
+        epoch_microseconds = cast(extract("epoch", func.statement_timestamp()) * 1_000_000, BigInteger)
+        return type_coerce(epoch_microseconds + literal(offset // timedelta(microseconds=1), BigInteger), Timestamp)
 
     def sqlite_reader(self) -> sqlite3.Connection:
-        """SQLite's own connection, for reads of microseconds made straight from the event loop.
+        """Return a read-only connection of the driver, for queries of microseconds on the event loop.
 
-        In WAL mode a reader waits for nobody, so a look-up by key costs less here than a hop to a thread.
+        In WAL mode, readers do not wait for writers, so a lookup by key takes less time than a switch to a thread.
         """
         if self._reader is None:
             self._reader = sqlite3.connect(str(self.url.database), isolation_level=None, check_same_thread=False)
@@ -136,7 +138,7 @@ class Database:
         return self._reader
 
     async def postgres_pool(self) -> "asyncpg.Pool":
-        """The driver's own connections to PostgreSQL, without the cost of the engine."""
+        """Return a pool of the driver's own connections, without the overhead of the SQLAlchemy engine."""
         import asyncpg
 
         if self._pool is None:
@@ -148,14 +150,14 @@ class Database:
         return self._pool
 
     async def connect(self, *_: object, **__: object) -> "asyncpg.Connection":
-        """A connection of the driver itself to PostgreSQL. Pools pass arguments on; the address holds all of them."""
+        """Open a connection of the driver. Arguments, which pools pass, are ignored: the URL holds all options."""
         import asyncpg
 
         return await asyncpg.connect(self.postgres_dsn, timeout=CONNECT_TIMEOUT, command_timeout=COMMAND_TIMEOUT)
 
     @property
     def postgres_dsn(self) -> str:
-        """The address as PostgreSQL's own tools write it."""
+        """The URL in the form that PostgreSQL's own tools use."""
         return self.url.set(drivername="postgresql").render_as_string(hide_password=False)
 
     async def close(self) -> None:
@@ -172,7 +174,7 @@ class Database:
 
 
 def _driver_url(database_url: str) -> URL:
-    """The address with the driver we use; people write `postgres://` as often as `postgresql://`."""
+    """Add the driver to a URL. Both `postgres://` and `postgresql://` are accepted."""
     url = make_url(database_url.replace("postgres://", "postgresql://", 1))
     drivers = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
     if url.get_backend_name() not in drivers:
@@ -196,7 +198,7 @@ def _set_pragmas(connection: Any, record: object) -> None:  # noqa: ARG001
 
 
 def _disconnect_if_read_only(context: ExceptionContext) -> None:
-    """A file that may not be written is opened for reading alone, and stays so for as long as the connection lasts."""
+    """Drop a connection that SQLite opened read-only, since it would stay so when the file becomes writable."""
     if getattr(context.original_exception, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
         context.is_disconnect = True
 
@@ -207,4 +209,4 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 async def _skip_reset(connection: "asyncpg.Connection") -> None:
-    """Look-ups are single statements that leave nothing behind: no round trip to tidy up after them."""
+    """Do nothing: single statements leave no state behind, and a reset would be a round trip."""

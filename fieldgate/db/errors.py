@@ -1,4 +1,4 @@
-"""Which errors mean that the database is out of reach for now, and which that something is wrong with us."""
+"""Tells errors of an unavailable database from errors in our code."""
 
 import errno
 import socket
@@ -21,12 +21,12 @@ _POSTGRES_CLASSES = ("08", "53", "57")
 
 
 def is_unavailable(error: BaseException | None) -> bool:
-    """Whether another try later may succeed: the database is away, full, not to be written, or has no time for us."""
+    """Whether a later attempt may succeed: the database cannot be reached, is full, read-only, or overloaded."""
     if error is None:
         return False
     if isinstance(error, ConnectionError | TimeoutError | socket.gaierror):
         return True
-    # Not imported: who has SQLite never loads it, and where no file can be opened that would be a second error.
+    # Not imported here: with SQLite it is not needed, and if no file can be opened the import itself would fail.
     asyncpg = sys.modules.get("asyncpg")
     if asyncpg is not None:
         if isinstance(error, asyncpg.InterfaceError):
@@ -41,5 +41,5 @@ def is_unavailable(error: BaseException | None) -> bool:
         return error.connection_invalidated or is_unavailable(error.orig)
     if isinstance(error, OSError):
         return error.errno in _NETWORK_ERRNOS
-    # SQLAlchemy wraps the driver's error in one of its own, and keeps the first as the cause.
+    # SQLAlchemy raises its own error with the driver's error as the cause.
     return is_unavailable(error.__cause__)

@@ -1,6 +1,7 @@
-"""Short writes to SQLite that wait at the same moment, committed together.
+"""Group commit for SQLite: short writes that wait at the same time share one transaction.
 
-One commit with its sync, one turn among the writers and one change of threads then serve all of them.
+They share one commit with its fsync, one wait for the write lock, and one switch to a thread. Each write has its own
+savepoint, so one that fails does not affect the others.
 """
 
 import asyncio
@@ -16,16 +17,16 @@ from typing import Any, NamedTuple, TypeVar, cast
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-# Of one commit, for which writers of other processes wait:
-MAX_BATCH_WRITES = 32  # writes
-MAX_BATCH_SECONDS = 0.1  # seconds after which no other write begins; large files take a while
+# Limits of one transaction, since writers of other processes wait for it:
+MAX_BATCH_WRITES = 32
+MAX_BATCH_SECONDS = 0.1  # after this time no other write starts; large files take a while
 
 Result = TypeVar("Result")
 Write = Callable[[Connection], Result]
 
 
 class _WriteResult(NamedTuple):
-    """What came of a write: its result, or what it raised, and from where."""
+    """The result of a write, or the error it raised with its traceback."""
 
     result: Any = None
     error: Exception | None = None
@@ -38,7 +39,7 @@ class _PendingWrite(NamedTuple):
 
 
 class GroupCommitter:
-    """Writes queue here, first come, first served, and a thread of its own makes them, some at a time."""
+    """Queues writes in order of arrival and executes them in batches, in a thread of its own."""
 
     def __init__(self, engine: Engine, write_lock: AbstractAsyncContextManager[Any]) -> None:
         self._engine = engine
@@ -48,115 +49,116 @@ class GroupCommitter:
         self._worker: asyncio.Task[None] | None = None
 
     async def run(self, write: Write[Result]) -> Result:
-        """The result of a write, once it is committed and synced."""
+        """Queue a write, and return its result when it is committed."""
         waiting = _PendingWrite(write, asyncio.get_running_loop().create_future())
         self._pending.append(waiting)
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._run_worker())
             self._worker.add_done_callback(self._on_worker_done)
-        outcome = await waiting.future
-        if outcome.error is None:
-            return cast("Result", outcome.result)
+        result = await waiting.future
+        if result.error is None:
+            return cast("Result", result.result)
         try:
-            # Others may be told of the same error: it begins anew for each, or would grow with every one of them.
-            raise outcome.error.with_traceback(outcome.traceback)
+            # Other callers may raise the same error object: reset the traceback, or it would grow with each of them.
+            raise result.error.with_traceback(result.traceback)
         finally:
-            del waiting, outcome  # the error has this frame, and would keep itself in memory
+            del waiting, result  # the traceback refers to this frame: avoid a reference cycle
 
     async def close(self) -> None:
-        """End the thread when all that waits is done."""
+        """Finish all queued writes and stop the thread."""
         while self._worker is not None and not self._worker.done():
             await asyncio.wait([self._worker])
         self._thread.shutdown()
         self._engine.dispose()
 
     async def _run_worker(self) -> None:
-        """Until nothing waits. After each commit the turn is given up, for whoever else waits for it."""
+        """Commit batches until the queue is empty. The lock is released after each, for other writers."""
         while self._pending:
             async with self._write_lock:
                 await self._commit(self._next_batch())
 
     def _on_worker_done(self, task: asyncio.Task[None]) -> None:
-        """Nobody shall wait for work that broke off; where somebody came since, other work is under way."""
+        """Fail the queued writes if the worker failed. If a new worker was started since, they are its own."""
         if task is not self._worker or not self._pending:
             return
         error = None if task.cancelled() else task.exception()
         while self._pending:
-            outcome = self._pending.popleft().future
-            if outcome.done():
+            future = self._pending.popleft().future
+            if future.done():
                 continue
             if isinstance(error, Exception):
-                outcome.set_result(_failure(error))
+                future.set_result(_failure(error))
             else:
-                outcome.cancel()
+                future.cancel()
 
     def _next_batch(self) -> list[_PendingWrite]:
-        """Those whose turn it is, without who was cancelled meanwhile."""
-        some: list[_PendingWrite] = []
-        while self._pending and len(some) < MAX_BATCH_WRITES:
+        """Take the next writes from the queue, skipping cancelled ones."""
+        batch: list[_PendingWrite] = []
+        while self._pending and len(batch) < MAX_BATCH_WRITES:
             waiting = self._pending.popleft()
             if not waiting.future.cancelled():
-                some.append(waiting)
-        return some
+                batch.append(waiting)
+        return batch
 
     async def _commit(self, batch: list[_PendingWrite]) -> None:
-        """Make and commit them, then tell each what came of it; those that time did not allow for are the next."""
+        """Execute and commit a batch and set the results. Writes that did not start in time go back to the queue."""
         if not batch:
             return
         writes = [waiting.write for waiting in batch]
         try:
-            outcomes = await asyncio.get_running_loop().run_in_executor(self._thread, self._execute_batch, writes)
+            results = await asyncio.get_running_loop().run_in_executor(self._thread, self._execute_batch, writes)
         except Exception as error:
-            # It could not begin, or not be committed: nothing of it is stored, and everybody learns it.
-            outcomes = [_failure(error)] * len(batch)
+            # BEGIN or COMMIT failed: nothing is stored, and all writes of the batch get the error.
+            results = [_failure(error)] * len(batch)
         except BaseException:
-            # The work is cancelled. The thread goes on, and nobody learns what comes of it.
+            # The worker was cancelled. The thread continues, but the results are lost.
             for waiting in batch:
                 waiting.future.cancel()
             raise
-        self._pending.extendleft(reversed(batch[len(outcomes) :]))
-        _set_results(batch, outcomes)
+        self._pending.extendleft(reversed(batch[len(results) :]))
+        _set_results(batch, results)
 
     def _execute_batch(self, writes: Sequence[Write[Any]]) -> list[_WriteResult]:
-        """The writes, as many as begin in time, in one transaction that is committed when this returns."""
-        outcomes: list[_WriteResult] = []
+        """Execute writes in one transaction, as many as start in time. Returns after the commit."""
+        results: list[_WriteResult] = []
         with self._engine.begin() as connection:
-            until = monotonic() + MAX_BATCH_SECONDS
+            deadline = monotonic() + MAX_BATCH_SECONDS
             for write in writes:
-                outcomes.append(_run_in_savepoint(connection, write))
-                if monotonic() >= until:
+                results.append(_run_in_savepoint(connection, write))
+                if monotonic() >= deadline:
                     break
-        return outcomes
+        return results
 
 
-def _set_results(batch: list[_PendingWrite], outcomes: list[_WriteResult]) -> None:
-    """Both lists are empty then: an error has the frames it came through, and these have the lists."""
-    for waiting, outcome in zip(batch, outcomes, strict=False):
+def _set_results(batch: list[_PendingWrite], results: list[_WriteResult]) -> None:
+    """Set the result of each write. Both lists are cleared: errors refer to frames, and these to the lists."""
+    for waiting, result in zip(batch, results, strict=False):
         if not waiting.future.cancelled():
-            waiting.future.set_result(outcome)
+            waiting.future.set_result(result)
     batch.clear()
-    outcomes.clear()
+    results.clear()
 
 
 def _failure(error: Exception) -> _WriteResult:
     if isinstance(error, DBAPIError):
-        # SQLAlchemy's frames have the error that has them: a file would stay in memory until the collector comes.
+        # SQLAlchemy's frames refer to the error: without this, an uploaded file would stay in memory until the garbage
+        # collector runs.
         clear_frames(error.__traceback__)
     return _WriteResult(error=error, traceback=error.__traceback__)
 
 
 def _run_in_savepoint(connection: Connection, write: Write[Any]) -> _WriteResult:
-    """One write with a savepoint of its own: if it fails, nothing of it stays, and the others' is not touched."""
+    """Execute one write in a savepoint, so that its failure does not affect the others."""
     driver: Any = connection.connection.driver_connection
     driver.execute("SAVEPOINT own")
     try:
-        outcome = _WriteResult(write(connection))
+        result = _WriteResult(write(connection))
     except Exception as error:
-        # SQLite itself gave up all of it, as when the disk is full, or the connection is of no use any more.
+        # SQLite has rolled back the whole transaction, as when the disk is full, or the connection is broken.
         if connection.invalidated or not driver.in_transaction:
             raise
         driver.execute("ROLLBACK TO own")
         driver.execute("RELEASE own")
         return _failure(error)
     driver.execute("RELEASE own")
-    return outcome
+    return result

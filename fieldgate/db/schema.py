@@ -1,14 +1,14 @@
-"""Which schema this release needs, which one a database has, and how to get from one to the other."""
+"""The schema revision that this release needs, that of a database, and the upgrade."""
 
 from sqlalchemy import inspect, text
 
 from fieldgate.db.database import Database
 
-REQUIRED_REVISION = "0009"  # the newest revision in migrations/versions
+REQUIRED_REVISION = "0010"  # the newest revision in migrations/versions
 
 
 async def current_revision(database: Database) -> str | None:
-    """The revision the database is at; None before the first."""
+    """Return the revision of the database, None if it has no tables."""
     async with database.read_transaction() as connection:
         if not await connection.run_sync(lambda sync: inspect(sync).has_table("alembic_version")):
             return None
@@ -17,10 +17,10 @@ async def current_revision(database: Database) -> str | None:
 
 
 async def upgrade(database: Database) -> None:
-    """Bring the database to the needed revision. Costs a question when it is there already."""
+    """Upgrade the database to the required revision. Takes one query if it already has it."""
     if await current_revision(database) == REQUIRED_REVISION:
         return
-    # Imported here: the migrations' library is heavy, and most processes never migrate.
+    # Imported here because Alembic is slow to load, and most processes never migrate.
     from fieldgate.db.migrations import upgrade_to_head
 
     await upgrade_to_head(database)

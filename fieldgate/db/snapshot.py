@@ -1,8 +1,8 @@
-"""One state of the data, read on the driver itself: for so many rows that the engine would take seconds to pass them.
+"""Consistent reads of many rows with the driver itself, where the SQLAlchemy engine would take seconds.
 
 async with snapshot(database) as state:
     version = (await state.rows(select(...)))[0]
-    async for some in state.batches(select(...)): ...
+    async for batch in state.batches(select(...)): ...
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from sqlalchemy import Select
 
 from fieldgate.db.database import BUSY_TIMEOUT_MS, Database
 
-BATCH_SIZE = 2_000  # rows handed over at once: larger ones are no faster, and leave holes in the memory
+BATCH_SIZE = 2_000  # rows; larger batches are no faster, and fragment memory
 
 Rows = Sequence[Sequence[Any]]
 
@@ -29,10 +29,10 @@ class Snapshot(Protocol):
 
 @asynccontextmanager
 async def snapshot(database: Database) -> AsyncIterator[Snapshot]:
-    """All reads in the block see the same state."""
+    """Open a snapshot: all reads in the block see the same state of the data."""
     if database.is_sqlite:
-        # A thread of its own does one thing after the other: nothing is closed under what still reads, whoever
-        # was cancelled meanwhile.
+        # One thread executes everything in order, so the connection is never closed during a read, even if the
+        # caller was cancelled.
         thread = ThreadPoolExecutor(1)
         connection = await asyncio.wrap_future(thread.submit(_open_read_only, str(database.url.database)))
         try:
@@ -46,7 +46,7 @@ async def snapshot(database: Database) -> AsyncIterator[Snapshot]:
         await postgres.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         yield _PostgresSnapshot(database, postgres)
     finally:
-        # Nothing was written. Closing it politely would wait for a statement that nobody waits for any more.
+        # Nothing was written, and a regular close would wait for a cancelled statement.
         postgres.terminate()
 
 
@@ -71,8 +71,8 @@ class _SqliteSnapshot:
 
     async def batches(self, statement: Select[Any]) -> AsyncIterator[Rows]:
         cursor = await self._run(self._connection.execute, *_compile(self._database, statement))
-        while some := await self._run(cursor.fetchmany, BATCH_SIZE):
-            yield some
+        while batch := await self._run(cursor.fetchmany, BATCH_SIZE):
+            yield batch
 
     async def _run(self, work: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.wrap_future(self._thread.submit(work, *arguments))
@@ -91,12 +91,12 @@ class _PostgresSnapshot:
     async def batches(self, statement: Select[Any]) -> AsyncIterator[Rows]:
         sql, values = _compile(self._database, statement)
         cursor = await self._connection.cursor(sql, *values)
-        while some := await cursor.fetch(BATCH_SIZE):
-            yield some
+        while batch := await cursor.fetch(BATCH_SIZE):
+            yield batch
 
 
 def _compile(database: Database, statement: Select[Any]) -> tuple[str, list[Any]]:
-    """The statement and its values, as the driver takes them; moments are whole microseconds on both sides."""
+    """Return the SQL and its values for the driver. Timestamps are integers, so they need no conversion."""
     compiled = statement.compile(dialect=database.dialect, compile_kwargs={"render_postcompile": True})
     values = compiled.params
     return str(compiled), [values[name] for name in compiled.positiontup or ()]

@@ -1,4 +1,4 @@
-"""The registry every room's tables join, the type of a point in time, and the table of versions."""
+"""The metadata that all tables share, the timestamp type, and the table of data versions."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -21,10 +21,9 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class Timestamp(TypeDecorator[datetime]):
-    """A point in time, kept as whole microseconds since 1970.
+    """A point in time, stored as integer microseconds since 1970.
 
-    Both databases compare, sort and return it alike, and so do the drivers themselves when a statement
-    bypasses SQLAlchemy.
+    Both databases compare, sort and return it in the same way, also where a statement bypasses SQLAlchemy.
     """
 
     impl = BigInteger

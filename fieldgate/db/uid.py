@@ -1,18 +1,18 @@
-"""Identifiers people can read out: a letter that tells the kind, and 21 random characters."""
+"""Identifiers that people can read aloud: a letter for the kind, and 21 random characters."""
 
 import secrets
 
-ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"  # nothing that looks like something else
+ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"  # no characters that look alike
 UID_LENGTH = 22
 
-# A random byte as a letter. The last bytes would give some letters an extra chance, and are left out.
+# Maps random bytes to letters. The highest bytes are dropped, as they would make some letters more likely.
 _UNBIASED_LIMIT = 256 - 256 % len(ALPHABET)
 _BYTE_TO_LETTER = bytes(ord(ALPHABET[byte % len(ALPHABET)]) for byte in range(256))
 _BIASED_BYTES = bytes(range(_UNBIASED_LIMIT, 256))
 
 
 def new_uid(kind: str) -> str:
-    """`a` for an asset, `i` for an import, `p` for an assignment, `v` for a version, followed by 122 bits of chance."""
+    """Return a new uid with 122 random bits. Kinds: `a` asset, `i` import, `p` assignment, `v` version."""
     letters = ""
     while len(letters) < UID_LENGTH - 1:
         letters += secrets.token_bytes(2 * UID_LENGTH).translate(_BYTE_TO_LETTER, _BIASED_BYTES).decode()
@@ -20,9 +20,9 @@ def new_uid(kind: str) -> str:
 
 
 def uid_from_int(kind: str, number: int) -> str:
-    """A number as a uid."""
+    """Return the uid that encodes a number."""
     letters = [kind]
     for _ in range(UID_LENGTH - 1):
-        number, place = divmod(number, len(ALPHABET))
-        letters.append(ALPHABET[place])
+        number, index = divmod(number, len(ALPHABET))
+        letters.append(ALPHABET[index])
     return "".join(letters)

@@ -1,4 +1,4 @@
-"""`/api/v2/event/`: emergencies, in lists of any filter and order, alone, small, as files, and those that are gone."""
+"""`/api/v2/event/`: lists, exports, single events and deleted events."""
 
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
@@ -10,11 +10,12 @@ from fieldgate.db import now
 from fieldgate.errors import Forbidden, NotFound, ValidationError
 from fieldgate.events.document_templates import build_detail_template
 from fieldgate.events.event_writer import TOPIC, SlugTaken
-from fieldgate.events.export import export, serializers
-from fieldgate.events.export.export import EventExporter
+from fieldgate.events.export.exporter import EventExporter
+from fieldgate.events.export.serializers import PAGE_ENCODERS, SERIALIZERS
 from fieldgate.events.ingest.parsing import InvalidEvent
 from fieldgate.events.ingest.replace_body import MAX_BODY_BYTES, EventBody, replace_event
 from fieldgate.events.model import MAX_ID
+from fieldgate.events.record_shapes import to_flat, to_mini
 from fieldgate.events.schemas import DeletedEvent, EventDetail, EventRecord, FlatEvent, MiniEvent
 from fieldgate.events.search.bindings import check_filters
 from fieldgate.events.search.event_search import EventPage, EventSearch
@@ -39,20 +40,23 @@ from fieldgate.reference.store import ReferenceStore
 TAG = "Events"
 PATH = "/api/v2/event/"
 DEPENDS_ON = (TOPIC, REFERENCE)
-FORMATS = (Format.JSON, Format.HTML, Format.CSV, Format.NDJSON)
+FORMATS = (Format.JSON, Format.HTML, *PAGE_ENCODERS)
 
 
 class DeletedFilters(msgspec.Struct):
-    since: Annotated[datetime, Meta(description="Deleted at this moment or later.")] | None = None
+    since: Annotated[datetime, Meta(description="Deleted at or after this time.")] | None = None
 
 
 class ListFilters(EventFilters, frozen=True, kw_only=True):
     not_filters: ClassVar[frozenset[str]] = frozenset({"tableau"})
 
-    tableau: Annotated[bool, Meta(description="Records for tables: countries, appeals and reports joined.")] = False
+    tableau: Annotated[
+        bool, Meta(description="Return flat records: countries, appeals and field reports joined by commas.")
+    ] = False
 
 
 check_filters(ListFilters)
+
 
 _COUNTRY_EXAMPLE: dict[str, Any] = {
     "iso": "NP", "iso3": "NPL", "id": 123, "record_type": 1, "record_type_display": "Country", "region": 2,
@@ -121,11 +125,11 @@ _MINI_EXAMPLE = {
     alternate_response=FlatEvent,
     title=Message("Events"),
     description=Message(
-        "Emergencies, the newest first. Those that were merged into another are found by their id alone."
+        "Emergencies, newest first. Events merged into another one are not listed, but available by id."
     ),
     tag=TAG,
     formats=FORMATS,
-    serializers=serializers.SERIALIZERS,
+    serializers=PAGE_ENCODERS,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
     example=_LIST_EXAMPLE,
@@ -140,16 +144,16 @@ async def event_list(
     versions: SeenVersions,
 ) -> ListResult[EventRecord]:
     found = await _find_page(page, caller, language, query, search, versions)
-    is_flat = query.tableau and request.format is not Format.CSV  # which joins them itself
-    records = [serializers.to_flat(record) for record in found.records] if is_flat else found.records
-    return ListResult(found.count, records, found.versions)
+    if query.tableau and not (request.format in SERIALIZERS and SERIALIZERS[request.format].is_flat):
+        return ListResult(found.count, [to_flat(record) for record in found.records], found.versions)
+    return ListResult(found.count, found.records, found.versions)
 
 
 @get_list(
     PATH + "mini/",
     response=MiniEvent,
     title=Message("Events in short"),
-    description=Message("The same events as in the full list, with what menus need."),
+    description=Message("The same events as in the full list, with the few fields that menus need."),
     tag=TAG,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
@@ -164,14 +168,14 @@ async def event_mini_list(
     versions: SeenVersions,
 ) -> ListResult[MiniEvent]:
     found = await _find_page(page, caller, language, query, search, versions)
-    return ListResult(found.count, [serializers.to_mini(record) for record in found.records], found.versions)
+    return ListResult(found.count, [to_mini(record) for record in found.records], found.versions)
 
 
 @get_list(
     PATH + "deleted/",
     response=DeletedEvent,
     title=Message("Deleted events"),
-    description=Message("Events that are gone, the first first, for those who keep a copy."),
+    description=Message("Deleted events, oldest deletion first, for clients that keep a copy."),
     tag=TAG,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
@@ -180,36 +184,37 @@ async def event_mini_list(
 async def event_deleted_list(
     page: PageRequest, caller: Caller, query: DeletedFilters, store: EventStore, reference: ReferenceStore
 ) -> ListResult[DeletedEvent]:
-    sight = viewer_scope(caller, await reference.current())
-    count, rows = await store.list_deleted(query.since, sight, page)
+    scope = viewer_scope(caller, await reference.current())
+    count, rows = await store.list_deleted(query.since, scope, page)
     return ListResult(count, [DeletedEvent(id=row.id, deleted_at=row.deleted_at) for row in rows])
 
 
 @raw(
     PATH + "export/",
     title=Message("Events as a file"),
-    description=Message("All events that match, as CSV, lines of JSON or a workbook, however many they are."),
+    description=Message("All matching events as one CSV, NDJSON or XLSX file."),
     tag=TAG,
-    formats=tuple(export.WRITERS),
+    formats=tuple(SERIALIZERS),
     no_store=True,
 )
 async def event_export(
     request: ParsedRequest, caller: Caller, query: EventFilters, reference: ReferenceStore, exporter: EventExporter
 ) -> Response:
-    sight = viewer_scope(caller, await reference.current())
+    scope = viewer_scope(caller, await reference.current())
+    serializer = SERIALIZERS[request.format]
     headers = [
-        (b"content-type", request.format.content_type),
-        (b"content-disposition", f'attachment; filename="events.{request.format.query_value}"'.encode()),
+        (b"content-type", serializer.content_type),
+        (b"content-disposition", f'attachment; filename="events.{serializer.file_suffix}"'.encode()),
         NO_STORE,
     ]
-    return Response(200, headers, stream=exporter.stream(query, sight, request.language, request.format))
+    return Response(200, headers, stream=exporter.stream(query, scope, request.language, serializer))
 
 
 @get(
     PATH + "{id}/",
     response=EventDetail,
     title=Message("Event"),
-    description=Message("One event, by its id or its name in addresses, with all that is known of it."),
+    description=Message("One event by its id or slug, with all its fields."),
     tag=TAG,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
@@ -219,13 +224,13 @@ async def event_export(
 async def event_detail(
     id: str, caller: Caller, language: Language, store: EventStore, search: EventSearch
 ) -> msgspec.Raw:
-    view = await search.snapshot()
-    sight = viewer_scope(caller, view.reference_data)
-    number = parse_integer(id)
-    event = await store.by_slug(id) if number is None else await store.by_id(number)
-    if event is None or not sight.can_see(event.visibility, event.countries):
+    snapshot = await search.snapshot()
+    scope = viewer_scope(caller, snapshot.reference_data)
+    id_ = parse_integer(id)
+    event = await store.by_slug(id) if id_ is None else await store.by_id(id_)
+    if event is None or not scope.can_see(event.visibility, event.countries):
         raise NotFound(Message("There is no event {id}.", id=id[:50]))
-    return msgspec.Raw(await search.render(build_detail_template(event), language, sight))
+    return msgspec.Raw(await search.render(build_detail_template(event), language, scope))
 
 
 @put(
@@ -233,8 +238,8 @@ async def event_detail(
     response=EventDetail,
     title=Message("Write an event"),
     description=Message(
-        "Makes the event of this id, or replaces it whole. "
-        "A text is a string in your language, or an object by language."
+        "Creates the event with this id, or replaces all of it. "
+        "A text is a string in the language of the request, or an object keyed by language."
     ),
     tag=TAG,
     body_schema=EventBody,
@@ -245,30 +250,32 @@ async def event_detail(
 async def event_replacement(
     id: str, user: User, language: Language, body: JSONObject, store: EventStore, search: EventSearch
 ) -> msgspec.Raw | Created:
-    number = _writable_id(id, user)
-    if body.get("id") is not None and str(body["id"]) != str(number):
-        raise ValidationError({"id": [Message("The id in the body must be that of the address: {id}.", id=number)]})
-    view = await search.snapshot()
+    id_ = _writable_id(id, user)
+    if body.get("id") is not None and str(body["id"]) != str(id_):
+        raise ValidationError({"id": [Message("The id in the body must be the id in the URL: {id}.", id=id_)]})
+    snapshot = await search.snapshot()
     try:
-        async with store.writer() as writing:
-            before = (await writing.load([number])).get(number)
-            event = replace_event({**body, "id": number}, view.reference_data, language, before, now())
-            if event.parent_event == number:
+        async with store.writer() as writer:
+            before = (await writer.load([id_])).get(id_)
+            event = replace_event({**body, "id": id_}, snapshot.reference_data, language, before, now())
+            if event.parent_event == id_:
                 raise ValidationError({"parent_event": [Message("An event cannot be part of itself.")]})
-            await writing.upsert([event])
+            await writer.upsert([event])
     except InvalidEvent as error:
         raise ValidationError(error.by_field()) from None
-    except SlugTaken as taken:
-        said = Message("Another event has this name in addresses already: {slug}.", slug=str(taken))
-        raise ValidationError({"slug": [said]}) from None
-    record = msgspec.Raw(view.render(build_detail_template(event), language, viewer_scope(user, view.reference_data)))
-    return record if before else Created(record, Link(f"{PATH}{number}/"))
+    except SlugTaken as error:
+        message = Message("Another event already has the slug {slug}.", slug=str(error))
+        raise ValidationError({"slug": [message]}) from None
+    record = msgspec.Raw(
+        snapshot.render(build_detail_template(event), language, viewer_scope(user, snapshot.reference_data))
+    )
+    return record if before else Created(record, Link(f"{PATH}{id_}/"))
 
 
 @delete(
     PATH + "{id}/",
     title=Message("Delete an event"),
-    description=Message("Deletes the event of this id; that it is gone can be learned of."),
+    description=Message("Deletes the event with this id. It is then listed among the deleted events."),
     tag=TAG,
     error_statuses=(403, 404),
 )
@@ -278,13 +285,13 @@ async def event_deletion(id: str, user: User, store: EventStore) -> None:
 
 
 def _writable_id(id: str, user: User) -> int:
-    """The id in an address, for who may write there."""
+    """The id in the path, if the user may write events."""
     if not user.is_superuser:
         raise Forbidden(Message("Only superusers can write events."))
-    number = parse_integer(id)
-    if number is None or not 0 <= number <= MAX_ID:
+    id_ = parse_integer(id)
+    if id_ is None or not 0 <= id_ <= MAX_ID:
         raise NotFound(Message("There is no event {id}.", id=id[:50]))
-    return number
+    return id_
 
 
 async def _find_page(
@@ -295,8 +302,8 @@ async def _find_page(
     search: EventSearch,
     versions: SeenVersions,
 ) -> EventPage:
-    view = await search.snapshot(versions)
-    return await search.find(query, viewer_scope(caller, view.reference_data), language, page, view)
+    snapshot = await search.snapshot(versions)
+    return await search.find(query, viewer_scope(caller, snapshot.reference_data), language, page, snapshot)
 
 
 OPERATIONS = (

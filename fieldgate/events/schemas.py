@@ -1,4 +1,4 @@
-"""Events on the wire: in a list, alone, and small. Their names and order are what clients of the live system know."""
+"""Schemas of event records: in lists, details and mini records. Names and order are those of the live system."""
 
 from datetime import datetime
 from typing import Annotated
@@ -8,35 +8,35 @@ from msgspec import UNSET, Meta, UnsetType
 
 from fieldgate.reference.schemas import DisasterTypeRecord, MiniCountry
 
-Figure = Annotated[int | None, Meta(description="A number of people or cases; null where unknown.")]
-Note = Annotated[str | None, Meta(description="A note; null where there is none.")]
-OriginalLanguage = Annotated[str, Meta(description="Language the texts were written in: en, fr, ar or es.")]
+Figure = Annotated[int | None, Meta(description="Number of people or cases; null if unknown.")]
+Note = Annotated[str | None, Meta(description="Free text; null if there is none.")]
+OriginalLanguage = Annotated[str, Meta(description="Original language of the texts: en, fr, ar or es.")]
 
 
 class AppealRecord(msgspec.Struct):
     aid: Annotated[str, Meta(description="Identifier in the finance system.")]
-    num_beneficiaries: Annotated[int, Meta(description="People to be reached.")]
-    amount_requested: Annotated[float, Meta(description="Swiss francs asked for.")]
+    num_beneficiaries: Annotated[int, Meta(description="Number of people to reach.")]
+    amount_requested: Annotated[float, Meta(description="Amount requested, in Swiss francs.")]
     code: Annotated[str | None, Meta(description="Code of the appeal, such as MDRCM002.")]
-    amount_funded: Annotated[float, Meta(description="Swiss francs received.")]
+    amount_funded: Annotated[float, Meta(description="Amount received, in Swiss francs.")]
     status: Annotated[int, Meta(description="0 active, 1 closed, 2 frozen, 3 archived.")]
-    status_display: Annotated[str, Meta(description="The status in words.")]
-    start_date: Annotated[datetime | None, Meta(description="When it began.")]
-    end_date: Annotated[datetime | None, Meta(description="When it ends or ended.")]
+    status_display: Annotated[str, Meta(description="Name of the status.")]
+    start_date: Annotated[datetime | None, Meta(description="Start date.")]
+    end_date: Annotated[datetime | None, Meta(description="End date.")]
     sector: Annotated[str, Meta(description="Office or cluster that submitted it.")]
     atype: Annotated[int, Meta(description="0 DREF, 1 emergency appeal, 2 international, 3 forecast based action.")]
-    atype_display: Annotated[str, Meta(description="The type in words.")]
-    id: Annotated[int, Meta(description="Its id.")]
+    atype_display: Annotated[str, Meta(description="Name of the type.")]
+    id: Annotated[int, Meta(description="Id.")]
     translation_module_original_language: OriginalLanguage
 
 
 class PersonRecord(msgspec.Struct):
-    ctype: Annotated[str, Meta(description="What the person is to be asked about.")]
-    name: Annotated[str, Meta(description="Its name.")]
+    ctype: Annotated[str, Meta(description="Kind of contact, such as Originator or Media.")]
+    name: Annotated[str, Meta(description="Full name.")]
     title: Annotated[str, Meta(description="Title or position.")]
-    email: Annotated[str, Meta(description="Address for mail.")]
+    email: Annotated[str, Meta(description="Email address.")]
     phone: Annotated[str | None, Meta(description="Telephone number.")]
-    id: Annotated[int, Meta(description="Its id.")]
+    id: Annotated[int, Meta(description="Id.")]
 
 
 class EventPersonRecord(PersonRecord):
@@ -44,18 +44,20 @@ class EventPersonRecord(PersonRecord):
 
 
 class FieldReportRecord(msgspec.Struct):
-    """A report from the field. In the record of one event, only the figure of people affected that counts is there."""
+    """A field report. Detail records have only the current one of the six figures of affected people."""
 
-    id: Annotated[int, Meta(description="Its id.")]
+    id: Annotated[int, Meta(description="Id.")]
     status: Annotated[int, Meta(description="8 early warning, 9 event, 0 unknown.")]
-    is_covid_report: Annotated[bool | None, Meta(description="Whether it is about COVID-19.")]
-    visibility: Annotated[int, Meta(description="Who may see it: 3 everybody, 1 movement, 4 societies, 2 secretariat.")]
-    visibility_display: Annotated[str, Meta(description="The visibility in words.")]
-    created_at: Annotated[datetime, Meta(description="When it was entered.")]
-    updated_at: Annotated[datetime, Meta(description="When it was changed last.")]
-    report_date: Annotated[datetime | None, Meta(description="Day of the report.")]
-    contacts: Annotated[list[PersonRecord], Meta(description="Whom to ask; for callers who are logged in.")]
-    countries: Annotated[list[MiniCountry], Meta(description="Countries concerned, by name.")]
+    is_covid_report: Annotated[bool | None, Meta(description="Whether the report is about COVID-19.")]
+    visibility: Annotated[
+        int, Meta(description="Who can see it: 3 everybody, 1 movement, 4 national societies, 2 secretariat.")
+    ]
+    visibility_display: Annotated[str, Meta(description="Name of the visibility.")]
+    created_at: Annotated[datetime, Meta(description="When the record was created.")]
+    updated_at: Annotated[datetime, Meta(description="When the record was last changed.")]
+    report_date: Annotated[datetime | None, Meta(description="Date of the report.")]
+    contacts: Annotated[list[PersonRecord], Meta(description="Contact persons; empty for anonymous callers.")]
+    countries: Annotated[list[MiniCountry], Meta(description="Countries concerned, ordered by name.")]
     num_injured: Figure
     num_dead: Figure
     num_missing: Figure
@@ -86,16 +88,16 @@ class FieldReportRecord(msgspec.Struct):
     epi_confirmed_cases: Figure
     epi_num_dead: Figure
     epi_figures_source: Annotated[int | None, Meta(description="0 ministry of health, 1 WHO, 2 other.")]
-    epi_figures_source_display: Annotated[str | None, Meta(description="The source in words.")]
+    epi_figures_source_display: Annotated[str | None, Meta(description="Name of the source.")]
     epi_cases_since_last_fr: Figure
     epi_deaths_since_last_fr: Figure
     epi_notes_since_last_fr: Note
-    request_assistance: Annotated[bool | None, Meta(description="Whether the government asks for assistance.")]
-    ns_request_assistance: Annotated[bool | None, Meta(description="Whether the national society asks for assistance.")]
+    request_assistance: Annotated[bool | None, Meta(description="Whether the government requests assistance.")]
+    ns_request_assistance: Annotated[bool | None, Meta(description="Whether the national society requests assistance.")]
     notes_health: Note
     notes_ns: Note
     notes_socioeco: Note
-    summary: Annotated[str, Meta(description="A line about it.")]
+    summary: Annotated[str, Meta(description="Short summary.")]
     description: Annotated[str, Meta(description="HTML, possibly empty.")]
     translation_module_original_language: OriginalLanguage
     num_affected: Figure | UnsetType = UNSET
@@ -105,126 +107,130 @@ class FieldReportRecord(msgspec.Struct):
     gov_num_potentially_affected: Figure | UnsetType = UNSET
     other_num_potentially_affected: Figure | UnsetType = UNSET
     recent_affected: (
-        Annotated[int, Meta(description="Which figure of people affected counts: 1 to 6; 0 none.")] | UnsetType
+        Annotated[int, Meta(description="Which figure of affected people is current: 1 to 6; 0 for none.")] | UnsetType
     ) = UNSET
 
 
 class _EventFields(msgspec.Struct):
-    """What all records of an event share but the smallest."""
+    """Fields of all event records except mini records."""
 
     num_affected: Figure
     ifrc_severity_level: Annotated[int, Meta(description="0 yellow, 1 orange, 2 red.")]
-    ifrc_severity_level_display: Annotated[str, Meta(description="The level in words.")]
-    ifrc_severity_level_update_date: Annotated[datetime | None, Meta(description="When the level was changed last.")]
-    glide: Annotated[str, Meta(description="GLIDE number; empty where unknown.")]
-    disaster_start_date: Annotated[datetime, Meta(description="When the disaster began; lists are in this order.")]
-    created_at: Annotated[datetime, Meta(description="When it was entered.")]
-    auto_generated: Annotated[bool, Meta(description="Made by a job rather than by hand.")]
-    is_featured: Annotated[bool, Meta(description="Shown on the first page.")]
-    is_featured_region: Annotated[bool, Meta(description="Shown on the pages of its regions.")]
-    updated_at: Annotated[datetime, Meta(description="When it was changed last.")]
-    id: Annotated[int, Meta(description="Its id.")]
-    slug: Annotated[str | None, Meta(description="Name in addresses.")]
-    parent_event: Annotated[int | None, Meta(description="The event it was merged into.")]
+    ifrc_severity_level_display: Annotated[str, Meta(description="Name of the severity level.")]
+    ifrc_severity_level_update_date: Annotated[datetime | None, Meta(description="When the level was last changed.")]
+    glide: Annotated[str, Meta(description="GLIDE number; empty if unknown.")]
+    disaster_start_date: Annotated[
+        datetime, Meta(description="Start of the disaster; lists are ordered by it, newest first.")
+    ]
+    created_at: Annotated[datetime, Meta(description="When the record was created.")]
+    auto_generated: Annotated[bool, Meta(description="Whether the event was created automatically.")]
+    is_featured: Annotated[bool, Meta(description="Whether the event is featured on the home page.")]
+    is_featured_region: Annotated[bool, Meta(description="Whether the event is featured on the pages of its regions.")]
+    updated_at: Annotated[datetime, Meta(description="When the record was last changed.")]
+    id: Annotated[int, Meta(description="Id.")]
+    slug: Annotated[str | None, Meta(description="Name of the event in URLs.")]
+    parent_event: Annotated[int | None, Meta(description="Id of the event this one was merged into.")]
     summary: Annotated[str, Meta(description="HTML, possibly empty.")]
-    name: Annotated[str, Meta(description="Its name.")]
+    name: Annotated[str, Meta(description="Name.")]
 
 
 class _EventRecordBase(_EventFields):
-    """What the record in a list and the record alone share."""
+    """Fields that list and detail records share."""
 
-    countries: Annotated[list[MiniCountry], Meta(description="Countries affected, by name.")]
-    auto_generated_source: Annotated[str | None, Meta(description="What it was made from.")]
-    appeals: Annotated[list[AppealRecord], Meta(description="Appeals for it, newest first.")]
-    field_reports: Annotated[list[FieldReportRecord], Meta(description="Reports the caller may see, newest first.")]
-    tab_one_title: Annotated[str, Meta(description="Title of the first tab on pages.")]
+    countries: Annotated[list[MiniCountry], Meta(description="Affected countries, ordered by name.")]
+    auto_generated_source: Annotated[str | None, Meta(description="Source of an automatically created event.")]
+    appeals: Annotated[list[AppealRecord], Meta(description="Appeals for the event, newest first.")]
+    field_reports: Annotated[
+        list[FieldReportRecord], Meta(description="Field reports visible to the caller, newest first.")
+    ]
+    tab_one_title: Annotated[str, Meta(description="Title of the first tab.")]
     tab_two_title: Annotated[str | None, Meta(description="Title of the second tab.")]
     tab_three_title: Annotated[str | None, Meta(description="Title of the third tab.")]
-    emergency_response_contact_email: Annotated[str | None, Meta(description="Address of the response team.")]
-    active_deployments: Annotated[int, Meta(description="People deployed at present.")]
+    emergency_response_contact_email: Annotated[str | None, Meta(description="Email address of the response team.")]
+    active_deployments: Annotated[int, Meta(description="Number of people currently deployed.")]
     translation_module_original_language: OriginalLanguage
 
 
 class EventRecord(_EventRecordBase):
-    dtype: Annotated[DisasterTypeRecord | None, Meta(description="Type of the disaster.")]
+    dtype: Annotated[DisasterTypeRecord | None, Meta(description="Disaster type.")]
 
 
 class JoinedIds(msgspec.Struct):
-    id: Annotated[str, Meta(description="Their ids, joined by commas.")]
+    id: Annotated[str, Meta(description="Ids, joined by commas.")]
 
 
 class JoinedCountries(JoinedIds):
-    name: Annotated[str, Meta(description="Their names, joined by commas.")]
+    name: Annotated[str, Meta(description="Names, joined by commas.")]
 
 
 class FlatEvent(_EventFields):
-    """A record for tables, as `tableau=true` asks for."""
+    """A flat record for tables, returned with `tableau=true`."""
 
-    appeals: Annotated[JoinedIds, Meta(description="Appeals for it, newest first.")]
-    countries: Annotated[JoinedCountries, Meta(description="Countries affected, by name.")]
-    dtype: Annotated[DisasterTypeRecord | None, Meta(description="Type of the disaster.")]
-    field_reports: Annotated[JoinedIds, Meta(description="Reports the caller may see, newest first.")]
+    appeals: Annotated[JoinedIds, Meta(description="Appeals for the event, newest first.")]
+    countries: Annotated[JoinedCountries, Meta(description="Affected countries, ordered by name.")]
+    dtype: Annotated[DisasterTypeRecord | None, Meta(description="Disaster type.")]
+    field_reports: Annotated[JoinedIds, Meta(description="Field reports visible to the caller, newest first.")]
 
 
 class KeyFigureRecord(msgspec.Struct):
     number: Annotated[str, Meta(description="The figure, as text.")]
-    source: Annotated[str, Meta(description="Who gives it.")]
-    id: Annotated[int, Meta(description="Its id.")]
-    deck: Annotated[str, Meta(description="What the figure is of.")]
+    source: Annotated[str, Meta(description="Source of the figure.")]
+    id: Annotated[int, Meta(description="Id.")]
+    deck: Annotated[str, Meta(description="Label of the figure.")]
     translation_module_original_language: OriginalLanguage
 
 
 class EventLinkRecord(msgspec.Struct):
-    id: Annotated[int, Meta(description="Its id.")]
-    url: Annotated[str, Meta(description="Where it leads.")]
+    id: Annotated[int, Meta(description="Id.")]
+    url: Annotated[str, Meta(description="URL of the link.")]
     title: Annotated[str, Meta(description="Title or position.")]
     description: Annotated[str, Meta(description="HTML, possibly empty.")]
     translation_module_original_language: OriginalLanguage
 
 
 class DistrictRecord(msgspec.Struct):
-    id: Annotated[int, Meta(description="Its id.")]
-    name: Annotated[str, Meta(description="Its name.")]
-    code: Annotated[str, Meta(description="Its code.")]
-    is_enclave: Annotated[bool, Meta(description="Whether it lies inside another one.")]
-    is_deprecated: Annotated[bool, Meta(description="Whether it is no longer in use.")]
+    id: Annotated[int, Meta(description="Id.")]
+    name: Annotated[str, Meta(description="Name.")]
+    code: Annotated[str, Meta(description="Code.")]
+    is_enclave: Annotated[bool, Meta(description="Whether the district is an enclave.")]
+    is_deprecated: Annotated[bool, Meta(description="Whether the district is no longer in use.")]
 
 
 class FeaturedDocumentRecord(msgspec.Struct):
-    id: Annotated[int, Meta(description="Its id.")]
-    title: Annotated[str, Meta(description="Its title.")]
-    description: Annotated[str, Meta(description="What it is about.")]
-    thumbnail: Annotated[str | None, Meta(description="Address of a small picture.")]
-    file: Annotated[str | None, Meta(description="Address of the document.")]
+    id: Annotated[int, Meta(description="Id.")]
+    title: Annotated[str, Meta(description="Title.")]
+    description: Annotated[str, Meta(description="Description.")]
+    thumbnail: Annotated[str | None, Meta(description="URL of a thumbnail.")]
+    file: Annotated[str | None, Meta(description="URL of the document.")]
 
 
 class EventDetail(_EventRecordBase):
-    dtype: Annotated[int | None, Meta(description="Id of the type of the disaster.")]
-    districts: Annotated[list[DistrictRecord], Meta(description="Districts affected.")]
-    contacts: Annotated[list[EventPersonRecord], Meta(description="Whom to ask; for callers who are logged in.")]
-    key_figures: Annotated[list[KeyFigureRecord], Meta(description="Figures that stand out.")]
-    hide_attached_field_reports: Annotated[bool, Meta(description="A hint for pages.")]
-    hide_field_report_map: Annotated[bool, Meta(description="A hint for pages.")]
-    featured_documents: Annotated[
-        list[FeaturedDocumentRecord], Meta(description="Documents that stand out, newest first.")
+    dtype: Annotated[int | None, Meta(description="Id of the disaster type.")]
+    districts: Annotated[list[DistrictRecord], Meta(description="Affected districts.")]
+    contacts: Annotated[list[EventPersonRecord], Meta(description="Contact persons; empty for anonymous callers.")]
+    key_figures: Annotated[list[KeyFigureRecord], Meta(description="Key figures.")]
+    hide_attached_field_reports: Annotated[bool, Meta(description="Display hint for websites.")]
+    hide_field_report_map: Annotated[bool, Meta(description="Display hint for websites.")]
+    featured_documents: Annotated[list[FeaturedDocumentRecord], Meta(description="Featured documents, newest first.")]
+    links: Annotated[list[EventLinkRecord], Meta(description="Related links.")]
+    countries_for_preview: Annotated[list[MiniCountry], Meta(description="Affected countries, ordered by name.")]
+    response_activity_count: Annotated[int, Meta(description="Number of response activities.")]
+    visibility: Annotated[
+        int, Meta(description="Who can see it: 3 everybody, 1 movement, 4 national societies, 2 secretariat.")
     ]
-    links: Annotated[list[EventLinkRecord], Meta(description="Pages elsewhere about it.")]
-    countries_for_preview: Annotated[list[MiniCountry], Meta(description="Countries affected, by name.")]
-    response_activity_count: Annotated[int, Meta(description="Activities in response to it.")]
-    visibility: Annotated[int, Meta(description="Who may see it: 3 everybody, 1 movement, 4 societies, 2 secretariat.")]
 
 
 class MiniEvent(msgspec.Struct):
-    id: Annotated[int, Meta(description="Its id.")]
-    slug: Annotated[str | None, Meta(description="Name in addresses.")]
-    dtype: Annotated[DisasterTypeRecord | None, Meta(description="Type of the disaster.")]
-    auto_generated_source: Annotated[str | None, Meta(description="What it was made from.")]
-    emergency_response_contact_email: Annotated[str | None, Meta(description="Address of the response team.")]
-    countries_for_preview: Annotated[list[MiniCountry], Meta(description="Countries affected, by name.")]
-    name: Annotated[str, Meta(description="Its name.")]
+    id: Annotated[int, Meta(description="Id.")]
+    slug: Annotated[str | None, Meta(description="Name of the event in URLs.")]
+    dtype: Annotated[DisasterTypeRecord | None, Meta(description="Disaster type.")]
+    auto_generated_source: Annotated[str | None, Meta(description="Source of an automatically created event.")]
+    emergency_response_contact_email: Annotated[str | None, Meta(description="Email address of the response team.")]
+    countries_for_preview: Annotated[list[MiniCountry], Meta(description="Affected countries, ordered by name.")]
+    name: Annotated[str, Meta(description="Name.")]
     translation_module_original_language: OriginalLanguage
 
 
 class DeletedEvent(msgspec.Struct):
-    id: Annotated[int, Meta(description="Its id.")]
-    deleted_at: Annotated[datetime, Meta(description="When it was deleted.")]
+    id: Annotated[int, Meta(description="Id.")]
+    deleted_at: Annotated[datetime, Meta(description="When the event was deleted.")]

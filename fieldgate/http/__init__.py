@@ -1,1 +1,1 @@
-"""The interface's conventions, each in its own module. A resource declares what it lists; this room does the rest."""
+"""HTTP: routing, requests, responses and OpenAPI. Resources declare operations; this package does the rest."""

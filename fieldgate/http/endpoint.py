@@ -201,7 +201,7 @@ class Endpoint:
             own_versions = SeenVersions(versions[: len(policy.depends_on or ())])
             context.versions = own_versions
             result = await self._call_handler(operation, context)
-            # After a write in the meantime, nobody knows which version the result shows: send it, but do not cache it.
+            # If data was written in the meantime, the version of the result is unknown: send it, but do not cache it.
             if isinstance(result, ListResult) and result.versions is not None:
                 is_current = result.versions == own_versions
             else:

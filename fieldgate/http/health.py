@@ -72,7 +72,7 @@ class Readiness:
 @raw(
     "/healthz",
     title=Message("Alive"),
-    description=Message("Says that the process is alive. For a supervisor; answered whatever the Host header says."),
+    description=Message("Reports that the process is running. For a supervisor; any Host header is accepted."),
     tag=TAG,
     response=Health,
     example={"status": "alive", "version": __version__},
@@ -88,8 +88,8 @@ async def healthz() -> Response:
     "/readyz",
     title=Message("Ready"),
     description=Message(
-        "Says that requests can be answered: the database is reachable and at the right schema. "
-        "For a load balancer; answered whatever the Host header says."
+        "Reports that the service is ready: the database is reachable and has the right schema. "
+        "For a load balancer; any Host header is accepted."
     ),
     tag=TAG,
     response=ReadyReport,
@@ -100,15 +100,15 @@ async def healthz() -> Response:
 )
 async def readyz(readiness: Readiness) -> Response:
     if not await readiness.is_ready():
-        raise ServiceUnavailable(Message("The database cannot be used yet."))
+        raise ServiceUnavailable(Message("The database is not ready."))
     return _json_response({**msgspec.structs.asdict(Health("ready")), **await readiness.details()})
 
 
 @raw(
     "/metrics",
-    title=Message("Measurements"),
+    title=Message("Metrics"),
     description=Message(
-        "Counts and times of requests in Prometheus' text format, for the addresses the operator allows."
+        "Request counts and durations in Prometheus' text format, for the addresses that the operator allows."
     ),
     tag=TAG,
     formats=(Format.JSON,),
@@ -123,7 +123,7 @@ async def metrics(
     is_relayed = b"x-forwarded-for" in context.headers or b"forwarded" in context.headers
     is_untrusted = is_relayed and not is_in_networks(client.peer, settings.trusted_proxies)
     if is_untrusted or not is_in_networks(client.address, settings.metrics_from):
-        raise Forbidden(Message("Measurements are not for this address; see FIELDGATE_METRICS_FROM."))
+        raise Forbidden(Message("Metrics are not available to this address; see FIELDGATE_METRICS_FROM."))
     content_type = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
     return Response(200, [content_type, NO_STORE], request_metrics.to_prometheus())
 
@@ -142,7 +142,7 @@ def index_operation(operations: Iterable[Operation]) -> Operation:
         INDEX_PATH,
         response=dict[str, Link],
         title=Message("Endpoints"),
-        description=Message("The lists of this service, each with its address."),
+        description=Message("The lists of this service with their URLs."),
         tag=TAG,
         depends_on=(),
         example={"permissions": "http://127.0.0.1:8000/api/v2/permissions/"},

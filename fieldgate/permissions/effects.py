@@ -43,14 +43,12 @@ _EFFECT_MESSAGES = {
     (EffectKind.GRANTED, EffectReason.IMPLIED): Message("{permission}: granted, implied by {because}."),
     (EffectKind.REMOVED, EffectReason.ASKED): Message("{permission}: removed, as asked."),
     (EffectKind.REMOVED, EffectReason.CONTRADICTED): Message("{permission}: removed, contradicted by {because}."),
-    (EffectKind.REMOVED, EffectReason.DEPENDENT): Message("{permission}: removed, as it cannot be without {because}."),
+    (EffectKind.REMOVED, EffectReason.DEPENDENT): Message("{permission}: removed, as it requires {because}."),
     (EffectKind.REMOVED, EffectReason.NOT_LISTED): Message("{permission}: removed, as the new list does not name it."),
     (EffectKind.DENIED, EffectReason.ASKED): Message(
         "{permission}: denied here, as asked, though the collection grants it."
     ),
-    (EffectKind.DENIED, EffectReason.DEPENDENT): Message(
-        "{permission}: denied here, as it cannot be without {because}."
-    ),
+    (EffectKind.DENIED, EffectReason.DEPENDENT): Message("{permission}: denied here, as it requires {because}."),
     (EffectKind.DENIED, EffectReason.NOT_LISTED): Message(
         "{permission}: denied here, as the new list does not name it."
     ),
@@ -58,6 +56,6 @@ _EFFECT_MESSAGES = {
     (EffectKind.ALLOWED, EffectReason.IMPLIED): Message("{permission}: no longer denied here, implied by {because}."),
     (EffectKind.FILTERED, EffectReason.ASKED): Message("{permission}: now for other submissions, as asked."),
     (EffectKind.FILTERED, EffectReason.DEPENDENT): Message(
-        "{permission}: now for less, as some of it cannot be without {because}."
+        "{permission}: now for fewer submissions, as some permissions require {because}."
     ),
 }

@@ -41,8 +41,10 @@ GRANTING_RULES = frozenset({Rule.OWNER, Rule.SUPERUSER, Rule.ASSIGNED, Rule.COLL
 FINAL_RULES = frozenset({Rule.ACCOUNT_DISABLED, Rule.NOT_FOR_TYPE, Rule.UNRESTRICTED, Rule.NOT_FOR_PUBLIC})
 
 _RULE_MESSAGES = {
-    Rule.ACCOUNT_DISABLED: Message("The account is disabled: whatever was assigned to it cannot be used."),
-    Rule.UNRESTRICTED: Message("Owners and superusers may act on all submissions, so none are left out for them."),
+    Rule.ACCOUNT_DISABLED: Message("The account is disabled: its permissions cannot be used."),
+    Rule.UNRESTRICTED: Message(
+        "Owners and superusers may act on all submissions: partial permissions do not apply to them."
+    ),
     Rule.OWNER: Message("The owner of the asset always has {permission}."),
     Rule.SUPERUSER: Message("Superusers have {permission} on every asset."),
     Rule.ASSIGNED: Message("{permission} is assigned on this asset."),

@@ -299,5 +299,5 @@ def _validate(state: PermissionState, requested: Codenames, asset_type: str) -> 
 def _reject_owner(state: PermissionState) -> None:
     if state.is_owner:
         raise RuleViolation(
-            "user", Message("The owner has every permission already; it cannot be assigned or removed.")
+            "user", Message("The owner already has every permission; it cannot be assigned or removed.")
         )

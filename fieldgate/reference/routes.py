@@ -55,9 +55,7 @@ _TYPE_EXAMPLE = {"id": 12, "summary": "", "name": "Flood", "translation_module_o
     "/api/v2/country/",
     response=MiniCountry,
     title=Message("Countries"),
-    description=Message(
-        "Countries and territories, and the regions events are entered for, with their codes and regions."
-    ),
+    description=Message("Countries, territories and the regions that events can be in, with their codes."),
     tag=TAG,
     depends_on=(TOPIC,),
     example=_COUNTRY_EXAMPLE,
@@ -76,7 +74,7 @@ async def country_list(
     "/api/v2/country/{id}/",
     response=MiniCountry,
     title=Message("Country"),
-    description=Message("One country, also if it is no longer in use."),
+    description=Message("One country, even if it is no longer in use."),
     tag=TAG,
     depends_on=(TOPIC,),
     example=_COUNTRY_EXAMPLE,
@@ -126,7 +124,7 @@ async def region_detail(id: str, language: Language) -> msgspec.Raw:
     "/api/v2/disaster_type/",
     response=DisasterTypeRecord,
     title=Message("Disaster types"),
-    description=Message("The kinds of disaster an event can be."),
+    description=Message("The types of disaster that events can have."),
     tag=TAG,
     depends_on=(TOPIC,),
     example=_TYPE_EXAMPLE,

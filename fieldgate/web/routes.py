@@ -69,7 +69,7 @@ async def start(request: ParsedRequest, caller: Caller, templates: PageTemplates
 @raw(
     "/login/",
     title=Message("Log in"),
-    description=Message("The form to log in with."),
+    description=Message("The login form."),
     tag=TAG,
     formats=(Format.HTML,),
     in_schema=False,
@@ -84,7 +84,7 @@ async def login_form(
     "/login/",
     method="POST",
     title=Message("Log in"),
-    description=Message("Begins a session in this browser."),
+    description=Message("Starts a session in this browser."),
     tag=TAG,
     formats=(Format.HTML,),
     in_schema=False,
@@ -151,7 +151,7 @@ async def language_switch(code: str, request: ParsedRequest, query: RedirectQuer
 @raw(
     "/api-docs/openapi.json",
     title=Message("OpenAPI description"),
-    description=Message("The description of this interface for machines (OpenAPI 3.1), as JSON."),
+    description=Message("The OpenAPI 3.1 description of the API, as JSON."),
     tag="Service",
     formats=(Format.JSON,),
     depends_on=(),
@@ -166,7 +166,7 @@ async def openapi_json(request: ParsedRequest, document: OpenAPIDocument) -> Res
 @raw(
     "/api-docs/openapi.yaml",
     title=Message("OpenAPI description"),
-    description=Message("The description of this interface for machines (OpenAPI 3.1), as YAML."),
+    description=Message("The OpenAPI 3.1 description of the API, as YAML."),
     tag="Service",
     formats=(Format.JSON,),
     media_type="application/yaml",
@@ -180,8 +180,8 @@ async def openapi_yaml(request: ParsedRequest, document: OpenAPIDocument) -> Res
 
 @raw(
     "/api-docs/swagger-ui/",
-    title=Message("Documentation of the interface"),
-    description=Message("The description of this interface for people, to read and to try (Swagger UI)."),
+    title=Message("API documentation"),
+    description=Message("Interactive API documentation (Swagger UI)."),
     tag="Service",
     formats=(Format.HTML,),
 )
@@ -193,7 +193,7 @@ async def swagger_ui(request: ParsedRequest, caller: Caller, templates: PageTemp
 @raw(
     "/favicon.ico",
     title=Message("Icon"),
-    description=Message("The icon browsers show beside the address."),
+    description=Message("The icon of the site."),
     tag=TAG,
     formats=(Format.JSON,),
     in_schema=False,

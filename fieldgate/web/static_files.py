@@ -49,7 +49,7 @@ class StaticFiles:
 @raw(
     "/static/{release}/{name}",
     title=Message("File of a page"),
-    description=Message("A style, script or picture that pages use."),
+    description=Message("A style, script or image of a page."),
     tag="Pages",
     formats=(Format.JSON,),
     depends_on=(),

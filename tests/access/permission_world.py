@@ -1,4 +1,4 @@
-"""Users, assets and who was given what: situations to ask about."""
+"""Users, assets and permissions for tests, also generated at random."""
 
 import random
 from collections import defaultdict
@@ -24,8 +24,6 @@ SAMPLE_FILTERS: Filters = {"view_submissions": ({"_submitted_by": "amina"},)}
 
 
 class WorldUser(msgspec.Struct):
-    """Somebody, with a token where he can have one."""
-
     id: int
     username: str
     headers: dict[str, str] = {}
@@ -37,8 +35,6 @@ PUBLIC_USER = WorldUser(PUBLIC_USER_ID, PUBLIC_USERNAME)
 
 
 class WorldAsset(msgspec.Struct):
-    """An asset."""
-
     id: int
     uid: str
     asset_type: str
@@ -58,11 +54,11 @@ class PermissionWorld:
         self.assets: list[WorldAsset] = []
 
     async def create_user(self, **details: Any) -> WorldUser:
-        username, number = await self.service.create_user(**details)
-        token = await self.service.store.issue_token(number, IssuedBy.COMMAND, None)
-        made = WorldUser(number, username, {"Authorization": f"Token {token}"}, details.get("is_superuser", False))
-        self.users.append(made)
-        return made
+        username, user_id = await self.service.create_user(**details)
+        token = await self.service.store.issue_token(user_id, IssuedBy.COMMAND, None)
+        created = WorldUser(user_id, username, {"Authorization": f"Token {token}"}, details.get("is_superuser", False))
+        self.users.append(created)
+        return created
 
     async def disable(self, user: WorldUser) -> None:
         await self.service.store.disable_user(user.username)
@@ -81,37 +77,37 @@ class PermissionWorld:
             parent_id=None if parent is None else parent.id,
         )
         async with self.service.database.transaction() as connection:
-            [(number, uid)] = await self.store.create(connection, [new])
-        made = WorldAsset(number, uid, asset_type, owner, parent)
-        self.assets.append(made)
-        return made
+            [(asset_id, uid)] = await self.store.create(connection, [new])
+        created = WorldAsset(asset_id, uid, asset_type, owner, parent)
+        self.assets.append(created)
+        return created
 
     async def register_asset(self, uid: str, owner: WorldUser) -> WorldAsset:
-        """An asset that was made by other means."""
+        """Add an asset that exists already."""
         async with self.service.database.read_transaction() as connection:
             row = (await connection.execute(select(assets).where(assets.c.uid == uid))).one()
-        made = WorldAsset(row.id, uid, row.asset_type, owner)
-        self.assets.append(made)
-        return made
+        created = WorldAsset(row.id, uid, row.asset_type, owner)
+        self.assets.append(created)
+        return created
 
     async def grant(self, user: WorldUser, asset: WorldAsset, *codenames: str) -> None:
-        place = await self.load_assignments(asset)
+        scope = await self.load_assignments(asset)
         filters = SAMPLE_FILTERS if PARTIAL in codenames else None
-        await self._save(asset, user, rules.assign(place.state_of(user.id), codenames, asset.asset_type, filters))
+        await self._save(asset, user, rules.assign(scope.state_of(user.id), codenames, asset.asset_type, filters))
 
     async def revoke(self, user: WorldUser, asset: WorldAsset, *codenames: str) -> None:
-        place = await self.load_assignments(asset)
-        await self._save(asset, user, rules.remove(place.state_of(user.id), codenames, asset.asset_type))
+        scope = await self.load_assignments(asset)
+        await self._save(asset, user, rules.remove(scope.state_of(user.id), codenames, asset.asset_type))
 
     async def load_assignments(self, asset: WorldAsset) -> AssignmentScope:
-        """All that is assigned there, read row by row."""
-        above = None if asset.parent is None else asset.parent
+        """Load all assignments of an asset, row by row."""
+        collection = None if asset.parent is None else asset.parent
         return AssignmentScope(
             asset_type=asset.asset_type,
             owner_id=asset.owner.id,
             direct=await self._load_rows(asset),
-            collection_owner_id=None if above is None else above.owner.id,
-            on_collection={} if above is None else await self._load_rows(above),
+            collection_owner_id=None if collection is None else collection.owner.id,
+            on_collection={} if collection is None else await self._load_rows(collection),
         )
 
     async def _load_rows(self, asset: WorldAsset) -> dict[int, list[Assignment]]:
@@ -122,10 +118,10 @@ class PermissionWorld:
         return found
 
     async def _save(self, asset: WorldAsset, user: WorldUser, outcome: RuleOutcome) -> None:
-        standing = outcome.state
+        state = outcome.state
         values = [
-            *((each, False, dict(standing.filters) if each == PARTIAL else None) for each in standing.granted),
-            *((each, True, None) for each in standing.denied),
+            *((each, False, dict(state.filters) if each == PARTIAL else None) for each in state.granted),
+            *((each, True, None) for each in state.denied),
         ]
         rows = [
             {"uid": new_uid("p"), "asset_id": asset.id, "user_id": user.id, "permission": permission,
@@ -141,19 +137,19 @@ class PermissionWorld:
 
 
 async def generate_world(service: Service, seed: int) -> PermissionWorld:
-    """Some people, collections and assets, and what came of many acts on them."""
-    chance, world = random.Random(seed), PermissionWorld(service)
-    for number in range(5):
-        await world.create_user(is_superuser=number == 4)
-    collections = [await world.create_asset(chance.choice(world.users), "collection") for _ in range(2)]
+    """Create users, collections and assets, and make random grants and removals."""
+    rng, world = random.Random(seed), PermissionWorld(service)
+    for index in range(5):
+        await world.create_user(is_superuser=index == 4)
+    collections = [await world.create_asset(rng.choice(world.users), "collection") for _ in range(2)]
     for asset_type in ("survey", "survey", "survey", "block", "question", "template"):
-        parent = chance.choice([None, *collections])
-        # Mostly one's own, as imports make them; the rules know of others as well.
-        owner = parent.owner if parent is not None and chance.random() < 0.7 else chance.choice(world.users)
+        parent = rng.choice([None, *collections])
+        # Mostly the owner's own assets, as imports create them; the rules also support others.
+        owner = parent.owner if parent is not None and rng.random() < 0.7 else rng.choice(world.users)
         await world.create_asset(owner, asset_type, parent)
     for _ in range(40):
-        await _random_step(world, chance)
-    await world.disable(chance.choice(world.users[:4]))
+        await _random_step(world, rng)
+    await world.disable(rng.choice(world.users[:4]))
     return world
 
 
@@ -161,6 +157,6 @@ async def _random_step(world: PermissionWorld, rng: random.Random) -> None:
     thing = rng.choice(world.assets)
     person = rng.choice([each for each in (*world.users, PUBLIC_USER) if each is not thing.owner])
     possible: Sequence[str] = sorted(rules.assignable(thing.asset_type, to_public=person is PUBLIC_USER))
-    act = world.grant if rng.random() < 0.7 else world.revoke
+    change = world.grant if rng.random() < 0.7 else world.revoke
     if possible:
-        await act(person, thing, rng.choice(possible))
+        await change(person, thing, rng.choice(possible))

@@ -1,4 +1,4 @@
-"""Shared assets over HTTP: what is shown of them, and rights that are taken away in the very moment they are used."""
+"""Shared assets over HTTP: what they show, and permissions revoked while they are used."""
 
 import asyncio
 from typing import Any
@@ -17,7 +17,7 @@ from tests.imports.workbooks import xlsx
 FIELDS = ("owner", "owner__username", "status", "effective_permissions", "assignable_permissions")
 
 
-async def test_what_is_shown_of_an_asset(start: StartService) -> None:
+async def test_asset_shows_status_and_permissions(start: StartService) -> None:
     async with start() as service:
         world = PermissionWorld(service)
         owner, viewer = await world.create_user(username="Ann.O'Neil"), await world.create_user()
@@ -41,29 +41,29 @@ async def test_what_is_shown_of_an_asset(start: StartService) -> None:
         assert "effective_permissions" not in listed[0]
 
 
-async def test_why_not(start: StartService) -> None:
+async def test_refusals_are_translated(start: StartService) -> None:
     async with start() as service:
         world = PermissionWorld(service)
         owner, viewer, manager = [await world.create_user() for _ in range(3)]
         thing = await world.create_asset(owner)
         await world.grant(viewer, thing, "view_asset")
         await world.grant(manager, thing, "manage_asset")
-        said = set()
+        messages = set()
         for language in ("en", "fr", "es", "ar"):
             headers = {**viewer.headers, "Accept-Language": language}
             patched = await service.request("PATCH", thing.path, json={}, headers=headers)
             deleted = await service.request("DELETE", thing.path, headers={**headers, **manager.headers})
             assert (patched.status_code, deleted.status_code) == (403, 403)
-            said |= {patched.json()["detail"], deleted.json()["detail"]}
-        assert len(said) == 8
-        assert "You may see this asset, but only its owner can delete it." in said
-        assert "You may see this asset, but this needs the permission change_asset." in said
+            messages |= {patched.json()["detail"], deleted.json()["detail"]}
+        assert len(messages) == 8
+        assert "You may see this asset, but only its owner can delete it." in messages
+        assert "You may see this asset, but this needs the permission change_asset." in messages
 
 
-async def test_a_right_that_is_taken_away_while_it_is_used(
+async def test_permission_revoked_during_request(
     start: StartService, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is asked for again when nobody else can change anything any more."""
+    """Permissions are checked again after the asset is locked."""
     async with start(database_url=database_url) as service:
         world = PermissionWorld(service)
         owner, editor = await world.create_user(), await world.create_user()
@@ -72,58 +72,58 @@ async def test_a_right_that_is_taken_away_while_it_is_used(
         await world.grant(editor, collection, "change_asset")
         find = AssetStore.find
 
-        async def and_just_before(*arguments: Any) -> Any:
-            # On PostgreSQL by another transaction, which is done before we lock; on SQLite there is one writer.
+        async def revoke_then_find(*arguments: Any) -> Any:
+            # On PostgreSQL in another transaction that commits before we lock; SQLite has one writer.
             if not service.database.is_sqlite:
                 await world.revoke(editor, thing, "change_asset")
             return await find(*arguments)
 
-        monkeypatch.setattr(AssetStore, "find", and_just_before)
+        monkeypatch.setattr(AssetStore, "find", revoke_then_find)
         if service.database.is_sqlite:
             to = authorization.AssetAuthorizer.authorize
 
-            async def and_then(*arguments: Any) -> Any:
+            async def authorize_then_revoke(*arguments: Any) -> Any:
                 found = await to(*arguments)
                 await world.revoke(editor, thing, "change_asset")
                 return found
 
-            monkeypatch.setattr(authorization.AssetAuthorizer, "authorize", and_then)
+            monkeypatch.setattr(authorization.AssetAuthorizer, "authorize", authorize_then_revoke)
         answer = await service.request("PATCH", thing.path, headers=editor.headers, json={"name": "Mine"})
         assert answer.status_code == 403
         monkeypatch.undo()
         assert (await service.get(thing.path, headers=owner.headers)).json()["name"] == "survey 1"
 
 
-async def test_changes_while_rights_come_and_go(start: StartService, database_url: str) -> None:
+async def test_writes_while_permission_is_granted_and_revoked(start: StartService, database_url: str) -> None:
     async with start(database_url=database_url) as service:
         world = PermissionWorld(service)
         owner, editor = await world.create_user(), await world.create_user()
         thing = await world.create_asset(owner)
 
-        async def come_and_go() -> None:
+        async def grant_and_revoke() -> None:
             for _ in range(10):
                 await world.grant(editor, thing, "change_asset")
                 await world.revoke(editor, thing, "view_asset")
 
-        going = asyncio.create_task(come_and_go())
+        task = asyncio.create_task(grant_and_revoke())
         seen: list[int] = []
-        while not going.done() or set(seen) != {200, 404}:
-            if going.done():  # the turns fell so that only one of the two was met
-                going = asyncio.create_task(come_and_go())
+        while not task.done() or set(seen) != {200, 404}:
+            if task.done():  # only one of the two states was met so far
+                task = asyncio.create_task(grant_and_revoke())
             answer = await service.request("PATCH", thing.path, json={"name": f"{len(seen)}"}, headers=editor.headers)
             seen.append(answer.status_code)
             assert answer.status_code in (200, 404), answer.text
             shown = (await service.get(thing.path, headers=owner.headers)).json()
-            last = max((number for number, status in enumerate(seen) if status == 200), default=None)
-            # Who loses the right after the writing is not shown what he wrote: so 404 may come of what was done.
-            number = None if shown["name"] == "survey 0" else int(shown["name"])
-            assert last is None or (number is not None and number >= last), "what was acknowledged is gone"
-            await asyncio.sleep(0)  # a refusal on SQLite waits for nothing, and would let nobody else have a turn
+            last = max((index for index, status in enumerate(seen) if status == 200), default=None)
+            # A user who loses the permission after the write gets 404, although the write succeeded.
+            index = None if shown["name"] == "survey 0" else int(shown["name"])
+            assert last is None or (index is not None and index >= last), "an acknowledged write is lost"
+            await asyncio.sleep(0)  # a refusal on SQLite never waits: let the other task run
             assert len(seen) < 2000
         assert (await service.request("PATCH", thing.path, json={}, headers=editor.headers)).status_code == 404
 
 
-async def test_an_editor_imports_into_the_owners_asset(start: StartService, database_url: str) -> None:
+async def test_editor_imports_into_asset_of_another_user(start: StartService, database_url: str) -> None:
     async with start(database_url=database_url) as service:
         world = PermissionWorld(service)
         owner, editor, viewer = [await world.create_user() for _ in range(3)]
@@ -139,17 +139,15 @@ async def test_an_editor_imports_into_the_owners_asset(start: StartService, data
         assert (shown["version_count"], shown["owner__username"]) == (2, owner.username)
         file = {"file": ("household.xlsx", xlsx())}
         stranger = await world.create_user()
-        for person, status in ((viewer, 403), (stranger, 404)):
+        for user, status in ((viewer, 403), (stranger, 404)):
             refused = await service.client.post(
-                "/api/v2/imports/", headers=person.headers, files=file, data={"destination": uid}
+                "/api/v2/imports/", headers=user.headers, files=file, data={"destination": uid}
             )
             assert refused.status_code == status
 
 
 @pytest.mark.parametrize("how", ["taken", "hidden", "disabled", "passed down"])
-async def test_a_right_that_is_gone_when_the_import_is_written(
-    start: StartService, database_url: str, how: str
-) -> None:
+async def test_permission_revoked_before_import_is_written(start: StartService, database_url: str, how: str) -> None:
     async with start(database_url=database_url) as service:
         world = PermissionWorld(service)
         owner, editor = await world.create_user(), await world.create_user()
@@ -167,14 +165,14 @@ async def test_a_right_that_is_gone_when_the_import_is_written(
             await service.store.enable_user(editor.username)
         record = await harness.get(url)
         assert (record["status"], record["messages"]["error_type"]) == ("error", "destination_not_allowed")
-        said = {
+        messages = {
             (await harness.get(url, **{"Accept-Language": each}))["messages"]["error"] for each in ("en", "fr", "ar")
         }
-        assert len(said) == 3
+        assert len(messages) == 3
         assert (await service.get(thing.path, headers=owner.headers)).json()["version_count"] == 1
 
 
-async def test_a_superuser_imports_anywhere(start: StartService) -> None:
+async def test_superuser_imports_into_any_asset(start: StartService) -> None:
     async with start() as service:
         world = PermissionWorld(service)
         owner, superuser = await world.create_user(), await world.create_user(is_superuser=True)
@@ -184,7 +182,7 @@ async def test_a_superuser_imports_anywhere(start: StartService) -> None:
 
 
 def named(record: dict[str, Any]) -> set[tuple[str, str]]:
-    """Who holds what, as an asset tells of it."""
+    """Return users and permissions from the record of an asset."""
     parts = [(each["user"].split("/")[-2], each["permission"].split("/")[-2]) for each in record["permissions"]]
     assert len(set(parts)) == len(parts)
     return set(parts)
@@ -192,23 +190,23 @@ def named(record: dict[str, Any]) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize("is_inside", [False, True])
 @pytest.mark.parametrize("is_public", [False, True])
-async def test_an_asset_tells_of_its_permissions(
+async def test_assignments_shown_in_asset_and_list(
     start: StartService, database_url: str, is_inside: bool, is_public: bool
 ) -> None:
-    """A list tells of one's own, the owner's and the public's; the asset itself tells managers everything."""
+    """A list shows the caller's, the owner's and the public's assignments; the asset shows managers all of them."""
     async with start(database_url=database_url) as service:
         world = PermissionWorld(service)
         names = ("owner", "viewer", "editor", "manager", "closed", "boss", "stranger")
-        people = {name: await world.create_user(username=name, is_superuser=name == "boss") for name in names}
-        collection = await world.create_asset(people["owner"], "collection") if is_inside else None
-        thing = await world.create_asset(people["owner"], "block", collection)
+        users_by_name = {name: await world.create_user(username=name, is_superuser=name == "boss") for name in names}
+        collection = await world.create_asset(users_by_name["owner"], "collection") if is_inside else None
+        thing = await world.create_asset(users_by_name["owner"], "block", collection)
         given = {"viewer": ("view_asset",), "editor": ("change_asset",), "closed": ("view_asset",)}
         for name, permissions in given.items():
-            await world.grant(people[name], collection or thing, *permissions)
-        await world.grant(people["manager"], thing, "manage_asset")
+            await world.grant(users_by_name[name], collection or thing, *permissions)
+        await world.grant(users_by_name["manager"], thing, "manage_asset")
         if is_public:
             await world.grant(PUBLIC_USER, collection or thing, "view_asset")
-        await world.disable(people["closed"])
+        await world.disable(users_by_name["closed"])
 
         manages = {"view_asset", "change_asset", "manage_asset"}
         held = {
@@ -224,7 +222,7 @@ async def test_an_asset_tells_of_its_permissions(
             return {(name, permission) for name in of for permission in held.get(name, ())}
 
         everything = rows(*held)
-        for name, listed, told in (
+        for name, listed, reported in (
             ("owner", rows("owner", "AnonymousUser"), everything),
             ("manager", rows("owner", "manager", "AnonymousUser"), everything),
             ("editor", rows("owner", "editor", "AnonymousUser"), rows("owner", "editor", "AnonymousUser")),
@@ -233,16 +231,16 @@ async def test_an_asset_tells_of_its_permissions(
             ("stranger", None, rows("owner", "AnonymousUser") if is_public else None),
             ("", None, rows("owner") if is_public else None),
         ):
-            headers = people[name].headers if name else {}
+            headers = users_by_name[name].headers if name else {}
             found = (await service.get("/api/v2/assets/?asset_type=block", headers=headers)).json()["results"]
             assert [named(each) for each in found] == ([] if listed is None else [listed]), name
             answer = await service.get(thing.path, headers=headers)
-            assert answer.status_code == (404 if told is None else 200), name
-            if told is not None:
-                assert named(answer.json()) == told, name
+            assert answer.status_code == (404 if reported is None else 200), name
+            if reported is not None:
+                assert named(answer.json()) == reported, name
 
 
-async def test_a_public_asset_is_for_everybody_and_in_no_list(start: StartService) -> None:
+async def test_public_asset_is_visible_but_not_listed(start: StartService) -> None:
     async with start() as service:
         world = PermissionWorld(service)
         owner, stranger = await world.create_user(), await world.create_user()

@@ -1,4 +1,4 @@
-"""`…/permission-assignments/explain/`: it says what is enforced, and to whom it may."""
+"""`…/permission-assignments/explain/`: explanations match what is enforced, and who can request them."""
 
 from urllib.parse import quote
 
@@ -13,34 +13,34 @@ from tests.imports.workbooks import xlsx
 CODENAMES = [permission.codename for permission in PERMISSIONS]
 
 
-def path(thing: WorldAsset, user: str, permission: str) -> str:
-    return f"{thing.path}permission-assignments/explain/?user={quote(user)}&permission={quote(permission)}"
+def path(asset: WorldAsset, user: str, permission: str) -> str:
+    return f"{asset.path}permission-assignments/explain/?user={quote(user)}&permission={quote(permission)}"
 
 
-async def enforced(world: PermissionWorld, person: WorldUser, thing: WorldAsset) -> set[str]:
-    """What somebody may do, as the service shows it to him."""
-    answer = await world.service.get(thing.path, headers=person.headers)
+async def enforced(world: PermissionWorld, person: WorldUser, asset: WorldAsset) -> set[str]:
+    """Return what a user may do, as the service shows it."""
+    answer = await world.service.get(asset.path, headers=person.headers)
     if person.is_disabled:
         assert answer.status_code == 401
         return set()
     if answer.status_code != 200:  # who may not see it may send to it all the same: the one permission without seeing
         assert answer.status_code == 404
-        standing = (await world.load_assignments(thing)).state_of(person.id)
-        return {"add_submissions"} & rules.effective_permissions(standing, thing.asset_type)
+        state = (await world.load_assignments(asset)).state_of(person.id)
+        return {"add_submissions"} & rules.effective_permissions(state, asset.asset_type)
     return {each["codename"] for each in answer.json()["effective_permissions"]}
 
 
 FORM = xlsx()
 
 
-async def tried(world: PermissionWorld, person: WorldUser, thing: WorldAsset) -> dict[str, bool]:
-    """What somebody may do, as the service does it for him or refuses it."""
+async def tried(world: PermissionWorld, person: WorldUser, asset: WorldAsset) -> dict[str, bool]:
+    """Return what a user may do, found by trying."""
     ask, headers = world.service.request, person.headers
-    sent = {"files": {"file": ("household.xlsx", FORM)}, "data": {"destination": thing.uid}}
+    sent = {"files": {"file": ("household.xlsx", FORM)}, "data": {"destination": asset.uid}}
     done = {
-        "view_asset": [await ask("GET", thing.path, headers=headers)],
-        "change_asset": [await ask("PATCH", thing.path, headers=headers, json={})],
-        "manage_asset": [await ask("GET", f"{thing.path}permission-assignments/history/", headers=headers)],
+        "view_asset": [await ask("GET", asset.path, headers=headers)],
+        "change_asset": [await ask("PATCH", asset.path, headers=headers, json={})],
+        "manage_asset": [await ask("GET", f"{asset.path}permission-assignments/history/", headers=headers)],
     }
     if person is not PUBLIC_USER:
         done["change_asset"].append(await ask("POST", "/api/v2/imports/", headers=headers, **sent))
@@ -53,25 +53,25 @@ async def tried(world: PermissionWorld, person: WorldUser, thing: WorldAsset) ->
     return {permission: answers[0].status_code not in refusals for permission, answers in done.items()}
 
 
-def holds(standing: rules.PermissionState) -> bool:
-    return bool(standing.is_owner or standing.granted or standing.denied or standing.collection)
+def holds(state: rules.PermissionState) -> bool:
+    return bool(state.is_owner or state.granted or state.denied or state.collection)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_explained_is_what_is_enforced(start: StartService, database_url: str, seed: int) -> None:
+async def test_explanation_matches_enforcement(start: StartService, database_url: str, seed: int) -> None:
     async with start(database_url=database_url) as service:
         world = await generate_world(service, seed)
         superuser = world.users[4]
-        for thing in world.assets:
-            place = await world.load_assignments(thing)
+        for asset in world.assets:
+            scope = await world.load_assignments(asset)
             for person in (*world.users, PUBLIC_USER):
-                asking = superuser if thing.owner.is_disabled or person.is_superuser else thing.owner
-                may = await enforced(world, person, thing)
-                did = await tried(world, person, thing)
+                asking = superuser if asset.owner.is_disabled or person.is_superuser else asset.owner
+                may = await enforced(world, person, asset)
+                did = await tried(world, person, asset)
                 for codename in CODENAMES:
-                    url = path(thing, person.username, codename)
+                    url = path(asset, person.username, codename)
                     answer = (await service.get(url, headers=asking.headers)).json()
-                    if person.is_disabled and not holds(place.state_of(person.id)):
+                    if person.is_disabled and not holds(scope.state_of(person.id)):
                         assert answer == {"user": [f"There is no user {person.username}."]}
                         continue
                     assert answer["allowed"] == (codename in may), answer
@@ -79,13 +79,13 @@ async def test_explained_is_what_is_enforced(start: StartService, database_url: 
                     assert did.get(codename, answer["allowed"]) == answer["allowed"], answer
 
 
-async def test_who_may_ask_about_whom(start: StartService) -> None:
+async def test_explain_authorization(start: StartService) -> None:
     async with start() as service:
         world = PermissionWorld(service)
         owner, manager, viewer, stranger, closed = [await world.create_user() for _ in range(5)]
-        thing = await world.create_asset(owner)
-        await world.grant(manager, thing, "manage_asset")
-        await world.grant(viewer, thing, "view_asset")
+        asset = await world.create_asset(owner)
+        await world.grant(manager, asset, "manage_asset")
+        await world.grant(viewer, asset, "view_asset")
         await world.disable(closed)
         public = PUBLIC_USER
         for asking, about, status in (
@@ -93,62 +93,62 @@ async def test_who_may_ask_about_whom(start: StartService) -> None:
             (viewer, public, 200), (viewer, owner, 403), (viewer, manager, 403), (stranger, stranger, 404),
             (public, public, 404),
         ):  # fmt: skip
-            answer = await service.get(path(thing, about.username, "change_asset"), headers=asking.headers)
+            answer = await service.get(path(asset, about.username, "change_asset"), headers=asking.headers)
             assert answer.status_code == status, (asking, about)
-        unknown = await service.get(path(thing, "nobody", "view_asset"), headers=viewer.headers)
-        assert unknown.status_code == 403, "who is there is not told either"
-        await world.grant(public, thing, "view_asset")
-        assert (await service.get(path(thing, public.username, "view_asset"))).json()["allowed"]
-        refused = await service.get(path(thing, owner.username, "view_asset"))
+        unknown = await service.get(path(asset, "nobody", "view_asset"), headers=viewer.headers)
+        assert unknown.status_code == 403, "the response does not disclose whether a user exists"
+        await world.grant(public, asset, "view_asset")
+        assert (await service.get(path(asset, public.username, "view_asset"))).json()["allowed"]
+        refused = await service.get(path(asset, owner.username, "view_asset"))
         assert refused.json() == {
             "detail": "Only those who manage this asset can ask about others. Ask about yourself, or the public."
         }
 
 
-async def test_who_is_a_superuser_is_told_to_superusers(start: StartService) -> None:
+async def test_only_superusers_see_superuser_status(start: StartService) -> None:
     async with start() as service:
         world = PermissionWorld(service)
         owner, manager = [await world.create_user() for _ in range(2)]
         boss, other = [await world.create_user(is_superuser=True) for _ in range(2)]
-        thing = await world.create_asset(owner)
-        await world.grant(manager, thing, "manage_asset")
-        await world.grant(boss, thing, "view_asset")
-        url = path(thing, boss.username, "change_asset")
+        asset = await world.create_asset(owner)
+        await world.grant(manager, asset, "manage_asset")
+        await world.grant(boss, asset, "view_asset")
+        url = path(asset, boss.username, "change_asset")
         for asking, allowed, rule in (
             (owner, False, "nothing"), (manager, False, "nothing"),
             (boss, True, "superuser"), (other, True, "superuser"),
         ):  # fmt: skip
             answer = (await service.get(url, headers=asking.headers)).json()
             assert (answer["allowed"], [each["rule"] for each in answer["rules"]]) == (allowed, [rule])
-        answer = await service.get(path(thing, boss.username, "view_asset"), headers=manager.headers)
+        answer = await service.get(path(asset, boss.username, "view_asset"), headers=manager.headers)
         assert [each["rule"] for each in answer.json()["rules"]] == ["assigned"]
-        answer = await service.get(path(thing, boss.username, "partial_submissions"), headers=manager.headers)
+        answer = await service.get(path(asset, boss.username, "partial_submissions"), headers=manager.headers)
         assert [each["rule"] for each in answer.json()["rules"]] == ["nothing"]
 
 
-async def test_a_disabled_account_is_known_where_it_holds_something(start: StartService) -> None:
+async def test_disabled_user_with_permissions_is_explained(start: StartService) -> None:
     async with start() as service:
         world = PermissionWorld(service)
         owner, here, above, nowhere = [await world.create_user() for _ in range(4)]
         collection = await world.create_asset(owner, "collection")
-        thing = await world.create_asset(owner, parent=collection)
-        await world.grant(here, thing, "view_asset")
+        asset = await world.create_asset(owner, parent=collection)
+        await world.grant(here, asset, "view_asset")
         await world.grant(above, collection, "view_asset")
         for person in (here, above, nowhere):
             await world.disable(person)
         for person in (here, above):
-            answer = await service.get(path(thing, person.username, "view_asset"), headers=owner.headers)
+            answer = await service.get(path(asset, person.username, "view_asset"), headers=owner.headers)
             assert answer.json()["rules"][0]["rule"] == "account_disabled"
         for name in (nowhere.username, "nobody"):
-            answer = await service.get(path(thing, name, "view_asset"), headers=owner.headers)
+            answer = await service.get(path(asset, name, "view_asset"), headers=owner.headers)
             assert (answer.status_code, answer.json()) == (400, {"user": [f"There is no user {name}."]})
 
 
-async def test_ways_to_name_a_user_and_a_permission(start: StartService) -> None:
+async def test_user_and_permission_reference_formats(start: StartService) -> None:
     async with start() as service:
         world = PermissionWorld(service)
         owner, odd = await world.create_user(), await world.create_user(username="Zoë+x@y.z")
-        thing = await world.create_asset(owner)
+        asset = await world.create_asset(owner)
         users = ["Zoë+x@y.z", "ZOË+X@Y.Z", "/api/v2/users/Zo%C3%AB+x@y.z/",
                  "https://elsewhere.example/api/v2/users/Zo%C3%AB+x@y.z/?format=json"]  # fmt: skip
         permissions = [
@@ -158,7 +158,7 @@ async def test_ways_to_name_a_user_and_a_permission(start: StartService) -> None
         ]
         for user in users:
             for permission in permissions:
-                answer = await service.get(path(thing, user, permission), headers=owner.headers)
+                answer = await service.get(path(asset, user, permission), headers=owner.headers)
                 assert answer.status_code == 200, answer.text
                 assert answer.json()["user"].endswith("/api/v2/users/Zo%C3%AB+x@y.z/")
         assert (await service.get(answer.json()["user"], headers=owner.headers)).json()["username"] == odd.username
@@ -166,7 +166,7 @@ async def test_ways_to_name_a_user_and_a_permission(start: StartService) -> None
             ("nobody", "view_asset", "user"), ("/api/v2/permissions/view_asset/", "view_asset", "user"),
             (odd.username, "fly", "permission"), (odd.username, "/api/v2/users/x/", "permission"),
         ):  # fmt: skip
-            answer = await service.get(path(thing, user, permission), headers=owner.headers)
+            answer = await service.get(path(asset, user, permission), headers=owner.headers)
             assert (answer.status_code, list(answer.json())) == (400, [field])
-        missing = await service.get(f"{thing.path}permission-assignments/explain/", headers=owner.headers)
+        missing = await service.get(f"{asset.path}permission-assignments/explain/", headers=owner.headers)
         assert (missing.status_code, set(missing.json())) == (400, {"user", "permission"})

@@ -1,4 +1,4 @@
-"""Nobody gets in: what the service does is what the table in the documents says."""
+"""The permission matrix in the documents equals what the service does."""
 
 import difflib
 
@@ -7,13 +7,13 @@ from tests.access.matrix import CALLS, DOCUMENT, render_table
 from tests.conftest import StartService
 
 
-def test_every_operation_is_called() -> None:
+def test_every_operation_has_a_request() -> None:
     assert {operation.name for operation in operations()} == set(CALLS), "add a valid request to tests/access/matrix.py"
 
 
-async def test_who_may_do_what(start: StartService, database_url: str) -> None:
+async def test_document_equals_behaviour(start: StartService, database_url: str) -> None:
     async with start(database_url=database_url) as service:
         found = (await render_table(service)).splitlines()
-    told = DOCUMENT.read_text().splitlines()
-    difference = "\n".join(difflib.unified_diff(told, found, "told", "found", lineterm="", n=0))
-    assert not difference, f"{difference}\nIf it is meant: make who"
+    expected = DOCUMENT.read_text().splitlines()
+    difference = "\n".join(difflib.unified_diff(expected, found, "document", "service", lineterm="", n=0))
+    assert not difference, f"{difference}\nIf this is intended, run: make permission-matrix"

@@ -1,4 +1,4 @@
-"""`/api/v2/users/`: everybody who can be given permissions."""
+"""`/api/v2/users/`: users who can be given permissions."""
 
 import httpx
 import pytest
@@ -10,10 +10,10 @@ PATH = "/api/v2/users/"
 
 
 @pytest.mark.parametrize("username", ["amina", "Zoë", "a+b@c.d-e_f", "Ецик", "x.y"])
-async def test_a_user_has_an_address(start: StartService, database_url: str, username: str) -> None:
+async def test_user_detail_url(start: StartService, database_url: str, username: str) -> None:
     async with start(database_url=database_url) as service:
         world = PermissionWorld(service)
-        person, asking = await world.create_user(username=username), await world.create_user()
+        user, asking = await world.create_user(username=username), await world.create_user()
         url = str(httpx.URL(f"{BASE_URL}{PATH}{username}/"))
         answer = await service.get(url, headers=asking.headers)
         record = answer.json()
@@ -23,14 +23,14 @@ async def test_a_user_has_an_address(start: StartService, database_url: str, use
         assert (await service.get(record["url"], headers=asking.headers)).json() == record
         assert (await service.get(f"{PATH}{username.upper()}", headers=asking.headers)).json() == record
         assert (await service.get(f"{PATH}{username}.json", headers=asking.headers)).json() == record
-        collection = await world.create_asset(person, "collection")
+        collection = await world.create_asset(user, "collection")
         await world.grant(PUBLIC_USER, collection, "view_asset")
         assert (await service.get(url, headers=asking.headers)).json()["public_collections_count"] == 0
         await world.grant(PUBLIC_USER, collection, "discover_asset")
         assert (await service.get(url, headers=asking.headers)).json()["public_collections_count"] == 1
 
 
-async def test_who_is_there_and_who_is_not(start: StartService) -> None:
+async def test_user_lookup(start: StartService) -> None:
     async with start() as service:
         world = PermissionWorld(service)
         asking, closed = await world.create_user(), await world.create_user()
@@ -43,7 +43,7 @@ async def test_who_is_there_and_who_is_not(start: StartService) -> None:
             assert (gone.status_code, gone.json()) == (404, {"detail": f"There is no user {name}."})
 
 
-async def test_the_list_is_for_superusers(start: StartService, database_url: str) -> None:
+async def test_user_list_requires_superuser(start: StartService, database_url: str) -> None:
     async with start(database_url=database_url) as service:
         world = PermissionWorld(service)
         superuser = await world.create_user(username="root", is_superuser=True)
@@ -66,7 +66,7 @@ async def test_the_list_is_for_superusers(start: StartService, database_url: str
 
 
 @pytest.mark.parametrize("name", ["AnonymousUser", "anonymoususer", "ANONYMOUSUSER"])
-async def test_nobody_logs_in_as_the_public(start: StartService, name: str) -> None:
+async def test_public_user_cannot_log_in(start: StartService, name: str) -> None:
     async with start() as service:
         for password in ("", PASSWORD):
             basic = await service.get("/token/", auth=httpx.BasicAuth(name, password))

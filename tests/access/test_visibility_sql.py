@@ -1,4 +1,4 @@
-"""Lists and statuses, which SQL decides, are what the rules say, and cost what their reader sees."""
+"""Lists and statuses, computed in SQL, match the rules, and their cost depends on what the reader can see."""
 
 import json
 import sqlite3
@@ -25,88 +25,88 @@ from tests.conftest import StartService
 PATH = "/api/v2/assets/"
 
 
-def is_held(person: WorldUser, place: AssignmentScope) -> bool:
-    return "view_asset" in rules.own_permissions(place.state_of(person.id), place.asset_type)
+def is_held(user: WorldUser, scope: AssignmentScope) -> bool:
+    return "view_asset" in rules.own_permissions(scope.state_of(user.id), scope.asset_type)
 
 
-def is_in_list(person: WorldUser, thing: WorldAsset, place: AssignmentScope) -> bool:
-    return is_held(person, place) and (not thing.owner.is_disabled or thing.owner is person)
+def is_in_list(user: WorldUser, asset: WorldAsset, scope: AssignmentScope) -> bool:
+    return is_held(user, scope) and (not asset.owner.is_disabled or asset.owner is user)
 
 
-def how_shared(world: PermissionWorld, thing: WorldAsset, place: AssignmentScope) -> str:
-    public = rules.own_permissions(place.state_of(PUBLIC_USER_ID), thing.asset_type)
+def how_shared(world: PermissionWorld, asset: WorldAsset, scope: AssignmentScope) -> str:
+    public = rules.own_permissions(scope.state_of(PUBLIC_USER_ID), asset.asset_type)
     if "discover_asset" in public:
         return "public-discoverable"
     if "view_asset" in public:
         return "public"
-    others = [each for each in (*world.users, PUBLIC_USER) if each is not thing.owner and not each.is_disabled]
-    given = [each for each in others if rules.own_permissions(place.state_of(each.id), thing.asset_type)]
+    others = [each for each in (*world.users, PUBLIC_USER) if each is not asset.owner and not each.is_disabled]
+    given = [each for each in others if rules.own_permissions(scope.state_of(each.id), asset.asset_type)]
     return "shared" if given else "private"
 
 
-async def uids(world: PermissionWorld, person: WorldUser, query: str = "") -> set[str]:
-    answer = await world.service.get(f"{PATH}?limit=1000&{query}", headers=person.headers)
+async def uids(world: PermissionWorld, user: WorldUser, query: str = "") -> set[str]:
+    answer = await world.service.get(f"{PATH}?limit=1000&{query}", headers=user.headers)
     found = [record["uid"] for record in answer.json()["results"]]
     assert len(set(found)) == len(found) == answer.json()["count"]
     return set(found)
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_lists_and_statuses_are_what_the_rules_say(start: StartService, database_url: str, seed: int) -> None:
+async def test_lists_and_statuses_match_rules(start: StartService, database_url: str, seed: int) -> None:
     async with start(database_url=database_url) as service:
         world = await generate_world(service, seed)
-        places = {thing.uid: await world.load_assignments(thing) for thing in world.assets}
-        statuses = {thing.uid: how_shared(world, thing, places[thing.uid]) for thing in world.assets}
+        scopes = {asset.uid: await world.load_assignments(asset) for asset in world.assets}
+        statuses = {asset.uid: how_shared(world, asset, scopes[asset.uid]) for asset in world.assets}
         discoverable = {
             each.uid for each in world.assets
             if statuses[each.uid] == "public-discoverable" and not each.owner.is_disabled
         }  # fmt: skip
         assert await uids(world, PUBLIC_USER) == set()
-        for person in [*world.users, PUBLIC_USER]:
-            if person.is_disabled:
-                assert (await service.get(PATH, headers=person.headers)).status_code == 401
+        for user in [*world.users, PUBLIC_USER]:
+            if user.is_disabled:
+                assert (await service.get(PATH, headers=user.headers)).status_code == 401
                 continue
-            assert await uids(world, person, "status=public-discoverable") == discoverable
-            if person is PUBLIC_USER:
+            assert await uids(world, user, "status=public-discoverable") == discoverable
+            if user is PUBLIC_USER:
                 continue
-            listed = {each.uid for each in world.assets if is_in_list(person, each, places[each.uid])}
-            own = {each.uid for each in world.assets if each.owner is person}
-            assert await uids(world, person) == listed
-            assert await uids(world, person, "status=private") == {uid for uid in own if statuses[uid] == "private"}
-            assert await uids(world, person, "status=shared") == listed - own
+            listed = {each.uid for each in world.assets if is_in_list(user, each, scopes[each.uid])}
+            own = {each.uid for each in world.assets if each.owner is user}
+            assert await uids(world, user) == listed
+            assert await uids(world, user, "status=private") == {uid for uid in own if statuses[uid] == "private"}
+            assert await uids(world, user, "status=shared") == listed - own
             public = {uid for uid in listed if statuses[uid] in ("public", "public-discoverable")}
-            assert await uids(world, person, "status=public") == public
-            for thing in world.assets:
-                answer = await service.get(thing.path, headers=person.headers)
-                allowed = rules.effective_permissions(places[thing.uid].state_of(person.id), thing.asset_type)
-                if person.is_superuser:
-                    allowed = rules.owner_permissions(thing.asset_type)
+            assert await uids(world, user, "status=public") == public
+            for asset in world.assets:
+                answer = await service.get(asset.path, headers=user.headers)
+                allowed = rules.effective_permissions(scopes[asset.uid].state_of(user.id), asset.asset_type)
+                if user.is_superuser:
+                    allowed = rules.owner_permissions(asset.asset_type)
                 assert answer.status_code == (200 if "view_asset" in allowed else 404)
                 if answer.status_code == 200:
-                    told = {each["codename"] for each in answer.json()["effective_permissions"]}
-                    may_delete = person.is_superuser or person is thing.owner
-                    assert told == allowed | ({"delete_asset"} if may_delete else set())
-                    assert answer.json()["status"] == statuses[thing.uid]
-                    sees_parent = thing.parent is not None and (
-                        person.is_superuser
+                    reported = {each["codename"] for each in answer.json()["effective_permissions"]}
+                    may_delete = user.is_superuser or user is asset.owner
+                    assert reported == allowed | ({"delete_asset"} if may_delete else set())
+                    assert answer.json()["status"] == statuses[asset.uid]
+                    sees_parent = asset.parent is not None and (
+                        user.is_superuser
                         or "view_asset"
-                        in rules.effective_permissions(places[thing.parent.uid].state_of(person.id), "collection")
+                        in rules.effective_permissions(scopes[asset.parent.uid].state_of(user.id), "collection")
                     )
                     assert (answer.json()["parent"] is not None) == sees_parent
 
 
-async def test_the_order_of_a_list_is_total(start: StartService, database_url: str) -> None:
+async def test_list_order_is_total(start: StartService, database_url: str) -> None:
     async with start(database_url=database_url) as service:
         world = PermissionWorld(service)
         reader, giver = await world.create_user(), await world.create_user()
         collection = await world.create_asset(giver, "collection")
         await world.grant(reader, collection, "view_asset")
-        for number in range(12):
-            thing = await world.create_asset(
-                (reader, giver, giver)[number % 3], "survey", collection if number % 3 else None
+        for index in range(12):
+            asset = await world.create_asset(
+                (reader, giver, giver)[index % 3], "survey", collection if index % 3 else None
             )
-            if number % 2 and thing.owner is giver:
-                await world.grant(reader, thing, "change_asset")
+            if index % 2 and asset.owner is giver:
+                await world.grant(reader, asset, "change_asset")
         for ordering in ("date_modified", "-date_modified", "name", "-name", "-date_created"):
             walked: list[str] = []
             url: str | None = f"{PATH}?limit=5&ordering={ordering}"
@@ -117,8 +117,8 @@ async def test_the_order_of_a_list_is_total(start: StartService, database_url: s
             assert sorted(walked) == sorted(each.uid for each in world.assets)
 
 
-class Watched:
-    """The statements a store sends."""
+class StatementRecorder:
+    """Records the statements that a store sends."""
 
     def __init__(self, database: Database) -> None:
         self.sent: list[tuple[str, Any]] = []
@@ -130,16 +130,16 @@ class Watched:
 
 
 def steps_of_sqlite(database: Database, sent: list[tuple[str, Any]]) -> int:
-    """How many steps SQLite's machine takes: the same on every computer."""
+    """Count the steps of SQLite's virtual machine, which are the same on every computer."""
     count = 0
 
-    def one_more() -> int:
+    def count_step() -> int:
         nonlocal count
         count += 1
         return 0
 
     connection = sqlite3.connect(str(database.url.database))
-    connection.set_progress_handler(one_more, 1)
+    connection.set_progress_handler(count_step, 1)
     for statement, parameters in sent:
         connection.execute(statement, parameters).fetchall()
     connection.close()
@@ -147,7 +147,7 @@ def steps_of_sqlite(database: Database, sent: list[tuple[str, Any]]) -> int:
 
 
 async def rows_of_postgresql(database: Database, sent: list[tuple[str, Any]]) -> int:
-    """How many rows PostgreSQL touches on the way through the indexes: tables this small it would rather read whole."""
+    """Count the rows that PostgreSQL reads by index. It would rather scan tables as small as these."""
     connection = await asyncpg.connect(database.postgres_dsn)
     for way in ("seqscan", "hashjoin", "mergejoin"):
         await connection.execute(f"SET enable_{way} = off")
@@ -167,15 +167,15 @@ def _touched(node: dict[str, Any]) -> int:
 
 
 async def fill(world: PermissionWorld, owner: WorldUser, many: int, inside: int | None = None) -> None:
-    """Assets that nobody but their owner sees."""
+    """Create assets that only their owner can view."""
     details: dict[str, Any] = {"owner_id": owner.id, "content": {}, "summary": {}, "parent_id": inside}
-    new = [NewAsset(asset_type="survey", name=f"form {number}", **details) for number in range(many)]
+    new = [NewAsset(asset_type="survey", name=f"form {index}", **details) for index in range(many)]
     async with world.service.database.transaction() as connection:
         await world.store.create(connection, new)
 
 
 async def analyze(world: PermissionWorld) -> None:
-    """Both databases choose their ways by what they counted; a new one has counted nothing yet."""
+    """Collect the statistics that the query planners use. A new database has none."""
     async with world.service.database.transaction() as connection:
         await connection.execute(text("ANALYZE"))
 
@@ -184,7 +184,7 @@ async def cost(database: Database, sent: list[tuple[str, Any]]) -> int:
     return steps_of_sqlite(database, sent) if database.is_sqlite else await rows_of_postgresql(database, sent)
 
 
-# How many assets there are to see with each status, and how many of them are on the first page.
+# By status: the number of visible assets, and of those on the first page.
 SEEN_WITH_STATUS = {
     None: (101, 50),
     "private": (60, 50),
@@ -195,7 +195,7 @@ SEEN_WITH_STATUS = {
 
 
 @pytest.mark.parametrize("is_analyzed", [True, False])
-async def test_what_one_may_not_see_costs_nothing(start: StartService, database_url: str, is_analyzed: bool) -> None:
+async def test_list_cost_ignores_invisible_assets(start: StartService, database_url: str, is_analyzed: bool) -> None:
     async with start(database_url=database_url) as service:
         world = PermissionWorld(service)
         reader, giver, *strangers = [await world.create_user() for _ in range(32)]
@@ -215,63 +215,61 @@ async def test_what_one_may_not_see_costs_nothing(start: StartService, database_
             if is_analyzed:
                 await analyze(world)
             for status, expected in SEEN_WITH_STATUS.items():
-                watched = Watched(world.service.database)
+                recorder = StatementRecorder(world.service.database)
                 count, rows = await world.store.list_visible(
                     User(id=reader.id), AssetSearch(status=status), PageRequest()
                 )
                 assert (count, len(rows)) == expected, status
-                assert len(watched.sent) == 3, "however long the page"
-                costs[status].append(await cost(database, watched.sent))
-                event.remove(world.service.database._engine.sync_engine, "before_cursor_execute", watched._note)
+                assert len(recorder.sent) == 3, "independent of the length of the page"
+                costs[status].append(await cost(database, recorder.sent))
+                event.remove(world.service.database._engine.sync_engine, "before_cursor_execute", recorder._note)
         await database.close()
-        # What is not to be seen grew sixfold. PostgreSQL that has counted nothing takes a slightly longer way then.
+        # The number of invisible assets grew sixfold. Without statistics, PostgreSQL uses a slightly worse plan.
         most = 1.05 if is_analyzed or service.database.is_sqlite else 1.2
         assert {status: each for status, each in costs.items() if each[1] > each[0] * most} == {}
 
 
-async def give_many(world: PermissionWorld, people: list[WorldUser], things: list[int]) -> None:
-    """Everyone of these sees everything of this."""
+async def give_many(world: PermissionWorld, users: list[WorldUser], assets: list[int]) -> None:
+    """Grant view_asset on all of the assets to all of the users."""
     rows = [
-        {"uid": new_uid("p"), "asset_id": thing, "user_id": person.id, "permission": "view_asset",
+        {"uid": new_uid("p"), "asset_id": asset, "user_id": user.id, "permission": "view_asset",
          "is_denied": False, "filters": None, "created_at": now()}
-        for person in people for thing in things
+        for user in users for asset in assets
     ]  # fmt: skip
     async with world.service.database.transaction() as connection:
         await connection.execute(assignments.insert(), rows)
 
 
 @pytest.mark.parametrize("is_analyzed", [True, False])
-async def test_an_asset_costs_what_is_on_it_for_its_reader(
-    start: StartService, database_url: str, is_analyzed: bool
-) -> None:
-    """However many others were given it, and however much else the reader and the public were given."""
+async def test_asset_cost_ignores_other_users(start: StartService, database_url: str, is_analyzed: bool) -> None:
+    """Neither assignments of other users nor assignments on other assets add to the cost."""
     async with start(database_url=database_url) as service:
         world = PermissionWorld(service)
         reader, giver, *strangers = [await world.create_user() for _ in range(62)]
         collection = await world.create_asset(giver, "collection")
-        things = [await world.create_asset(giver, "survey", collection if number % 2 else None) for number in range(20)]
-        for thing in (collection, *things):
-            await world.grant(reader, thing, "view_asset")
+        assets = [await world.create_asset(giver, "survey", collection if index % 2 else None) for index in range(20)]
+        for asset in (collection, *assets):
+            await world.grant(reader, asset, "view_asset")
         find = AssetAuthorizer(service.database)._find
         caller = User(id=reader.id)
         database = Database(database_url)
         costs = []
         for others in (strangers[:10], strangers[10:]):
-            await give_many(world, others, [collection.id, *(each.id for each in things)])
+            await give_many(world, others, [collection.id, *(each.id for each in assets)])
             elsewhere = [(await world.create_asset(giver)).id for _ in range(5 * len(others))]
             await give_many(world, [reader, PUBLIC_USER], elsewhere)
             if is_analyzed:
                 await analyze(world)
-            to = [(find._sql, find._arguments({"uid": thing.uid, "user_id": reader.id})) for thing in things]
-            watched = Watched(service.database)
+            queries = [(find._sql, find._arguments({"uid": asset.uid, "user_id": reader.id})) for asset in assets]
+            recorder = StatementRecorder(service.database)
             store = AssignmentStore(service.database, service.data_versions)
-            found = await load_visible_many([thing.uid for thing in things], caller, store)
-            event.remove(service.database._engine.sync_engine, "before_cursor_execute", watched._note)
+            found = await load_visible_many([asset.uid for asset in assets], caller, store)
+            event.remove(service.database._engine.sync_engine, "before_cursor_execute", recorder._note)
             assert {uid: len(shared.visible_to(caller)) for uid, shared in found.items()} == {
-                thing.uid: len(rules.owner_permissions("survey")) + (2 if thing.parent else 1) for thing in things
+                asset.uid: len(rules.owner_permissions("survey")) + (2 if asset.parent else 1) for asset in assets
             }
-            assert len(watched.sent) <= 3, "however many assets"
-            costs.append((await cost(database, to), await cost(database, watched.sent)))
+            assert len(recorder.sent) <= 3, "independent of the number of assets"
+            costs.append((await cost(database, queries), await cost(database, recorder.sent)))
         await database.close()
         for before, after in zip(*costs, strict=True):
             assert after <= before * 1.05, costs

@@ -117,6 +117,15 @@ async def test_old_failures_expire(database: Database) -> None:
     assert await stored_failures(database) == [1, 1, 1]
 
 
+async def test_failures_do_not_expire_during_a_wait(database: Database) -> None:
+    throttle = LoginThrottle(database)
+    await count_allowed(throttle, USER, ADDRESS, USER_POLICY.free_failures)
+    async with database.transaction() as connection:
+        past = now() - FAILURE_RETENTION - timedelta(seconds=1)
+        await connection.execute(login_attempts.update().values(last_at=past))
+    assert await count_allowed(throttle, USER, ADDRESS, 1) == 0
+
+
 async def test_recent_failures_are_kept(database: Database) -> None:
     throttle = LoginThrottle(database)
     await throttle.record_attempt(USER, ADDRESS)

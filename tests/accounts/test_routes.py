@@ -1,4 +1,4 @@
-"""`/token/` and `/get_auth_token`, and what a token is good for afterwards."""
+"""`/token/`, `/get_auth_token`, and requests with the tokens they return."""
 
 import asyncio
 import base64
@@ -20,7 +20,7 @@ def basic(username: str, password: str = PASSWORD) -> httpx.BasicAuth:
     return httpx.BasicAuth(username, password)
 
 
-async def works(service: Service, token: str) -> bool:
+async def is_accepted(service: Service, token: str) -> bool:
     return (await service.get(LIST, headers={"Authorization": f"Token {token}"})).status_code == 200
 
 
@@ -28,60 +28,60 @@ async def works(service: Service, token: str) -> bool:
 async def test_ways_to_send_a_token(service: Service, scheme: str) -> None:
     token = await service.create_token()
     for path in (LIST, "/nowhere"):
-        answer = await service.get(path, headers={"Authorization": scheme.format(token)})
-        assert answer.status_code == (200 if path == LIST else 404)
+        response = await service.get(path, headers={"Authorization": scheme.format(token)})
+        assert response.status_code == (200 if path == LIST else 404)
 
 
 @pytest.mark.parametrize("header", ["", "   "])
-async def test_an_empty_header_is_nobody(service: Service, header: str) -> None:
+async def test_empty_header_is_anonymous(service: Service, header: str) -> None:
     assert (await service.get(LIST, headers={"Authorization": header})).status_code == 200
     assert (await service.get("/token/", headers={"Authorization": header})).status_code == 401
 
 
-async def test_get_and_post_give_a_fresh_token_each_time(service: Service) -> None:
+async def test_get_and_post_return_a_new_token_each_time(service: Service) -> None:
     username, _ = await service.create_user()
     first = await service.client.get("/token/", auth=basic(username))
     second = await service.client.post("/token", auth=basic(username.upper()))
     assert (first.status_code, second.status_code) == (200, 201)
     issued = [first.json()["token"], second.json()["token"]]
     assert issued[0] != issued[1]
-    assert [await works(service, token) for token in issued] == [True, True]
-    for answer in (first, second):
-        assert answer.headers["Cache-Control"] == "no-store"
-        assert "ETag" not in answer.headers
-        assert list(answer.json()) == ["token"]
+    assert [await is_accepted(service, token) for token in issued] == [True, True]
+    for response in (first, second):
+        assert response.headers["Cache-Control"] == "no-store"
+        assert "ETag" not in response.headers
+        assert list(response.json()) == ["token"]
 
 
-async def test_a_token_begets_no_token(service: Service) -> None:
+async def test_token_cannot_be_used_to_get_a_token(service: Service) -> None:
     token = await service.create_token()
     for method in ("GET", "POST"):
-        answer = await service.request(method, "/token/", headers={"Authorization": f"Token {token}"})
-        assert answer.status_code == 403
-        assert "Basic" in answer.json()["detail"]
+        response = await service.request(method, "/token/", headers={"Authorization": f"Token {token}"})
+        assert response.status_code == 403
+        assert "Basic" in response.json()["detail"]
 
 
-async def test_delete_revokes_what_was_obtained(service: Service) -> None:
+async def test_delete_revokes_tokens_obtained_over_http(service: Service) -> None:
     username, number = await service.create_user()
     command = await service.store.issue_token(number, IssuedBy.COMMAND, None)
     obtained = [(await service.client.get("/token/", auth=basic(username))).json()["token"] for _ in range(2)]
-    answer = await service.request("DELETE", "/token/", headers={"Authorization": f"Token {obtained[0]}"})
-    assert (answer.status_code, answer.content) == (204, b"")
-    assert [await works(service, token) for token in obtained] == [False, False]
-    assert await works(service, command)
+    response = await service.request("DELETE", "/token/", headers={"Authorization": f"Token {obtained[0]}"})
+    assert (response.status_code, response.content) == (204, b"")
+    assert [await is_accepted(service, token) for token in obtained] == [False, False]
+    assert await is_accepted(service, command)
     again = await service.client.delete("/token/", auth=basic(username))
     assert again.status_code == 404
     assert again.json() == {"detail": "There is no token to revoke."}
 
 
-@pytest.mark.parametrize("way", ["json", "data", "files"])
+@pytest.mark.parametrize("body_kind", ["json", "data", "files"])
 @pytest.mark.parametrize("path", ["/get_auth_token", "/get_auth_token/"])
-async def test_get_auth_token(service: Service, way: str, path: str) -> None:
+async def test_get_auth_token(service: Service, body_kind: str, path: str) -> None:
     username, number = await service.create_user(first_name="Amina", last_name="Diallo")
     sent = {"username": username.upper(), "password": PASSWORD}
-    body = {name: (None, value) for name, value in sent.items()} if way == "files" else sent
-    answer = await service.client.post(path, **{way: body})  # type: ignore[arg-type]
-    assert answer.status_code == 200
-    record = answer.json()
+    body = {name: (None, value) for name, value in sent.items()} if body_kind == "files" else sent
+    response = await service.client.post(path, **{body_kind: body})  # type: ignore[arg-type]
+    assert response.status_code == 200
+    record = response.json()
     assert list(record) == ["token", "username", "first", "last", "expires", "id"]
     assert (record["username"], record["first"], record["last"], record["id"]) == (
         username.upper(), "Amina", "Diallo", number,
@@ -89,7 +89,7 @@ async def test_get_auth_token(service: Service, way: str, path: str) -> None:
     expires = datetime.fromisoformat(record["expires"])
     assert record["expires"].endswith("Z")
     assert timedelta(days=364) < expires - datetime.now(UTC) < timedelta(days=366)
-    assert await works(service, record["token"])
+    assert await is_accepted(service, record["token"])
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "ar", "es"])
@@ -100,27 +100,27 @@ async def test_wrong_passwords(start: StartService, language: str) -> None:
         bodies = []
         for name, password in ((username, "wrong"), ("nobody", PASSWORD), (username, "")):
             sent = {"username": name, "password": password}
-            answer = await service.client.post("/get_auth_token", json=sent, headers=headers)
-            assert answer.status_code == 400
-            bodies.append(answer.json())
+            response = await service.client.post("/get_auth_token", json=sent, headers=headers)
+            assert response.status_code == 400
+            bodies.append(response.json())
             refused = await service.client.get("/token/", auth=basic(name, password), headers=headers)
             assert refused.status_code == 401
-            assert refused.json() == answer.json()
+            assert refused.json() == response.json()
         assert all(list(body) == ["detail"] for body in bodies)
-        assert bodies[0] == bodies[1] == bodies[2], "nobody learns which of the two was wrong"
+        assert bodies[0] == bodies[1] == bodies[2], "the response does not reveal which of the two was wrong"
 
 
-async def test_get_auth_token_with_a_bad_header_is_401(service: Service) -> None:
+async def test_get_auth_token_with_invalid_header_is_401(service: Service) -> None:
     username, _ = await service.create_user()
-    answer = await service.client.post(
+    response = await service.client.post(
         "/get_auth_token", json={"username": username, "password": PASSWORD}, headers={"Authorization": "Token x"}
     )
-    assert answer.status_code == 401
+    assert response.status_code == 401
     assert (await service.get("/get_auth_token")).status_code == 405
 
 
 @pytest.mark.usefixtures("long_throttle_waits")
-async def test_guessing_is_slowed_down_over_http(start: StartService) -> None:
+async def test_login_throttle_over_http(start: StartService) -> None:
     async with start() as service:
         username, _ = await service.create_user()
         statuses = [
@@ -134,24 +134,24 @@ async def test_guessing_is_slowed_down_over_http(start: StartService) -> None:
         assert refused.json()["detail"].startswith("Demasiados intentos")
 
 
-async def test_a_revoked_token_and_a_disabled_user_are_refused_at_once(service: Service) -> None:
+async def test_revoked_token_and_disabled_user_are_refused_at_once(service: Service) -> None:
     username, number = await service.create_user()
     kept = await service.store.issue_token(number, IssuedBy.COMMAND, None)
     gone = await service.store.issue_token(number, IssuedBy.COMMAND, None)
-    assert await works(service, gone)
+    assert await is_accepted(service, gone)
     await service.store.revoke_by_value(gone)
-    assert not await works(service, gone)
-    assert await works(service, kept)
+    assert not await is_accepted(service, gone)
+    assert await is_accepted(service, kept)
     await service.store.disable_user(username)
-    assert not await works(service, kept)
+    assert not await is_accepted(service, kept)
     assert (await service.client.get(LIST, auth=basic(username))).status_code == 401
 
 
-async def test_last_use_is_noted_beside_the_request(start: StartService) -> None:
+async def test_last_use_is_stored_in_the_background(start: StartService) -> None:
     async with start() as service:
         token = await service.create_token()
         for _ in range(3):
-            assert await works(service, token)
+            assert await is_accepted(service, token)
         while (
             found := await service.store.find_token_holder(token, AuthMethod.TOKEN)
         ) is None or found.last_used is None:
@@ -159,29 +159,31 @@ async def test_last_use_is_noted_beside_the_request(start: StartService) -> None
         assert datetime.now(UTC) - found.last_used < timedelta(minutes=1)
 
 
-async def test_a_session_needs_the_pages_token_for_writes(service: Service) -> None:
+async def test_session_needs_csrf_token_for_writes(service: Service) -> None:
     _, number = await service.create_user()
     session = await service.store.issue_token(number, IssuedBy.SESSION, None)
     cookie = {"Cookie": f"{SESSION_COOKIE.decode()}={session}"}
-    forged = await service.request("POST", "/token/", headers=cookie)
-    assert forged.status_code == 403
+    without = await service.request("POST", "/token/", headers=cookie)
+    assert without.status_code == 403
     wrong = await service.request("POST", "/token/", headers={**cookie, "X-CSRFToken": "x"})
     assert wrong.status_code == 403
     right = await service.request("POST", "/token/", headers={**cookie, "X-CSRFToken": csrf_token(session)})
     assert right.status_code == 201
-    assert (await service.get("/token/", headers=cookie)).status_code == 403, "a GET must not mint tokens for a cookie"
-    assert not await works(service, session), "a session is no API token"
+    assert (await service.get("/token/", headers=cookie)).status_code == 403, (
+        "a GET with a cookie must not create tokens"
+    )
+    assert not await is_accepted(service, session), "a session is not an API token"
 
 
 @pytest.mark.parametrize("others", ["", "foo[bar]=1; ", 'pref={"a":1}; ', "x; ", "fieldgate_session_old=x; "])
-async def test_other_cookies_do_not_log_anybody_out(service: Service, others: str) -> None:
+async def test_other_cookies_do_not_affect_the_session(service: Service, others: str) -> None:
     username, number = await service.create_user()
     session = await service.store.issue_token(number, IssuedBy.SESSION, None)
     cookie = f"{others}{SESSION_COOKIE.decode()}={session}; after=1"
     assert username in (await service.get(f"{LIST}?format=api", headers={"Cookie": cookie})).text
 
 
-async def test_head_makes_no_token(service: Service) -> None:
+async def test_head_creates_no_token(service: Service) -> None:
     username, _ = await service.create_user()
     before = len(await service.store.list_tokens())
     head = await service.client.head("/token/", auth=basic(username))
@@ -202,27 +204,27 @@ async def test_head_makes_no_token(service: Service) -> None:
         "fieldgate_session2=1",
     ],
 )
-async def test_a_session_that_is_over_is_nobody(service: Service, cookie: str) -> None:
+async def test_invalid_session_is_anonymous(service: Service, cookie: str) -> None:
     assert (await service.get(LIST, headers={"Cookie": cookie})).status_code == 200
 
 
-async def test_the_service_works_alike_on_postgresql(start: StartService, database_url: str) -> None:
+async def test_tokens_and_logins_on_both_databases(start: StartService, database_url: str) -> None:
     async with start(database_url=database_url) as service:
         username, _ = await service.create_user()
         token = (await service.client.get("/token/", auth=basic(username))).json()["token"]
-        assert await works(service, token)
+        assert await is_accepted(service, token)
         await service.store.disable_user(username)
-        assert not await works(service, token)
-        odd = await service.client.post("/get_auth_token", json={"username": "a\u0000b", "password": "x"})
-        assert odd.status_code == 400
+        assert not await is_accepted(service, token)
+        invalid = await service.client.post("/get_auth_token", json={"username": "a\u0000b", "password": "x"})
+        assert invalid.status_code == 400
         assert (await service.get("/readyz")).status_code == 200
 
 
-async def test_a_password_in_an_old_encoding_is_read(service: Service) -> None:
+async def test_basic_credentials_in_latin_1_are_accepted(service: Service) -> None:
     """Some clients still send Basic credentials as Latin-1."""
     new = NewUser(username="rené", password_hash=FAST_HASHER.hash("déjà vu!"))
     await service.store.create_user(new)
     for encoding in ("utf-8", "latin-1"):
         credentials = base64.b64encode("rené:déjà vu!".encode(encoding)).decode()
-        answer = await service.get(LIST, headers={"Authorization": f"Basic {credentials}"})
-        assert answer.status_code == 200
+        response = await service.get(LIST, headers={"Authorization": f"Basic {credentials}"})
+        assert response.status_code == 200

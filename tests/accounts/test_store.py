@@ -1,4 +1,4 @@
-"""Users and tokens in the database, the same on SQLite and PostgreSQL."""
+"""The store of users and tokens, on SQLite and PostgreSQL."""
 
 from datetime import timedelta
 
@@ -17,36 +17,36 @@ def store(database: Database) -> AccountStore:
     return AccountStore(database, DataVersions(database))
 
 
-async def make(store: AccountStore, username: str = "amina", **details: object) -> int:
+async def create_user(store: AccountStore, username: str = "amina", **details: object) -> int:
     return await store.create_user(NewUser(username=username, password_hash="x", **details))  # type: ignore[arg-type]
 
 
-async def test_a_user_is_found_whatever_the_case(store: AccountStore) -> None:
-    number = await make(store, "Amina", first_name="Amina", countries=("KEN", "SSD"), is_ifrc=True)
+async def test_usernames_are_case_insensitive(store: AccountStore) -> None:
+    user_id = await create_user(store, "Amina", first_name="Amina", countries=("KEN", "SSD"), is_ifrc=True)
     row = await store.find_user("aMINA")
     assert row is not None
     assert (row.id, row.username, row.first_name, row.countries, row.is_ifrc) == (
-        number, "Amina", "Amina", ["KEN", "SSD"], True,
+        user_id, "Amina", "Amina", ["KEN", "SSD"], True,
     )  # fmt: skip
     assert await store.find_user("somebody else") is None
     assert await store.find_user("x" * 1000) is None
 
 
 @pytest.mark.parametrize("second", ["amina", "AMINA", "ａｍｉｎａ"])
-async def test_a_name_is_taken_once(store: AccountStore, second: str) -> None:
-    await make(store, "amina")
+async def test_username_is_unique(store: AccountStore, second: str) -> None:
+    await create_user(store, "amina")
     with pytest.raises(UsernameTaken):
-        await make(store, second)
+        await create_user(store, second)
 
 
-async def test_a_token_leads_to_its_holder_and_only_its_hash_is_stored(store: AccountStore, database: Database) -> None:
-    number = await make(store, is_superuser=True, countries=("KEN",))
-    token = await store.issue_token(number, IssuedBy.COMMAND, None)
+async def test_token_holder_is_found_and_only_a_hash_is_stored(store: AccountStore, database: Database) -> None:
+    user_id = await create_user(store, is_superuser=True, countries=("KEN",))
+    token = await store.issue_token(user_id, IssuedBy.COMMAND, None)
     assert token.startswith(TOKEN_PREFIX)
     found = await store.find_token_holder(token, AuthMethod.TOKEN)
     assert found is not None
     assert (found.user.id, found.user.username, found.user.is_superuser, found.user.countries) == (
-        number, "amina", True, ("KEN",),
+        user_id, "amina", True, ("KEN",),
     )  # fmt: skip
     assert found.last_used is None
     async with database.read_transaction() as connection:
@@ -56,23 +56,23 @@ async def test_a_token_leads_to_its_holder_and_only_its_hash_is_stored(store: Ac
     assert token not in repr(row)
 
 
-async def test_tokens_that_do_not_work(store: AccountStore) -> None:
-    number = await make(store)
-    expired = await store.issue_token(number, IssuedBy.COMMAND, now() - timedelta(seconds=1))
-    revoked = await store.issue_token(number, IssuedBy.COMMAND, now() + timedelta(days=1))
+async def test_invalid_tokens(store: AccountStore) -> None:
+    user_id = await create_user(store)
+    expired = await store.issue_token(user_id, IssuedBy.COMMAND, now() - timedelta(seconds=1))
+    revoked = await store.issue_token(user_id, IssuedBy.COMMAND, now() + timedelta(days=1))
     assert await store.find_token_holder(revoked, AuthMethod.TOKEN) is not None
     await store.revoke_by_value(revoked)
-    session = await store.issue_token(number, IssuedBy.SESSION, None)
+    session = await store.issue_token(user_id, IssuedBy.SESSION, None)
     for token in (expired, revoked, session, "", "nonsense", "\x00", "é" * 100, "\ud800"):
         assert await store.find_token_holder(token, AuthMethod.TOKEN) is None
     assert await store.find_token_holder(session, AuthMethod.SESSION) is not None
-    fresh = await store.issue_token(number, IssuedBy.COMMAND, None)
+    fresh = await store.issue_token(user_id, IssuedBy.COMMAND, None)
     assert await store.find_token_holder(fresh, AuthMethod.SESSION) is None
 
 
-async def test_a_disabled_user_holds_nothing(store: AccountStore) -> None:
-    number = await make(store)
-    token = await store.issue_token(number, IssuedBy.COMMAND, None)
+async def test_disabled_user_has_no_valid_token(store: AccountStore) -> None:
+    user_id = await create_user(store)
+    token = await store.issue_token(user_id, IssuedBy.COMMAND, None)
     await store.disable_user("AMINA")
     assert await store.find_token_holder(token, AuthMethod.TOKEN) is None
     assert await store.find_user("amina") is None
@@ -80,37 +80,37 @@ async def test_a_disabled_user_holds_nothing(store: AccountStore) -> None:
         await store.disable_user("nobody")
 
 
-async def test_beyond_fifty_the_least_recently_used_goes(store: AccountStore) -> None:
-    number, other = await make(store), await make(store, "other")
-    command = await store.issue_token(number, IssuedBy.COMMAND, None)
+async def test_least_recently_used_token_beyond_50_is_revoked(store: AccountStore) -> None:
+    user_id, other = await create_user(store), await create_user(store, "other")
+    command = await store.issue_token(user_id, IssuedBy.COMMAND, None)
     others = await store.issue_token(other, IssuedBy.HTTP, None)
-    issued = [await store.issue_token(number, IssuedBy.HTTP, None) for _ in range(MAX_TOKENS)]
+    issued = [await store.issue_token(user_id, IssuedBy.HTTP, None) for _ in range(MAX_TOKENS)]
     oldest = await store.find_token_holder(issued[0], AuthMethod.TOKEN)
     assert oldest is not None
     await store.touch_token(oldest.token_id)
-    issued.append(await store.issue_token(number, IssuedBy.HTTP, None))
+    issued.append(await store.issue_token(user_id, IssuedBy.HTTP, None))
     alive = [token for token in issued if await store.find_token_holder(token, AuthMethod.TOKEN)]
     assert len(alive) == MAX_TOKENS
-    assert issued[1] not in alive, "the first one was used since, so the second goes"
+    assert issued[1] not in alive, "the first one was used since, so the second is revoked"
     assert await store.find_token_holder(command, AuthMethod.TOKEN) is not None
     assert await store.find_token_holder(others, AuthMethod.TOKEN) is not None
 
 
-async def test_revoking_what_was_obtained_leaves_the_rest(store: AccountStore) -> None:
-    number = await make(store)
-    command = await store.issue_token(number, IssuedBy.COMMAND, None)
-    obtained = [await store.issue_token(number, IssuedBy.HTTP, None) for _ in range(3)]
-    assert await store.revoke_http_tokens(number) == 3
-    assert await store.revoke_http_tokens(number) == 0
+async def test_revoke_http_tokens_keeps_others(store: AccountStore) -> None:
+    user_id = await create_user(store)
+    command = await store.issue_token(user_id, IssuedBy.COMMAND, None)
+    obtained = [await store.issue_token(user_id, IssuedBy.HTTP, None) for _ in range(3)]
+    assert await store.revoke_http_tokens(user_id) == 3
+    assert await store.revoke_http_tokens(user_id) == 0
     assert [await store.find_token_holder(token, AuthMethod.TOKEN) for token in obtained] == [None] * 3
     assert await store.find_token_holder(command, AuthMethod.TOKEN) is not None
 
 
-async def test_lists(store: AccountStore) -> None:
-    number = await make(store)
-    await make(store, "zahra")
-    await store.issue_token(number, IssuedBy.COMMAND, None)
-    gone = await store.issue_token(number, IssuedBy.HTTP, None)
+async def test_list_users_and_tokens(store: AccountStore) -> None:
+    user_id = await create_user(store)
+    await create_user(store, "zahra")
+    await store.issue_token(user_id, IssuedBy.COMMAND, None)
+    gone = await store.issue_token(user_id, IssuedBy.HTTP, None)
     await store.revoke_by_value(gone)
     assert [(row.username, row.tokens) for row in await store.list_users()] == [("amina", 1), ("zahra", 0)]
     listed = await store.list_tokens()
@@ -123,35 +123,35 @@ async def test_lists(store: AccountStore) -> None:
     assert not await store.revoke_token(10**6)
 
 
-async def test_accounts_tell_that_they_changed(store: AccountStore, database: Database) -> None:
-    changes = DataVersions(database)
-    before = await changes.version("accounts")
-    number = await make(store)
-    token = await store.issue_token(number, IssuedBy.COMMAND, None)
+async def test_every_change_bumps_the_version(store: AccountStore, database: Database) -> None:
+    data_versions = DataVersions(database)
+    before = await data_versions.version("accounts")
+    user_id = await create_user(store)
+    token = await store.issue_token(user_id, IssuedBy.COMMAND, None)
     await store.revoke_by_value(token)
     await store.disable_user("amina")
-    assert await changes.version("accounts") == before + 4
+    assert await data_versions.version("accounts") == before + 4
 
 
-async def test_tokens_that_stopped_working_long_ago_are_forgotten(store: AccountStore, database: Database) -> None:
-    number, other = await make(store), await make(store, "other")
-    for user, expires in ((number, None), (number, now() - timedelta(days=31)), (other, now() - timedelta(days=29))):
+async def test_old_invalid_tokens_are_deleted(store: AccountStore, database: Database) -> None:
+    user_id, other = await create_user(store), await create_user(store, "other")
+    for user, expires in ((user_id, None), (user_id, now() - timedelta(days=31)), (other, now() - timedelta(days=29))):
         await store.issue_token(user, IssuedBy.COMMAND, expires)
-    revoked = await store.issue_token(number, IssuedBy.HTTP, None)
+    revoked = await store.issue_token(user_id, IssuedBy.HTTP, None)
     await store.revoke_by_value(revoked)
-    await store.issue_token(number, IssuedBy.HTTP, None)
+    await store.issue_token(user_id, IssuedBy.HTTP, None)
     assert [row.username for row in await store.list_tokens()] == ["amina", "other", "amina", "amina"]
 
 
-async def test_a_new_password_ends_sessions_and_an_account_can_be_opened_again(store: AccountStore) -> None:
-    number = await make(store)
-    session = await store.issue_token(number, IssuedBy.SESSION, None)
-    token = await store.issue_token(number, IssuedBy.COMMAND, None)
+async def test_new_password_ends_sessions_and_account_can_be_enabled_again(store: AccountStore) -> None:
+    user_id = await create_user(store)
+    session = await store.issue_token(user_id, IssuedBy.SESSION, None)
+    token = await store.issue_token(user_id, IssuedBy.COMMAND, None)
     await store.set_password("amina", "y")
     assert await store.find_token_holder(session, AuthMethod.SESSION) is None
     assert await store.find_token_holder(token, AuthMethod.TOKEN) is not None
     await store.disable_user("amina")
     await store.enable_user("amina")
     assert await store.find_token_holder(token, AuthMethod.TOKEN) is not None
-    assert await store.revoke_all(number) == 1
+    assert await store.revoke_all(user_id) == 1
     assert await store.find_token_holder(token, AuthMethod.TOKEN) is None

@@ -1,4 +1,4 @@
-"""Pages in a real Chromium: they load without a word on the console, look right, and work without a network."""
+"""Pages in Chromium: no console messages, layout, and no network access."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwrig
 
 from tests.processes import ServerProcess
 
-# Whoever wants to look: BROWSER_PICTURES=folder make test
+# To keep screenshots: BROWSER_PICTURES=folder make test
 PICTURES = os.environ.get("BROWSER_PICTURES")
 
 
@@ -38,7 +38,7 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser, served: ServerProcess) -> Iterator[Page]:
-    """A page whose every error and every request to elsewhere fails the test."""
+    """A page. Errors on the console and requests to other hosts fail the test."""
     context = browser.new_context(base_url=served.base_url, locale="en")
     page = context.new_page()
     troubles: list[str] = []
@@ -58,7 +58,7 @@ def picture(page: Page, name: str) -> None:
         page.screenshot(path=Path(PICTURES) / f"{name}.png", full_page=True)
 
 
-def test_walking_the_catalogue(page: Page) -> None:
+def test_browse_the_catalogue(page: Page) -> None:
     page.goto("/")
     picture(page, "start")
     page.get_by_role("main").get_by_role("link", name="Permissions").click()
@@ -75,7 +75,7 @@ def test_walking_the_catalogue(page: Page) -> None:
     expect(page.locator("pre.request")).to_contain_text("offset=4")
 
 
-def test_a_browser_gets_pages_by_itself(page: Page) -> None:
+def test_browser_gets_html_without_format_parameter(page: Page) -> None:
     page.goto("/api/v2/permissions/")
     expect(page.get_by_role("heading", level=1)).to_have_text("Permissions")
     page.get_by_role("link", name="As JSON").click()
@@ -111,7 +111,7 @@ def test_logging_in_and_out(page: Page, served: ServerProcess) -> None:
     expect(page.locator("bdi")).to_have_count(0)
 
 
-def test_a_small_screen_scrolls_only_the_code(page: Page) -> None:
+def test_small_screen_scrolls_only_the_code(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 640})
     for path in ("/", "/api/v2/permissions/?format=api", "/login/"):
         page.goto(path)

@@ -1,4 +1,4 @@
-"""The commands as people type them, on both databases."""
+"""Commands as processes, on both databases."""
 
 import re
 import subprocess
@@ -21,7 +21,7 @@ def made(data: Path, *options: str, name: str = "amina", environment: dict[str, 
     assert (done.returncode, done.stdout) == (0, f"user {name} created\n"), done.stderr
 
 
-def test_a_user_and_a_token(tmp_path: Path) -> None:
+def test_create_list_and_revoke(tmp_path: Path) -> None:
     made(tmp_path, "--superuser", "--ifrc", "--country", "KEN", "--country", "ssd", "--first", "Amina", "--last", "D")
     created = run_command("token", "create", "amina", "--expires", "90d", data=tmp_path)
     assert re.fullmatch(r"fgt_\w{40}\n", created.stdout), "the token stands alone on standard output"
@@ -59,18 +59,18 @@ def test_a_user_and_a_token(tmp_path: Path) -> None:
         (("user", "enable", "nobody"), "", "The user nobody does not exist."),
         (("user", "password", "nobody", "--password-stdin"), PASSWORD, "The user nobody does not exist."),
         (("token", "revoke", "99999999999999999999"), "", "is not in the range"),
-        (("token", "create", "x", "--expires", "9999999d"), "", "a time such as 90d, 12h or 30m is needed"),
+        (("token", "create", "x", "--expires", "9999999d"), "", "expected a duration such as 90d, 12h or 30m"),
         (("token", "create", "x", "--expires", "soon"), "", "expected a duration such as 90d, 12h or 30m, not 'soon'."),
     ],
 )
-def test_mistakes_have_a_message(tmp_path: Path, arguments: tuple[str, ...], stdin: str, message: str) -> None:
+def test_invalid_arguments_have_a_message(tmp_path: Path, arguments: tuple[str, ...], stdin: str, message: str) -> None:
     done = run_command(*arguments, data=tmp_path, stdin=stdin)
     assert done.returncode != 0
     assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_name_is_taken_once(tmp_path: Path) -> None:
+def test_usernames_are_unique(tmp_path: Path) -> None:
     made(tmp_path)
     done = run_command("user", "create", "Amina", "--password-stdin", data=tmp_path, stdin=PASSWORD)
     assert (done.returncode, done.stderr) == (1, "Error: The user Amina already exists.\n")
@@ -87,20 +87,20 @@ def test_a_name_is_taken_once(tmp_path: Path) -> None:
         ("FIELDGATE_DATABASE_URL", "mysql://h/d", "FIELDGATE_DATABASE_URL: sqlite:///… or postgresql://… is needed"),
     ],
 )
-def test_bad_settings_are_named(tmp_path: Path, variable: str, value: str, message: str) -> None:
+def test_invalid_settings_are_reported(tmp_path: Path, variable: str, value: str, message: str) -> None:
     done = run_command("user", "list", data=tmp_path, environment={variable: value})
     assert done.returncode == 1
     assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+def test_file_that_is_not_a_database(tmp_path: Path) -> None:
     (tmp_path / "fieldgate.db").write_text("not a database, but long enough to be looked at " * 50)
     done = run_command("user", "list", data=tmp_path)
     assert (done.returncode, done.stderr) == (1, "Error: The database cannot be used: file is not a database\n")
 
 
-def test_a_misspelt_setting_is_told(tmp_path: Path) -> None:
+def test_unknown_setting_is_reported(tmp_path: Path) -> None:
     done = run_command("user", "list", data=tmp_path, environment={"FIELDGATE_ALOWED_HOSTS": "x"})
     assert (done.returncode, done.stderr) == (
         0,
@@ -108,7 +108,7 @@ def test_a_misspelt_setting_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_a_password_can_be_changed_and_an_account_closed_and_opened(tmp_path: Path) -> None:
+def test_change_password_disable_and_enable(tmp_path: Path) -> None:
     made(tmp_path)
     done = run_command("user", "password", "amina", "--password-stdin", data=tmp_path, stdin="another password")
     assert done.stdout == "password of user amina changed\n"
@@ -117,7 +117,7 @@ def test_a_password_can_be_changed_and_an_account_closed_and_opened(tmp_path: Pa
     assert run_command("token", "create", "amina", data=tmp_path).returncode == 0
 
 
-def test_a_password_that_is_no_text(tmp_path: Path) -> None:
+def test_password_must_be_utf8(tmp_path: Path) -> None:
     command: list[str | Path] = [FIELDGATE_COMMAND, "user", "create", "amina", "--password-stdin", "--data", tmp_path]
     done = subprocess.run(command, input=b"\xff" * 20, capture_output=True, check=False)
     assert done.stderr == b"Error: The password on standard input must be UTF-8.\n"
@@ -143,8 +143,8 @@ def test_postgresql_is_migrated_by_command_only(tmp_path: Path, empty_database_u
     assert "amina" in run_command("user", "list", data=tmp_path, environment=environment).stdout
 
 
-async def test_what_a_command_did_counts_at_once(tmp_path: Path) -> None:
-    """A service that runs sees a new user and a revoked token before its next answer."""
+async def test_commands_take_effect_in_a_running_service(tmp_path: Path) -> None:
+    """A running service sees a new user and a revoked token in its next response."""
     from fieldgate.settings import Settings
 
     async with run_service(Settings(data=tmp_path, access_log=False)) as service:
@@ -158,14 +158,14 @@ async def test_what_a_command_did_counts_at_once(tmp_path: Path) -> None:
         assert (await service.get("/api/v2/permissions/", headers=headers)).status_code == 401
 
 
-def test_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
+def test_unusable_data_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = run_command("user", "list", data=tmp_path / "file" / "data")
     assert done.returncode == 1
     assert "cannot be used: Not a directory." in done.stderr
 
 
-def test_the_password_is_asked_for_twice(tmp_path: Path) -> None:
+def test_password_prompt_needs_confirmation(tmp_path: Path) -> None:
     given = f"{PASSWORD}\nanother\n{PASSWORD}\n{PASSWORD}\n"
     done = CliRunner().invoke(main, ["user", "create", "amina", "--data", str(tmp_path)], input=given)
     assert done.exit_code == 0

@@ -1,4 +1,4 @@
-"""`fieldgate events …`, on both databases."""
+"""`fieldgate events demo`, on both databases."""
 
 import re
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from fieldgate.cli.events import _progress_bar, create_demo_events
-from fieldgate.cli.events_reindex import _progress_bar as reindex_progress_bar
+from fieldgate.cli.events import create_demo_events
+from fieldgate.cli.output import progress_bar
 from fieldgate.db import Database, DataVersions
 from fieldgate.db.tables import rebuilds
 from fieldgate.events.store import EventStore
@@ -15,7 +15,7 @@ from fieldgate.events.tables import documents
 from tests.processes import run_command
 
 
-async def test_demo_events_are_made_and_replaced(database: Database, database_url: str, tmp_path: Path) -> None:
+async def test_demo_events_are_created_and_replaced(database: Database, database_url: str, tmp_path: Path) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     done = run_command("events", "demo", "2100", data=tmp_path, environment=environment)
     assert re.fullmatch(r"created 2100 demo events in \d+\.\d s\n", done.stdout), done.stderr
@@ -34,7 +34,9 @@ async def test_demo_events_are_made_and_replaced(database: Database, database_ur
     assert await store.by_id(4) is None
 
 
-async def test_real_events_are_left_alone(database: Database, database_url: str, tmp_path: Path) -> None:
+async def test_demo_events_are_refused_beside_real_events(
+    database: Database, database_url: str, tmp_path: Path
+) -> None:
     environment = {"FIELDGATE_DATABASE_URL": database_url}
     run_command("events", "demo", "1", data=tmp_path, environment=environment)
     store = EventStore(database, DataVersions(database))
@@ -51,18 +53,18 @@ async def test_real_events_are_left_alone(database: Database, database_url: str,
     assert (await store.has_demo(), await store.has_real()) == (False, True)
 
 
-async def test_a_bar_shows_how_far_it_is(
+async def test_progress_bar_shows_the_count(
     database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    with _progress_bar(30) as advance:
-        await create_demo_events(database, EventStore(database, DataVersions(database)), 30, on_progress=advance)
+    with progress_bar(30) as show:
+        await create_demo_events(database, EventStore(database, DataVersions(database)), 30, on_progress=show)
     assert "30/30" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("count", ["0", "many", "10000001"])
-def test_how_many_is_a_number(tmp_path: Path, count: str) -> None:
+def test_count_must_be_in_range(tmp_path: Path, count: str) -> None:
     done = run_command("events", "demo", count, data=tmp_path)
     assert done.returncode == 2
     assert "Invalid value for 'N'" in done.stderr
@@ -80,11 +82,3 @@ async def test_reindex(database: Database, database_url: str, tmp_path: Path) ->
         await connection.execute(update(rebuilds).values(format=0))
     done = run_command("events", "reindex", data=tmp_path, environment=environment)
     assert re.fullmatch(r"rebuilt 30 events in \d+\.\d s\n", done.stdout), done.stderr
-
-
-def test_reindex_shows_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setenv("TERM", "xterm")
-    with reindex_progress_bar() as show:
-        show(10, 30)
-    assert "10/30" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`fieldgate serve`: comes up, says so, shares its state between processes, and stops without cutting anybody off."""
+"""`fieldgate serve`: start-up, several processes, and shutdown."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> object:
         yield served
 
 
-def test_it_says_where_it_listens_and_what_the_demo_can_do(served: ServerProcess) -> None:
+def test_prints_its_address_and_the_demo_user(served: ServerProcess) -> None:
     assert f"listening on {served.base_url}\n" in served.output
     with served.client() as client:
         assert client.get(LIST).json()["count"] == 10
@@ -34,12 +34,12 @@ def test_it_says_where_it_listens_and_what_the_demo_can_do(served: ServerProcess
         assert client.post("/get_auth_token", json={"username": "demo", "password": password}).status_code == 200
 
 
-def test_a_revoked_token_is_refused_by_every_process_on_the_next_request(served: ServerProcess) -> None:
+def test_revoked_token_is_refused_by_every_process(served: ServerProcess) -> None:
     with served.client() as client:
         auth = httpx.BasicAuth("demo", served.printed_value("password"))
         for _ in range(5):
             token = client.post("/token/", auth=auth).json()["token"]
-            clients = [served.client() for _ in range(8)]  # connections that several processes take
+            clients = [served.client() for _ in range(8)]  # so that several processes get connections
             headers = {"Authorization": f"Bearer {token}"}
             assert {each.get(LIST, headers=headers).status_code for each in clients} == {200}
             assert client.delete("/token/", headers=headers).status_code == 204
@@ -48,7 +48,7 @@ def test_a_revoked_token_is_refused_by_every_process_on_the_next_request(served:
                 each.close()
 
 
-def test_measurements_are_of_all_processes_together(served: ServerProcess) -> None:
+def test_metrics_cover_all_processes(served: ServerProcess) -> None:
     def count(text: str) -> float:
         found = re.search(
             r'fieldgate_requests_total{method="GET",path="/api/v2/permissions/{codename}/",status="200"} (\S+)', text
@@ -67,7 +67,7 @@ def test_measurements_are_of_all_processes_together(served: ServerProcess) -> No
         assert client.get("/metrics", headers={"X-Forwarded-For": "127.0.0.1"}).status_code == 403
 
 
-def test_the_log_is_json_and_holds_no_secret(served: ServerProcess) -> None:
+def test_log_is_json_without_secrets(served: ServerProcess) -> None:
     secrets = [served.printed_value("token"), served.printed_value("password"), "hunter2-in-query", "hunter2-in-body"]
     with served.client() as client:
         client.get(f"{LIST}?token=hunter2-in-query", headers={"Authorization": f"Token {secrets[0]}"})
@@ -81,20 +81,20 @@ def test_the_log_is_json_and_holds_no_secret(served: ServerProcess) -> None:
     assert not [secret for secret in secrets if secret in served.log]
 
 
-def test_a_demo_stays_on_this_machine(tmp_path: Path) -> None:
+def test_demo_needs_a_loopback_address(tmp_path: Path) -> None:
     done = run_command("serve", "--demo", "--host", "0.0.0.0", data=tmp_path)
     assert done.returncode == 1
     assert "needs a loopback address" in done.stderr
 
 
-def test_a_demo_does_not_take_over_a_real_user(tmp_path: Path) -> None:
+def test_demo_does_not_take_over_a_real_user(tmp_path: Path) -> None:
     run_command("user", "create", "demo", "--password-stdin", data=tmp_path, stdin=PASSWORD)
     done = run_command("serve", "--demo", data=tmp_path)
     assert done.returncode == 1
     assert "Start without --demo" in done.stderr
 
 
-def test_a_second_demo_start_works_with_new_secrets(tmp_path: Path) -> None:
+def test_second_demo_start_has_new_secrets(tmp_path: Path) -> None:
     tokens = []
     for _ in range(2):
         with ServerProcess(tmp_path, "--demo") as served, served.client() as client:
@@ -105,7 +105,7 @@ def test_a_second_demo_start_works_with_new_secrets(tmp_path: Path) -> None:
     assert tokens[0] != tokens[1]
 
 
-def test_a_demo_starts_with_events_and_later_starts_leave_them_alone(tmp_path: Path) -> None:
+def test_demo_creates_events_only_once(tmp_path: Path) -> None:
     address = "/api/v2/event/?limit=1"
 
     def public() -> int:
@@ -124,7 +124,7 @@ def test_a_demo_starts_with_events_and_later_starts_leave_them_alone(tmp_path: P
         assert client.get(address).json()["count"] <= 10
 
 
-def test_a_port_that_is_taken(tmp_path: Path, served: ServerProcess) -> None:
+def test_port_in_use(tmp_path: Path, served: ServerProcess) -> None:
     done = run_command("serve", "--port", str(served.port), data=tmp_path)
     assert done.returncode == 1
     assert f"Port {served.port} is used by another program." in done.stderr
@@ -133,19 +133,19 @@ def test_a_port_that_is_taken(tmp_path: Path, served: ServerProcess) -> None:
 @pytest.mark.parametrize(
     ("host", "message"), [("nowhere.invalid", "cannot be resolved"), ("192.0.2.1", "cannot be used")]
 )
-def test_a_host_that_is_not_ours(tmp_path: Path, host: str, message: str) -> None:
+def test_host_that_cannot_be_bound(tmp_path: Path, host: str, message: str) -> None:
     done = run_command("serve", "--host", host, data=tmp_path)
     assert done.returncode != 0
     assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_demo_on_localhost_by_name(tmp_path: Path) -> None:
+def test_demo_on_localhost(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, "--demo", "--host", "localhost") as served:
         assert f"listening on http://localhost:{served.port}" in served.output
 
 
-def test_bodies_that_break_off_are_answered_in_our_shape(served: ServerProcess) -> None:
+def test_aborted_bodies_get_a_json_error(served: ServerProcess) -> None:
     head = b"POST /get_auth_token HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     for rest in (b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", b"Content-Length: 50\r\n\r\n{}"):
         with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
@@ -157,7 +157,7 @@ def test_bodies_that_break_off_are_answered_in_our_shape(served: ServerProcess) 
 
 
 def _half_sent(port: int, body: bytes) -> socket.socket:
-    """A request whose head and first bytes are with the server, and whose rest is still to come."""
+    """Send the head and the first bytes of a request."""
     connection = socket.create_connection(("127.0.0.1", port), timeout=30)
     head = (
         "POST /get_auth_token HTTP/1.1",
@@ -172,12 +172,12 @@ def _half_sent(port: int, body: bytes) -> socket.socket:
     return connection
 
 
-def test_stopping_finishes_what_was_accepted(tmp_path: Path) -> None:
+def test_shutdown_finishes_accepted_requests(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, "--demo") as served:
         body = json.dumps({"username": "demo", "password": served.printed_value("password")}).encode()
         connections = [_half_sent(served.port, body) for _ in range(5)]
         served.process.send_signal(signal.SIGTERM)
-        while True:  # until nobody new is let in: then it is stopping
+        while True:  # until new connections are refused
             try:
                 socket.create_connection(("127.0.0.1", served.port), timeout=1).close()
             except OSError:
@@ -192,7 +192,7 @@ def test_stopping_finishes_what_was_accepted(tmp_path: Path) -> None:
         assert served.process.wait(30) == 0
 
 
-def test_a_killed_process_is_replaced(tmp_path: Path) -> None:
+def test_killed_process_is_replaced(tmp_path: Path) -> None:
     with ServerProcess(tmp_path) as served, served.client() as client:
         worker = next(pid for pid in children(served.process.pid) if not _is_import_worker(pid))
         os.kill(worker, signal.SIGKILL)
@@ -204,12 +204,12 @@ def test_a_killed_process_is_replaced(tmp_path: Path) -> None:
                 continue
 
 
-def test_when_the_main_process_is_killed_the_others_end_and_the_port_is_free(tmp_path: Path) -> None:
+def test_workers_end_when_the_main_process_is_killed(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, "--demo", "--workers", "2") as served, served.client() as client:
         headers = {"Authorization": f"Token {served.printed_value('token')}"}
         url = client.post("/api/v2/imports/", files={"file": ("a.xlsx", xlsx())}, headers=headers).json()["url"]
         while client.get(url, headers=headers).json()["status"] == "processing":
-            pass  # afterwards the worker has its fork server, too
+            pass  # then the worker has started its fork server
         others = descendants(served.process.pid)
         assert len(others) >= 4, "two for HTTP, the import worker, and what that one forks from"
         served.process.kill()
@@ -237,7 +237,7 @@ def test_serve_on_postgresql(tmp_path: Path, empty_database_url: str, database_k
         assert client.get("/readyz").json()["status"] == "ready"
 
 
-def test_an_import_beside_the_service_and_after_the_worker_was_killed(tmp_path: Path) -> None:
+def test_import_worker_is_restarted_when_killed(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, "--demo") as served, served.client() as client:
         client.headers["Authorization"] = f"Token {served.printed_value('token')}"
 
@@ -254,7 +254,7 @@ def test_an_import_beside_the_service_and_after_the_worker_was_killed(tmp_path: 
         assert client.get("/api/v2/assets/").json()["count"] == 2
 
 
-def test_no_worker_leaves_imports_to_others(tmp_path: Path) -> None:
+def test_no_worker_option(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, "--demo", "--no-worker") as served, served.client() as client:
         client.headers["Authorization"] = f"Token {served.printed_value('token')}"
         url = client.post("/api/v2/imports/", files={"file": ("a.xlsx", xlsx())}).json()["url"]

@@ -30,7 +30,7 @@ async def test_2_1_codename_is_the_path_key(service: Service) -> None:
 
 
 async def test_2_1_implied_and_contradictory_are_permission_urls_and_may_be_empty(service: Service) -> None:
-    """implied, contradictory: arrays of permission URLs, maybe empty."""
+    """implied, contradictory: arrays of permission URLs, possibly empty."""
     found = await records(service)
     addresses = {record["url"] for record in found.values()}
     for record in found.values():
@@ -70,7 +70,7 @@ async def test_2_1_rule_1_list_and_detail_are_identical(service: Service) -> Non
 
 
 async def test_2_1_rule_2_order_inside_relations_does_not_matter(service: Service) -> None:
-    """Rule 2: no duplicates hide in the arrays, so sets tell all of them."""
+    """Rule 2: the arrays have no duplicates, so they can be compared as sets."""
     for record in (await records(service)).values():
         for key in ("implied", "contradictory"):
             assert len(set(record[key])) == len(record[key])

@@ -1,4 +1,4 @@
-"""The database's surface, the same on SQLite and PostgreSQL."""
+"""Transactions, prepared queries and URLs, on SQLite and PostgreSQL."""
 
 import asyncio
 import sqlite3
@@ -15,7 +15,7 @@ from fieldgate.db.tables import topic_versions
 INSERT = text("INSERT INTO changes (topic, version) VALUES (:topic, :version)")
 
 
-async def test_a_transaction_commits_or_leaves_nothing(database: Database) -> None:
+async def test_transaction_commits_or_rolls_back(database: Database) -> None:
     async with database.transaction() as connection:
         await connection.execute(INSERT, {"topic": "kept", "version": 1})
     with pytest.raises(RuntimeError):
@@ -28,7 +28,7 @@ async def test_a_transaction_commits_or_leaves_nothing(database: Database) -> No
     assert "lost" not in topics
 
 
-async def test_many_writers_at_once_all_get_their_turn(database: Database) -> None:
+async def test_concurrent_writers_all_commit(database: Database) -> None:
     async with database.transaction() as connection:
         await connection.execute(INSERT, {"topic": "counter", "version": 0})
 
@@ -42,7 +42,7 @@ async def test_many_writers_at_once_all_get_their_turn(database: Database) -> No
         assert (await connection.execute(counted)).scalar_one() == 40
 
 
-async def test_reading_sees_one_state_throughout(database: Database) -> None:
+async def test_read_transaction_sees_one_snapshot(database: Database) -> None:
     count = select(func.count()).select_from(topic_versions).where(topic_versions.c.topic == "meanwhile")
     async with database.read_transaction() as connection:
         assert (await connection.execute(count)).scalar_one() == 0
@@ -53,7 +53,7 @@ async def test_reading_sees_one_state_throughout(database: Database) -> None:
         assert (await connection.execute(count)).scalar_one() == 1
 
 
-async def test_a_lookup_sees_what_was_just_committed(database: Database) -> None:
+async def test_prepared_query_sees_the_last_commit(database: Database) -> None:
     find = PreparedQuery(
         database,
         select(topic_versions.c.version, topic_versions.c.topic).where(topic_versions.c.topic == bindparam("wanted")),
@@ -66,14 +66,14 @@ async def test_a_lookup_sees_what_was_just_committed(database: Database) -> None
         assert tuple(await find.first(wanted="x") or ()) == (version, "x")
 
 
-async def test_lookups_run_side_by_side(database: Database) -> None:
+async def test_prepared_queries_run_concurrently(database: Database) -> None:
     find = PreparedQuery(
         database, select(topic_versions.c.version).where(topic_versions.c.topic == bindparam("wanted"))
     )
     assert await asyncio.gather(*(find.first(wanted=str(n)) for n in range(50))) == [None] * 50
 
 
-async def test_sqlite_is_durable_and_checks_references(tmp_path: object) -> None:
+async def test_sqlite_is_durable_and_checks_foreign_keys(tmp_path: object) -> None:
     database = Database(f"sqlite:///{tmp_path}/new/folder/fieldgate.db")
     async with database.read_transaction() as connection:
         found = {
@@ -87,30 +87,30 @@ async def test_sqlite_is_durable_and_checks_references(tmp_path: object) -> None
 
 
 @pytest.mark.parametrize(
-    ("address", "driver"),
+    ("url", "driver"),
     [
         ("postgres://u:p%40ss@h/db", "postgresql+asyncpg"),
         ("postgresql://h/db", "postgresql+asyncpg"),
         ("sqlite:////tmp/x.db", "sqlite+aiosqlite"),
     ],
 )
-def test_addresses_as_people_write_them(address: str, driver: str) -> None:
-    assert Database(address).url.drivername == driver
+def test_accepted_urls(url: str, driver: str) -> None:
+    assert Database(url).url.drivername == driver
 
 
-def test_another_database_is_refused_with_a_reason() -> None:
+def test_other_databases_are_refused() -> None:
     with pytest.raises(ValueError, match=r"postgresql://… is needed, not 'mysql'"):
         Database("mysql://h/db")
 
 
-def test_the_drivers_address_keeps_the_password() -> None:
+def test_dsn_keeps_the_password() -> None:
     assert Database("postgres://u:p%40ss@h/db").postgres_dsn == "postgresql://u:p%40ss@h/db"
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
-def test_instants_are_exact(moment: datetime) -> None:
-    assert Timestamp.unpack(Timestamp.pack(moment)) == moment
+def test_timestamps_are_exact_to_the_microsecond(timestamp: datetime) -> None:
+    assert Timestamp.unpack(Timestamp.pack(timestamp)) == timestamp
     assert (
-        Timestamp.pack(moment.replace(year=2000) + timedelta(microseconds=1))
-        == Timestamp.pack(moment.replace(year=2000)) + 1
+        Timestamp.pack(timestamp.replace(year=2000) + timedelta(microseconds=1))
+        == Timestamp.pack(timestamp.replace(year=2000)) + 1
     )

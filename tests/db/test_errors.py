@@ -1,4 +1,4 @@
-"""Which errors are worth another try later, told by the errors the databases really raise."""
+"""`is_unavailable` for errors that the databases really raise."""
 
 import sqlite3
 from pathlib import Path
@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from fieldgate.db import Database, is_unavailable
 
 
-async def trouble(database: Database, statement: str) -> Exception:
+async def error_of(database: Database, statement: str) -> Exception:
     with pytest.raises((SQLAlchemyError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError)) as raised:
         async with database.transaction() as connection:
             await connection.execute(text(statement), {"secret": "hunter2"} if ":secret" in statement else {})
@@ -19,46 +19,48 @@ async def trouble(database: Database, statement: str) -> Exception:
     return error
 
 
-async def test_a_mistake_of_ours_is_no_trouble_and_shows_no_parameters(database: Database) -> None:
-    error = await trouble(database, "SELECT nope FROM changes WHERE topic = :secret")
+async def test_invalid_sql_is_not_unavailability_and_hides_parameters(database: Database) -> None:
+    error = await error_of(database, "SELECT nope FROM changes WHERE topic = :secret")
     assert not is_unavailable(error)
     assert "hunter2" not in str(error)
 
 
 @pytest.mark.parametrize("address", ["postgresql://u@127.0.0.1:9/d", "postgresql://u@nowhere.invalid/d"])
-async def test_a_server_that_is_not_there(address: str) -> None:
+async def test_unreachable_server(address: str) -> None:
     database = Database(address)
-    assert is_unavailable(await trouble(database, "SELECT 1"))
+    assert is_unavailable(await error_of(database, "SELECT 1"))
     await database.close()
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
-async def test_a_server_that_restarts(database: Database) -> None:
-    ended = text("SELECT pg_terminate_backend(pg_backend_pid())")
+async def test_terminated_connection_is_replaced(database: Database) -> None:
+    terminate = text("SELECT pg_terminate_backend(pg_backend_pid())")
     with pytest.raises((SQLAlchemyError, asyncpg.PostgresError)) as raised:
         async with database.transaction() as connection:
-            await connection.execute(ended)
+            await connection.execute(terminate)
     assert is_unavailable(raised.value)
     async with database.read_transaction() as connection:
-        assert (await connection.execute(text("SELECT 1"))).scalar_one() == 1, "the next one is a new connection"
+        assert (await connection.execute(text("SELECT 1"))).scalar_one() == 1, (
+            "the next transaction has a new connection"
+        )
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
-async def test_options_in_postgresqls_own_spelling_are_understood(database: Database) -> None:
-    spelled = Database(database.url.update_query_dict({"sslmode": "prefer"}).render_as_string(hide_password=False))
-    async with spelled.read_transaction() as connection:
+async def test_url_options_of_postgresql_are_accepted(database: Database) -> None:
+    with_options = Database(database.url.update_query_dict({"sslmode": "prefer"}).render_as_string(hide_password=False))
+    async with with_options.read_transaction() as connection:
         assert (await connection.execute(text("SELECT 1"))).scalar_one() == 1
-    pool = await spelled.postgres_pool()
+    pool = await with_options.postgres_pool()
     assert await pool.fetchval("SELECT 2") == 2
-    await spelled.close()
+    await with_options.close()
 
 
-async def test_a_writer_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_locked_sqlite_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fieldgate.db.database._SQLITE_PRAGMAS", ("PRAGMA busy_timeout = 1",))
     database = Database(f"sqlite:///{tmp_path}/fieldgate.db")
     other = sqlite3.connect(tmp_path / "fieldgate.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    assert is_unavailable(await trouble(database, "SELECT 1"))
+    assert is_unavailable(await error_of(database, "SELECT 1"))
     other.close()
     await database.close()
 

@@ -1,4 +1,4 @@
-"""Short writes: each whole or not at all, told when it is committed, and on SQLite committed together."""
+"""`Database.write` and the group commit of SQLite: atomicity, batching, cancellation and errors."""
 
 import asyncio
 import gc
@@ -19,15 +19,15 @@ from fieldgate.db import Database, PreparedQuery, is_unavailable
 from fieldgate.db.group_commit import GroupCommitter
 from fieldgate.db.tables import topic_versions
 
-OURS = 1000  # the version by which rows of these tests are known
-INSERT = text(f"INSERT INTO changes (topic, version) VALUES (:topic, {OURS})")
+TEST_VERSION = 1000  # marks the rows of these tests
+INSERT = text(f"INSERT INTO changes (topic, version) VALUES (:topic, {TEST_VERSION})")
 ADD = text("UPDATE changes SET version = version + 1 WHERE topic = 'counter'")
 
 only_on_sqlite = pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 
 
 def insert(*topics: str) -> Callable[[Connection], str]:
-    """A write of these rows, which gives back the last one."""
+    """Return a write that inserts these topics and returns the last one."""
 
     def write(connection: Connection) -> str:
         for topic in topics:
@@ -39,44 +39,43 @@ def insert(*topics: str) -> Callable[[Connection], str]:
 
 def fail(connection: Connection) -> None:
     connection.execute(INSERT, {"topic": "lost"})
-    raise RuntimeError("one's own mistake")
+    raise RuntimeError("error in the write itself")
 
 
-async def make_children(database: Database) -> None:
-    """Tables whose references are checked at the commit."""
+async def create_deferred_tables(database: Database) -> None:
+    """Create tables whose foreign keys are checked at the commit."""
     async with database.transaction() as connection:
         await connection.execute(text("CREATE TABLE parents (id INTEGER PRIMARY KEY)"))
         reference = "REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED"
         await connection.execute(text(f"CREATE TABLE children (parent INTEGER {reference})"))
 
 
-def orphan(connection: Connection) -> None:
-    """A write that is made, and cannot be committed."""
+def write_orphan(connection: Connection) -> None:
+    """A write that succeeds but cannot be committed."""
     insert("lost")(connection)
     connection.execute(text("INSERT INTO children (parent) VALUES (7)"))
 
 
 async def stored(database: Database) -> set[str]:
+    query = select(topic_versions.c.topic).where(topic_versions.c.version == TEST_VERSION)
     async with database.read_transaction() as connection:
-        return set(
-            (await connection.execute(select(topic_versions.c.topic).where(topic_versions.c.version == OURS))).scalars()
-        )
+        return set((await connection.execute(query)).scalars())
 
 
-async def told(database: Database, *writes: Callable[[Connection], Any]) -> list[Any]:
-    """What comes of writes that wait at the same moment: results, or errors."""
+async def run_all(database: Database, *writes: Callable[[Connection], Any]) -> list[Any]:
+    """Start writes at the same time and return their results or errors."""
     return await asyncio.gather(*(database.write(write) for write in writes), return_exceptions=True)
 
 
-async def all_queue() -> None:
-    """Let everybody who was begun come to where they wait."""
+async def let_tasks_queue() -> None:
+    """Let all started tasks run until they wait."""
     for _ in range(5):
         await asyncio.sleep(0)
 
 
-async def ended(*tasks: asyncio.Task[Any]) -> list[BaseException | None]:
-    """What tasks ended with that have nothing to wait for."""
-    await all_queue()
+async def errors_of(*tasks: asyncio.Task[Any]) -> list[BaseException | None]:
+    """Return the errors of tasks, all of which must have ended."""
+    await let_tasks_queue()
     waiting = [task for task in tasks if not task.done()]
     for task in waiting:
         task.cancel()
@@ -86,13 +85,13 @@ async def ended(*tasks: asyncio.Task[Any]) -> list[BaseException | None]:
 
 @pytest.fixture(autouse=True)
 def _no_commit_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What shares a commit here does not depend on how busy the machine is."""
+    """Batches must not depend on the speed of the machine."""
     monkeypatch.setattr("fieldgate.db.group_commit.MAX_BATCH_SECONDS", float("inf"))
 
 
 @pytest.fixture
-def sent() -> Iterator[list[str]]:
-    """All statements that short writes send to SQLite."""
+def sent_statements() -> Iterator[list[str]]:
+    """All statements that `Database.write` sends to SQLite."""
     statements: list[str] = []
 
     def follow(connection: Any, record: object) -> None:
@@ -104,7 +103,7 @@ def sent() -> Iterator[list[str]]:
     event.remove(Pool, "connect", follow)
 
 
-async def test_a_result_is_told_when_everybody_can_see_the_write(database: Database) -> None:
+async def test_result_is_returned_after_the_commit(database: Database) -> None:
     find = PreparedQuery(
         database, select(topic_versions.c.version).where(topic_versions.c.topic == bindparam("wanted"))
     )
@@ -116,28 +115,28 @@ async def test_a_result_is_told_when_everybody_can_see_the_write(database: Datab
     await asyncio.gather(*(write(f"t{number}") for number in range(50)))
 
 
-async def test_an_error_reaches_its_caller_alone(database: Database) -> None:
+async def test_error_affects_only_its_own_write(database: Database) -> None:
     await database.write(insert("there"))
-    found = await told(database, insert("a"), insert("lost", "there"), insert("b"), fail, insert("c"))
+    found = await run_all(database, insert("a"), insert("lost", "there"), insert("b"), fail, insert("c"))
     assert [found[0], found[2], found[4]] == ["a", "b", "c"]
     assert isinstance(found[1], IntegrityError)
     assert isinstance(found[3], RuntimeError)
-    assert await stored(database) == {"there", "a", "b", "c"}, "of what failed not even the beginning is there"
+    assert await stored(database) == {"there", "a", "b", "c"}, "failed writes leave nothing behind"
 
 
-async def test_any_error_is_told(database: Database) -> None:
-    """Also one that a future refuses to carry."""
+async def test_stop_iteration_is_reported(database: Database) -> None:
+    """A future cannot carry a StopIteration."""
 
     def stop(connection: Connection) -> None:
         next(iter(()))
 
-    found = await told(database, stop, insert("a"))
+    found = await run_all(database, stop, insert("a"))
     assert isinstance(found[0], RuntimeError)
     assert isinstance(found[0].__cause__, StopIteration)
     assert found[1] == "a"
 
 
-async def test_short_and_long_writers_at_once_all_count(database: Database) -> None:
+async def test_concurrent_writes_and_transactions_are_all_stored(database: Database) -> None:
     await database.write(insert("counter"))
 
     async def long() -> None:
@@ -150,20 +149,20 @@ async def test_short_and_long_writers_at_once_all_count(database: Database) -> N
     await asyncio.gather(*(writer() for _ in range(30) for writer in (long, short, short)))
     async with database.read_transaction() as connection:
         counted = await connection.execute(select(topic_versions.c.version).where(topic_versions.c.topic == "counter"))
-        assert counted.scalar_one() == OURS + 90
+        assert counted.scalar_one() == TEST_VERSION + 90
 
 
 @only_on_sqlite
-async def test_writes_that_wait_are_committed_together(database: Database, sent: list[str]) -> None:
-    await told(database, *(insert(f"t{number}") for number in range(20)))
-    assert (sent.count("BEGIN IMMEDIATE"), sent.count("COMMIT")) == (1, 1)
+async def test_waiting_writes_share_a_commit(database: Database, sent_statements: list[str]) -> None:
+    await run_all(database, *(insert(f"t{number}") for number in range(20)))
+    assert (sent_statements.count("BEGIN IMMEDIATE"), sent_statements.count("COMMIT")) == (1, 1)
     await database.write(insert("alone"))
-    assert sent.count("COMMIT") == 2
+    assert sent_statements.count("COMMIT") == 2
     assert len(await stored(database)) == 21
 
 
 @only_on_sqlite
-async def test_those_that_come_during_a_commit_wait_for_the_next_one(database: Database, sent: list[str]) -> None:
+async def test_writes_during_a_commit_wait_for_the_next(database: Database, sent_statements: list[str]) -> None:
     has_begun, may_end = threading.Event(), threading.Event()
 
     def first(connection: Connection) -> None:
@@ -174,16 +173,21 @@ async def test_those_that_come_during_a_commit_wait_for_the_next_one(database: D
     slow = asyncio.create_task(database.write(first))
     await asyncio.to_thread(has_begun.wait)
     later = asyncio.gather(*(database.write(insert(f"t{number}")) for number in range(9)))
-    await all_queue()
+    await let_tasks_queue()
     may_end.set()
     await asyncio.gather(slow, later)
-    assert sent.count("COMMIT") == 2
+    assert sent_statements.count("COMMIT") == 2
 
 
 @only_on_sqlite
 @pytest.mark.parametrize(("bound", "value", "commits"), [("MAX_BATCH_WRITES", 4, 3), ("MAX_BATCH_SECONDS", 0.0, 10)])
-async def test_a_commit_is_bounded(
-    database: Database, sent: list[str], monkeypatch: pytest.MonkeyPatch, bound: str, value: float, commits: int
+async def test_batch_is_limited_in_writes_and_time(
+    database: Database,
+    sent_statements: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    bound: str,
+    value: float,
+    commits: int,
 ) -> None:
     monkeypatch.setattr(f"fieldgate.db.group_commit.{bound}", value)
     order: list[int] = []
@@ -196,14 +200,14 @@ async def test_a_commit_is_bounded(
 
         return write
 
-    assert await told(database, *map(noted, range(10))) == list(range(10))
-    assert order == list(range(10)), "first come, first served"
-    assert sent.count("COMMIT") == commits
+    assert await run_all(database, *map(noted, range(10))) == list(range(10))
+    assert order == list(range(10)), "in order of arrival"
+    assert sent_statements.count("COMMIT") == commits
     assert len(await stored(database)) == 10
 
 
 @only_on_sqlite
-async def test_short_and_long_writers_take_turns(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_writes_and_transactions_take_turns(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fieldgate.db.group_commit.MAX_BATCH_WRITES", 1)
     order: list[str] = []
 
@@ -217,19 +221,19 @@ async def test_short_and_long_writers_take_turns(database: Database, monkeypatch
 
     async with database.transaction():
         shorts = asyncio.gather(*(short(f"short {number}") for number in range(3)))
-        await all_queue()
+        await let_tasks_queue()
         longs = asyncio.gather(*(long(f"long {number}") for number in range(2)))
-        await all_queue()
-        assert order == [], "nobody writes while somebody does"
+        await let_tasks_queue()
+        assert order == [], "nothing is written during a transaction"
     await asyncio.gather(shorts, longs)
     assert order == ["short 0", "long 0", "long 1", "short 1", "short 2"]
 
 
 @only_on_sqlite
-async def test_who_is_cancelled_while_waiting_writes_nothing(database: Database) -> None:
+async def test_write_cancelled_while_waiting_is_not_executed(database: Database) -> None:
     async with database.transaction():
         tasks = [asyncio.create_task(database.write(insert(name))) for name in "abc"]
-        await all_queue()
+        await let_tasks_queue()
         tasks[1].cancel()
     found = await asyncio.gather(*tasks, return_exceptions=True)
     assert (found[0], found[2]) == ("a", "c")
@@ -238,19 +242,19 @@ async def test_who_is_cancelled_while_waiting_writes_nothing(database: Database)
 
 
 @only_on_sqlite
-async def test_all_that_waited_may_be_cancelled(database: Database, sent: list[str]) -> None:
+async def test_batch_of_cancelled_writes_is_skipped(database: Database, sent_statements: list[str]) -> None:
     async with database.transaction():
         waiting = asyncio.create_task(database.write(insert("a")))
-        await all_queue()
+        await let_tasks_queue()
         waiting.cancel()
     await asyncio.wait([waiting])
     assert await database.write(insert("b")) == "b"
-    assert sent.count("COMMIT") == 1
+    assert sent_statements.count("COMMIT") == 1
     assert await stored(database) == {"b"}
 
 
 @only_on_sqlite
-async def test_who_is_cancelled_during_the_write_disturbs_nobody(database: Database) -> None:
+async def test_cancellation_during_a_write_does_not_affect_others(database: Database) -> None:
     has_begun, may_end = threading.Event(), threading.Event()
 
     def slow(connection: Connection) -> None:
@@ -265,14 +269,14 @@ async def test_who_is_cancelled_during_the_write_disturbs_nobody(database: Datab
     may_end.set()
     assert (await tasks[0], await tasks[2]) == ("a", "b")
     assert tasks[1].cancelled()
-    assert await stored(database) == {"a", "slow", "b"}, "it was under way"
+    assert await stored(database) == {"a", "slow", "b"}, "it had already started"
     assert await database.write(insert("c")) == "c"
 
 
-async def test_a_commit_that_is_refused_is_told_to_all_of_it(database: Database) -> None:
-    """PostgreSQL commits each for itself; nobody else is concerned there."""
-    await make_children(database)
-    found = await told(database, insert("a"), orphan, insert("b"))
+async def test_failed_commit_is_reported_to_the_whole_batch(database: Database) -> None:
+    """PostgreSQL commits each write separately, so only one of them fails there."""
+    await create_deferred_tables(database)
+    found = await run_all(database, insert("a"), write_orphan, insert("b"))
     assert isinstance(found[1], IntegrityError)
     if database.is_sqlite:
         assert [type(each) for each in found] == [IntegrityError] * 3
@@ -285,20 +289,20 @@ async def test_a_commit_that_is_refused_is_told_to_all_of_it(database: Database)
 
 
 @only_on_sqlite
-async def test_when_sqlite_gives_up_a_transaction_all_of_it_is_told(database: Database) -> None:
+async def test_rollback_by_sqlite_is_reported_to_the_whole_batch(database: Database) -> None:
     await database.write(insert("there"))
 
     def give_up(connection: Connection) -> None:
         connection.execute(text("INSERT OR ROLLBACK INTO changes (topic, version) VALUES ('there', 1)"))
 
-    found = await told(database, insert("a"), give_up, insert("b"))
+    found = await run_all(database, insert("a"), give_up, insert("b"))
     assert [type(each) for each in found] == [IntegrityError] * 3
     assert await stored(database) == {"there"}
     assert await database.write(insert("c")) == "c"
 
 
 @only_on_sqlite
-async def test_a_full_disk_is_told_to_whom_it_concerns(database: Database) -> None:
+async def test_full_disk_is_reported_to_the_writes_not_stored(database: Database) -> None:
     def leave_little_room(connection: Connection) -> None:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 3}")
@@ -307,44 +311,44 @@ async def test_a_full_disk_is_told_to_whom_it_concerns(database: Database) -> No
         connection.execute(text("CREATE TABLE large AS SELECT zeroblob(1000000) AS data"))
 
     await database.write(leave_little_room)
-    found = await told(database, insert("a"), large, insert("b"))
+    found = await run_all(database, insert("a"), large, insert("b"))
     assert isinstance(found[1], OperationalError)
     assert is_unavailable(found[1])
-    told_good = {each for each in found if isinstance(each, str)}
-    assert await stored(database) == told_good
+    stored_topics = {each for each in found if isinstance(each, str)}
+    assert await stored(database) == stored_topics
     assert all(is_unavailable(each) for each in found if not isinstance(each, str))
 
 
 @only_on_sqlite
-async def test_a_database_that_is_busy_is_told_to_all_who_wait(database: Database) -> None:
+async def test_busy_database_is_reported_to_all_writes(database: Database) -> None:
     await database.write(lambda connection: connection.exec_driver_sql("PRAGMA busy_timeout = 0").close())
     other = sqlite3.connect(str(database.url.database), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    found = await told(database, insert("a"), insert("b"))
+    found = await run_all(database, insert("a"), insert("b"))
     assert [type(each) for each in found] == [OperationalError] * 2
     assert all(isinstance(each, DBAPIError) and is_unavailable(each) for each in found)
     other.execute("ROLLBACK")
-    assert await told(database, insert("a"), insert("b")) == ["a", "b"]
+    assert await run_all(database, insert("a"), insert("b")) == ["a", "b"]
     other.close()
 
 
-class FirstTurnFails:
+class FailingOnceLock:
     async def __aenter__(self) -> None:
         if not hasattr(self, "has_failed"):
             self.has_failed = True
             await asyncio.sleep(0)
-            raise RuntimeError("no turn")
+            raise RuntimeError("no lock")
 
     async def __aexit__(self, *_: object) -> None:
         pass
 
 
 @only_on_sqlite
-async def test_whatever_ends_the_work_is_told_to_all_who_wait(database: Database) -> None:
-    commits = GroupCommitter(database._sync_write_engine(), FirstTurnFails())
+async def test_worker_failure_is_reported_to_all_queued_writes(database: Database) -> None:
+    commits = GroupCommitter(database._sync_write_engine(), FailingOnceLock())
     writes = [commits.run(insert(f"t{number}")) for number in range(3)]
-    found = await ended(*map(asyncio.create_task, writes))
-    assert [str(each) for each in found] == ["no turn"] * 3
+    found = await errors_of(*map(asyncio.create_task, writes))
+    assert [str(each) for each in found] == ["no lock"] * 3
     assert await commits.run(insert("a")) == "a"
     assert await stored(database) == {"a"}
     await commits.close()
@@ -352,17 +356,17 @@ async def test_whatever_ends_the_work_is_told_to_all_who_wait(database: Database
 
 @only_on_sqlite
 @pytest.mark.parametrize("is_begun", [False, True])
-async def test_work_that_is_cancelled_alone_leaves_nobody_waiting(database: Database, is_begun: bool) -> None:
+async def test_cancelled_worker_cancels_queued_writes(database: Database, is_begun: bool) -> None:
     turn = asyncio.Lock()
     commits = GroupCommitter(database._sync_write_engine(), turn)
     async with turn:
         tasks = [asyncio.create_task(commits.run(insert(f"t{number}"))) for number in range(3)]
         await asyncio.sleep(0)
         if is_begun:
-            await all_queue()
+            await let_tasks_queue()
         assert commits._worker is not None
         commits._worker.cancel()
-        found = await ended(*tasks)
+        found = await errors_of(*tasks)
     assert [type(each) for each in found] == [asyncio.CancelledError] * 3
     assert await commits.run(insert("a")) == "a"
     assert await stored(database) == {"a"}
@@ -370,7 +374,7 @@ async def test_work_that_is_cancelled_alone_leaves_nobody_waiting(database: Data
 
 
 @only_on_sqlite
-async def test_work_that_is_cancelled_during_a_commit_leaves_nobody_waiting(database: Database) -> None:
+async def test_worker_cancelled_during_a_commit_cancels_all_writes(database: Database) -> None:
     commits = GroupCommitter(database._sync_write_engine(), asyncio.Lock())
     has_begun, may_end = threading.Event(), threading.Event()
 
@@ -382,22 +386,22 @@ async def test_work_that_is_cancelled_during_a_commit_leaves_nobody_waiting(data
     first = asyncio.create_task(commits.run(slow))
     await asyncio.to_thread(has_begun.wait)
     second = asyncio.create_task(commits.run(insert("next")))
-    await all_queue()
+    await let_tasks_queue()
     assert commits._worker is not None
     commits._worker.cancel()
     try:
-        found = await ended(first, second)
+        found = await errors_of(first, second)
     finally:
         may_end.set()
     assert [type(each) for each in found] == [asyncio.CancelledError] * 2
     assert await commits.run(insert("a")) == "a"
-    assert await stored(database) == {"slow", "a"}, "the one was under way, the other not"
+    assert await stored(database) == {"slow", "a"}, "the first write had started, the second had not"
     await commits.close()
 
 
 @only_on_sqlite
-async def test_an_error_that_all_are_told_does_not_grow_with_them(database: Database) -> None:
-    await make_children(database)
+async def test_traceback_of_a_shared_error_does_not_grow(database: Database) -> None:
+    await create_deferred_tables(database)
 
     async def length(write: Callable[[Connection], Any]) -> int:
         try:
@@ -406,22 +410,22 @@ async def test_an_error_that_all_are_told_does_not_grow_with_them(database: Data
             return len(traceback.format_exception(error))
         return 0
 
-    lengths = await asyncio.gather(*(length(write) for write in (insert("a"), orphan, insert("b"), insert("c"))))
+    lengths = await asyncio.gather(*(length(write) for write in (insert("a"), write_orphan, insert("b"), insert("c"))))
     assert lengths[0]
     assert len(set(lengths)) == 1, lengths
 
 
 class Upload:
-    """Something large that a write holds."""
+    """Stands for a large object that a write refers to."""
 
 
 @only_on_sqlite
 @pytest.mark.parametrize("way", ["nothing", "its own", "the database's", "the commit's"])
-async def test_what_a_failed_write_held_is_let_go_of(database: Database, way: str) -> None:
-    """When its error is: a file must not wait for the collector of what refers to itself."""
-    await make_children(database)
+async def test_memory_of_a_failed_write_is_freed_without_garbage_collection(database: Database, way: str) -> None:
+    """Reference cycles would keep an uploaded file in memory until the garbage collector runs."""
+    await create_deferred_tables(database)
     await database.write(insert("there"))
-    ends = {"nothing": lambda _: None, "its own": fail, "the database's": insert("there"), "the commit's": orphan}
+    ends = {"nothing": lambda _: None, "its own": fail, "the database's": insert("there"), "the commit's": write_orphan}
     held: list[weakref.ref[Upload]] = []
 
     async def take() -> bool:
@@ -442,17 +446,17 @@ async def test_what_a_failed_write_held_is_let_go_of(database: Database, way: st
     gc.disable()
     try:
         assert {*await asyncio.gather(take(), take())} == {way == "nothing"}
-        await database.write(lambda _: None)  # the thread is done with them as well
+        await database.write(lambda _: None)  # after this the thread has released them, too
         assert [each() for each in held] == [None] * 2
     finally:
         gc.enable()
 
 
-async def test_closing_waits_for_what_waits(database: Database) -> None:
+async def test_close_finishes_queued_writes(database: Database) -> None:
     thread = await database.write(lambda connection: threading.current_thread())
     writes = asyncio.gather(*(database.write(insert(f"t{number}")) for number in range(40)))
-    await all_queue()
-    if database.is_sqlite:  # PostgreSQL's connections are closed under who still uses them
+    await let_tasks_queue()
+    if database.is_sqlite:  # PostgreSQL's connections are closed while in use
         await database.close()
         assert not thread.is_alive()
     await writes
@@ -460,7 +464,7 @@ async def test_closing_waits_for_what_waits(database: Database) -> None:
     assert await database.write(insert("again")) == "again"
 
 
-async def test_short_writes_are_durable_and_check_references(tmp_path: Path) -> None:
+async def test_writes_are_durable_and_check_foreign_keys(tmp_path: Path) -> None:
     database = Database(f"sqlite:///{tmp_path}/new/folder/fieldgate.db")
 
     def found(connection: Connection) -> dict[str, object]:
@@ -472,7 +476,7 @@ async def test_short_writes_are_durable_and_check_references(tmp_path: Path) -> 
     await database.close()
 
 
-def test_an_event_loop_that_ended_early_holds_up_no_other(tmp_path: Path) -> None:
+def test_database_is_usable_after_its_event_loop_was_cancelled(tmp_path: Path) -> None:
     database = Database(f"sqlite:///{tmp_path}/fieldgate.db")
 
     def create(connection: Connection) -> None:
@@ -494,13 +498,13 @@ def test_an_event_loop_that_ended_early_holds_up_no_other(tmp_path: Path) -> Non
 
 
 @only_on_sqlite
-async def test_a_connection_that_can_only_read_is_let_go(database: Database) -> None:
-    """So SQLite opens a file that may not be written for a moment: nobody shall be left with it for ever."""
+async def test_read_only_connection_is_replaced(database: Database) -> None:
+    """SQLite opens a file read-only if it is not writable at that moment, and never changes that."""
     await database.write(lambda connection: connection.exec_driver_sql("PRAGMA query_only = ON").close())
-    found = await told(database, insert("a"), insert("b"))
+    found = await run_all(database, insert("a"), insert("b"))
     assert [type(each) for each in found] == [OperationalError] * 2
     assert all(is_unavailable(each) for each in found)
-    assert await told(database, insert("a"), insert("b")) == ["a", "b"]
+    assert await run_all(database, insert("a"), insert("b")) == ["a", "b"]
     assert await stored(database) == {"a", "b"}
     async with database.transaction() as connection:
         await connection.exec_driver_sql("PRAGMA query_only = ON")

@@ -1,4 +1,4 @@
-"""Migrations lead to the very tables the code uses, on both databases, however many processes run them."""
+"""Migrations create the tables that the code uses, on both databases."""
 
 import asyncio
 from pathlib import Path
@@ -13,14 +13,14 @@ import fieldgate.accounts.tables
 import fieldgate.assets.tables
 import fieldgate.events.tables
 import fieldgate.imports.tables
-import fieldgate.reference.tables  # noqa: F401  (all of them join the registry)
+import fieldgate.reference.tables  # noqa: F401  (they register their tables)
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, metadata, migrations
 from fieldgate.db.migrations import head_revision
 from fieldgate.db.schema import REQUIRED_REVISION, current_revision, upgrade
 from tests.conftest import new_database
 
 
-async def test_migrations_make_the_tables_of_the_code(database: Database) -> None:
+async def test_migrations_create_the_tables_of_the_code(database: Database) -> None:
     async with database.read_transaction() as connection:
         differences = await connection.run_sync(
             lambda sync: compare_metadata(MigrationContext.configure(sync, opts={"compare_type": True}), metadata)
@@ -28,14 +28,14 @@ async def test_migrations_make_the_tables_of_the_code(database: Database) -> Non
     assert differences == []
 
 
-def test_the_needed_revision_is_the_newest() -> None:
+def test_required_revision_is_the_newest() -> None:
     assert head_revision() == REQUIRED_REVISION
 
 
-async def test_every_database_has_an_identity_of_its_own(
+async def test_every_database_has_its_own_identity(
     database_kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Those of tests too, which are copies: an answer kept from one must not do for another."""
+    """Also databases of tests, which are copies: cached responses must not be shared between them."""
     found: set[int] = set()
     for name in "ab":
         (tmp_path / name).mkdir()
@@ -46,7 +46,7 @@ async def test_every_database_has_an_identity_of_its_own(
     assert len(found - {0}) == 2
 
 
-async def test_processes_that_migrate_at_once_take_turns(empty_database_url: str) -> None:
+async def test_concurrent_migrations_wait_for_each_other(empty_database_url: str) -> None:
     databases = [Database(empty_database_url) for _ in range(4)]
     assert await current_revision(databases[0]) is None
     await asyncio.gather(*(upgrade(database) for database in databases))
@@ -55,18 +55,17 @@ async def test_processes_that_migrate_at_once_take_turns(empty_database_url: str
         await database.close()
 
 
-async def test_names_from_before_can_be_found(empty_database_url: str) -> None:
-    """The third revision fills in how names are compared, and keeps everything else."""
+async def test_revision_3_fills_in_name_keys(empty_database_url: str) -> None:
     database = Database(empty_database_url)
     blank = {"settings": "{}", "tags": "[]", "summary": "{}"}
 
-    def as_before(connection: Connection) -> None:
+    def upgrade_to_revision_2(connection: Connection) -> None:
         config = migrations._config()
         config.attributes["connection"] = connection
         command.upgrade(config, "0002")
 
     async with database.transaction() as connection:
-        await connection.run_sync(as_before)
+        await connection.run_sync(upgrade_to_revision_2)
         await connection.execute(
             text(
                 "INSERT INTO users (id, username, username_key, password_hash, first_name, last_name, is_superuser,"

@@ -1,4 +1,4 @@
-"""A service with some hundred events, each there for a reason, on both databases."""
+"""A service with about a hundred events that cover every filter and visibility, on both databases."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -17,20 +17,20 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 NEPAL, INDIA, SUDAN = 123, 84, 290
 
 
-def make_event(id_: int, **details: Any) -> Event:
-    moment = START + timedelta(days=id_)
-    given: dict[str, Any] = {
+def make_event(id_: int, **fields: Any) -> Event:
+    timestamp = START + timedelta(days=id_)
+    values: dict[str, Any] = {
         "id": id_,
         "name": {"en": f"Flood {id_}", "fr": f"Inondation {id_}"},
         "countries": (NEPAL,),
         "dtype": 12,
         "visibility": Visibility.PUBLIC,
-        "disaster_start_date": moment,
-        "created_at": moment,
-        "updated_at": moment,
-        **details,
+        "disaster_start_date": timestamp,
+        "created_at": timestamp,
+        "updated_at": timestamp,
+        **fields,
     }
-    return Event(**given)
+    return Event(**values)
 
 
 REPORT = FieldReport(
@@ -45,7 +45,7 @@ REPORT = FieldReport(
 AMINA = Person(id=1, name="Amina", email="amina@example.org")
 
 EVENTS = [
-    *(make_event(number) for number in range(1, 101)),
+    *(make_event(id_) for id_ in range(1, 101)),
     make_event(
         101, countries=(INDIA, NEPAL), name={"en": "=Two countries", "ar": "بلدان"}, dtype=None, is_featured=True
     ),
@@ -65,7 +65,7 @@ PUBLIC_COUNT = len(EVENTS) - 4
 
 
 @pytest.fixture(scope="module")
-async def house(
+async def event_service(
     database_kind: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> AsyncIterator[Service]:
     """A service with the events above, on both databases."""

@@ -1,4 +1,4 @@
-"""Lists of events the slow way: every event is looked at, one by one. What the index must agree with."""
+"""Reference implementation of event search: checks every event in turn. The index must give the same results."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -48,8 +48,8 @@ def _sort_key(event: Event, field: str, language: Language, reference_data: Refe
 
 def _matches(event: Event, filters: EventFilters, scope: ViewerScope, reference_data: ReferenceData) -> bool:
     countries = set(event.countries)
-    regions = {reference_data.countries[number].region for number in countries}
-    iso3 = {reference_data.countries[number].iso3 for number in countries}
+    regions = {reference_data.countries[id_].region for id_ in countries}
+    iso3 = {reference_data.countries[id_].iso3 for id_ in countries}
     codes = {appeal.code for appeal in event.appeals}
     checks = (
         event.parent_event is None,
@@ -76,22 +76,22 @@ def _matches(event: Event, filters: EventFilters, scope: ViewerScope, reference_
 
 
 def _in_date_range(event: Event, filters: EventFilters, name: str) -> bool:
-    moment: datetime = getattr(event, name)
+    timestamp: datetime = getattr(event, name)
     bounds = {suffix: getattr(filters, name + suffix) for suffix in ("", "__gt", "__gte", "__lt", "__lte")}
-    compared = {
-        "": lambda bound: moment == bound,
-        "__gt": lambda bound: moment > bound,
-        "__gte": lambda bound: moment >= bound,
-        "__lt": lambda bound: moment < bound,
-        "__lte": lambda bound: moment <= bound,
+    comparisons = {
+        "": lambda bound: timestamp == bound,
+        "__gt": lambda bound: timestamp > bound,
+        "__gte": lambda bound: timestamp >= bound,
+        "__lt": lambda bound: timestamp < bound,
+        "__lte": lambda bound: timestamp <= bound,
     }
-    return all(bound is None or compared[suffix](bound) for suffix, bound in bounds.items())
+    return all(bound is None or comparisons[suffix](bound) for suffix, bound in bounds.items())
 
 
 def _contains_word(event: Event, word: str, reference_data: ReferenceData) -> bool:
     names = [*event.name.values()]
-    for number in event.countries:
-        names += reference_data.countries[number].names.values()
+    for id_ in event.countries:
+        names += reference_data.countries[id_].names.values()
     if event.dtype is not None:
         names += reference_data.types[event.dtype].names.values()
     return any(fold_text(word) in fold_text(name) for name in names)

@@ -1,4 +1,4 @@
-"""Events for tests: random, valid, and few enough values that filters meet."""
+"""Hypothesis strategies for valid events, with few distinct values so that filters match."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""`PUT` and `DELETE` of `/api/v2/event/{id}/`: permissions, results and errors."""
+"""`PUT` and `DELETE` of `/api/v2/event/{id}/`: permissions, effects and invalid values."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from fieldgate.events.store import EventStore
 from fieldgate.settings import Settings
 from tests.conftest import Service, run_service
 from tests.events.event_service import make_event
-from tests.events.ingest.test_parsing import WRONG
+from tests.events.ingest.test_parsing import INVALID_FIELDS
 
 PATH = "/api/v2/event/"
 EVENT: dict[str, Any] = {
@@ -41,17 +41,17 @@ async def superuser(service: Service) -> dict[str, str]:
     return {"Authorization": f"Token {await service.create_token(is_superuser=True)}"}
 
 
-async def test_create_replace_and_delete(service: Service) -> None:
+async def test_create_replace_delete(service: Service) -> None:
     headers = await superuser(service)
-    made = await service.request("PUT", f"{PATH}7001/", json=EVENT, headers=headers)
-    assert made.status_code == 201
-    assert made.headers["Location"].endswith("/api/v2/event/7001/")
-    record = made.json()
+    created = await service.request("PUT", f"{PATH}7001/", json=EVENT, headers=headers)
+    assert created.status_code == 201
+    assert created.headers["Location"].endswith("/api/v2/event/7001/")
+    record = created.json()
     assert (record["id"], record["dtype"], record["contacts"][0]["name"]) == (7001, 12, "Amina")
     assert (await service.get(f"{PATH}floods/", headers={"Accept-Language": "fr"})).json()["name"] == "Crues"
 
     again = await service.request("PUT", f"{PATH}7001/", json=record, headers=headers)
-    assert (again.status_code, again.json()) == (200, record), "its own record changes nothing"
+    assert (again.status_code, again.json()) == (200, record), "sending its own record changes nothing"
 
     french = await service.request(
         "PUT",
@@ -60,38 +60,38 @@ async def test_create_replace_and_delete(service: Service) -> None:
         headers={**headers, "Accept-Language": "fr"},
     )
     assert (french.status_code, french.json()["name"], french.json()["slug"]) == (200, "Inondations", None)
-    assert french.json()["updated_at"] > record["updated_at"], "a change is seen by who asks what changed since"
+    assert french.json()["updated_at"] > record["updated_at"], "clients that request changes see it"
     listed = (await service.get(f"{PATH}?id=7001")).json()["results"][0]
     assert listed["name"] == "Floods"
-    assert listed["field_reports"][0]["gov_num_affected"] == 6, "what the record of one event does not show stays"
+    assert listed["field_reports"][0]["gov_num_affected"] == 6, "fields a detail record does not show are kept"
 
     bare = {"name": "Floods", "disaster_start_date": "2026-07-14", "visibility": 3}
     replaced = (await service.request("PUT", f"{PATH}7001/", json=bare, headers=headers)).json()
-    assert (replaced["appeals"], replaced["dtype"], replaced["summary"]) == ([], None, ""), "replaced whole"
+    assert (replaced["appeals"], replaced["dtype"], replaced["summary"]) == ([], None, ""), "all fields are replaced"
     assert replaced["created_at"] == record["created_at"]
 
-    gone = await service.request("DELETE", f"{PATH}7001/", headers=headers)
-    assert (gone.status_code, gone.content) == (204, b"")
+    deleted = await service.request("DELETE", f"{PATH}7001/", headers=headers)
+    assert (deleted.status_code, deleted.content) == (204, b"")
     assert (await service.get(f"{PATH}7001/")).status_code == 404
     assert 7001 in [each["id"] for each in (await service.get(f"{PATH}deleted/")).json()["results"]]
     assert (await service.request("DELETE", f"{PATH}7001/", headers=headers)).status_code == 404
 
 
-async def test_new_event_among_demo_events_is_a_demo_event(database_url: str) -> None:
+async def test_event_written_among_demo_events_is_a_demo_event(database_url: str) -> None:
     async with run_service(Settings(database_url=database_url, access_log=False)) as service:
         store = EventStore(service.database, service.data_versions)
         headers = await superuser(service)
         await store.upsert([make_event(1), make_event(2)], is_demo=True)
-        for number in (1, 7001):
-            await service.request("PUT", f"{PATH}{number}/", json=EVENT | {"slug": None}, headers=headers)
+        for id_ in (1, 7001):
+            await service.request("PUT", f"{PATH}{id_}/", json=EVENT | {"slug": None}, headers=headers)
             assert not await store.has_real()
         assert await store.delete_demo() == 3
         await service.request("PUT", f"{PATH}7001/", json=EVENT, headers=headers)
         assert (await store.has_real(), await store.has_demo()) == (True, False)
-        await store.upsert([make_event(1), make_event(2)], is_demo=True)  # as it could be before
-        for number in (1, 2, 7001, 7002):
-            await service.request("PUT", f"{PATH}{number}/", json=EVENT | {"slug": None}, headers=headers)
-        assert await store.delete_demo() == 2, "each stays what it was"
+        await store.upsert([make_event(1), make_event(2)], is_demo=True)  # as older versions allowed
+        for id_ in (1, 2, 7001, 7002):
+            await service.request("PUT", f"{PATH}{id_}/", json=EVENT | {"slug": None}, headers=headers)
+        assert await store.delete_demo() == 2, "each event stays real or demo"
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
@@ -104,52 +104,54 @@ async def test_only_superusers_can_write(service: Service, method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
-@pytest.mark.parametrize("number", ["floods", "-1", "99999999999999999999", str(2**53 + 1)])
-async def test_writes_need_a_numeric_id(service: Service, method: str, number: str) -> None:
+@pytest.mark.parametrize("id_", ["floods", "-1", "99999999999999999999", str(2**53 + 1)])
+async def test_only_ids_can_be_written(service: Service, method: str, id_: str) -> None:
     headers = await superuser(service)
-    answer = await service.request(method, f"{PATH}{number}/", json=EVENT, headers=headers)
-    assert (answer.status_code, answer.json()) == (404, {"detail": f"There is no event {number}."})
+    response = await service.request(method, f"{PATH}{id_}/", json=EVENT, headers=headers)
+    assert (response.status_code, response.json()) == (404, {"detail": f"There is no event {id_}."})
 
 
-async def refused(service: Service, headers: dict[str, str], sent: Any) -> dict[str, Any]:
-    """The errors for an invalid body; different text in each language."""
-    answer = await service.request("PUT", f"{PATH}7003/", json=sent, headers=headers)
-    assert answer.status_code == 400
+async def errors(service: Service, headers: dict[str, str], body: Any) -> dict[str, Any]:
+    """The errors for an invalid body. They must differ in each language."""
+    response = await service.request("PUT", f"{PATH}7003/", json=body, headers=headers)
+    assert response.status_code == 400
     for language in ("fr", "ar", "es"):
-        said = await service.request("PUT", f"{PATH}7003/", json=sent, headers={**headers, "Accept-Language": language})
-        assert said.status_code == 400
-        assert set(said.json()) == set(answer.json())
-        assert said.json() != answer.json()
-    found: dict[str, Any] = answer.json()
+        translated = await service.request(
+            "PUT", f"{PATH}7003/", json=body, headers={**headers, "Accept-Language": language}
+        )
+        assert translated.status_code == 400
+        assert set(translated.json()) == set(response.json())
+        assert translated.json() != response.json()
+    found: dict[str, Any] = response.json()
     return found
 
 
-async def test_invalid_values_in_four_languages(service: Service) -> None:
+async def test_invalid_values_in_all_languages(service: Service) -> None:
     headers = await superuser(service)
-    for sent, path, message in WRONG:
+    for fields, path, message in INVALID_FIELDS:
         if path != "id":
-            assert await refused(service, headers, {**EVENT, **sent}) == {path: [message]}
+            assert await errors(service, headers, {**EVENT, **fields}) == {path: [message]}
     assert (await service.get(f"{PATH}7003/", headers=headers)).status_code == 404, "nothing was written"
 
 
 async def test_all_errors_are_reported(service: Service) -> None:
-    found = await refused(service, await superuser(service), {"glide": 5, "visibility": 9})
+    found = await errors(service, await superuser(service), {"glide": 5, "visibility": 9})
     assert set(found) == {"name", "disaster_start_date", "glide", "visibility"}
 
 
-async def test_id_in_body_must_match_the_address(service: Service) -> None:
+async def test_id_in_body_must_match_the_url(service: Service) -> None:
     headers = await superuser(service)
-    for number in (7004, 0, "x", [7003]):
-        message = "The id in the body must be that of the address: 7003."
-        assert await refused(service, headers, {**EVENT, "id": number}) == {"id": [message]}
+    for id_ in (7004, 0, "x", [7003]):
+        message = "The id in the body must be the id in the URL: 7003."
+        assert await errors(service, headers, {**EVENT, "id": id_}) == {"id": [message]}
 
 
-async def test_slugs_are_unique(service: Service) -> None:
+async def test_slug_must_be_unique(service: Service) -> None:
     headers = await superuser(service)
     first = {**EVENT, "slug": "taken"}
     assert (await service.request("PUT", f"{PATH}7005/", json=first, headers=headers)).status_code == 201
-    message = "Another event has this name in addresses already: taken."
-    assert await refused(service, headers, first) == {"slug": [message]}
+    message = "Another event already has the slug taken."
+    assert await errors(service, headers, first) == {"slug": [message]}
     await service.request("DELETE", f"{PATH}7005/", headers=headers)
 
 
@@ -174,6 +176,6 @@ async def test_invalid_bodies(service: Service, body: bytes, kind: str, status: 
     ("field", "value"),
     [("parent_event", 7003), ("created_at", []), ("updated_at", 0)],
 )
-async def test_invalid_parent_and_timestamps(service: Service, field: str, value: Any) -> None:
-    found = await refused(service, await superuser(service), {**EVENT, field: value})
+async def test_parent_and_dates_are_checked(service: Service, field: str, value: Any) -> None:
+    found = await errors(service, await superuser(service), {**EVENT, field: value})
     assert [name.split(".")[0] for name in found] == [field]

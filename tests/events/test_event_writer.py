@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import Service
-from tests.events.event_service import PATH, house
+from tests.events.event_service import PATH, event_service
 
-__all__ = ["house"]
+__all__ = ["event_service"]
 
 BODY: dict[str, Any] = {
     "name": "Floods",
@@ -25,8 +25,8 @@ MEMBERS = EVERYBODY - {"public"}
 class People:
     """Callers who look at one event after each of its states."""
 
-    def __init__(self, house: Service, tokens: dict[str, str]) -> None:
-        self._house = house
+    def __init__(self, event_service: Service, tokens: dict[str, str]) -> None:
+        self._house = event_service
         self._headers = {name: {"Authorization": f"Token {token}"} if token else {} for name, token in tokens.items()}
 
     async def put(self, number: int, **changes: Any) -> None:
@@ -57,15 +57,15 @@ class People:
 
 
 @pytest.fixture
-async def people(house: Service) -> People:
+async def people(event_service: Service) -> People:
     return People(
-        house,
+        event_service,
         {
             "public": "",
-            "member": await house.create_token(),
-            "indian": await house.create_token(countries=("IND",)),
-            "ifrc": await house.create_token(is_ifrc=True),
-            "root": await house.create_token(is_superuser=True),
+            "member": await event_service.create_token(),
+            "indian": await event_service.create_token(countries=("IND",)),
+            "ifrc": await event_service.create_token(is_ifrc=True),
+            "root": await event_service.create_token(is_superuser=True),
         },
     )
 

@@ -1,4 +1,4 @@
-"""`/api/v2/event/` over HTTP: lists, filters, formats, visibility and errors."""
+"""`/api/v2/event/`: lists, filters, formats, visibility and invalid parameters."""
 
 import csv
 import io
@@ -8,49 +8,49 @@ import msgspec
 import pytest
 from python_calamine import CalamineWorkbook
 
-from fieldgate.events.export.serializers import COLUMNS
+from fieldgate.events.record_shapes import COLUMNS
 from tests.conftest import Service
-from tests.events.event_service import PATH, PUBLIC_COUNT, house
+from tests.events.event_service import PATH, PUBLIC_COUNT, event_service
 
-__all__ = ["house"]
+__all__ = ["event_service"]
 
 
-async def listed(service: Service, query: str = "", **options: Any) -> dict[str, Any]:
+async def get_list(service: Service, query: str = "", **options: Any) -> dict[str, Any]:
     response = await service.get(PATH + query, **options)
     assert response.status_code == 200, response.text
-    found: dict[str, Any] = response.json()
-    return found
+    page: dict[str, Any] = response.json()
+    return page
 
 
-async def ids(service: Service, query: str = "", **options: Any) -> list[int]:
-    return [record["id"] for record in (await listed(service, query, **options))["results"]]
+async def get_ids(service: Service, query: str = "", **options: Any) -> list[int]:
+    return [record["id"] for record in (await get_list(service, query, **options))["results"]]
 
 
-async def test_default_page_is_newest_50(house: Service) -> None:
-    page = await listed(house)
+async def test_default_page_is_newest_50(event_service: Service) -> None:
+    page = await get_list(event_service)
     assert page["count"] == PUBLIC_COUNT
     assert [record["id"] for record in page["results"]][:4] == [107, 102, 101, 100]
     assert len(page["results"]) == 50
 
 
-async def test_keys_of_list_records(house: Service) -> None:
-    record = (await listed(house, "?id=107"))["results"][0]
+async def test_list_record(event_service: Service) -> None:
+    record = (await get_list(event_service, "?id=107"))["results"][0]
     assert {"dtype", "countries", "appeals", "field_reports", "name", "summary", "id"} <= set(record)
     assert record["dtype"] == {
         "id": 12, "summary": "", "name": "Flood", "translation_module_original_language": "en",
     }  # fmt: skip
     assert record["countries"][0]["iso3"] == "NPL"
     assert record["appeals"][0]["atype_display"] == "Emergency Appeal"
-    assert (await listed(house, "?id=101"))["results"][0]["dtype"] is None
+    assert (await get_list(event_service, "?id=101"))["results"][0]["dtype"] is None
 
 
-async def test_languages_and_fallbacks(house: Service) -> None:
-    french = (await listed(house, "?id=107", headers={"Accept-Language": "fr"}))["results"][0]
+async def test_languages_and_fallbacks(event_service: Service) -> None:
+    french = (await get_list(event_service, "?id=107", headers={"Accept-Language": "fr"}))["results"][0]
     assert (french["name"], french["countries"][0]["name"]) == ("Inondation 107", "Népal")
     assert french["ifrc_severity_level_display"] == "Jaune"
-    spanish = (await listed(house, "?id=107", headers={"Accept-Language": "es"}))["results"][0]
-    assert spanish["name"] == "Flood 107", "in the language it was written in"
-    arabic = (await listed(house, "?id=101", headers={"Accept-Language": "ar"}))["results"][0]
+    spanish = (await get_list(event_service, "?id=107", headers={"Accept-Language": "es"}))["results"][0]
+    assert spanish["name"] == "Flood 107", "falls back to the original language"
+    arabic = (await get_list(event_service, "?id=101", headers={"Accept-Language": "ar"}))["results"][0]
     assert arabic["name"] == "بلدان"
 
 
@@ -87,62 +87,62 @@ async def test_languages_and_fallbacks(house: Service) -> None:
         ("?ordering=-name&limit=1", [99]),
     ],
 )
-async def test_filters(house: Service, query: str, expected: list[int]) -> None:
-    assert await ids(house, query) == expected
+async def test_filters(event_service: Service, query: str, expected: list[int]) -> None:
+    assert await get_ids(event_service, query) == expected
 
 
-async def test_country_and_region_filters_do_not_count_twice(house: Service) -> None:
-    page = await listed(house, "?countries__in=84,123&regions__in=2&limit=1000")
+async def test_event_with_two_matching_countries_is_listed_once(event_service: Service) -> None:
+    page = await get_list(event_service, "?countries__in=84,123&regions__in=2&limit=1000")
     assert page["count"] == len(page["results"]) == 102
     assert len({record["id"] for record in page["results"]}) == 102
 
 
-async def test_visibility_by_caller(house: Service) -> None:
-    member = {"Authorization": f"Token {await house.create_token()}"}
-    indian = {"Authorization": f"Token {await house.create_token(countries=('IND',))}"}
-    ifrc = {"Authorization": f"Token {await house.create_token(is_ifrc=True)}"}
-    seen = {name: await ids(house, "?limit=6", headers=headers) for name, headers in
+async def test_visibility_by_caller(event_service: Service) -> None:
+    member = {"Authorization": f"Token {await event_service.create_token()}"}
+    indian = {"Authorization": f"Token {await event_service.create_token(countries=('IND',))}"}
+    ifrc = {"Authorization": f"Token {await event_service.create_token(is_ifrc=True)}"}
+    visible = {name: await get_ids(event_service, "?limit=6", headers=headers) for name, headers in
             (("public", {}), ("member", member), ("indian", indian), ("ifrc", ifrc))}  # fmt: skip
-    assert seen["public"][:2] == [107, 102]
-    assert seen["member"][:3] == [107, 103, 102]
-    assert seen["indian"][:4] == [107, 105, 103, 102]
-    assert seen["ifrc"][:5] == [107, 105, 104, 103, 102]
-    for number, allowed in ((103, (member, indian, ifrc)), (104, (ifrc,)), (105, (indian, ifrc))):
+    assert visible["public"][:2] == [107, 102]
+    assert visible["member"][:3] == [107, 103, 102]
+    assert visible["indian"][:4] == [107, 105, 103, 102]
+    assert visible["ifrc"][:5] == [107, 105, 104, 103, 102]
+    for id_, allowed in ((103, (member, indian, ifrc)), (104, (ifrc,)), (105, (indian, ifrc))):
         for headers in ({}, member, indian, ifrc):
-            status = (await house.get(f"{PATH}{number}/", headers=headers)).status_code
+            status = (await event_service.get(f"{PATH}{id_}/", headers=headers)).status_code
             assert status == (200 if headers in allowed else 404)
 
 
-async def test_visibility_of_reports_and_contacts(house: Service) -> None:
-    member = {"Authorization": f"Token {await house.create_token()}"}
+async def test_visibility_of_reports_and_contacts(event_service: Service) -> None:
+    member = {"Authorization": f"Token {await event_service.create_token()}"}
     for path in (f"{PATH}?id=107", f"{PATH}107/"):
         for headers, reports, people in (({}, [6], 0), (member, [6, 5], 1)):
-            body = (await house.get(path, headers=headers)).json()
+            body = (await event_service.get(path, headers=headers)).json()
             record = body["results"][0] if "results" in body else body
             assert [report["id"] for report in record["field_reports"]] == reports
             assert len(record["field_reports"][0]["contacts"]) == people
             assert len(record.get("contacts", [None] * people)) == people
 
 
-async def test_detail_record(house: Service) -> None:
-    record = (await house.get(f"{PATH}107")).json()
+async def test_detail_record(event_service: Service) -> None:
+    record = (await event_service.get(f"{PATH}107")).json()
     assert record["dtype"] == 12
     assert record["visibility"] == 3
     report = record["field_reports"][0]
     assert report["num_affected"] == 7
     assert "recent_affected" not in report
     assert "gov_num_affected" not in report
-    assert (await house.get(f"{PATH}south-sudan")).json()["id"] == 102
-    assert (await house.get(f"{PATH}106/")).json()["parent_event"] == 102, "merged ones are found by id"
+    assert (await event_service.get(f"{PATH}south-sudan")).json()["id"] == 102
+    assert (await event_service.get(f"{PATH}106/")).json()["parent_event"] == 102, "merged events are available by id"
 
 
 @pytest.mark.parametrize("name", ["999", "0", "-1", "99999999999999999999", "abc", "12abc", "1.5", "%F0%9F%98%80"])
-async def test_unknown_event(house: Service, name: str) -> None:
-    assert (await house.get(f"{PATH}{name}/")).status_code == 404
+async def test_unknown_event(event_service: Service, name: str) -> None:
+    assert (await event_service.get(f"{PATH}{name}/")).status_code == 404
 
 
-async def test_mini_records(house: Service) -> None:
-    page = (await house.get(f"{PATH}mini/?limit=3&regions__in=0,2", headers={"Accept-Language": "fr"})).json()
+async def test_mini_records(event_service: Service) -> None:
+    page = (await event_service.get(f"{PATH}mini/?limit=3&regions__in=0,2", headers={"Accept-Language": "fr"})).json()
     assert page["count"] == PUBLIC_COUNT
     assert [record["id"] for record in page["results"]] == [107, 102, 101]
     assert list(page["results"][0]) == [
@@ -152,58 +152,60 @@ async def test_mini_records(house: Service) -> None:
     assert page["results"][0]["countries_for_preview"][0]["name"] == "Népal"
 
 
-async def test_csv(house: Service) -> None:
-    response = await house.get(f"{PATH}?format=csv&id__in=101,107")
+async def test_csv(event_service: Service) -> None:
+    response = await event_service.get(f"{PATH}?format=csv&id__in=101,107")
     assert response.headers["Content-Type"] == "text/csv; charset=utf-8"
     rows = list(csv.DictReader(io.StringIO(response.text)))
     assert [row["id"] for row in rows] == ["107", "101"]
     assert rows[1]["countries.name"] == "India, Nepal"
-    assert rows[1]["name"] == "'=Two countries", "no formula"
+    assert rows[1]["name"] == "'=Two countries", "not a formula"
     assert rows[0]["appeals.id"] == "3"
-    empty = await house.get(f"{PATH}?format=csv&id=999")
+    empty = await event_service.get(f"{PATH}?format=csv&id=999")
     assert empty.text == ",".join(COLUMNS) + "\r\n"
-    assert (await house.get(PATH, headers={"Accept": "text/csv"})).headers["Content-Type"].startswith("text/csv")
+    assert (
+        (await event_service.get(PATH, headers={"Accept": "text/csv"})).headers["Content-Type"].startswith("text/csv")
+    )
 
 
-async def test_ndjson(house: Service) -> None:
-    response = await house.get(f"{PATH}?format=ndjson&limit=3")
+async def test_ndjson(event_service: Service) -> None:
+    response = await event_service.get(f"{PATH}?format=ndjson&limit=3")
     records = [msgspec.json.decode(line) for line in response.content.splitlines()]
-    assert records == (await listed(house, "?limit=3"))["results"]
+    assert records == (await get_list(event_service, "?limit=3"))["results"]
     assert 'rel="next"' in response.headers["Link"]
 
 
-async def test_flat_records(house: Service) -> None:
-    flat = await listed(house, "?tableau=true&limit=3")
-    whole = await listed(house, "?tableau=false&limit=3")
+async def test_flat_records(event_service: Service) -> None:
+    flat = await get_list(event_service, "?tableau=true&limit=3")
+    nested = await get_list(event_service, "?tableau=false&limit=3")
     assert flat["next"].endswith("limit=3&offset=3&tableau=true")
     joined = {"appeals", "countries", "field_reports"}
-    for record, full in zip(flat["results"], whole["results"], strict=True):
+    for record, full in zip(flat["results"], nested["results"], strict=True):
         assert {name: record[name] for name in record if name not in joined} == {
             name: full[name] for name in record if name not in joined
         }
-    lines = await house.get(f"{PATH}?tableau=1&format=ndjson&limit=3")
+    lines = await event_service.get(f"{PATH}?tableau=1&format=ndjson&limit=3")
     assert [msgspec.json.decode(line) for line in lines.content.splitlines()] == flat["results"]
-    table = (await house.get(f"{PATH}?tableau=true&format=csv")).text
-    assert table == (await house.get(f"{PATH}?format=csv")).text, "it joins them anyway"
-    refused = await house.get(f"{PATH}?tableau=yes")
-    assert (refused.status_code, refused.json()) == (400, {"tableau": ["Say true or false."]})
+    table = (await event_service.get(f"{PATH}?tableau=true&format=csv")).text
+    assert table == (await event_service.get(f"{PATH}?format=csv")).text, "CSV is always flat"
+    refused = await event_service.get(f"{PATH}?tableau=yes")
+    assert (refused.status_code, refused.json()) == (400, {"tableau": ["Enter true or false."]})
 
 
-async def test_export(house: Service) -> None:
-    everything = await ids(house, "?limit=1000")
-    rows = list(csv.DictReader(io.StringIO((await house.get(f"{PATH}export/")).text)))
-    assert [int(row["id"]) for row in rows] == everything
-    lines = (await house.get(f"{PATH}export/?format=ndjson&countries__in=84,290")).content.splitlines()
+async def test_export(event_service: Service) -> None:
+    all_ids = await get_ids(event_service, "?limit=1000")
+    rows = list(csv.DictReader(io.StringIO((await event_service.get(f"{PATH}export/")).text)))
+    assert [int(row["id"]) for row in rows] == all_ids
+    lines = (await event_service.get(f"{PATH}export/?format=ndjson&countries__in=84,290")).content.splitlines()
     assert [msgspec.json.decode(line)["id"] for line in lines] == [102, 101]
-    book = await house.get(f"{PATH}export/?format=xlsx&ordering=id", headers={"Accept-Language": "ar"})
+    book = await event_service.get(f"{PATH}export/?format=xlsx&ordering=id", headers={"Accept-Language": "ar"})
     table = CalamineWorkbook.from_filelike(io.BytesIO(book.content)).get_sheet_by_index(0).to_python()
     assert tuple(table[0]) == COLUMNS
-    assert [row[COLUMNS.index("id")] for row in table[1:]] == sorted(everything)
-    ignored = await house.get(f"{PATH}export/?country=84")
+    assert [row[COLUMNS.index("id")] for row in table[1:]] == sorted(all_ids)
+    ignored = await event_service.get(f"{PATH}export/?country=84")
     assert ignored.headers["Fieldgate-Ignored"] == "country"
 
 
-BAD_FILTERS = [
+INVALID_FILTERS = [
     ("countries__in", "abc"), ("countries__in", "1,abc"), ("regions__in", "Africa"), ("dtype", "flood"),
     ("dtype", "12.5"), ("dtype__in", "1;2"), ("id", "x"), ("id__in", "1,2,x"), ("appeal_type", "77"),
     ("is_featured", "maybe"), ("is_featured_region", "2"), ("auto_generated_source", "me"),
@@ -212,29 +214,29 @@ BAD_FILTERS = [
     ("ordering", "foo"), ("ordering", "name,--id"), ("search", "x" * 300), ("search", "a " * 40),
     ("glide", "g" * 30), ("appeal_code", "c" * 30), ("countries__iso3__in", "NPL\0"),
 ]  # fmt: skip
-BAD_PAGES = [("limit", "0"), ("offset", "-1")]
+INVALID_PAGES = [("limit", "0"), ("offset", "-1")]
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "ar", "es"])
 @pytest.mark.parametrize(
     ("path", "name", "value"),
     [
-        *((PATH, *bad) for bad in BAD_FILTERS + BAD_PAGES),
-        *((f"{PATH}mini/", *bad) for bad in BAD_FILTERS + BAD_PAGES),
-        *((f"{PATH}export/", *bad) for bad in BAD_FILTERS),
-        *((f"{PATH}deleted/", *bad) for bad in [("since", "yesterday"), *BAD_PAGES]),
+        *((PATH, *invalid) for invalid in INVALID_FILTERS + INVALID_PAGES),
+        *((f"{PATH}mini/", *invalid) for invalid in INVALID_FILTERS + INVALID_PAGES),
+        *((f"{PATH}export/", *invalid) for invalid in INVALID_FILTERS),
+        *((f"{PATH}deleted/", *invalid) for invalid in [("since", "yesterday"), *INVALID_PAGES]),
     ],
 )
-async def test_invalid_values(house: Service, path: str, name: str, value: str, language: str) -> None:
-    said = {}
+async def test_invalid_values(event_service: Service, path: str, name: str, value: str, language: str) -> None:
+    messages = {}
     for code in ("en", language):
-        response = await house.get(path, params={name: value}, headers={"Accept-Language": code})
+        response = await event_service.get(path, params={name: value}, headers={"Accept-Language": code})
         assert response.status_code == 400, response.text
         assert list(response.json()) == [name]
-        said[code] = response.json()[name][0]
-    assert language == "en" or said["en"] != said[language], "in the caller's language"
+        messages[code] = response.json()[name][0]
+    assert language == "en" or messages["en"] != messages[language], "translated"
 
 
-async def test_all_invalid_values_are_reported(house: Service) -> None:
-    response = await house.get(f"{PATH}export/?ordering=foo&dtype=flood&format=csv")
+async def test_all_invalid_values_are_reported(event_service: Service) -> None:
+    response = await event_service.get(f"{PATH}export/?ordering=foo&dtype=flood&format=csv")
     assert (response.status_code, sorted(response.json())) == (400, ["dtype", "ordering"])

@@ -55,7 +55,7 @@ async def test_not_ready_without_the_schema(tmp_path: Path) -> None:
         answer = await client.get("/readyz")
         assert answer.status_code == 503
         assert answer.headers["Retry-After"] == "5"
-        assert answer.json() == {"detail": "The database cannot be used yet."}
+        assert answer.json() == {"detail": "The database is not ready."}
         assert (await client.get("/healthz")).status_code == 200
         assert (await client.get("/api/v2/permissions/")).status_code == 200, "the catalogue needs no database"
 
@@ -166,11 +166,11 @@ def test_log_records_are_json_lines() -> None:
     record.request_id = "abc"
     line = JSONFormatter().format(record)
     assert "\n" not in line
-    told = json.loads(line)
-    assert (told["level"], told["event"], told["logger"], told["request_id"]) == (
+    entry = json.loads(line)
+    assert (entry["level"], entry["event"], entry["logger"], entry["request_id"]) == (
         "error",
         'failed\n"',
         "fieldgate.error",
         "abc",
     )
-    assert "RuntimeError: inside" in told["trace"]
+    assert "RuntimeError: inside" in entry["trace"]

@@ -62,10 +62,10 @@ def test_links_reach_every_record_once(count: int, limit: int, offset: int, othe
         link, _ = page_links(ADDRESS, others, page, count)
         if link is None:
             break
-        asked = dict(parse_qsl(urlsplit(link).query, keep_blank_values=True))
-        page = parse_page(asked)
+        parameters = dict(parse_qsl(urlsplit(link).query, keep_blank_values=True))
+        page = parse_page(parameters)
         assert page.limit == limit
-        assert {name: value for name, value in asked.items() if name not in ("limit", "offset")} == others
+        assert {name: value for name, value in parameters.items() if name not in ("limit", "offset")} == others
     assert seen == records
 
     page = PageRequest(limit, offset)
@@ -97,7 +97,7 @@ def test_any_input_is_a_page_or_a_validation_error(limit: str | None, offset: st
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("parameters", "expected"),
     [
         ({}, PageRequest(DEFAULT_LIMIT, 0)),
         ({"limit": "", "offset": " "}, PageRequest(DEFAULT_LIMIT, 0)),
@@ -114,8 +114,8 @@ def test_any_input_is_a_page_or_a_validation_error(limit: str | None, offset: st
         ({"offset": "9" * 5000}, PageRequest(DEFAULT_LIMIT, MAX_OFFSET)),
     ],
 )
-def test_parse_page(asked: dict[str, str], expected: PageRequest) -> None:
-    assert parse_page(asked) == expected
+def test_parse_page(parameters: dict[str, str], expected: PageRequest) -> None:
+    assert parse_page(parameters) == expected
 
 
 @pytest.mark.parametrize("name", ["limit", "offset", "start"])

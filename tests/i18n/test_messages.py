@@ -10,7 +10,7 @@ def test_values_can_be_messages() -> None:
     message = Message("Enter a whole number from {low} to {high}.", low=1, high="{low}")
     assert str(message) == "Enter a whole number from 1 to {low}."
     message = Message(
-        "{method} is not possible here; these methods are: {allowed}.", method="X", allowed=Message("Password")
+        "{method} is not allowed here; allowed methods: {allowed}.", method="X", allowed=Message("Password")
     )
     assert translate(message, Language.FRENCH) == "X n'est pas possible ici ; ces méthodes le sont : Mot de passe."
 

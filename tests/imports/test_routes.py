@@ -110,7 +110,7 @@ async def test_too_large_is_told_while_it_arrives(start: StartService) -> None:
     async with start(max_upload=len(BOOK) - 1) as service:
         headers = await signed_in(service)
         assert (await service.client.post(PATH, headers=headers, files=FILE)).status_code == 413
-        limit = {"detail": f"The file is too large; at most {len(BOOK) - 1} bytes are taken."}
+        limit = {"detail": f"The file is too large; at most {len(BOOK) - 1} bytes are allowed."}
 
         async def endless() -> Any:
             for _ in range(1000):

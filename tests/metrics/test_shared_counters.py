@@ -33,7 +33,7 @@ requests = st.tuples(
 )
 
 
-def told(exposition: bytes) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+def samples_of(exposition: bytes) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     """All samples of an exposition, without those of creation times."""
     return {
         (sample.name, frozenset(sample.labels.items())): round(sample.value, 9)
@@ -46,20 +46,20 @@ def told(exposition: bytes) -> dict[tuple[str, frozenset[tuple[str, str]]], floa
 def own_exposition(observed: list[tuple[str, str, int, float]]) -> bytes:
     """The same requests, counted by prometheus-client."""
     registry = CollectorRegistry()
-    answered = Counter("fieldgate_requests", "Requests.", ["method", "path", "status"], registry=registry)
+    requests = Counter("fieldgate_requests", "Requests.", ["method", "path", "status"], registry=registry)
     times = Histogram("fieldgate_request_seconds", "Times.", ["path"], buckets=BUCKETS_SECONDS, registry=registry)
     for method, path, status, seconds in observed:
-        answered.labels(method, path, str(status)).inc()
+        requests.labels(method, path, str(status)).inc()
         times.labels(path).observe(seconds)
     return generate_latest(registry)
 
 
 @given(st.lists(requests))
 def test_output_equals_that_of_prometheus_client(observed: list[tuple[str, str, int, float]]) -> None:
-    observer = RequestMetrics(Settings())
+    metrics = RequestMetrics(Settings())
     for method, path, status, seconds in observed:
-        observer.count_request(method, path, status, seconds)
-    assert told(observer.to_prometheus()) == told(own_exposition(observed))
+        metrics.count_request(method, path, status, seconds)
+    assert samples_of(metrics.to_prometheus()) == samples_of(own_exposition(observed))
 
 
 @pytest.fixture
@@ -76,45 +76,47 @@ def lag(seconds: float) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
 _ANOTHER = """
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.settings import Settings
-observer = RequestMetrics(Settings())
-observer.count_request("GET", "/a/", 200, 0.003)
-observer.lag_setter("events")(9.0)
+metrics = RequestMetrics(Settings())
+metrics.count_request("GET", "/a/", 200, 0.003)
+metrics.lag_setter("events")(9.0)
 """
 
 
 @pytest.mark.usefixtures("folder")
 def test_counts_of_an_ended_process_stay_and_its_lag_does_not() -> None:
     subprocess.run([sys.executable, "-c", _ANOTHER], check=True)
-    observer = RequestMetrics(Settings())
-    observer.count_request("GET", "/a/", 200, 0.003)
-    tell_lag = observer.lag_setter("events")
+    metrics = RequestMetrics(Settings())
+    metrics.count_request("GET", "/a/", 200, 0.003)
+    tell_lag = metrics.lag_setter("events")
     tell_lag(2.5)
-    counted = told(own_exposition([("GET", "/a/", 200, 0.003)] * 2))
-    assert told(observer.to_prometheus()) == counted | lag(2.5)
+    counted = samples_of(own_exposition([("GET", "/a/", 200, 0.003)] * 2))
+    assert samples_of(metrics.to_prometheus()) == counted | lag(2.5)
     tell_lag(0.0)
-    assert told(observer.to_prometheus()) == counted | lag(0.0)
+    assert samples_of(metrics.to_prometheus()) == counted | lag(0.0)
 
 
 @pytest.mark.usefixtures("folder")
 def test_lag_of_another_process_is_reported_until_it_is_killed() -> None:
     waiting = _ANOTHER + "print(flush=True)\ninput()"
-    observer = RequestMetrics(Settings())
-    counted = told(own_exposition([("GET", "/a/", 200, 0.003)]))
+    metrics = RequestMetrics(Settings())
+    counted = samples_of(own_exposition([("GET", "/a/", 200, 0.003)]))
     with subprocess.Popen([sys.executable, "-c", waiting], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as another:
         assert another.stdout
         another.stdout.readline()
-        assert told(observer.to_prometheus()) == counted | lag(9.0)
+        assert samples_of(metrics.to_prometheus()) == counted | lag(9.0)
         another.kill()
-    assert told(observer.to_prometheus()) == counted
+    assert samples_of(metrics.to_prometheus()) == counted
 
 
 def test_process_ids_may_be_reused(folder: Path) -> None:
     subprocess.run([sys.executable, "-c", _ANOTHER], check=True)
     for file in list(folder.iterdir()):
         file.rename(file.with_stem(f"{os.getpid()}{file.stem.lstrip('0123456789')}"))
-    observer = RequestMetrics(Settings())
-    observer.count_request("GET", "/a/", 200, 0.003)
-    assert told(observer.to_prometheus()) == told(own_exposition([("GET", "/a/", 200, 0.003)] * 2)), "and no lag"
+    metrics = RequestMetrics(Settings())
+    metrics.count_request("GET", "/a/", 200, 0.003)
+    assert samples_of(metrics.to_prometheus()) == samples_of(own_exposition([("GET", "/a/", 200, 0.003)] * 2)), (
+        "and no lag"
+    )
 
 
 @pytest.mark.usefixtures("folder")
@@ -125,7 +127,7 @@ def test_longest_lag_is_reported() -> None:
     for of_one, of_other in ((1.0, 5.0), (5.0, 1.0)):
         tell_one(of_one)
         tell_other(of_other)
-        assert told(one.to_prometheus()) == lag(5.0)
+        assert samples_of(one.to_prometheus()) == lag(5.0)
 
 
 @contextmanager
@@ -140,28 +142,28 @@ def no_file_longer_than(size: int) -> Iterator[None]:
 
 
 def test_full_disk_only_loses_counts(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    observer = RequestMetrics(Settings())
-    observer.count_request("GET", "/a/", 200, 0.003)
+    metrics = RequestMetrics(Settings())
+    metrics.count_request("GET", "/a/", 200, 0.003)
     names = next(folder.glob(f"*{NAMES_SUFFIX}"))
     for _ in range(MAX_SLOTS // len(BUCKETS_SECONDS)):  # if each of them took slots, none were left
         with no_file_longer_than(names.stat().st_size + 10):
-            observer.count_request("GET", "/b/", 200, 0.003)
-    assert told(observer.to_prometheus()) == told(own_exposition([("GET", "/a/", 200, 0.003)]))
+            metrics.count_request("GET", "/b/", 200, 0.003)
+    assert samples_of(metrics.to_prometheus()) == samples_of(own_exposition([("GET", "/a/", 200, 0.003)]))
     assert [record.getMessage() for record in caplog.records] == ["some requests are not counted"]
     counted = [("GET", path, 200, 0.003) for path in ("/a/", "/c/", "/b/")]
     for each in counted[1:]:
-        observer.count_request(*each)
-    assert told(observer.to_prometheus()) == told(own_exposition(counted))
+        metrics.count_request(*each)
+    assert samples_of(metrics.to_prometheus()) == samples_of(own_exposition(counted))
 
 
 def test_exhausted_slots_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    observer = RequestMetrics(Settings())
+    metrics = RequestMetrics(Settings())
     with caplog.at_level(logging.ERROR):
         for number in range(MAX_SLOTS // len(BUCKETS_SECONDS)):
-            observer.count_request("GET", f"/{number}/", 200, 0.003)
-    observer.count_request("GET", "/0/", 200, 0.003)
+            metrics.count_request("GET", f"/{number}/", 200, 0.003)
+    metrics.count_request("GET", "/0/", 200, 0.003)
     labels = {"method": "GET", "path": "/0/", "status": "200"}
-    assert told(observer.to_prometheus())["fieldgate_requests_total", frozenset(labels.items())] == 2.0
+    assert samples_of(metrics.to_prometheus())["fieldgate_requests_total", frozenset(labels.items())] == 2.0
     assert [record.getMessage() for record in caplog.records] == ["some requests are not counted"]
 
 
@@ -184,12 +186,12 @@ sys.addaudithook(count_down)
 
 @pytest.mark.usefixtures("folder")
 def test_metrics_can_be_read_while_a_process_starts() -> None:
-    observer = RequestMetrics(Settings())
-    observer.count_request("GET", "/a/", 200, 0.003)
+    metrics = RequestMetrics(Settings())
+    metrics.count_request("GET", "/a/", 200, 0.003)
     for opened in range(1, 10):
         command = [sys.executable, "-c", _STARTING + _ANOTHER, str(opened)]
         has_started = subprocess.run(command, check=False).returncode == 0
-        counted = told(observer.to_prometheus())
+        counted = samples_of(metrics.to_prometheus())
         if has_started:
             break
     assert has_started
@@ -198,15 +200,15 @@ def test_metrics_can_be_read_while_a_process_starts() -> None:
 
 
 def test_incomplete_names_are_skipped(folder: Path) -> None:
-    observer = RequestMetrics(Settings())
-    observer.count_request("GET", "/é/", 200, 0.003)
-    counted = told(observer.to_prometheus())
+    metrics = RequestMetrics(Settings())
+    metrics.count_request("GET", "/é/", 200, 0.003)
+    counted = samples_of(metrics.to_prometheus())
     names, slots = next(folder.glob(f"*{NAMES_SUFFIX}")), next(folder.glob(f"*{SLOTS_SUFFIX}"))
     names.with_stem("another").write_bytes(whole := names.read_bytes())
     slots.with_stem("another").write_bytes(bytes(slots.stat().st_size))
     for cut in range(len(whole)):
         names.with_stem("another").write_bytes(whole[:cut])
-        assert told(observer.to_prometheus()) == counted
+        assert samples_of(metrics.to_prometheus()) == counted
 
 
 def test_invalid_line_is_skipped(folder: Path) -> None:

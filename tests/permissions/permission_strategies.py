@@ -1,5 +1,7 @@
-"""Standings that acts can lead to, and what must be true of each: told from the tables of the interface, not from the
-rules that are tested."""
+"""Hypothesis strategies for reachable permission states, and the invariants of each.
+
+The expected values come from the tables of the interface, not from the rules under test.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -31,7 +33,7 @@ Step = Callable[[PermissionState, str], RuleOutcome]
 
 
 def with_implied(codenames: Iterable[str], asset_type: str) -> frozenset[str]:
-    """The permissions with all they imply, as far as the type takes them."""
+    """Return the permissions with all they imply, as far as the asset type supports them."""
     asked = set(codenames)
     return frozenset((asked | {each for one in asked for each in TABLE[one][1]}) & ASSIGNABLE[asset_type])
 
@@ -41,7 +43,7 @@ def has_contradiction(codenames: Iterable[str]) -> bool:
     return any(TABLE[each][2] & held for each in held)
 
 
-# What is sent
+# Requests
 
 asset_types = st.sampled_from(["survey", "survey", "survey", "collection", "block"])
 partial_filters = st.dictionaries(
@@ -56,7 +58,7 @@ partial_filters = st.dictionaries(
 )
 single_codename = st.sampled_from(sorted(TABLE)).map(lambda codename: [codename])
 codenames = single_codename | st.lists(st.sampled_from(sorted(TABLE)), min_size=1, max_size=3, unique=True)
-# Now and then something nobody can be given, or filters that say nothing.
+# Sometimes with an unknown codename or an empty filter.
 any_codenames = codenames | st.lists(st.sampled_from([*sorted(TABLE), *INVALID_CODENAMES]), max_size=3)
 any_partial_filters = (
     st.none() | partial_filters | st.sampled_from([{}, {"view_submissions": ()}, {"view_asset": ({},)}, {"": ({},)}])
@@ -92,14 +94,14 @@ class RemoveAll(msgspec.Struct, frozen=True):
 
 
 class ExternalChange(msgspec.Struct, frozen=True):
-    """Somebody changed the collection, or what the public may do."""
+    """Change the inherited permissions, or those of the public."""
 
     collection: frozenset[str]
     public: frozenset[str]
 
     def __call__(self, state: PermissionState, asset_type: str) -> RuleOutcome:
         collection = rules.inherited(with_implied(self.collection, "collection"), asset_type)
-        if asset_type == "collection":  # it is in no other
+        if asset_type == "collection":  # a collection is not in a collection
             collection = frozenset()
         public = frozenset() if state.is_public else with_implied(self.public & ASSIGNABLE[asset_type], asset_type)
         if state.is_public:
@@ -121,7 +123,7 @@ steps: st.SearchStrategy[Step] = st.one_of(
         st.frozensets(st.sampled_from(sorted(PUBLIC_PERMISSIONS)), max_size=2),
     ),
 )
-# Chance alone seldom comes to hold much, or something for some submissions only.
+# Random actions seldom lead to many permissions, or to partial ones.
 initial_steps: st.SearchStrategy[list[Step]] = st.one_of(
     st.just([]),
     st.builds(lambda which: [Assign([PARTIAL], which)], partial_filters),
@@ -135,7 +137,7 @@ initial_states = st.builds(PermissionState, is_public=st.sampled_from([False, Fa
 
 
 def apply_steps(steps: Iterable[Step], asset_type: str, state: PermissionState | None = None) -> PermissionState:
-    """The standing that a sequence of acts leads to; what is refused changes nothing."""
+    """Return the state after a sequence of actions; refused ones change nothing."""
     state = state or PermissionState()
     for act in steps:
         try:
@@ -147,16 +149,16 @@ def apply_steps(steps: Iterable[Step], asset_type: str, state: PermissionState |
 
 @st.composite
 def reachable_states(draw: Any) -> tuple[PermissionState, str]:
-    """A standing that can come about, and the type of the asset."""
+    """A reachable state, and the type of the asset."""
     asset_type = draw(asset_types)
     return apply_steps(draw(step_sequences), asset_type, draw(initial_states)), asset_type
 
 
-# What must be true
+# Invariants
 
 
 def check_invariants(state: PermissionState, asset_type: str) -> None:
-    """What holds for every standing, whatever was done."""
+    """Check what holds for every state."""
     granted, denied = state.granted, state.denied
     for kept in (granted, denied, state.collection, state.public, rules.effective_permissions(state, asset_type)):
         assert type(kept) is frozenset
@@ -178,7 +180,7 @@ def check_invariants(state: PermissionState, asset_type: str) -> None:
 
 
 def check_effects(before: PermissionState, outcome: RuleOutcome, asked: Iterable[str] = ()) -> None:
-    """The effects are the difference, each told once and with a reason that holds."""
+    """Check that the effects are the difference of the states, each once and with a valid reason."""
     now = outcome.state
     by_what: dict[EffectKind, list[str]] = {what: [] for what in EffectKind}
     for effect in outcome.effects:

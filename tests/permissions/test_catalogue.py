@@ -1,4 +1,4 @@
-"""The catalogue: its relations as rules, and its two endpoints."""
+"""The catalogue: relations between permissions, and its two endpoints."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ TABLE: dict[str, tuple[str, set[str], set[str]]] = {
 codenames = st.sampled_from(sorted(TABLE))
 
 
-def test_the_catalogue_is_the_table() -> None:
+def test_catalogue_matches_the_table() -> None:
     assert set(BY_CODENAME) == set(TABLE)
     for permission in PERMISSIONS:
         name, implies, contradicts = TABLE[permission.codename]
@@ -58,7 +58,7 @@ def test_the_catalogue_is_the_table() -> None:
 
 
 @given(codenames, codenames)
-def test_implication_is_closed_and_never_goes_round(first: str, second: str) -> None:
+def test_implication_is_transitive_and_acyclic(first: str, second: str) -> None:
     assert first not in implied(first)
     if second in implied(first):
         assert implied(second) <= implied(first)
@@ -118,7 +118,7 @@ async def test_names_are_translated_and_all_different(service: Service) -> None:
     assert all(any("\u0600" <= letter <= "\u06ff" for letter in name) for name in names["ar"])
 
 
-async def test_a_suffix_leaves_links_plain(service: Service) -> None:
+async def test_format_suffix_is_not_in_links(service: Service) -> None:
     body = (await service.get("/api/v2/permissions.json")).json()
     assert all(record["url"].endswith("/") for record in body["results"])
     assert body == (await service.get("/api/v2/permissions/")).json()

@@ -25,7 +25,7 @@ async def effects(service: Service, codename: str, query: str = "") -> dict[str,
     return answer.json()  # type: ignore[no-any-return]
 
 
-async def test_what_is_granted_and_removed_and_why(service: Service) -> None:
+async def test_effects_and_reasons(service: Service) -> None:
     assert await effects(service, "view_submissions", "held=partial_submissions") == {
         "permission": f"{URL}/view_submissions/",
         "asset_type": "survey",
@@ -51,7 +51,7 @@ async def test_what_is_granted_and_removed_and_why(service: Service) -> None:
 
 
 @pytest.mark.parametrize("asset_type", ASSIGNABLE)
-async def test_every_pair_on_every_type(service: Service, asset_type: str) -> None:
+async def test_effects_of_every_pair_on_every_type(service: Service, asset_type: str) -> None:
     for held in sorted(ASSIGNABLE[asset_type]):
         for codename in sorted(ASSIGNABLE[asset_type]):
             record = await effects(service, codename, f"held={held}&asset_type={asset_type}")
@@ -66,7 +66,7 @@ async def test_every_pair_on_every_type(service: Service, asset_type: str) -> No
             }
 
 
-async def test_without_anything_held_and_with_blanks(service: Service) -> None:
+async def test_held_is_empty_or_has_blanks(service: Service) -> None:
     plain = await effects(service, "change_asset")
     assert (plain["held"], bare(plain["result"])) == ([], ["change_asset", "view_asset"])
     assert await effects(service, "change_asset", "held=") == plain
@@ -129,7 +129,7 @@ async def test_messages_are_translated(service: Service, language: str, expected
         ),
     ],
 )  # fmt: skip
-async def test_what_cannot_be_is_refused_by_name(
+async def test_invalid_parameters_are_refused(
     service: Service, codename: str, query: str, wrong: dict[str, list[str]]
 ) -> None:
     answer = await service.get(path(codename, query))
@@ -139,7 +139,7 @@ async def test_what_cannot_be_is_refused_by_name(
     assert french.json() != wrong
 
 
-async def test_only_so_many_are_held(service: Service) -> None:
+async def test_number_of_held_permissions_is_limited(service: Service) -> None:
     twenty = ",".join(map(str, range(20)))
     answer = await service.get(path("view_asset", f"held={twenty}"))
     assert (answer.status_code, len(answer.json()["held"])) == (400, 20)
@@ -148,13 +148,13 @@ async def test_only_so_many_are_held(service: Service) -> None:
     assert (answer.status_code, answer.json()) == (400, {"held": ["Name at most 20 permissions."]})
 
 
-async def test_an_unknown_permission_is_not_found(service: Service) -> None:
+async def test_unknown_permission_is_not_found(service: Service) -> None:
     for query in ("", "held=nothing"):
         answer = await service.get(path("delete_asset", query))
         assert (answer.status_code, answer.json()) == (404, {"detail": "There is no permission delete_asset."})
 
 
-async def test_it_is_kept_and_can_be_asked_for_in_every_form(service: Service) -> None:
+async def test_etag_and_formats(service: Service) -> None:
     first = await service.get(path("change_asset"))
     again = await service.get(path("change_asset"), headers={"If-None-Match": first.headers["ETag"]})
     assert again.status_code == 304
@@ -184,6 +184,6 @@ async def test_page_has_a_table_of_effects(service: Service, language: Language,
     assert f"<td>{because} validate_submissions</td>" in page
 
 
-async def test_the_page_says_when_nothing_would_change(service: Service) -> None:
+async def test_page_without_effects(service: Service) -> None:
     page = (await service.get(path("view_asset", "held=change_asset&format=api"))).text
-    assert "Nothing would change: it is held already." in page
+    assert "Nothing would change: the permission is already held." in page

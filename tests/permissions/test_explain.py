@@ -1,4 +1,4 @@
-"""Explanations: they agree with what is enforced, name every rule with a say, and what they ask for is enough."""
+"""Explanations agree with the rules, name every rule that matches, and propose what is enough."""
 
 import re
 from typing import Any
@@ -60,7 +60,7 @@ def _check(told: Explanation) -> None:
 
 
 @given(reachable_states())
-def test_what_is_needed_is_enough_and_nothing_else_would_be(situation: Situation) -> None:
+def test_needs_are_exactly_what_would_suffice(situation: Situation) -> None:
     standing, asset_type = situation
     for codename in TABLE:
         told = explain(standing, codename, asset_type)
@@ -93,7 +93,7 @@ FROM_ABOVE = frozenset({"view_asset", "change_asset"})
         ),
         (
             PermissionState(is_owner=True), PARTIAL, ["unrestricted"],
-            ["Owners and superusers may act on all submissions, so none are left out for them."],
+            ["Owners and superusers may act on all submissions: partial permissions do not apply to them."],
         ),
         (PermissionState(granted=SEEING), "view_asset", ["assigned"], ["view_asset is assigned on this asset."]),
         (
@@ -144,7 +144,7 @@ def test_every_rule(standing: PermissionState, codename: str, matched: list[str]
     assert [str(each.message()) for each in told.matched] == sentences
 
 
-def test_a_superuser_and_a_disabled_account() -> None:
+def test_superuser_and_disabled_account() -> None:
     told = explain(PermissionState(granted=SEEING), "view_asset", SURVEY, is_superuser=True)
     assert [str(each.message()) for each in told.matched] == [
         "Superusers have view_asset on every asset.",
@@ -152,11 +152,11 @@ def test_a_superuser_and_a_disabled_account() -> None:
     ]
     told = explain(PermissionState(granted=SEEING), "view_asset", SURVEY, is_disabled=True)
     assert [each.rule for each in told.matched] == [Rule.ACCOUNT_DISABLED, Rule.ASSIGNED]
-    assert str(told.matched[0].message()) == "The account is disabled: whatever was assigned to it cannot be used."
+    assert str(told.matched[0].message()) == "The account is disabled: its permissions cannot be used."
     assert (told.allowed, told.needs) == (False, ())
 
 
-def test_what_to_assign_begins_with_what_gives_the_least() -> None:
+def test_needs_start_with_the_narrowest() -> None:
     told = explain(PARTLY, "view_submissions", SURVEY)
     assert told.needs == (
         Need("view_submissions", (PARTIAL,)),
@@ -180,7 +180,7 @@ def _record(standing: PermissionState, codename: str, **more: Any) -> dict[str, 
     return msgspec.json.decode(resolve_links(encode(record), b"http://x", b""))  # type: ignore[no-any-return]
 
 
-def test_an_explanation_on_the_wire() -> None:
+def test_explanation_record() -> None:
     permissions = "http://x/api/v2/permissions"
     record = _record(PARTLY, "delete_submissions")
     assert record == {
@@ -213,7 +213,7 @@ def test_an_explanation_on_the_wire() -> None:
     assert "partial_permissions" not in _record(PARTLY, "view_asset")
 
 
-def test_the_record_knows_every_rule() -> None:
+def test_record_schema_has_every_rule() -> None:
     described = msgspec.json.schema(MatchedRecord, schema_hook=lambda _: {"type": "string"})["$defs"]["MatchedRecord"]
     assert set(described["properties"]["rule"]["enum"]) == {rule.value for rule in Rule}
     assert len({str(MatchedRule(rule, "view_asset").message()) for rule in Rule}) == len(Rule)
@@ -227,13 +227,13 @@ def test_the_record_knows_every_rule() -> None:
     tag="Test",
 )
 async def assignment_explanation(codename: str, language: Language) -> ExplanationRecord:
-    """Stands for the real one, which asks a database for the standing; the page is drawn by this name."""
+    """A handler without a database; its name chooses the template of the page."""
     standing = PermissionState(is_owner=True) if codename == PARTIAL else PARTLY
     told = explain(standing, codename, SURVEY)
     return explanation_record(told, user=Link("/u/"), asset=Link("/a/"), language=language)
 
 
-async def test_the_page_says_yes_or_no_and_what_could_be_assigned(start: StartService) -> None:
+async def test_explanation_page(start: StartService) -> None:
     async with start(assignment_explanation) as service:
         refused = (await service.get("/explained/delete_submissions/?format=api")).text
         assert "✗ Not allowed" in refused

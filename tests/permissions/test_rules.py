@@ -1,4 +1,4 @@
-"""The rules: what is true after any sequence of acts, and the tables they were written from."""
+"""The rules: invariants after any sequence of actions, and tables of examples."""
 
 from itertools import permutations
 from typing import Any
@@ -49,12 +49,12 @@ def holding(*codenames: str, **more: Any) -> PermissionState:
     return PermissionState(**{"granted": granted, "filters": SEEN if PARTIAL in granted else {}, **more})
 
 
-# Whatever is done
+# After any sequence of actions
 
 
 @settings(max_examples=500)
 @given(asset_types, initial_states, step_sequences)
-def test_whatever_is_done_the_rules_hold_and_the_effects_are_the_difference(
+def test_invariants_hold_and_effects_are_the_difference(
     asset_type: str, standing: PermissionState, sequence: list[Step]
 ) -> None:
     for act in sequence:
@@ -80,8 +80,8 @@ def _effects(asset_type: str, sequence: list[Step]) -> set[tuple[EffectKind, Eff
     return seen
 
 
-def test_every_effect_that_has_a_sentence_comes_about() -> None:
-    """So the sequences reach what they are there to reach, and no sentence is idle."""
+def test_every_effect_message_is_reachable() -> None:
+    """The sequences reach every effect, and no message is unused."""
     seen: set[tuple[EffectKind, EffectReason]] = set()
 
     @settings(max_examples=600, phases=[Phase.generate], derandomize=True, database=None)
@@ -94,7 +94,7 @@ def test_every_effect_that_has_a_sentence_comes_about() -> None:
 
 
 @given(reachable_states(), any_codenames, any_partial_filters)
-def test_what_was_assigned_is_held_with_all_it_implies(situation: Situation, asked: list[str], which: Any) -> None:
+def test_assigned_permissions_are_held_with_implied_ones(situation: Situation, asked: list[str], which: Any) -> None:
     standing, asset_type = situation
     allowed = ASSIGNABLE[asset_type] & PUBLIC_PERMISSIONS if standing.is_public else ASSIGNABLE[asset_type]
     is_possible = set(asked) <= allowed and not has_contradiction(with_implied(set(asked) & set(TABLE), asset_type))
@@ -116,7 +116,7 @@ def test_what_was_assigned_is_held_with_all_it_implies(situation: Situation, ask
 
 
 @given(reachable_states(), st.sampled_from(sorted(TABLE)), partial_filters)
-def test_what_was_assigned_and_removed_is_no_longer_held(situation: Situation, codename: str, which: Any) -> None:
+def test_removed_permissions_are_not_held(situation: Situation, codename: str, which: Any) -> None:
     standing, asset_type = situation
     if codename in rules.assignable(asset_type, to_public=standing.is_public):
         assigned = rules.assign(standing, codename, asset_type, which).state
@@ -130,14 +130,12 @@ def test_what_was_assigned_and_removed_is_no_longer_held(situation: Situation, c
 
 
 @given(reachable_states(), any_codenames)
-def test_removing_takes_what_is_named_and_what_implies_it_and_nothing_else(
-    situation: Situation, asked: list[str]
-) -> None:
+def test_remove_removes_exactly_named_and_dependent(situation: Situation, asked: list[str]) -> None:
     standing, asset_type = situation
     before = rules.own_permissions(standing, asset_type)
     left = rules.own_permissions(rules.remove(standing, asked, asset_type).state, asset_type)
     gone = {each for each in before if each in asked or TABLE[each][1] & set(asked)}
-    if before - left - gone == {PARTIAL}:  # nothing but adding was left of it
+    if before - left - gone == {PARTIAL}:  # only the filters of add_submissions were left
         assert "add_submissions" in gone
         assert set(standing.filters) <= {"add_submissions", "change_submissions"}
     else:
@@ -152,7 +150,7 @@ def _outcome(act: Any, *arguments: Any) -> RuleOutcome | str:
 
 
 @given(reachable_states(), any_codenames, any_partial_filters)
-def test_the_order_of_what_is_asked_makes_no_difference(situation: Situation, asked: list[str], which: Any) -> None:
+def test_order_of_codenames_does_not_matter(situation: Situation, asked: list[str], which: Any) -> None:
     standing, asset_type = situation
     for act in (rules.assign, rules.replace):
         first = _outcome(act, standing, asked, asset_type, which)
@@ -163,7 +161,7 @@ def test_the_order_of_what_is_asked_makes_no_difference(situation: Situation, as
 
 
 @given(reachable_states(), codenames, partial_filters)
-def test_one_after_the_other_is_the_same_as_all_at_once(situation: Situation, asked: list[str], which: Any) -> None:
+def test_assigning_one_by_one_equals_all_at_once(situation: Situation, asked: list[str], which: Any) -> None:
     standing, asset_type = situation
     together = _outcome(rules.assign, standing, asked, asset_type, which)
     for order in permutations(asked):
@@ -174,9 +172,7 @@ def test_one_after_the_other_is_the_same_as_all_at_once(situation: Situation, as
 
 
 @given(reachable_states(), codenames, partial_filters)
-def test_replacing_leaves_what_is_listed_and_nothing_is_left_to_do(
-    situation: Situation, asked: list[str], which: Any
-) -> None:
+def test_replace_is_exact_and_idempotent(situation: Situation, asked: list[str], which: Any) -> None:
     standing, asset_type = situation
     outcome = _outcome(rules.replace, standing, asked, asset_type, which)
     if isinstance(outcome, RuleOutcome):
@@ -189,12 +185,12 @@ def test_replacing_leaves_what_is_listed_and_nothing_is_left_to_do(
         assert rules.own_permissions(outcome.state, asset_type) == listed | with_adding
         again = rules.replace(outcome.state, asked, asset_type, which)
         assert again == RuleOutcome(outcome.state, ())
-        shown = rules.own_permissions(outcome.state, asset_type)  # who sends back what is listed changes nothing
+        shown = rules.own_permissions(outcome.state, asset_type)  # sending back the list changes nothing
         assert rules.replace(outcome.state, shown, asset_type, outcome.state.filters).effects == ()
 
 
 @given(reachable_states())
-def test_nothing_is_left_when_all_is_removed(situation: Situation) -> None:
+def test_remove_all_leaves_nothing(situation: Situation) -> None:
     standing, asset_type = situation
     outcome = rules.remove_all(standing, asset_type)
     check_invariants(outcome.state, asset_type)
@@ -205,10 +201,10 @@ def test_nothing_is_left_when_all_is_removed(situation: Situation) -> None:
 
 
 @given(asset_types, steps)
-def test_nothing_can_be_done_to_an_owner(asset_type: str, act: Step) -> None:
+def test_owner_cannot_be_changed(asset_type: str, act: Step) -> None:
     owner = PermissionState(is_owner=True)
     if not isinstance(act, ExternalChange):
-        with pytest.raises(RuleViolation, match="The owner has every permission already") as refused:
+        with pytest.raises(RuleViolation, match="The owner already has every permission") as refused:
             act(owner, asset_type)
         assert refused.value.field == "user"
     assert rules.effective_permissions(owner, asset_type) == ASSIGNABLE[asset_type] - {PARTIAL}
@@ -219,7 +215,7 @@ def test_nothing_can_be_done_to_an_owner(asset_type: str, act: Step) -> None:
 
 @pytest.mark.parametrize("asset_type", ASSIGNABLE)
 @pytest.mark.parametrize("codename", [*sorted(TABLE), *INVALID_CODENAMES])
-def test_what_can_be_assigned(asset_type: str, codename: str) -> None:
+def test_assignable_by_type(asset_type: str, codename: str) -> None:
     if codename in ASSIGNABLE[asset_type]:
         granted = rules.assign(PermissionState(), codename, asset_type, SEEN).state.granted
         assert granted == with_implied([codename], asset_type)
@@ -234,7 +230,7 @@ def test_what_can_be_assigned(asset_type: str, codename: str) -> None:
 
 @pytest.mark.parametrize("asset_type", ASSIGNABLE)
 @pytest.mark.parametrize("codename", sorted(TABLE))
-def test_what_the_public_can_be_given(asset_type: str, codename: str) -> None:
+def test_assignable_to_the_public(asset_type: str, codename: str) -> None:
     public = PermissionState(is_public=True)
     possible = ASSIGNABLE[asset_type] & PUBLIC_PERMISSIONS
     assert rules.assignable(asset_type, to_public=True) == possible
@@ -245,19 +241,19 @@ def test_what_the_public_can_be_given(asset_type: str, codename: str) -> None:
             rules.assign(public, codename, asset_type, SEEN)
 
 
-def test_managing_a_block_comes_with_viewing_and_changing_only() -> None:
+def test_manage_on_a_block_implies_view_and_change_only() -> None:
     assert rules.assign(PermissionState(), "manage_asset", "block").state.granted == FORM_PERMISSIONS
 
 
 @pytest.mark.parametrize("codename", sorted(TABLE))
-def test_what_a_collection_passes_down(codename: str) -> None:
+def test_inherited_from_a_collection(codename: str) -> None:
     held_there = with_implied([codename], "collection")
     expected = held_there & {"view_asset", "change_asset"}
     assert rules.inherited(held_there, "survey") == expected
     assert rules.effective_permissions(PermissionState(collection=expected), "survey") == expected
 
 
-def test_everybody_may_do_what_the_public_may() -> None:
+def test_effective_permissions_include_the_public() -> None:
     public = frozenset({"view_asset", "view_submissions"})
     assert rules.effective_permissions(PermissionState(public=public), "survey") == public
     some = holding(PARTIAL, public=public)
@@ -273,13 +269,13 @@ def told(outcome: RuleOutcome) -> list[str]:
     return [str(effect.message()) for effect in outcome.effects]
 
 
-def test_assigning_what_is_held_changes_nothing() -> None:
+def test_assigning_held_permissions_changes_nothing() -> None:
     for codename in ASSIGNABLE["survey"]:
         standing = holding(codename)
         assert rules.assign(standing, codename, "survey", SEEN) == RuleOutcome(standing, ())
 
 
-def test_assigning_partial_again_replaces_its_filters() -> None:
+def test_assigning_partial_again_replaces_filters() -> None:
     others = {"view_submissions": ({"_submitted_by": "omar"},)}
     outcome = rules.assign(holding(PARTIAL), PARTIAL, "survey", others)
     assert outcome.state.filters == others
@@ -294,12 +290,12 @@ def test_one_and_true_are_different_filters() -> None:
     assert len(both["view_submissions"]) == 2
 
 
-def test_filters_as_a_database_gives_them_are_the_same_filters() -> None:
+def test_filters_from_a_database_compare_equal() -> None:
     standing = holding(PARTIAL, filters={"view_submissions": [{"_submitted_by": "amina"}]})
     assert rules.assign(standing, PARTIAL, "survey", SEEN).effects == ()
 
 
-def test_assigning_lifts_the_denial_of_it_and_of_what_it_implies_only() -> None:
+def test_assigning_lifts_denials_of_implied_only() -> None:
     both = frozenset({"view_asset", "change_asset"})
     standing = PermissionState(collection=both, denied=both)
     seeing = rules.assign(standing, "view_asset", "survey")
@@ -316,7 +312,7 @@ def test_assigning_lifts_the_denial_of_it_and_of_what_it_implies_only() -> None:
 
 
 @pytest.mark.parametrize("codename", sorted(TABLE["partial_submissions"][2]))
-def test_full_permissions_drop_partial_and_its_filters(codename: str) -> None:
+def test_full_permission_removes_partial_and_filters(codename: str) -> None:
     outcome = rules.assign(holding(PARTIAL), codename, "survey")
     assert PARTIAL not in outcome.state.granted
     assert outcome.state.filters == {}
@@ -324,7 +320,7 @@ def test_full_permissions_drop_partial_and_its_filters(codename: str) -> None:
     assert f"partial_submissions: removed, contradicted by {because}." in told(outcome)
 
 
-def test_partial_given_to_a_manager_leaves_viewing_changing_and_adding() -> None:
+def test_partial_removes_contradicted_permissions_of_a_manager() -> None:
     outcome = rules.assign(holding("manage_asset"), PARTIAL, "survey", SEEN)
     assert outcome.state.granted == {PARTIAL, "view_asset", "change_asset", "add_submissions"}
     assert told(outcome) == [
@@ -337,13 +333,13 @@ def test_partial_given_to_a_manager_leaves_viewing_changing_and_adding() -> None
     ]
 
 
-def test_of_several_causes_the_nearest_is_told() -> None:
+def test_nearest_cause_is_reported() -> None:
     assigned = rules.assign(PermissionState(), ["manage_asset", "change_submissions"], "survey")
     assert "view_submissions: granted, implied by change_submissions." in told(assigned)
     assert "validate_submissions: granted, implied by manage_asset." in told(assigned)
     removed = rules.remove(assigned.state, ["view_asset", "view_submissions"], "survey")
-    assert "change_submissions: removed, as it cannot be without view_submissions." in told(removed)
-    assert "change_asset: removed, as it cannot be without view_asset." in told(removed)
+    assert "change_submissions: removed, as it requires view_submissions." in told(removed)
+    assert "change_asset: removed, as it requires view_asset." in told(removed)
 
 
 A, B = {"_submitted_by": {"$in": ["amina"]}}, {"_submitted_by": {"$in": ["omar"]}}
@@ -372,7 +368,7 @@ A, B = {"_submitted_by": {"$in": ["amina"]}}, {"_submitted_by": {"$in": ["omar"]
         ({"view_submissions": ({},)}, {"view_submissions": ({},)}),
     ],
 )
-def test_filters_come_with_what_they_imply(sent: Any, stored: Any) -> None:
+def test_filters_include_implied_ones(sent: Any, stored: Any) -> None:
     outcome = rules.assign(PermissionState(), PARTIAL, "survey", sent)
     assert outcome.state.filters == stored
     assert list(outcome.state.filters) == [each for each in PARTIALLY_GRANTABLE if each in stored]
@@ -392,7 +388,7 @@ def test_filters_come_with_what_they_imply(sent: Any, stored: Any) -> None:
         ({"nothing": (A,)}, "nothing cannot be given for some submissions only. Choose one of: add_sub"),
     ],
 )
-def test_filters_that_say_nothing_are_refused(sent: Any, message: str) -> None:
+def test_empty_filters_are_refused(sent: Any, message: str) -> None:
     for act in (rules.assign, rules.replace):
         with pytest.raises(RuleViolation, match=f"^{message}") as refused:
             act(PermissionState(), [PARTIAL], "survey", sent)
@@ -400,7 +396,7 @@ def test_filters_that_say_nothing_are_refused(sent: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize("codename", sorted(TABLE["partial_submissions"][2]))
-def test_what_contradicts_cannot_be_assigned_together(codename: str) -> None:
+def test_contradictions_cannot_be_assigned_together(codename: str) -> None:
     for act in (rules.assign, rules.replace):
         with pytest.raises(RuleViolation, match="contradict each other: assign one of them"):
             act(PermissionState(), [PARTIAL, codename], "survey", SEEN)
@@ -428,7 +424,7 @@ REMOVED = {
 @pytest.mark.parametrize("start", ["manage_asset", PARTIAL])
 @pytest.mark.parametrize("asset_type", ["survey", "collection", "block"])
 @pytest.mark.parametrize("codename", REMOVED)
-def test_what_goes_with_what_is_removed(codename: str, asset_type: str, start: str) -> None:
+def test_remove_removes_dependent_permissions(codename: str, asset_type: str, start: str) -> None:
     granted = with_implied([start, "add_submissions"], asset_type)
     standing = PermissionState(granted=granted, filters=SEEN if PARTIAL in granted else {})
     outcome = rules.remove(standing, codename, asset_type)
@@ -442,7 +438,7 @@ def test_what_goes_with_what_is_removed(codename: str, asset_type: str, start: s
     assert "add_submissions" in outcome.state.granted or codename in ("add_submissions",) or asset_type != "survey"
 
 
-def test_what_is_passed_down_is_denied_with_what_implies_it() -> None:
+def test_removing_inherited_denies_dependent_ones() -> None:
     passed = frozenset({"view_asset", "change_asset"})
     both = PermissionState(granted=passed, collection=passed)
     changing = rules.remove(both, "change_asset", "survey")
@@ -453,32 +449,32 @@ def test_what_is_passed_down_is_denied_with_what_implies_it() -> None:
     assert seeing.state.denied == passed, "should the collection pass down more one day"
     assert told(seeing) == [
         "view_asset: denied here, as asked, though the collection grants it.",
-        "change_asset: denied here, as it cannot be without view_asset.",
+        "change_asset: denied here, as it requires view_asset.",
     ]
     public = rules.remove(PermissionState(collection=frozenset({"view_asset"}), is_public=True), "view_asset", "survey")
     assert public.state.denied == {"view_asset"}, "the public can never be passed anything else"
 
 
-def test_what_is_not_passed_down_is_not_denied() -> None:
+def test_only_inherited_permissions_are_denied() -> None:
     assert rules.remove(holding("change_asset"), "view_asset", "survey").state == PermissionState()
 
 
-def test_adding_removed_takes_from_partial_what_needs_it() -> None:
+def test_removing_add_removes_partial_filters_that_need_it() -> None:
     changing = rules.assign(PermissionState(), PARTIAL, "survey", {"change_submissions": (A,)}).state
     outcome = rules.remove(changing, "add_submissions", "survey")
     assert outcome.state.filters == {"view_submissions": (A,)}
     assert told(outcome) == [
         "add_submissions: removed, as asked.",
-        "partial_submissions: now for less, as some of it cannot be without add_submissions.",
+        "partial_submissions: now for fewer submissions, as some permissions require add_submissions.",
     ]
     adding = rules.assign(PermissionState(), PARTIAL, "survey", {"add_submissions": (A,)}).state
     outcome = rules.remove(adding, "add_submissions", "survey")
     assert outcome.state == PermissionState(granted=frozenset({"view_asset"}))
-    assert told(outcome)[-1] == "partial_submissions: removed, as it cannot be without add_submissions."
+    assert told(outcome)[-1] == "partial_submissions: removed, as it requires add_submissions."
 
 
 @pytest.mark.parametrize("codename", ["delete_asset", "", "discover_asset", "add_submissions"])
-def test_removing_what_is_not_there_changes_nothing(codename: str) -> None:
+def test_removing_missing_permissions_changes_nothing(codename: str) -> None:
     assert rules.remove(holding("change_asset"), codename, "survey").effects == ()
     assert rules.remove(PermissionState(), codename, "block").effects == ()
 
@@ -486,7 +482,7 @@ def test_removing_what_is_not_there_changes_nothing(codename: str) -> None:
 # Replacing
 
 
-def test_replacing_removes_what_is_not_listed_or_implied() -> None:
+def test_replace_removes_what_is_not_listed_or_implied() -> None:
     outcome = rules.replace(holding("validate_submissions", "change_asset"), ["view_submissions"], "survey")
     assert outcome.state.granted == {"view_asset", "view_submissions"}
     assert told(outcome) == [
@@ -496,7 +492,7 @@ def test_replacing_removes_what_is_not_listed_or_implied() -> None:
     assert rules.replace(holding("manage_asset"), [], "survey").state == PermissionState()
 
 
-def test_what_the_collection_passes_down_and_the_list_names_is_not_assigned_again() -> None:
+def test_replace_does_not_assign_inherited_again() -> None:
     passed = frozenset({"view_asset", "change_asset"})
     assert rules.replace(PermissionState(collection=passed), sorted(passed), "survey").effects == ()
     fewer = rules.replace(PermissionState(collection=passed), ["view_asset"], "survey")
@@ -509,7 +505,7 @@ def test_what_the_collection_passes_down_and_the_list_names_is_not_assigned_agai
     assert more.state.denied == {"change_asset"}
 
 
-def test_a_single_word_is_one_permission() -> None:
+def test_single_codename() -> None:
     assert rules.replace(holding("change_asset"), "view_asset", "survey") == rules.replace(
         holding("change_asset"), ["view_asset"], "survey"
     )
@@ -527,7 +523,7 @@ def test_nothing_can_be_assigned_on_a_text() -> None:
         rules.assign(PermissionState(), "view_asset", "text")
 
 
-def test_another_type_gives_what_comes_with_what_is_held() -> None:
+def test_recompute_implied_after_type_change() -> None:
     held = rules.with_implied(["manage_asset"], "empty")
     outcome = rules.recompute_implied(PermissionState(granted=held), "survey")
     assert outcome.state.granted == rules.with_implied(["manage_asset"], "survey")

@@ -1,4 +1,4 @@
-"""The directory: what is found, how it is said, and in which order."""
+"""Reference data in memory: lookup, records and order."""
 
 import json
 from typing import Any
@@ -30,7 +30,7 @@ TYPES = (
 directory = ReferenceData(COUNTRIES, TYPES)
 
 
-def test_a_country_is_found_by_id_and_by_code() -> None:
+def test_country_by_id_and_by_code() -> None:
     found = directory.country(14)
     assert found is not None
     assert found.iso3 == "AFG"
@@ -42,7 +42,7 @@ def test_a_country_is_found_by_id_and_by_code() -> None:
     assert directory.disaster_type(13) is None
 
 
-def test_region_0_is_a_region_and_no_region_is_none() -> None:
+def test_countries_in_region_0() -> None:
     assert directory.countries_in_region(0) == {65, 182}
     assert directory.countries_in_region(4) == {2}
     assert directory.countries_in_region(1) == frozenset()
@@ -72,7 +72,7 @@ def test_types_are_searched_in_every_language() -> None:
     assert directory.types_matching("فيضان") == {12}
 
 
-def test_a_mini_country_has_the_keys_of_the_live_system_in_its_order() -> None:
+def test_country_has_the_keys_of_the_live_system_in_order() -> None:
     assert json.loads(directory.country_json(Language.FRENCH, 14)) == {
         "iso": "AF", "iso3": "AFG", "id": 14, "record_type": 1, "record_type_display": "Pays", "region": 2,
         "independent": True, "is_deprecated": False, "fdrs": "DAF001", "average_household_size": 7.5,
@@ -84,7 +84,7 @@ def test_a_mini_country_has_the_keys_of_the_live_system_in_its_order() -> None:
     ]  # fmt: skip
 
 
-def test_what_is_not_known_is_null_or_empty() -> None:
+def test_missing_values_are_null_or_empty() -> None:
     said = json.loads(directory.country_json(Language.ARABIC, 11))
     assert [said[key] for key in ("iso", "iso3", "region", "independent", "fdrs", "average_household_size")] == [
         None
@@ -93,14 +93,14 @@ def test_what_is_not_known_is_null_or_empty() -> None:
     assert (said["is_deprecated"], said["translation_module_original_language"]) == (True, "fr")
 
 
-def test_a_disaster_type_has_its_keys() -> None:
+def test_disaster_type_record() -> None:
     assert json.loads(directory.type_json(Language.SPANISH, 27)) == {
         "id": 27, "summary": "A sudden flood", "name": "Flash flood", "translation_module_original_language": "en",
     }  # fmt: skip
     assert directory.type_name(Language.FRENCH, 27) == "Crue éclair"
 
 
-def test_countries_stand_in_the_order_of_their_names_in_the_language() -> None:
+def test_countries_are_ordered_by_localized_name() -> None:
     def names(language: Language) -> list[str]:
         return [record["name"] for record in json.loads(directory.countries_json(language, [182, 65, 14, 2]))]
 
@@ -110,7 +110,7 @@ def test_countries_stand_in_the_order_of_their_names_in_the_language() -> None:
     assert directory.countries_json(Language.ENGLISH, []) == b"[]"
 
 
-def test_an_id_nobody_knows_is_an_error() -> None:
+def test_unknown_id_is_a_key_error() -> None:
     asked: list[Any] = [directory.country_json, directory.type_json, directory.country_name, directory.type_name]
     for ask in asked:
         with pytest.raises(KeyError):
@@ -123,7 +123,7 @@ named = st.dictionaries(st.sampled_from(["en", "fr", "es", "ar"]), st.text(max_s
 
 
 @given(st.dictionaries(st.integers(0, 50), named, max_size=20), st.sampled_from(list(Language)))
-def test_the_order_is_total_and_blind_to_case_and_accents(names: dict[int, dict[str, str]], language: Language) -> None:
+def test_order_ignores_case_and_accents(names: dict[int, dict[str, str]], language: Language) -> None:
     some = ReferenceData([Country(id=number, names=own) for number, own in names.items()], [])
     ordered = some.countries_by_name(language)
     assert sorted(ordered) == sorted(names)
@@ -138,5 +138,5 @@ def test_the_order_is_total_and_blind_to_case_and_accents(names: dict[int, dict[
 @pytest.mark.parametrize(
     ("one", "other"), [("Émirats", "emirats"), ("España", "Espana"), ("أفغانستان", "افغانستان"), ("ÅLAND", "Aland")]
 )
-def test_accents_do_not_move_a_name(one: str, other: str) -> None:
+def test_sort_key_has_no_accents(one: str, other: str) -> None:
     assert sort_key(one) == sort_key(other)

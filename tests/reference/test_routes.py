@@ -1,4 +1,4 @@
-"""The three lists: shapes, filters, orders, pages, and every bad value in four languages."""
+"""The three lists: records, filters, order, pages and errors."""
 
 from typing import Any
 from urllib.parse import quote
@@ -50,7 +50,7 @@ async def test_list_and_detail_agree_in_every_language(service: Service, path: s
             assert answer.headers["Content-Language"] == language.value
 
 
-async def test_a_country_is_as_clients_know_it(service: Service) -> None:
+async def test_country_record(service: Service) -> None:
     answer = await service.get(f"{COUNTRY}14/", headers={"Accept-Language": "es"})
     assert answer.json() == {
         "iso": "AF", "iso3": "AFG", "id": 14, "record_type": 1, "record_type_display": "País", "region": 2,
@@ -59,7 +59,7 @@ async def test_a_country_is_as_clients_know_it(service: Service) -> None:
     }  # fmt: skip
 
 
-async def test_region_0_is_a_region_like_any_other(service: Service) -> None:
+async def test_region_0(service: Service) -> None:
     assert (await service.get(f"{REGION}0/")).json() == {
         "name": 0, "id": 0, "region_name": "Africa", "bbox": None, "label": "Africa",
         "translation_module_original_language": "en",
@@ -73,9 +73,7 @@ async def test_region_0_is_a_region_like_any_other(service: Service) -> None:
 
 @pytest.mark.parametrize("language", list(Language))
 @pytest.mark.parametrize("path", [COUNTRY, TYPE])
-async def test_the_order_is_that_of_names_in_the_readers_language(
-    service: Service, path: str, language: Language
-) -> None:
+async def test_default_order_is_by_localized_name(service: Service, path: str, language: Language) -> None:
     names = [record["name"] for record in await _all(service, path, language=language.value)]
     assert names == sorted(names, key=sort_key)
     for ordering in ("name", "id"):
@@ -84,7 +82,7 @@ async def test_the_order_is_that_of_names_in_the_readers_language(
     assert await _ids(service, path, "ordering=id") == sorted(await _ids(service, path, ""))
 
 
-async def test_walking_the_pages_meets_each_country_once(service: Service) -> None:
+async def test_pages_have_each_country_once(service: Service) -> None:
     address, met = f"{COUNTRY}?limit=40&mini=true", []
     while address:
         body = (await service.get(address)).json()
@@ -128,11 +126,11 @@ async def test_walking_the_pages_meets_each_country_once(service: Service) -> No
         ("name=&region=&search=&id__in=,&iso3=np l", set()),
     ],
 )
-async def test_countries_are_narrowed(service: Service, query: str, ids: set[int]) -> None:
+async def test_country_filters(service: Service, query: str, ids: set[int]) -> None:
     assert set(await _ids(service, COUNTRY, quote(query, safe="=&,"))) == ids
 
 
-async def test_what_is_no_longer_in_use_is_left_out_and_can_be_had(service: Service) -> None:
+async def test_deprecated_countries_are_listed_on_request(service: Service) -> None:
     usual = await _ids(service, COUNTRY, "")
     assert not {11, 223} & set(usual)
     assert await _ids(service, COUNTRY, "is_deprecated=false") == usual
@@ -157,11 +155,11 @@ async def test_what_is_no_longer_in_use_is_left_out_and_can_be_had(service: Serv
         (REGION, "id__in=0&search=europe", set()),
     ],
 )
-async def test_types_and_regions_are_narrowed(service: Service, path: str, query: str, ids: set[int]) -> None:
+async def test_type_and_region_filters(service: Service, path: str, query: str, ids: set[int]) -> None:
     assert set(await _ids(service, path, quote(query, safe="=&,"))) == ids
 
 
-NUMBER, TRUTH = "Enter a whole number.", "Say true or false."
+NUMBER, TRUTH = "Enter a whole number.", "Enter true or false."
 ORDER = "Choose one of: name, -name, id, -id."
 NULLS = "Null characters are not allowed."
 TAKEN = "“{}” cannot be taken. " + NUMBER
@@ -195,7 +193,7 @@ async def test_invalid_value_is_refused_in_every_language(
 
 @pytest.mark.parametrize("id", ["abc", "999", "-1", "1.5", "9" * 30, "9" * 5000, "٩٩٩", "x" * 300])
 @pytest.mark.parametrize(("path", "noun"), [(COUNTRY, "country"), (REGION, "region"), (TYPE, "disaster type")])
-async def test_an_id_nobody_has_is_not_found(service: Service, path: str, noun: str, id: str) -> None:
+async def test_unknown_id_is_not_found(service: Service, path: str, noun: str, id: str) -> None:
     said = set()
     for language in Language:
         answer = await service.get(f"{path}{id}/", headers={"Accept-Language": language.value})
@@ -205,7 +203,7 @@ async def test_an_id_nobody_has_is_not_found(service: Service, path: str, noun: 
     assert len(said) == len(Language)
 
 
-async def test_an_answer_is_kept_until_the_data_changes(start: StartService) -> None:
+async def test_etag_changes_with_the_data(start: StartService) -> None:
     async with start() as service:
         first = await service.get(f"{COUNTRY}?search=newland")
         same = await service.get(f"{COUNTRY}?search=newland", headers={"If-None-Match": first.headers["ETag"]})
@@ -220,7 +218,7 @@ async def test_an_answer_is_kept_until_the_data_changes(start: StartService) -> 
 
 
 @pytest.mark.parametrize("path", [*KEYS, f"{COUNTRY}14/", f"{REGION}0/", f"{TYPE}12/"])
-async def test_pages_come_by_themselves(service: Service, path: str) -> None:
+async def test_html_pages(service: Service, path: str) -> None:
     for language in Language:
         answer = await service.get(f"{path}?format=api", headers={"Accept-Language": language.value})
         assert answer.status_code == 200
@@ -229,7 +227,7 @@ async def test_pages_come_by_themselves(service: Service, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", list(KEYS))
-async def test_nobody_needs_to_log_in_and_nobody_can_write(service: Service, path: str) -> None:
+async def test_public_and_read_only(service: Service, path: str) -> None:
     assert (await service.get(path)).headers["Allow"] == "GET, HEAD, OPTIONS"
     assert (await service.request("POST", path, json={})).status_code == 405
     assert (await service.get(path, headers={"Authorization": "Token nope"})).status_code == 401

@@ -1,4 +1,4 @@
-"""What the migration brings, the directory that follows the data, and writes that say what changed; both databases."""
+"""Data of the migration, caching and upserts, on both databases."""
 
 import asyncio
 from collections import Counter
@@ -25,7 +25,7 @@ async def _put(database: Database, store: ReferenceStore, *rows: Any) -> int:
         return changed
 
 
-async def test_the_countries_of_the_world_are_there(store: ReferenceStore) -> None:
+async def test_migration_inserts_countries(store: ReferenceStore) -> None:
     directory = await store.current()
     known = {14: "AFG", 27: "BGD", 84: "IND", 85: "IDN", 123: "NPL", 180: "SUR", 290: "SSD"}
     for number, iso3 in known.items():
@@ -45,7 +45,7 @@ async def test_the_countries_of_the_world_are_there(store: ReferenceStore) -> No
     assert {each.fdrs for each in countries if each.fdrs} == {f"D{each.iso}001" for each in countries if each.fdrs}
 
 
-async def test_the_regions_are_there_as_records_too(store: ReferenceStore) -> None:
+async def test_migration_inserts_regions_as_countries(store: ReferenceStore) -> None:
     directory = await store.current()
     rows = {each.id: each.names["en"] for each in directory.countries.values() if each.record_type == 3}
     assert rows == {
@@ -57,7 +57,7 @@ async def test_the_regions_are_there_as_records_too(store: ReferenceStore) -> No
     }
 
 
-async def test_disaster_types_are_there(store: ReferenceStore) -> None:
+async def test_migration_inserts_disaster_types(store: ReferenceStore) -> None:
     directory = await store.current()
     numbers = [1, 2, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 19, 20, 21, 23, 24, 27, 54, 57, 62, 66, 67, 68]
     assert list(directory.types) == numbers
@@ -84,7 +84,7 @@ async def test_names_are_translated(store: ReferenceStore) -> None:
         assert all(any("\u0600" <= letter <= "\u06ff" for letter in name) for name in arabic)
 
 
-async def test_the_directory_is_built_once_for_each_version(database: Database, store: ReferenceStore) -> None:
+async def test_reference_data_is_loaded_once_per_version(database: Database, store: ReferenceStore) -> None:
     first = await asyncio.gather(*(store.current() for _ in range(20)))
     assert len({id(each) for each in first}) == 1
     assert await _put(database, store, Country(id=900, names={"en": "Newland"}, region=0)) == 1
@@ -104,7 +104,7 @@ async def test_another_process_sees_a_change(database_url: str, database: Databa
     await other.close()
 
 
-async def test_only_what_differs_is_written(database: Database, store: ReferenceStore) -> None:
+async def test_upsert_writes_only_differences(database: Database, store: ReferenceStore) -> None:
     changes = DataVersions(database)
     directory = await store.current()
     assert await _put(database, store, *directory.countries.values()) == 0
@@ -123,7 +123,7 @@ async def test_only_what_differs_is_written(database: Database, store: Reference
     assert len((await store.current()).types) == 25
 
 
-async def test_a_write_that_fails_changes_nothing(database: Database, store: ReferenceStore) -> None:
+async def test_failed_write_changes_nothing(database: Database, store: ReferenceStore) -> None:
     before = await store.current()
     with pytest.raises(ZeroDivisionError):
         async with database.transaction() as connection:
@@ -132,7 +132,7 @@ async def test_a_write_that_fails_changes_nothing(database: Database, store: Ref
     assert await store.current() is before
 
 
-async def test_whoever_asks_after_a_write_gets_what_was_written(database: Database, store: ReferenceStore) -> None:
+async def test_read_after_write(database: Database, store: ReferenceStore) -> None:
     new = Country(id=900, names={"en": "Newland"})
     await asyncio.gather(store.current(), _put(database, store, new), store.current())
     assert (await store.current()).country(900) == new

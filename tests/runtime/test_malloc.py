@@ -53,27 +53,27 @@ def test_threads_share_one_heap_after_a_fork() -> None:
 
 
 def _heaps(way: str) -> int:
-    # What an operator told the allocator holds for children too, and is no matter of ours.
+    # Settings of the environment apply to children too and would change the result.
     told_before = ("MALLOC_", "GLIBC_TUNABLES")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(told_before)}
     command = [sys.executable, "-c", HEAPS, way]
-    told = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=60).stdout
-    return told.count(b"<heap nr=")
+    output = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=60).stdout
+    return output.count(b"<heap nr=")
 
 
 def _kept_after_freeing(*, prepared: bool) -> int:
     receiving, sending = multiprocessing.Pipe(duplex=False)
     child = multiprocessing.get_context("fork").Process(target=_child, args=(sending, prepared))
     child.start()
-    kept: int = receiving.recv()
+    resident: int = receiving.recv()
     child.join()
-    return kept
+    return resident
 
 
 def _child(sending: Connection, prepared: bool) -> None:
     if prepared:
         set_mmap_threshold()
-    # The allocator raises its own threshold when a piece above it is freed, unless it was told one.
+    # The allocator raises its threshold when a larger block is freed, unless it was set.
     for size in range(MMAP_THRESHOLD_BYTES, SIZE + MMAP_THRESHOLD_BYTES, MMAP_THRESHOLD_BYTES):
         del [bytearray(size)][:]
     before = _resident()

@@ -1,54 +1,108 @@
-"""No process outlives the process that started it."""
+"""No process outlives the one that started it."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
 
 from fieldgate.runtime.parent_watch import PARENT_PID_VARIABLE, exit_with_parent
-from tests.processes import TIMEOUT_SECONDS, descendants, is_running, wait_for_exit
+from tests.processes import TIMEOUT_SECONDS, children, descendants, is_running, wait_for_exit
 
-# An import worker whose sandbox reads a file for ever.
-READING_WORKER = """
+# Starts a child with the script given as argument, and waits to be killed.
+PARENT = f"""
+import os, subprocess, sys
+os.environ[{PARENT_PID_VARIABLE!r}] = str(os.getpid())
+subprocess.run([sys.executable, "-c", sys.argv[1]])
+"""
+
+# Prints what happens to it, and never ends by itself.
+CHILD = """
+import signal, sys
+from fieldgate.runtime import parent_watch
+
+def stop(*_):
+    print("stopped", flush=True)
+    sys.exit()
+
+signal.signal(signal.SIGTERM, stop)
+parent_watch.exit_with_parent()
+print("watching", flush=True)
+while True:
+    signal.pause()
+"""
+
+STUBBORN_CHILD = """
+import signal
+from fieldgate.runtime import parent_watch
+
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+parent_watch.GRACE_PERIOD_SECONDS = 0
+parent_watch.exit_with_parent()
+print("watching", flush=True)
+while True:
+    signal.pause()
+"""
+
+# An import worker whose sandboxed parser never ends.
+WORKER = """
 import time
 from fieldgate.imports.sandbox import runner
 runner._run_in_process(time.sleep, (10 * 60,), runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=10 * 60))
 """
-# A main process with one child that runs until its parent is gone.
-MAIN_PROCESS = f"""
-import os, subprocess, sys
-child = "from fieldgate.runtime.parent_watch import exit_with_parent; import time; exit_with_parent(); print(flush=True); time.sleep(600)"
-environment = {{**os.environ, "{PARENT_PID_VARIABLE}": str(os.getpid())}}
-subprocess.run([sys.executable, "-c", child], env=environment)
-"""  # noqa: E501
 
 
-def test_sandbox_exits_with_its_worker() -> None:
-    with subprocess.Popen([sys.executable, "-c", READING_WORKER]) as worker:
+@contextmanager
+def parent_and_child(script: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A parent process, and the ID of its child, which is already watching."""
+    with subprocess.Popen([sys.executable, "-c", PARENT, script], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == "watching\n"
+        [child] = children(parent.pid)
         try:
-            while len(others := descendants(worker.pid)) < 3:  # resource tracker, fork server, sandbox
+            yield parent, child
+        finally:
+            parent.kill()
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+
+
+def test_child_stops_when_its_parent_is_killed() -> None:
+    with parent_and_child(CHILD) as (parent, child):
+        assert is_running(child)
+        parent.kill()
+        output, _ = parent.communicate(timeout=TIMEOUT_SECONDS)  # until the child has closed its end of the pipe, too
+        assert output == "stopped\n"
+        wait_for_exit([child])
+
+
+def test_child_that_ignores_the_signal_exits_after_the_grace_period() -> None:
+    with parent_and_child(STUBBORN_CHILD) as (parent, child):
+        parent.kill()
+        output, _ = parent.communicate(timeout=TIMEOUT_SECONDS)
+        assert output == ""
+        wait_for_exit([child])
+        assert not is_running(child)
+
+
+def test_sandbox_ends_with_its_worker() -> None:
+    with subprocess.Popen([sys.executable, "-c", WORKER]) as worker:
+        try:
+            while len(others := descendants(worker.pid)) < 3:  # resource tracker, fork server, parser
                 assert worker.poll() is None
         finally:
             worker.kill()
         worker.wait(TIMEOUT_SECONDS)
         wait_for_exit(others)
+        assert not any(map(is_running, others))
 
 
-def test_process_of_serve_exits_after_its_parent_was_killed() -> None:
-    with subprocess.Popen([sys.executable, "-c", MAIN_PROCESS], stdout=subprocess.PIPE) as main:
-        try:
-            assert main.stdout is not None
-            assert main.stdout.readline() == b"\n"  # the child watches its parent
-            [child] = descendants(main.pid)
-            assert is_running(child)
-        finally:
-            main.kill()
-        main.wait(TIMEOUT_SECONDS)
-        wait_for_exit([child])
-
-
-def test_nothing_is_watched_without_a_main_process() -> None:
-    assert PARENT_PID_VARIABLE not in os.environ
+def test_process_of_no_server_is_not_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(PARENT_PID_VARIABLE, raising=False)
     before = threading.enumerate()
     exit_with_parent()
     assert threading.enumerate() == before

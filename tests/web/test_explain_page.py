@@ -1,4 +1,4 @@
-"""The page that says why somebody may do something with an asset, as the service draws it."""
+"""The page that explains a permission."""
 
 import re
 from html import unescape
@@ -15,7 +15,7 @@ WORDS = {
 
 
 def cells(page: str) -> list[list[str]]:
-    """The rows of the tables of a page, as text."""
+    """Return the table rows of a page, as text."""
     rows = re.findall(r"<tr>(.*?)</tr>", page, re.DOTALL)
     return [
         [unescape(re.sub(r"<[^>]*>", "", cell)).strip() for cell in re.findall(r"<t[dh]>(.*?)</t[dh]>", row, re.DOTALL)]
@@ -24,7 +24,7 @@ def cells(page: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("language", ["en", "ar"])
-async def test_the_page_says_what_the_answer_says(start: StartService, language: str) -> None:
+async def test_page_shows_the_record(start: StartService, language: str) -> None:
     async with start() as service:
         world = PermissionWorld(service)
         owner, reader = await world.create_user(username="O'Neil"), await world.create_user(username="amina")

@@ -1,4 +1,4 @@
-"""Pages: what they hold, who is logged in, and what they refuse."""
+"""HTML pages: content, login and security headers."""
 
 import re
 from html import unescape
@@ -38,7 +38,7 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_coloured_json_is_the_same_json(value: object) -> None:
+def test_rendered_json_is_the_same_json(value: object) -> None:
     assert _read_back(json.encode(value)) == json.decode(json.encode(value))
 
 
@@ -47,13 +47,13 @@ def _read_back(body: bytes) -> object:
 
 
 @pytest.mark.parametrize("levels", [1, 50, 51, 500])
-def test_json_of_any_depth_can_be_shown(levels: int) -> None:
+def test_deeply_nested_json_is_rendered(levels: int) -> None:
     body = b"[" * levels + b"]" * levels
     assert json.encode(_read_back(body)) == body
 
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "javascript:alert(1)"])
-def test_nothing_in_json_becomes_markup(text: str) -> None:
+def test_json_is_escaped(text: str) -> None:
     shown = render_json({text: [text, f"https://x/{text}"]})
     assert isinstance(shown, Markup)
     assert "<script" not in shown
@@ -66,7 +66,7 @@ class Long(msgspec.Struct):
 
 
 @pytest.mark.parametrize(("count", "is_cut"), [(5, False), (400, False), (3_000, True)])
-async def test_a_page_of_megabytes_shows_the_beginning(start: StartService, count: int, is_cut: bool) -> None:
+async def test_large_response_is_truncated(start: StartService, count: int, is_cut: bool) -> None:
     @get("/long/", response=Long, title=Message("x"), description=Message("x"), tag="x", example={"texts": []})
     async def long() -> Long:
         return Long([f"{number:01000}" for number in range(count)])
@@ -75,23 +75,23 @@ async def test_a_page_of_megabytes_shows_the_beginning(start: StartService, coun
         page = (await service.get("/long/?format=api")).text
         assert f"{4:01000}" in page
         assert (f"{count - 1:01000}" in page) != is_cut
-        assert ("This is only the beginning." in page) == is_cut
+        assert ("Only the beginning is shown." in page) == is_cut
         assert ('<a href="?format=json">All of it as JSON</a>' in page) == is_cut
         assert len(page) < 1_300_000
         assert len((await service.get("/long/?format=json")).json()["texts"]) == count
 
 
 @given(json_values)
-def test_a_beginning_with_room_for_all_is_all(value: object) -> None:
+def test_small_record_is_not_truncated(value: object) -> None:
     assert truncate_json(value, 1_000_000) == value
 
 
-def test_a_beginning_has_some_of_everything_that_comes_first() -> None:
+def test_truncation_keeps_the_first_members() -> None:
     assert truncate_json({"a": "x" * 100, "b": 1}, 10) == {"a": "x" * 9}
     assert truncate_json([1, 2, 3, 4], 9) == [1, 2]
 
 
-async def test_a_page_shows_request_answer_and_links(service: Service) -> None:
+async def test_page_shows_request_response_and_links(service: Service) -> None:
     answer = await service.get(f"{LIST}?format=api&limit=3&offset=3")
     page = answer.text
     assert "<h1>Permissions</h1>" in page
@@ -106,7 +106,7 @@ async def test_a_page_shows_request_answer_and_links(service: Service) -> None:
     assert "/login/?next=%2Fapi%2Fv2%2Fpermissions%2F%3Fformat" in page
 
 
-async def test_pages_have_a_strict_policy_and_no_inline_script_or_style(service: Service) -> None:
+async def test_content_security_policy(service: Service) -> None:
     for path in (f"{LIST}?format=api", "/", "/login/", "/api/v2/?format=api", "/api-docs/swagger-ui/"):
         answer = await service.get(path)
         assert answer.status_code == 200
@@ -127,7 +127,7 @@ async def test_pages_are_in_the_language_of_the_reader(service: Service, languag
             assert f">{other.native_name}</a>" in page
 
 
-async def test_the_language_switch_is_for_pages_only(service: Service) -> None:
+async def test_language_switch_is_for_pages_only(service: Service) -> None:
     switch = await service.get("/language/ar/?next=/api/v2/permissions/%3Fformat%3Dapi")
     assert (switch.status_code, switch.headers["Location"]) == (303, "/api/v2/permissions/?format=api")
     cookie = switch.headers["Set-Cookie"].split(";")[0]
@@ -143,7 +143,7 @@ async def test_the_language_switch_is_for_pages_only(service: Service) -> None:
     "target",
     ["//evil.example", "https://evil.example", "/\\evil.example", "evil", "/a\r\nSet-Cookie: x", "javascript:x"],
 )
-async def test_nobody_is_sent_elsewhere(service: Service, target: str) -> None:
+async def test_no_redirect_to_other_sites(service: Service, target: str) -> None:
     answer = await service.client.get("/language/fr/", params={"next": target})
     service.client.cookies.clear()
     assert answer.headers["Location"] == "/"
@@ -156,7 +156,7 @@ async def log_in(service: Service, username: str, password: str = PASSWORD, **he
     return answer
 
 
-async def test_log_in_and_out(service: Service) -> None:
+async def test_login_and_logout(service: Service) -> None:
     username, _ = await service.create_user()
     answer = await log_in(service, username, Origin=BASE_URL)
     assert (answer.status_code, answer.headers["Location"]) == (303, "/api/v2/?format=api")
@@ -178,7 +178,7 @@ async def test_log_in_and_out(service: Service) -> None:
     assert await service.store.find_token_holder(cookie.split("=")[1], AuthMethod.SESSION) is None
 
 
-async def test_a_session_cookie_is_secure_behind_https(start: StartService) -> None:
+async def test_session_cookie_is_secure_behind_https(start: StartService) -> None:
     async with start(base_url="https://field.example/gate", allowed_hosts=("field.example", "127.0.0.1")) as service:
         username, _ = await service.create_user()
         answer = await log_in(service, username, Origin="https://field.example")
@@ -187,11 +187,11 @@ async def test_a_session_cookie_is_secure_behind_https(start: StartService) -> N
         assert "Path=/gate/" in answer.headers["Set-Cookie"]
 
 
-async def test_a_wrong_password_shows_the_form_again(service: Service) -> None:
+async def test_wrong_password_shows_the_form_again(service: Service) -> None:
     username, _ = await service.create_user()
     answer = await log_in(service, username, "wrong", **{"Accept-Language": "es"})
     assert answer.status_code == 401
-    assert "El nombre de usuario y la contraseña no coinciden." in answer.text
+    assert "El nombre de usuario o la contraseña son incorrectos." in answer.text
     assert 'value="/api/v2/?format=api"' in unescape(answer.text)
     assert "Set-Cookie" not in answer.headers
 
@@ -205,12 +205,12 @@ async def test_a_wrong_password_shows_the_form_again(service: Service) -> None:
         {"Sec-Fetch-Site": "same-site"},
     ],
 )
-async def test_another_site_cannot_log_anybody_in(service: Service, headers: dict[str, str]) -> None:
+async def test_login_from_another_site_is_refused(service: Service, headers: dict[str, str]) -> None:
     username, _ = await service.create_user()
     assert (await log_in(service, username, **headers)).status_code == 403
 
 
-async def test_pages_are_not_shared_between_readers(service: Service) -> None:
+async def test_pages_are_not_shared_between_users(service: Service) -> None:
     username, number = await service.create_user()
     session = await service.store.issue_token(number, IssuedBy.SESSION, None)
     known = await service.get(f"{LIST}?format=api", headers={"Cookie": f"{SESSION_COOKIE.decode()}={session}"})
@@ -223,19 +223,19 @@ async def test_pages_are_not_shared_between_readers(service: Service) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/api-docs/swagger-ui/", f"{LIST}?format=api"])
-async def test_pages_can_be_validated_but_not_shared(service: Service, path: str) -> None:
+async def test_pages_are_revalidated_and_private(service: Service, path: str) -> None:
     answer = await service.get(path)
     assert answer.headers["Cache-Control"] == "private, no-cache"
     again = await service.get(path, headers={"If-None-Match": answer.headers["ETag"]})
     assert again.status_code == 304
 
 
-async def test_the_description_says_what_language_it_is_in(service: Service) -> None:
+async def test_openapi_is_in_english(service: Service) -> None:
     for path in ("/api-docs/openapi.json", "/api-docs/openapi.yaml"):
         assert (await service.get(path, headers={"Accept-Language": "ar"})).headers["Content-Language"] == "en"
 
 
-async def test_files_of_pages_may_be_kept_for_ever(service: Service) -> None:
+async def test_static_files_are_immutable(service: Service) -> None:
     page = (await service.get("/")).text
     for address in re.findall(r'(?:href|src)="(/static/[^"]+)"', page):
         answer = await service.get(address)
@@ -244,7 +244,7 @@ async def test_files_of_pages_may_be_kept_for_ever(service: Service) -> None:
         assert (await service.get(address.replace("/static/", "/static/x"))).status_code == 404
 
 
-async def test_the_index_lists_the_lists(service: Service) -> None:
+async def test_index_of_endpoints(service: Service) -> None:
     names = ("assets", "country", "disaster_type", "event", "imports", "permissions", "region", "users")
     paths = {name: f"{BASE_URL}/api/v2/{name}/" for name in names}
     paths |= {f"event-{name}": f"{BASE_URL}/api/v2/event/{name}/" for name in ("deleted", "mini")}
@@ -253,23 +253,23 @@ async def test_the_index_lists_the_lists(service: Service) -> None:
     assert index == {name: f"{path}?format=json" for name, path in paths.items()}
 
 
-async def test_any_resource_has_a_page(start: StartService) -> None:
+async def test_every_resource_has_a_page(start: StartService) -> None:
     async with start(numbers(100)) as service:
         page = (await service.get("/api/v2/numbers/?format=api&limit=2")).text
         assert '<span class="number">100</span>' in page
 
 
-def test_a_page_cannot_name_a_file_that_is_not_there() -> None:
+def test_unknown_static_file_is_an_error() -> None:
     with pytest.raises(KeyError):
         StaticFiles().url_path("nope.css")
 
 
-async def test_logging_out_twice_harms_nobody(service: Service) -> None:
+async def test_logging_out_twice(service: Service) -> None:
     answer = await service.client.post("/logout/", data={"csrf_token": "x", "next": "/api/v2/"})
     assert (answer.status_code, answer.headers["Location"]) == (303, "/api/v2/")
 
 
-async def test_browsers_that_ask_for_an_icon_find_it(service: Service) -> None:
+async def test_favicon(service: Service) -> None:
     answer = await service.get("/favicon.ico")
     assert answer.status_code == 303
     assert (await service.get(answer.headers["Location"])).headers["Content-Type"] == "image/svg+xml"

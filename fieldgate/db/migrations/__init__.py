@@ -1,4 +1,4 @@
-"""The schema's history, run by Alembic in one transaction."""
+"""Schema migrations, run by Alembic in one transaction."""
 
 from pathlib import Path
 
@@ -20,12 +20,12 @@ def _config() -> Config:
 
 
 def head_revision() -> str | None:
-    """The newest revision there is."""
+    """Return the newest revision."""
     return ScriptDirectory.from_config(_config()).get_current_head()
 
 
 async def upgrade_to_head(database: Database) -> None:
-    """Bring the database to the newest revision. Two processes that do it at once take turns."""
+    """Upgrade the database to the newest revision. Concurrent upgrades wait for each other."""
 
     def migrate(connection: Connection) -> None:
         config = _config()

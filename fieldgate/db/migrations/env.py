@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the revisions on the connection that `upgrade` hands over."""
+"""Entry point for Alembic. Runs the revisions on the connection that `upgrade_to_head` passes."""
 
 from alembic import context
 

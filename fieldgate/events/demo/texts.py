@@ -1,10 +1,20 @@
-"""What made-up events say. Every text is a tuple, in the order of `CODES`.
+"""Texts of the demo events. Each is a tuple in the order of `LANGUAGE_CODES`.
 
-A country or a type stands by itself in a sentence, before a colon: so no language has to bend it.
+Names of countries and disaster types stand before a colon, so that no language needs to inflect them.
 """
 
-LANGUAGE_CODES = ("en", "fr", "ar", "es")
+from collections.abc import Iterable
+
+from fieldgate.i18n.languages import LanguageCode
+
+LANGUAGE_CODES: tuple[LanguageCode, ...] = ("en", "fr", "ar", "es")
 TextByLanguage = tuple[str, str, str, str]
+
+
+def text_tuple(texts: Iterable[str]) -> TextByLanguage:
+    en, fr, ar, es = texts
+    return en, fr, ar, es
+
 
 COLON: TextByLanguage = (": ", " : ", ": ", ": ")
 COMMA: TextByLanguage = (", ", ", ", "، ", ", ")
@@ -32,7 +42,7 @@ AFFECTED_SENTENCES: tuple[TextByLanguage, ...] = (
     ),
 )
 
-# By what a disaster does. Which types do what: `demo.KINDS`.
+# By `DisasterProfile.response_kind`.
 RESPONSE_SENTENCES: dict[str, tuple[TextByLanguage, ...]] = {
     "water": (
         (
@@ -128,7 +138,7 @@ VOLUNTEERS_LABEL: TextByLanguage = (
 )
 MAP_TITLE: TextByLanguage = ("Map of the area", "Carte de la zone", "خريطة المنطقة", "Mapa de la zona")
 
-# Of persons who do not exist.
+# Names of fictitious persons.
 FIRST_NAMES = (
     "Amina",
     "Bishal",

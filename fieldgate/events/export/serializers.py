@@ -1,183 +1,71 @@
-"""Lists of events in formats other than JSON: lines of JSON, and a flat table.
+"""The formats events can be written in, for list pages and for exports.
 
-All are made from the records as JSON, in the caller's language and as the caller may see them.
+To add a format: add a member to `Format` if it is new, then one entry to `SERIALIZERS`.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 import msgspec
 
-from fieldgate.events.schemas import MiniEvent
+from fieldgate.events.export.xlsx import write_xlsx
+from fieldgate.events.record_shapes import COLUMNS, to_rows
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.response.csv_safe import CSVCell, encode_csv
+from fieldgate.http.response.csv_safe import encode_csv
 
-# In the order of the alphabet, as clients of the live system know them.
-COLUMNS = (
-    "appeals.id",
-    "auto_generated",
-    "countries.id",
-    "countries.iso",
-    "countries.iso3",
-    "countries.name",
-    "countries.society_name",
-    "created_at",
-    "disaster_start_date",
-    "dtype.id",
-    "dtype.name",
-    "dtype.summary",
-    "dtype.translation_module_original_language",
-    "field_reports.id",
-    "glide",
-    "id",
-    "ifrc_severity_level",
-    "ifrc_severity_level_display",
-    "ifrc_severity_level_update_date",
-    "is_featured",
-    "is_featured_region",
-    "name",
-    "num_affected",
-    "parent_event",
-    "slug",
-    "summary",
-    "updated_at",
-)
+RecordBatches = AsyncGenerator[list[bytes], None]
+Chunks = AsyncGenerator[bytes, None]
+RecordEncoder = Callable[[Sequence[bytes]], bytes]
 
 
-class _Country(msgspec.Struct):
-    id: int
-    iso: str | None
-    iso3: str | None
-    name: str
-    society_name: str
+class EventSerializer(msgspec.Struct, frozen=True):
+    """Writes event records, given as JSON, in one format."""
+
+    format: Format
+    stream: Callable[[RecordBatches], Chunks]  # writes an export
+    encode_page: RecordEncoder | None = None  # encodes a list page; None if the format is for exports only
+    is_flat: bool = False  # nested values are joined in any case: `tableau=true` changes nothing
+
+    @property
+    def content_type(self) -> bytes:
+        return self.format.content_type
+
+    @property
+    def file_suffix(self) -> str:
+        return self.format.query_value
 
 
-class _Type(msgspec.Struct):
-    id: int
-    name: str
-    summary: str
-    translation_module_original_language: str
+def row_serializer(
+    format_: Format, encode_rows: RecordEncoder, header: bytes = b"", *, is_flat: bool = False
+) -> EventSerializer:
+    """Make the serializer of a format that is a header and independent rows."""
+
+    def encode_page(records: Sequence[bytes]) -> bytes:
+        return header + encode_rows(records)
+
+    async def stream(batches: RecordBatches) -> Chunks:
+        # The header comes with the first batch: an error before that still has its own status code.
+        prefix = header
+        async for records in batches:
+            yield prefix + await asyncio.to_thread(encode_rows, records)
+            prefix = b""
+        yield prefix
+
+    return EventSerializer(format_, stream, encode_page, is_flat)
 
 
-class _WithId(msgspec.Struct):
-    id: int
+def _encode_csv_rows(records: Sequence[bytes]) -> bytes:
+    return encode_csv(to_rows(records))
 
 
-class _FlatFields(msgspec.Struct):
-    """What a table shows of a record; the rest is skipped over."""
-
-    appeals: list[_WithId]
-    auto_generated: bool
-    countries: list[_Country]
-    created_at: str
-    disaster_start_date: str
-    dtype: _Type | None
-    field_reports: list[_WithId]
-    glide: str
-    id: int
-    ifrc_severity_level: int
-    ifrc_severity_level_display: str
-    ifrc_severity_level_update_date: str | None
-    is_featured: bool
-    is_featured_region: bool
-    name: str
-    num_affected: int | None
-    parent_event: int | None
-    slug: str | None
-    summary: str
-    updated_at: str
-
-
-class _MiniFields(msgspec.Struct):
-    """What the small record takes from the one of lists, as it is."""
-
-    id: msgspec.Raw
-    slug: msgspec.Raw
-    dtype: msgspec.Raw
-    auto_generated_source: msgspec.Raw
-    emergency_response_contact_email: msgspec.Raw
-    countries: msgspec.Raw
-    name: msgspec.Raw
-    translation_module_original_language: msgspec.Raw
-
-
-MINI_FIELDS = tuple(field.name for field in msgspec.structs.fields(MiniEvent))
-
-_decode_mini = msgspec.json.Decoder(_MiniFields).decode
-_decode_flat = msgspec.json.Decoder(_FlatFields).decode
-
-
-def to_rows(records: Iterable[bytes]) -> Iterable[list[CSVCell]]:
-    """Records as rows of a table with `COLUMNS`; several values in one cell are joined by commas."""
-    for record in records:
-        yield _to_row(_decode_flat(record))
-
-
-def as_csv(records: Sequence[bytes]) -> bytes:
-    return encode_csv([list(COLUMNS), *to_rows(records)])
-
-
-def as_ndjson(records: Sequence[bytes]) -> bytes:
+def _encode_ndjson_rows(records: Sequence[bytes]) -> bytes:
     return b"".join([record + b"\n" for record in records])
 
 
-SERIALIZERS = {Format.CSV: as_csv, Format.NDJSON: as_ndjson}
+CSV = row_serializer(Format.CSV, _encode_csv_rows, header=encode_csv([COLUMNS]), is_flat=True)
+NDJSON = row_serializer(Format.NDJSON, _encode_ndjson_rows)
+XLSX = EventSerializer(Format.XLSX, write_xlsx, is_flat=True)
 
-
-def to_mini(record: bytes) -> bytes:
-    """A record of a list as a small one."""
-    fields = msgspec.structs.asdict(_decode_mini(record))
-    fields["countries_for_preview"] = fields.pop("countries")
-    return msgspec.json.encode({name: fields[name] for name in MINI_FIELDS})
-
-
-def to_flat(record: bytes) -> bytes:
-    """A record of a list with what it names joined, for clients that make tables of it."""
-    known = _decode_flat(record)
-    countries = {
-        "id": _join(country.id for country in known.countries),
-        "name": _join(country.name for country in known.countries),
-    }
-    joined = {
-        "appeals": {"id": _join(appeal.id for appeal in known.appeals)},
-        "countries": countries,
-        "field_reports": {"id": _join(report.id for report in known.field_reports)},
-    }
-    return msgspec.json.encode({**msgspec.structs.asdict(known), **joined})
-
-
-def _to_row(fields: _FlatFields) -> list[CSVCell]:
-    kind = fields.dtype
-    return [
-        _join(appeal.id for appeal in fields.appeals),
-        str(fields.auto_generated),
-        _join(country.id for country in fields.countries),
-        _join(country.iso for country in fields.countries),
-        _join(country.iso3 for country in fields.countries),
-        _join(country.name for country in fields.countries),
-        _join(country.society_name for country in fields.countries),
-        fields.created_at,
-        fields.disaster_start_date,
-        None if kind is None else kind.id,
-        None if kind is None else kind.name,
-        None if kind is None else kind.summary,
-        None if kind is None else kind.translation_module_original_language,
-        _join(report.id for report in fields.field_reports),
-        fields.glide,
-        fields.id,
-        fields.ifrc_severity_level,
-        fields.ifrc_severity_level_display,
-        fields.ifrc_severity_level_update_date,
-        str(fields.is_featured),
-        str(fields.is_featured_region),
-        fields.name,
-        fields.num_affected,
-        fields.parent_event,
-        fields.slug,
-        fields.summary,
-        fields.updated_at,
-    ]
-
-
-def _join(values: Iterable[Any]) -> str:
-    return ", ".join([str(value) for value in values if value not in (None, "")])
+# Negotiation and OpenAPI list the formats in this order; the first is the default of exports.
+SERIALIZERS = {each.format: each for each in (CSV, NDJSON, XLSX)}
+PAGE_ENCODERS = {each.format: each.encode_page for each in SERIALIZERS.values() if each.encode_page is not None}

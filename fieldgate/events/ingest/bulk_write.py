@@ -1,4 +1,4 @@
-"""Records written as events, many in one transaction: what can be taken is written, what cannot is told."""
+"""Write many records in one transaction. Invalid records are reported and skipped; the rest are saved."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
@@ -9,11 +9,11 @@ from fieldgate.events.ingest.parsing import InvalidEvent
 from fieldgate.events.model import Event
 from fieldgate.events.store import EventStore
 
-BATCH_SIZE = 1000  # events of one transaction
+BATCH_SIZE = 1000  # events in one transaction
 
 
 class WriteFailure(msgspec.Struct, frozen=True):
-    """A record that was not written, and why."""
+    """Why a record was not written."""
 
     location: str
     field: str
@@ -24,7 +24,7 @@ class WriteFailure(msgspec.Struct, frozen=True):
 
 
 class BulkWriteResult(msgspec.Struct):
-    """What became of records."""
+    """How many records were created, changed, left unchanged, skipped or deleted."""
 
     created: int = 0
     changed: int = 0
@@ -46,14 +46,14 @@ EventParser = Callable[[Event | None], Event]
 
 
 class PendingRecord(msgspec.Struct, frozen=True):
-    """A record that is to be written: which event it is, what people know it by, and how it is read."""
+    """A record to write."""
 
     id: int
-    location: str
-    parse: EventParser  # given what there was before; raises `Unreadable`
+    location: str  # shown in failures
+    parse: EventParser  # gets the stored event, if any; raises `InvalidEvent`
 
 
-TransactionHook = Callable[[EventWriter, Collection[int]], Awaitable[None]]  # given the ids of those that failed
+TransactionHook = Callable[[EventWriter, Collection[int]], Awaitable[None]]  # gets the ids of the failed records
 
 
 async def write_records(
@@ -62,16 +62,16 @@ async def write_records(
     on_failure: FailureCallback,
     in_transaction: TransactionHook | None = None,
 ) -> BulkWriteResult:
-    """Write records in one transaction; `alongside` is written with them, whatever becomes of them."""
+    """Write records in one transaction. `in_transaction` runs in it, also if records failed."""
     failed: dict[int, list[WriteFailure]] = {}
-    by_id = {each.id: each for each in pending}
-    async with store.writer() as writing:
-        fresh = _parse_pending(by_id, await writing.load(list(by_id)), failed)
-        holders = await writing.ids_by_slug([event.slug for event in fresh.values() if event.slug is not None])
-        _reject_taken_slugs(by_id, fresh, holders, failed)
-        outcome = await writing.upsert(list(fresh.values()))
+    by_id = {record.id: record for record in pending}
+    async with store.writer() as writer:
+        events = _parse_pending(by_id, await writer.load(list(by_id)), failed)
+        ids_by_slug = await writer.ids_by_slug([event.slug for event in events.values() if event.slug is not None])
+        _reject_taken_slugs(by_id, events, ids_by_slug, failed)
+        outcome = await writer.upsert(list(events.values()))
         if in_transaction is not None:
-            await in_transaction(writing, failed.keys())
+            await in_transaction(writer, failed.keys())
     for failures in failed.values():
         for failure in failures:
             on_failure(failure)
@@ -81,39 +81,39 @@ async def write_records(
 def _parse_pending(
     pending: Mapping[int, PendingRecord], before: Mapping[int, Event], failed: dict[int, list[WriteFailure]]
 ) -> dict[int, Event]:
-    fresh: dict[int, Event] = {}
+    events: dict[int, Event] = {}
     slugs: set[str] = set()
-    for number, each in pending.items():
+    for id_, record in pending.items():
         try:
-            event = each.parse(before.get(number))
+            event = record.parse(before.get(id_))
         except InvalidEvent as error:
-            failed[number] = [WriteFailure(each.location, path, str(message)) for path, message in error.errors]
+            failed[id_] = [WriteFailure(record.location, path, str(message)) for path, message in error.errors]
             continue
         if event.slug is not None and event.slug in slugs:
-            failed[number] = [_slug_taken_failure(each.location, event.slug)]
+            failed[id_] = [_slug_taken_failure(record.location, event.slug)]
             continue
         slugs |= {event.slug} if event.slug is not None else set()
-        fresh[number] = event
-    return fresh
+        events[id_] = event
+    return events
 
 
 def _reject_taken_slugs(
     pending: Mapping[int, PendingRecord],
-    fresh: dict[int, Event],
+    events: dict[int, Event],
     ids_by_slug: Mapping[str, int],
     failed: dict[int, list[WriteFailure]],
 ) -> None:
-    """Take out whatever wants the slug of an event that keeps it; what is taken out keeps its own in turn."""
+    """Remove events that want the slug of an event that keeps it. A removed event keeps its own slug in turn."""
 
     def is_taken(event: Event) -> bool:
         holder = ids_by_slug.get(event.slug or "", event.id)
-        return holder != event.id and (holder not in fresh or fresh[holder].slug == event.slug)
+        return holder != event.id and (holder not in events or events[holder].slug == event.slug)
 
-    while refused := [event for event in fresh.values() if is_taken(event)]:
-        for event in refused:
+    while rejected := [event for event in events.values() if is_taken(event)]:
+        for event in rejected:
             failed[event.id] = [_slug_taken_failure(pending[event.id].location, event.slug or "")]
-            del fresh[event.id]
+            del events[event.id]
 
 
 def _slug_taken_failure(location: str, slug: str) -> WriteFailure:
-    return WriteFailure(location, "slug", f"Another event has this name in addresses already: {slug}.")
+    return WriteFailure(location, "slug", f"Another event already has the slug {slug}.")

@@ -1,6 +1,6 @@
-"""Records of events from files: pages as the interface gives them, arrays, lines of JSON, and tables; gzipped or not.
+"""Load event records from files: API pages, JSON arrays, NDJSON and CSV, optionally gzipped.
 
-Lines and tables are read one by one, whatever their number; a page or an array is one piece, and read as one.
+NDJSON and CSV are read record by record. A page or an array is read into memory.
 """
 
 import csv
@@ -14,7 +14,6 @@ from typing import IO, Any, NamedTuple, cast
 
 import msgspec
 
-from fieldgate.events.export.serializers import COLUMNS
 from fieldgate.events.ingest.bulk_write import (
     BATCH_SIZE,
     BulkWriteResult,
@@ -25,6 +24,7 @@ from fieldgate.events.ingest.bulk_write import (
 )
 from fieldgate.events.ingest.parsing import parse_event
 from fieldgate.events.model import Id
+from fieldgate.events.record_shapes import COLUMNS
 from fieldgate.events.store import EventStore
 from fieldgate.http.response.csv_safe import unescape_formula
 from fieldgate.i18n.languages import Language
@@ -33,17 +33,17 @@ from fieldgate.reference.store import ReferenceStore
 STANDARD_INPUT = "-"
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
-MAX_CELL_CHARS = 16 * 1024 * 1024  # characters
-# What a table holds of other records is not enough to make them: those an event has stay as they are.
+MAX_CELL_CHARS = 16 * 1024 * 1024
+# A table has only the ids of appeals and field reports, so those of the stored event are kept.
 IGNORED_COLUMNS = ("appeals.id", "field_reports.id")
 
 
 class InvalidFile(Exception):
-    """A file that holds no records of events."""
+    """The file cannot be read or contains no event records."""
 
 
 class FileRecord(NamedTuple):
-    """A record as it was found: where, and what it is, or why it cannot be read."""
+    """A record and its location, or the reason why it cannot be read."""
 
     location: str
     record: dict[str, Any] | None
@@ -51,17 +51,17 @@ class FileRecord(NamedTuple):
 
 
 def read_records(path: str) -> Iterator[FileRecord]:
-    """The records of a file, `-` for standard input, as they are found."""
-    shown = "standard input" if path == STANDARD_INPUT else path
+    """Yield the records of a file, or of standard input for `-`."""
+    name = "standard input" if path == STANDARD_INPUT else path
     try:
         with _open_file(path) as file:
-            for place, (record, reason) in enumerate(_parse_records(file), start=1):
-                yield FileRecord(f"{shown}, record {place}{_id_suffix(record)}", record, reason)
+            for index, (record, reason) in enumerate(_parse_records(file), start=1):
+                yield FileRecord(f"{name}, record {index}{_id_suffix(record)}", record, reason)
     except InvalidFile as error:
-        raise InvalidFile(f"{shown}: {error}") from None
+        raise InvalidFile(f"{name}: {error}") from None
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InvalidFile(f"{shown} cannot be read: {reason}.") from None
+        raise InvalidFile(f"{name} cannot be read: {reason}.") from None
 
 
 async def load(
@@ -71,32 +71,32 @@ async def load(
     language: Language,
     on_failure: FailureCallback,
 ) -> BulkWriteResult:
-    """Write all records that are events, a thousand at a time. What a record does not carry stays as it was."""
-    directory = await reference.current()
+    """Save all valid records in batches. Fields a record does not have keep their stored values."""
+    reference_data = await reference.current()
     total = BulkWriteResult()
-    waiting: dict[int, PendingRecord] = {}
+    pending: dict[int, PendingRecord] = {}
 
     async def flush() -> None:
-        if waiting:
-            total.add(await write_records(store, list(waiting.values()), on_failure))
-            waiting.clear()
+        if pending:
+            total.add(await write_records(store, list(pending.values()), on_failure))
+            pending.clear()
 
-    for where, record, reason in file_records:
-        number = None if record is None else _record_id(record)
-        if record is None or number is None:
+    for location, record, reason in file_records:
+        id_ = None if record is None else _record_id(record)
+        if record is None or id_ is None:
             total.failed += 1
             on_failure(
-                WriteFailure(where, "", reason)
+                WriteFailure(location, "", reason)
                 if record is None
-                else WriteFailure(where, "id", "A whole number is needed.")
+                else WriteFailure(location, "id", "A whole number is needed.")
             )
             continue
-        if number in waiting or len(waiting) >= BATCH_SIZE:  # told twice, the second builds on the first
+        if id_ in pending or len(pending) >= BATCH_SIZE:  # a second record of an event updates the first
             await flush()
-        waiting[number] = PendingRecord(
-            number,
-            where,
-            lambda before, record=record: parse_event(record, directory, language, before),  # type: ignore[misc]
+        pending[id_] = PendingRecord(
+            id_,
+            location,
+            lambda before, record=record: parse_event(record, reference_data, language, before),  # type: ignore[misc]
         )
     await flush()
     return total
@@ -104,11 +104,11 @@ async def load(
 
 @contextmanager
 def _open_file(path: str) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unpacked where it is gzipped, whatever it is called."""
+    """Open a file and decompress it if it is gzipped, whatever its name."""
     with nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else Path(path).open("rb") as opened:
         file = cast(io.BufferedReader, opened)
-        is_packed = file.peek(2)[:2] == GZIP_MAGIC
-        yield io.BufferedReader(gzip.GzipFile(fileobj=file)) if is_packed else file
+        is_gzipped = file.peek(2)[:2] == GZIP_MAGIC
+        yield io.BufferedReader(gzip.GzipFile(fileobj=file)) if is_gzipped else file
 
 
 def _parse_records(file: IO[bytes]) -> Iterator[tuple[dict[str, Any] | None, str]]:
@@ -121,11 +121,11 @@ def _parse_records(file: IO[bytes]) -> Iterator[tuple[dict[str, Any] | None, str
     elif start == b"{" and (first.rstrip().endswith(b"}") or _is_json(first)):
         for line in _nonblank_lines(first, file):
             try:
-                found = msgspec.json.decode(line)
+                decoded = msgspec.json.decode(line)
             except (ValueError, RecursionError):
                 yield None, "This line is not valid JSON."
                 continue
-            yield from _extract_records(found)
+            yield from _extract_records(decoded)
     elif start == b"{":
         yield from _extract_records(_decode_json(first + file.read()))
     else:
@@ -162,21 +162,23 @@ def _decode_json(text: bytes) -> Any:
 
 
 def _extract_records(value: Any) -> Iterator[tuple[dict[str, Any] | None, str]]:
-    """The records in a piece of JSON: a page, an array, or one record."""
+    """Yield the records of a page, of an array, or the value itself."""
     if isinstance(value, dict) and isinstance(value.get("results"), list):
         value = value["results"]
     for each in value if isinstance(value, list) else [value]:
-        yield (each, "") if isinstance(each, dict) else (None, "This is no record, but a bare value.")
+        yield (each, "") if isinstance(each, dict) else (None, "This is not a record.")
 
 
 def _parse_table(first: bytes, file: IO[bytes]) -> Iterator[tuple[dict[str, Any] | None, str]]:
-    head = first.decode()
+    header = first.decode()
     lines = io.TextIOWrapper(file, encoding="utf-8", newline="")
     csv.field_size_limit(MAX_CELL_CHARS)
-    separator = ";" if head.count(";") > head.count(",") else ","  # Excel's, where the comma is in numbers
-    names = next(csv.reader([head], delimiter=separator))
+    separator = (
+        ";" if header.count(";") > header.count(",") else ","
+    )  # Excel writes semicolons in locales with decimal commas
+    names = next(csv.reader([header], delimiter=separator))
     if "id" not in names or "name" not in names:
-        raise InvalidFile(f"This is neither JSON nor a table of events, whose columns are: {', '.join(COLUMNS)}.")
+        raise InvalidFile(f"This is neither JSON nor a CSV table of events. The columns are: {', '.join(COLUMNS)}.")
     for cells in csv.reader(lines, delimiter=separator):
         if len(cells) > len(names):
             yield None, "There are more cells than columns."
@@ -186,7 +188,7 @@ def _parse_table(first: bytes, file: IO[bytes]) -> Iterator[tuple[dict[str, Any]
 
 
 def _record_from_row(row: dict[str, str]) -> dict[str, Any]:
-    """A row as a record: joined cells apart, empty ones null."""
+    """Convert a table row to a record: split joined ids, and replace empty cells by None."""
     record: dict[str, Any] = {
         name: unescape_formula(cell) or None for name, cell in row.items() if name not in IGNORED_COLUMNS
     }
@@ -205,5 +207,5 @@ def _record_id(record: dict[str, Any]) -> int | None:
 
 
 def _id_suffix(record: dict[str, Any] | None) -> str:
-    number = None if record is None else _record_id(record)
-    return "" if number is None else f" (event {number})"
+    id_ = None if record is None else _record_id(record)
+    return "" if id_ is None else f" (event {id_})"

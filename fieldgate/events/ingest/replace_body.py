@@ -1,4 +1,4 @@
-"""A whole event as it is sent to us: what is taken, for the description, and how it becomes the event."""
+"""Body of `PUT /api/v2/event/{id}/`: its schema, and how it replaces the stored event."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,10 +13,11 @@ from fieldgate.i18n.languages import Language, LanguageCode
 from fieldgate.i18n.localized_text import LocalizedText
 from fieldgate.reference.reference_data import ReferenceData
 
-MAX_BODY_BYTES = 4 * 1024 * 1024  # bytes of JSON
+MAX_BODY_BYTES = 4 * 1024 * 1024
 
 TextInput = Annotated[
-    str | dict[LanguageCode, str | None], Meta(description="A text in your language, or an object by language.")
+    str | dict[LanguageCode, str | None],
+    Meta(description="A text in the language of the request, or an object keyed by language."),
 ]
 ReferenceInput = Annotated[int | dict[str, Any], Meta(description="An id, or a record with its id.")]
 
@@ -24,19 +25,19 @@ _BODY_STRUCTS: dict[type, type] = {}
 
 
 def _body_struct(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
-    """A struct of the model as it is sent: named as in records, texts as words, what may be missing optional."""
+    """Make the body struct of a model struct: wire names, texts as strings or objects, optional fields."""
     if kind not in _BODY_STRUCTS:
         fields: list[Any] = []
         for field in msgspec.structs.fields(kind):
             name = wire_name(field.name)
-            # The address says which event it is, and we know when it came.
-            is_needed = field.required and (kind is not Event or name in ("name", "disaster_start_date"))
-            taken = _body_type(name, field.type)
-            about = f"`{name}`, as in records."
+            # The id is in the URL, and the timestamps default to now.
+            is_required = field.required and (kind is not Event or name in ("name", "disaster_start_date"))
+            kind_in_body = _body_type(name, field.type)
+            description = f"`{name}`, as in records."
             fields.append(
-                (name, Annotated[taken, Meta(description=about)])
-                if is_needed
-                else (name, Annotated[taken | None, Meta(description=about)], None)
+                (name, Annotated[kind_in_body, Meta(description=description)])
+                if is_required
+                else (name, Annotated[kind_in_body | None, Meta(description=description)], None)
             )
         _BODY_STRUCTS[kind] = msgspec.defstruct(f"{kind.__name__}Body", fields, kw_only=True, module=__name__)
     return _BODY_STRUCTS[kind]
@@ -67,14 +68,14 @@ def replace_event(
     before: Event | None,
     timestamp: datetime,
 ) -> Event:
-    """The event that a whole record makes of the one before. What the record lacks is gone with it.
+    """Replace the stored event. Fields the record does not have are reset.
 
-    What no record of one event can carry stays: other languages of a text, and the reports' further figures.
+    What a detail record cannot express is kept: texts in other languages, and further figures of field reports.
     """
     dates = {} if before else {"created_at": timestamp, "updated_at": timestamp}
-    given = {name: value for name, value in record.items() if value is not None}
-    event = parse_event({**_EMPTY_BODY, **dates, **given}, reference_data, language, before)
+    sent = {name: value for name, value in record.items() if value is not None}
+    event = parse_event({**_EMPTY_BODY, **dates, **sent}, reference_data, language, before)
     if before is not None and event != before and event.updated_at <= before.updated_at:
-        # Whoever keeps a copy asks for what changed since: a change that does not say when it was made, is made now.
+        # Clients that keep a copy request changes by `updated_at`, so every change must advance it.
         return msgspec.structs.replace(event, updated_at=timestamp)
     return event

@@ -1,7 +1,7 @@
-"""Another server with this interface: asked patiently, in any of the four languages.
+"""Client of another server with this API. It retries when the server is busy or unreachable.
 
-async with Far("https://goadmin.ifrc.org", token) as far:
-    page = await far.page("event/", Language.FRENCH, limit=500, offset=0)
+async with RemoteServer("https://goadmin.ifrc.org", token) as remote:
+    page = await remote.get_page("event/", Language.FRENCH, limit=500, offset=0)
 """
 
 import asyncio
@@ -19,27 +19,27 @@ from fieldgate.i18n.languages import Language
 
 API_ROOT = "/api/v2/"
 MAX_ATTEMPTS = 8
-INITIAL_BACKOFF_SECONDS = 0.5  # seconds before the second attempt; twice as long before each further one
-MAX_BACKOFF_SECONDS = 60  # seconds
-MAX_RETRY_AFTER_SECONDS = 600  # seconds of a Retry-After
-TIMEOUT_SECONDS = 150  # seconds; the live system takes up to two minutes for large pages
-MAX_CONCURRENT_REQUESTS = 8  # requests
+INITIAL_BACKOFF_SECONDS = 0.5  # before the second attempt, doubled for each further one
+MAX_BACKOFF_SECONDS = 60
+MAX_RETRY_AFTER_SECONDS = 10 * 60
+TIMEOUT_SECONDS = 150  # the live system takes up to two minutes for large pages
+MAX_CONCURRENT_REQUESTS = 8
 RETRY_STATUSES = (408, 425, 429, 500, 502, 503, 504)
 
 
 class RemoteError(Exception):
-    """The other server cannot be used, in words for the person who asked."""
+    """The remote server cannot be used. The text is shown to the user."""
 
 
 class RemoteNotFound(RemoteError):
-    """There is nothing at an address."""
+    """The remote server answered 404."""
 
 
 class RemotePage(msgspec.Struct, frozen=True):
     count: int
     results: list[dict[str, Any]]
-    unknown_parameters: tuple[str, ...]  # parameters the server said it does not know; only ours say so
-    timestamp: datetime  # by the server's clock
+    unknown_parameters: tuple[str, ...]  # query parameters the server reported as ignored; only Fieldgate does
+    timestamp: datetime  # of the server's clock
 
 
 class RemoteServer:
@@ -59,7 +59,7 @@ class RemoteServer:
                 transport=transport,
             )
         except httpx.InvalidURL as error:
-            raise RemoteError(f"{base_url} is no address: {error}.") from None
+            raise RemoteError(f"{base_url} is not a valid URL: {error}.") from None
 
     async def __aenter__(self) -> "RemoteServer":
         return self
@@ -70,12 +70,12 @@ class RemoteServer:
         await self._client.aclose()
 
     async def get_page(self, path: str, language: Language, **parameters: Any) -> RemotePage:
-        """One page of a list."""
+        """Fetch one page of a list."""
         response = await self._get(path, language, parameters)
-        found = self._parse_object(response)
-        count, results = found.get("count"), found.get("results")
+        envelope = self._parse_object(response)
+        count, results = envelope.get("count"), envelope.get("results")
         if not isinstance(count, int) or not isinstance(results, list):
-            raise RemoteError(f"{response.url} is no list of this interface.")
+            raise RemoteError(f"{response.url} did not return a list of this API.")
         ignored = response.headers.get("Fieldgate-Ignored", "")
         return RemotePage(
             count,
@@ -85,58 +85,60 @@ class RemoteServer:
         )
 
     async def get_record(self, path: str, language: Language) -> dict[str, Any]:
-        """One record; `Missing` where there is none."""
+        """Fetch one record. Raises `RemoteNotFound` if it does not exist."""
         return self._parse_object(await self._get(path, language, {}))
 
     def _parse_object(self, response: httpx.Response) -> dict[str, Any]:
         try:
-            found = msgspec.json.decode(response.content)
+            decoded = msgspec.json.decode(response.content)
         except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            raise RemoteError(f"{response.url} does not answer with JSON of this interface.")
-        return found
+            decoded = None
+        if not isinstance(decoded, dict):
+            raise RemoteError(f"{response.url} did not return JSON of this API.")
+        return decoded
 
     async def _get(self, path: str, language: Language, parameters: dict[str, Any]) -> httpx.Response:
-        """Ask, and ask again where the server is busy or out of reach, waiting longer each time."""
-        trouble = ""
+        """Send the request, and retry with growing delays while the server is busy or unreachable."""
+        problem = ""
         for attempt in range(MAX_ATTEMPTS):
-            asked_to_wait = None
+            retry_after = None
             try:
                 async with self._semaphore:
                     response = await self._client.get(
                         path, params=parameters, headers={"Accept-Language": language.value}
                     )
             except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
-                raise RemoteError(f"{self.source} is no address: {error}") from None
+                raise RemoteError(f"{self.source} is not a valid URL: {error}") from None
             except httpx.TransportError as error:
-                trouble = f"{self.source} cannot be reached: {error or type(error).__name__}"
+                problem = f"{self.source} is unreachable: {error or type(error).__name__}"
             else:
                 if response.status_code == httpx.codes.OK:
                     return response
-                trouble = f"{response.url} answered {response.status_code}"
+                problem = f"{response.url} answered {response.status_code}"
                 if response.status_code == httpx.codes.NOT_FOUND:
-                    raise RemoteNotFound(f"{trouble}.")
+                    raise RemoteNotFound(f"{problem}.")
                 if response.status_code not in RETRY_STATUSES:
-                    raise RemoteError(f"{trouble}: {response.text[:200]}")
-                asked_to_wait = _parse_retry_after(response.headers.get("Retry-After", ""))
+                    raise RemoteError(f"{problem}: {response.text[:200]}")
+                retry_after = _parse_retry_after(response.headers.get("Retry-After", ""))
             if attempt + 1 < MAX_ATTEMPTS:
-                await asyncio.sleep(_retry_delay(attempt, asked_to_wait))
-        raise RemoteError(f"{trouble}, {MAX_ATTEMPTS} times. Run the command again later: it goes on where it stopped.")
+                await asyncio.sleep(_retry_delay(attempt, retry_after))
+        raise RemoteError(
+            f"{problem}, {MAX_ATTEMPTS} times. Run the command again later: it continues where it stopped."
+        )
 
 
 def _retry_delay(attempt: int, retry_after: float | None) -> float:
     if retry_after is not None:
         return min(retry_after, MAX_RETRY_AFTER_SECONDS)
-    return min(INITIAL_BACKOFF_SECONDS * 2.0**attempt, MAX_BACKOFF_SECONDS) * random.uniform(0.5, 1)  # noqa: S311 -- to spread load
+    return min(INITIAL_BACKOFF_SECONDS * 2.0**attempt, MAX_BACKOFF_SECONDS) * random.uniform(0.5, 1)  # noqa: S311 -- jitter
 
 
 def _parse_retry_after(text: str) -> float | None:
-    """Seconds to wait: they are told as a number, or as a moment."""
+    """Seconds to wait: the header is a number of seconds or a date."""
     if text.strip().isdigit():
         return float(text)
-    moment = _parse_http_date(text)
-    return None if moment is None else max(0.0, (moment - datetime.now(UTC)).total_seconds())
+    date = _parse_http_date(text)
+    return None if date is None else max(0.0, (date - datetime.now(UTC)).total_seconds())
 
 
 def _parse_http_date(text: str) -> datetime | None:

@@ -1,4 +1,4 @@
-"""How far a sync with another server has come, kept in the database: a run that was killed is gone on with."""
+"""Progress of a synchronization, stored in the database so that an interrupted run can continue."""
 
 from datetime import datetime
 
@@ -13,20 +13,20 @@ from fieldgate.events.tables import syncs
 class SyncState(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     with_token: bool
-    finished: datetime | None = None
-    began: datetime | None = None
+    finished: datetime | None = None  # start of the last complete run
+    began: datetime | None = None  # start of the run under way
     since: datetime | None = None
-    is_filtered: bool = False
-    reached: int = 0
-    failing: tuple[int, ...] = ()
+    is_filtered: bool = False  # the server filters by `since`
+    reached: int = 0  # offset up to which the list is saved
+    failing: tuple[int, ...] = ()  # ids of events to request again
 
     def can_resume(self, since: datetime | None, *, is_filtered: bool) -> bool:
-        """Whether a sync is under way that asked for the same."""
+        """Whether an interrupted run requested the same."""
         return self.began is not None and (self.since, self.is_filtered) == (since, is_filtered)
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether with this run everything up to its beginning is pulled: all of it, or since the last whole sync."""
+        """Whether this run leaves no gap: it pulls everything, or everything since the last complete run."""
         return self.since is None or (self.finished is not None and self.since <= self.finished)
 
 
@@ -40,6 +40,6 @@ async def load_state(database: Database, source: str, *, with_token: bool) -> Sy
 
 
 async def save_state(connection: AsyncConnection, state: SyncState) -> None:
-    """Keep it, as part of the transaction that made the progress."""
+    """Save the state in the transaction that made the progress."""
     values = {**msgspec.structs.asdict(state), "failing": " ".join(map(str, state.failing))}
     await connection.execute(upsert(connection.dialect, syncs), values)

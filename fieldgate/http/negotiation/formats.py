@@ -52,7 +52,9 @@ def _choose_by_accept(offered: tuple[Format, ...], accept: bytes) -> Format:
             best, chosen = rank, candidate
     if best is None:
         known = ", ".join(candidate.media_type for candidate in offered)
-        raise NotAcceptable(Message("None of the accepted types is on offer; these are: {known}.", known=known))
+        raise NotAcceptable(
+            Message("None of the accepted types is available here; available types: {known}.", known=known)
+        )
     return chosen
 
 

@@ -33,7 +33,7 @@ API_DESCRIPTION = "\n".join(
         "* Unknown parameters and fields are ignored and listed in `Fieldgate-Ignored`; "
         "with `Prefer: handling=strict` they are an error.",
         "* `Authorization: Token …` and `Authorization: Bearer …` mean the same; `Basic` works too. "
-        "Invalid credentials are answered with 401 everywhere.",
+        "Invalid credentials are refused with 401 everywhere.",
     )
 )
 

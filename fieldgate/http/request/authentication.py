@@ -18,10 +18,10 @@ SESSION_COOKIE = b"fieldgate_session"
 CSRF_HEADER = b"x-csrftoken"
 MAX_CREDENTIAL_CHARS = 4096  # of an Authorization header
 
-MISSING_TOKEN = Message("The Authorization header names a scheme but holds no token.")
+MISSING_TOKEN = Message("The Authorization header has a scheme but no token.")
 INVALID_TOKEN = Message("This token is not valid. Check it, or get a new one.")
 INVALID_BASIC = Message("The Basic credentials cannot be read: they must be base64 of username:password.")
-UNKNOWN_SCHEME = Message("This way of logging in is not known here. Use Token, Bearer or Basic.")
+UNKNOWN_SCHEME = Message("This authentication scheme is not supported. Use Token, Bearer or Basic.")
 CSRF_FAILED = Message("This request lacks the page's CSRF token. Reload the page and try again.")
 
 

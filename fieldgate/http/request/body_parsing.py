@@ -156,8 +156,8 @@ def _parse_urlencoded(body: bytes) -> dict[str, Any]:
     if body.count(b"&") >= MAX_FIELDS:
         raise BadRequest(
             PluralMessage(
-                "There are too many fields; at most {count} is taken.",
-                "There are too many fields; at most {count} are taken.",
+                "There are too many fields; at most {count} is allowed.",
+                "There are too many fields; at most {count} are allowed.",
                 MAX_FIELDS,
             )
         )
@@ -206,7 +206,7 @@ def _filename(head: MultipartSegment) -> str | None:
 
 def _unsupported_media_type(supported: Sequence[str]) -> UnsupportedMediaType:
     return UnsupportedMediaType(
-        Message("The body has a type that cannot be read here; send one of: {known}.", known=", ".join(supported))
+        Message("This media type is not supported here; send one of: {known}.", known=", ".join(supported))
     )
 
 
@@ -218,8 +218,8 @@ def base_name(name: str) -> str:
 def _too_deep() -> BadRequest:
     return BadRequest(
         PluralMessage(
-            "The body is nested too deeply; at most {count} level is taken.",
-            "The body is nested too deeply; at most {count} levels are taken.",
+            "The body is nested too deeply; at most {count} level is allowed.",
+            "The body is nested too deeply; at most {count} levels are allowed.",
             MAX_JSON_DEPTH,
         )
     )
@@ -228,8 +228,8 @@ def _too_deep() -> BadRequest:
 def file_too_large(limit: int) -> PayloadTooLarge:
     return PayloadTooLarge(
         PluralMessage(
-            "The file is too large; at most {count} byte is taken.",
-            "The file is too large; at most {count} bytes are taken.",
+            "The file is too large; at most {count} byte is allowed.",
+            "The file is too large; at most {count} bytes are allowed.",
             limit,
         )
     )
@@ -238,8 +238,8 @@ def file_too_large(limit: int) -> PayloadTooLarge:
 def _too_large(limit: int) -> PayloadTooLarge:
     return PayloadTooLarge(
         PluralMessage(
-            "The body is too large; at most {count} byte is taken here.",
-            "The body is too large; at most {count} bytes are taken here.",
+            "The body is too large; at most {count} byte is allowed here.",
+            "The body is too large; at most {count} bytes are allowed here.",
             limit,
         )
     )

@@ -31,7 +31,7 @@ def check_body(operation: Operation, given: Iterable[tuple[str, object]]) -> Non
 
 
 def _reject(operation: Operation, hint: Message, given: Iterable[tuple[str, object]]) -> None:
-    message = hint if DRY_RUN in operation.query_names else Message("This cannot be tried here; nothing was done.")
+    message = hint if DRY_RUN in operation.query_names else Message("A dry run is not possible here; nothing was done.")
     if errors := {name: [message] for name, value in given if _is_dry_run_request(name, value)}:
         raise ValidationError(errors)
 

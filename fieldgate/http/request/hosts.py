@@ -1,8 +1,8 @@
 """The base URL of links, allowed hosts, trusted proxies and client addresses.
 
 The base URL is `FIELDGATE_BASE_URL`, or else the host of the request. `X-Forwarded-*` headers are used only if the
-request comes from `FIELDGATE_TRUSTED_PROXIES`. Other hosts than the allowed ones are refused, so that nobody can make
-the service generate links to another host.
+request comes from `FIELDGATE_TRUSTED_PROXIES`. Other hosts than the allowed ones are refused, so that a forged
+Host header cannot produce links to another service.
 """
 
 import ipaddress
@@ -89,7 +89,7 @@ class HostPolicy:
             or not _PREFIX.fullmatch(prefix)
             or not self._is_allowed(match["name"])
         ):
-            raise BadRequest(Message("This service does not answer for the host of the request."))
+            raise BadRequest(Message("This service is not configured for the host of the request."))
         if self._fixed_url:
             return BaseURL(self._fixed_url, self._fixed_url.startswith("https:"))
         netloc = match["name"] if not port or port == _DEFAULT_PORTS[scheme] else f"{match['name']}:{port}"

@@ -17,13 +17,13 @@ _INTEGER = re.compile(r"\s*[+-]?\d+\s*")
 
 def parse_page(parameters: Mapping[str, str]) -> PageRequest:
     """Parse the page of a request. Blank counts as absent, and a limit above the maximum as the maximum."""
-    wrong: dict[str, list[Message]] = {}
+    errors: dict[str, list[Message]] = {}
     limit, offset, clipped = DEFAULT_LIMIT, 0, False
     text = parameters.get("limit", "")
     if text.strip():
         number = parse_integer(text)
         if number is None or number < 1:
-            wrong["limit"] = [Message("Enter a whole number from {low} to {high}.", low=1, high=MAX_LIMIT)]
+            errors["limit"] = [Message("Enter a whole number from {low} to {high}.", low=1, high=MAX_LIMIT)]
         else:
             limit, clipped = min(number, MAX_LIMIT), number > MAX_LIMIT
     # One live system calls the offset `start`.
@@ -32,11 +32,11 @@ def parse_page(parameters: Mapping[str, str]) -> PageRequest:
     if text.strip():
         number = parse_integer(text)
         if number is None or number < 0:
-            wrong[name] = [Message("Enter a whole number, {low} or more.", low=0)]
+            errors[name] = [Message("Enter a whole number, {low} or more.", low=0)]
         else:
             offset = number
-    if wrong:
-        raise ValidationError(wrong)
+    if errors:
+        raise ValidationError(errors)
     return PageRequest(limit, offset, clipped)
 
 

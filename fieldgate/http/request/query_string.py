@@ -23,8 +23,8 @@ def parse_query(query: bytes) -> dict[str, str]:
     if query.count(b"&") >= MAX_PARAMETERS:
         raise BadRequest(
             PluralMessage(
-                "There are too many parameters; at most {count} is taken.",
-                "There are too many parameters; at most {count} are taken.",
+                "There are too many parameters; at most {count} is allowed.",
+                "There are too many parameters; at most {count} are allowed.",
                 MAX_PARAMETERS,
             )
         )

@@ -175,7 +175,7 @@ def expected_message(kind: Any) -> Message:
     if get_origin(kind) is Literal:
         return Message("Choose one of: {choices}.", choices=", ".join(map(str, get_args(kind))))
     if kind is bool:
-        return Message("Say true or false.")
+        return Message("Enter true or false.")
     if kind is UploadedFile:
         return Message("Send a file.")
     if get_origin(kind) is tuple:

@@ -15,9 +15,9 @@ def page_links(url: str, parameters: Mapping[str, str], page: PageRequest, count
     has_next, has_previous = following < count, page.offset > 0 and count > 0
     if not has_next and not has_previous:
         return None, None
-    kept = [(name, value) for name, value in parameters.items() if name not in PAGING_PARAMETERS]
-    first = encode_query([*(pair for pair in kept if pair[0] < "offset"), ("limit", str(page.limit))])
-    last = encode_query([pair for pair in kept if pair[0] > "offset"])
+    others = [(name, value) for name, value in parameters.items() if name not in PAGING_PARAMETERS]
+    first = encode_query([*(pair for pair in others if pair[0] < "offset"), ("limit", str(page.limit))])
+    last = encode_query([pair for pair in others if pair[0] > "offset"])
 
     def at(offset: int) -> str:
         return f"{url}?{first}&offset={offset}" + (f"&{last}" if last else "")

@@ -1,4 +1,4 @@
-"""A team on both databases."""
+"""A team of users on both databases."""
 
 from collections.abc import AsyncIterator
 

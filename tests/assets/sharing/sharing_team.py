@@ -1,4 +1,4 @@
-"""People of every kind, their assets, and what they ask of the service."""
+"""Users of every kind, their assets, and requests they make."""
 
 from typing import Any
 from urllib.parse import quote
@@ -45,23 +45,23 @@ class SharingTeam:
         return team
 
     async def add_user(self, name: str, **details: Any) -> str:
-        _, number = await self.service.create_user(name, **details)
-        token = await self.service.store.issue_token(number, IssuedBy.COMMAND, None)
+        _, user_id = await self.service.create_user(name, **details)
+        token = await self.service.store.issue_token(user_id, IssuedBy.COMMAND, None)
         self.headers[name] = {"Authorization": f"Token {token}"}
-        self.user_ids[name] = number
+        self.user_ids[name] = user_id
         return name
 
     async def create_asset(self, asset_type: str = "survey", owner: str = "owner", parent: str | None = None) -> str:
-        """The uid of a new asset."""
+        """Create an asset and return its uid."""
         async with self.service.database.transaction() as connection:
-            above = None if parent is None else await self.assets.find(connection, parent)
+            collection = None if parent is None else await self.assets.find(connection, parent)
             new = NewAsset(
                 owner_id=self.user_ids[owner],
                 asset_type=asset_type,
                 name="Visit",
                 content={},
                 summary={},
-                parent_id=None if above is None else above.id,
+                parent_id=None if collection is None else collection.id,
             )
             ((_, uid),) = await self.assets.create(connection, [new])
         return uid
@@ -69,7 +69,7 @@ class SharingTeam:
     async def create_shared_asset(
         self, asset_type: str = "survey", extra_grants: dict[str, str] | None = None, **given: str
     ) -> str:
-        """The uid of a new asset of the owner's, shared with the manager, the editor and the viewer."""
+        """Create an asset of the owner, shared with the manager, the editor and the viewer. Return its uid."""
         uid = await self.create_asset(asset_type, **given)
         held = {"manager": "manage_asset", "editor": "change_asset", "viewer": "view_asset", **(extra_grants or {})}
         new = [{"user": name, "permission": permission} for name, permission in held.items()]
@@ -99,12 +99,11 @@ class SharingTeam:
         return found
 
     async def permissions_of(self, uid: str, name: str) -> set[str]:
-        """What somebody holds, as the owner sees it listed."""
+        """Return the permissions of a user, as a superuser sees them listed."""
         rows = await self.list_assignments(uid, "boss")
         return {last_segment(row["permission"]) for row in rows if row["user"] == user_url(name)}
 
     async def assignment_uid(self, uid: str, name: str, permission: str) -> str:
-        """The uid of an assignment."""
         for row in await self.list_assignments(uid, "boss"):
             if (row["user"], last_segment(row["permission"])) == (user_url(name), permission):
                 return last_segment(row["url"])
@@ -120,5 +119,5 @@ class SharingTeam:
         return found
 
     async def snapshot(self, uid: str) -> tuple[list[dict[str, Any]], int]:
-        """All there is to see of an asset's assignments."""
+        """Return all assignments of an asset, and the length of its history."""
         return await self.list_assignments(uid, "boss"), len(await self.history(uid))

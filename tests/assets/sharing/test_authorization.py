@@ -1,4 +1,4 @@
-"""Who may do what with the assignments of an asset: every kind of caller, every act."""
+"""Authorization for assignments of an asset: every kind of caller, every operation."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.assets.sharing.sharing_team import PUBLIC, SharingTeam, last_segment
 EVERYBODY = {"owner", "manager", "editor", "viewer"}
 OWN = {"editor": {"owner", "editor"}, "viewer": {"owner", "viewer"}}
 
-# Who sees whose rows of a private asset, and of one the public may see; None where there is nothing to see (404).
+# Users whose assignments a caller sees, on a private and on a public asset; None means 404.
 SEES: dict[str, tuple[set[str] | None, set[str] | None]] = {
     "boss": (EVERYBODY, EVERYBODY | {PUBLIC}),
     "owner": (EVERYBODY, EVERYBODY | {PUBLIC}),
@@ -19,7 +19,7 @@ SEES: dict[str, tuple[set[str] | None, set[str] | None]] = {
     "stranger": (None, {"owner", PUBLIC}),
     "": (None, {"owner", PUBLIC}),
 }
-# What a write of each caller is answered with, on a private asset and on a public one.
+# Status of a write by each caller, on a private and on a public asset.
 WRITES = {
     "boss": ("done", "done"),
     "owner": ("done", "done"),
@@ -29,7 +29,7 @@ WRITES = {
     "stranger": (404, 403),
     "": (401, 401),
 }
-# Deleting the rows of the owner, of oneself, of somebody else, and of the public, on a public asset.
+# Status of deleting an assignment of the owner, the caller, another user and the public, on a public asset.
 DELETES: dict[str, tuple[int, int | None, int, int]] = {
     "boss": (409, None, 204, 204),
     "owner": (409, 409, 204, 204),
@@ -39,7 +39,7 @@ DELETES: dict[str, tuple[int, int | None, int, int]] = {
     "stranger": (403, None, 404, 403),
     "": (401, None, 401, 401),
 }
-# The same by name.
+# Status of removing all permissions of the same users.
 CLEARS: dict[str, tuple[int, int, int, int]] = {
     "boss": (409, 204, 204, 204),
     "owner": (409, 409, 204, 204),
@@ -56,7 +56,7 @@ async def asset(team: SharingTeam, *, is_public: bool) -> str:
 
 
 @pytest.mark.parametrize("is_public", [False, True], ids=["private", "public"])
-async def test_who_sees_what(team: SharingTeam, is_public: bool) -> None:
+async def test_visibility_by_caller(team: SharingTeam, is_public: bool) -> None:
     uid = await asset(team, is_public=is_public)
     rows = {row["url"]: last_segment(row["user"]) for row in await team.list_assignments(uid, "boss")}
     for caller, expected in SEES.items():
@@ -79,7 +79,7 @@ async def test_who_sees_what(team: SharingTeam, is_public: bool) -> None:
 
 
 @pytest.mark.parametrize("is_public", [False, True], ids=["private", "public"])
-async def test_who_writes(team: SharingTeam, is_public: bool) -> None:
+async def test_write_authorization(team: SharingTeam, is_public: bool) -> None:
     other = await team.create_asset()
     await team.grant(other, PUBLIC, "view_asset")
     new = {"user": "bob", "permission": "view_asset"}
@@ -104,7 +104,7 @@ async def test_who_writes(team: SharingTeam, is_public: bool) -> None:
                 assert (await team.snapshot(uid) != before) == is_changed
 
 
-async def test_rights_are_told_before_mistakes(team: SharingTeam) -> None:
+async def test_authorization_precedes_validation(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     wrong: list[tuple[str, str, dict[str, Any]]] = [
         ("POST", "", {"json": {"user": 7}}),
@@ -120,7 +120,7 @@ async def test_rights_are_told_before_mistakes(team: SharingTeam) -> None:
             for name in ("stranger", "", "owner")
         ]
         assert statuses == [404, 401, 400], (method, rest)
-        if method != "DELETE":  # anybody can remove himself, and must say so
+        if method != "DELETE":  # every user may remove their own permissions
             assert (await team.request_assignments(uid, "viewer", method, rest, **body)).status_code == 403
     assert (
         await team.request_assignments(
@@ -130,11 +130,11 @@ async def test_rights_are_told_before_mistakes(team: SharingTeam) -> None:
 
 
 def targets(caller: str) -> tuple[str, str, str, str]:
-    """The owner, oneself, somebody else, and the public."""
+    """Return the owner, the caller, another user, and the public."""
     return "owner", caller or PUBLIC, "editor" if caller == "viewer" else "viewer", PUBLIC
 
 
-async def test_who_deletes(team: SharingTeam) -> None:
+async def test_delete_authorization(team: SharingTeam) -> None:
     uid = await asset(team, is_public=True)
     for caller, expected in DELETES.items():
         for target, status in zip(targets(caller), expected, strict=True):
@@ -151,7 +151,7 @@ async def test_who_deletes(team: SharingTeam) -> None:
                 uid = await asset(team, is_public=True)
 
 
-async def test_who_clears(team: SharingTeam) -> None:
+async def test_clear_authorization(team: SharingTeam) -> None:
     uid = await asset(team, is_public=True)
     for caller, expected in CLEARS.items():
         for target, status in zip(targets(caller), expected, strict=True):
@@ -175,7 +175,7 @@ async def test_who_clears(team: SharingTeam) -> None:
     assert refused.json() == {"detail": "The owner's permissions cannot be removed."}
 
 
-async def test_who_is_disabled_does_nothing(team: SharingTeam) -> None:
+async def test_disabled_user_is_unauthorized(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     await team.service.store.disable_user("manager")
     assert (await team.request_assignments(uid, "manager", "GET")).status_code == 401
@@ -183,7 +183,7 @@ async def test_who_is_disabled_does_nothing(team: SharingTeam) -> None:
     assert (await team.request_assignments(uid, "manager", "POST", json=new)).status_code == 401
 
 
-async def test_what_the_asset_does_not_take(team: SharingTeam) -> None:
+async def test_unsupported_methods(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     for method, rest in (
         ("PUT", ""),
@@ -200,7 +200,7 @@ async def test_what_the_asset_does_not_take(team: SharingTeam) -> None:
     assert (await team.request_assignments(uid, "", "OPTIONS")).status_code == 200
 
 
-async def test_an_assignment_of_another_asset(team: SharingTeam) -> None:
+async def test_assignment_of_another_asset_is_not_found(team: SharingTeam) -> None:
     one, other = await team.create_shared_asset(), await team.create_shared_asset()
     row = await team.assignment_uid(other, "viewer", "view_asset")
     for rest in (f"{row}/", "pKm3pVw8ZtQ2xYcRnB5dFh/", "x/", "%00/", "'%20OR%201=1/"):
@@ -212,7 +212,7 @@ async def test_an_assignment_of_another_asset(team: SharingTeam) -> None:
         assert (answer.status_code, answer.json()) == (404, {"detail": f"There is no asset {uid}."})
 
 
-async def test_somebody_leaves(team: SharingTeam) -> None:
+async def test_users_remove_their_own_permissions(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     row = await team.assignment_uid(uid, "editor", "view_asset")
     assert (await team.request_assignments(uid, "editor", "DELETE", f"{row}/")).status_code == 204

@@ -1,4 +1,4 @@
-"""Many who write to collections and to what is in them at once: nobody waits for ever, and nothing is broken."""
+"""Concurrent writes to collections and the assets in them: no deadlocks, and a consistent state."""
 
 import asyncio
 import random
@@ -20,16 +20,16 @@ from tests.imports.workbooks import xlsx
 
 __all__ = ["teams"]  # a fixture
 
-ACTS = 25  # of each worker
-KINDS = ("many", "unmany", "replace", "clone", "assign", "clear", "rename", "delete", "delete collection")
+WRITES = 25  # by each worker
+KINDS = ("batch_add", "batch_remove", "replace", "clone", "assign", "clear", "rename", "delete", "delete collection")
 WEIGHTS = (5, 4, 4, 4, 3, 2, 4, 2, 1)
 HOLDERS = ("ann", "bob", "viewer", "editor")
 PERMISSIONS = ("view_asset", "change_asset", "manage_asset")
-TAKEN = (200, 201, 204, 400, 404)  # 400: cloned onto another type; 404: deleted by another worker
+EXPECTED_STATUSES = (200, 201, 204, 400, 404)  # 400: cloned onto another type; 404: deleted by another worker
 
 
-class Shelves:
-    """Two collections with two assets in each, made anew when they are deleted."""
+class CollectionSet:
+    """Two collections with two assets in each, created again when they are deleted."""
 
     def __init__(self, team: SharingTeam) -> None:
         self.team = team
@@ -44,52 +44,52 @@ class Shelves:
     def all(self) -> list[str]:
         return [*self.collections, *self.inside]
 
-    async def again(self, place: int) -> None:
-        """Another asset in the place of one that is deleted; nothing where its collection is gone as well."""
-        parent = self.collections[place // 2]
-        self.inside[place] = await self.team.create_asset(parent=parent if await self._is_there(parent) else None)
+    async def recreate_asset(self, scope: int) -> None:
+        """Replace a deleted asset; without a parent if the collection was deleted, too."""
+        parent = self.collections[scope // 2]
+        self.inside[scope] = await self.team.create_asset(parent=parent if await self._exists(parent) else None)
 
-    async def collection_again(self, place: int) -> None:
-        self.collections[place] = await self.team.create_asset("collection")
-        for each in (2 * place, 2 * place + 1):
-            await self.again(each)
+    async def recreate_collection(self, scope: int) -> None:
+        self.collections[scope] = await self.team.create_asset("collection")
+        for each in (2 * scope, 2 * scope + 1):
+            await self.recreate_asset(each)
 
-    async def _is_there(self, uid: str) -> bool:
+    async def _exists(self, uid: str) -> bool:
         return (await self.team.request("owner", "GET", f"/api/v2/assets/{uid}/")).status_code == 200
 
 
-async def act(team: SharingTeam, shelves: Shelves, chance: random.Random) -> list[httpx.Response]:
-    kind = chance.choices(KINDS, WEIGHTS)[0]
-    uid, name, permission = chance.choice(shelves.all), chance.choice(HOLDERS), chance.choice(PERMISSIONS)
-    if kind in ("many", "unmany"):
-        some = chance.sample(shelves.all, 4)  # in any order: it is not the order of the request that counts
-        body = {"assets": some, "users": chance.sample(HOLDERS, 2), "permissions": [permission]}
+async def random_write(team: SharingTeam, collection_set: CollectionSet, rng: random.Random) -> list[httpx.Response]:
+    kind = rng.choices(KINDS, WEIGHTS)[0]
+    uid, name, permission = rng.choice(collection_set.all), rng.choice(HOLDERS), rng.choice(PERMISSIONS)
+    if kind in ("batch_add", "batch_remove"):
+        some = rng.sample(collection_set.all, 4)  # in random order: locking must not depend on it
+        body = {"assets": some, "users": rng.sample(HOLDERS, 2), "permissions": [permission]}
         return [await team.request("owner", "POST", f"{BATCH_PATH}{'add' if kind == 'many' else 'remove'}/", json=body)]
     if kind == "replace":
-        new = [{"user": each, "permission": chance.choice(PERMISSIONS)} for each in chance.sample(HOLDERS, 2)]
+        new = [{"user": each, "permission": rng.choice(PERMISSIONS)} for each in rng.sample(HOLDERS, 2)]
         return [await team.request_assignments(uid, "owner", "POST", "bulk/", json=new)]
     if kind == "clone":
-        source = chance.choice([each for each in shelves.all if each != uid])
+        source = rng.choice([each for each in collection_set.all if each != uid])
         return [await team.request_assignments(uid, "owner", "PATCH", "clone/", json={"clone_from": source})]
     if kind == "clear":
         return [await team.request_assignments(uid, "owner", "DELETE", "bulk/", json={"username": name})]
     if kind == "rename":
-        return [await team.request("owner", "PATCH", f"/api/v2/assets/{uid}/", json={"name": f"{chance.random()}"})]
+        return [await team.request("owner", "PATCH", f"/api/v2/assets/{uid}/", json={"name": f"{rng.random()}"})]
     if kind == "delete":
-        place = chance.randrange(4)
-        answer = await team.request("owner", "DELETE", f"/api/v2/assets/{shelves.inside[place]}/")
-        await shelves.again(place)
+        scope = rng.randrange(4)
+        answer = await team.request("owner", "DELETE", f"/api/v2/assets/{collection_set.inside[scope]}/")
+        await collection_set.recreate_asset(scope)
         return [answer]
     if kind == "delete collection":
-        place = chance.randrange(2)
-        answer = await team.request("owner", "DELETE", f"/api/v2/assets/{shelves.collections[place]}/")
-        await shelves.collection_again(place)
+        scope = rng.randrange(2)
+        answer = await team.request("owner", "DELETE", f"/api/v2/assets/{collection_set.collections[scope]}/")
+        await collection_set.recreate_collection(scope)
         return [answer]
     return [await team.request_assignments(uid, "owner", "POST", json={"user": name, "permission": permission})]
 
 
-async def stored(team: SharingTeam) -> dict[tuple[int, int], tuple[set[str], set[str]]]:
-    """What is granted and what is denied, by asset and user."""
+async def stored_permissions(team: SharingTeam) -> dict[tuple[int, int], tuple[set[str], set[str]]]:
+    """Return granted and denied permissions, by asset and user."""
     found: dict[tuple[int, int], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
     async with team.service.database.read_transaction() as connection:
         for row in await connection.execute(select(assignments)):
@@ -97,8 +97,8 @@ async def stored(team: SharingTeam) -> dict[tuple[int, int], tuple[set[str], set
     return dict(found)
 
 
-async def retold(team: SharingTeam) -> dict[tuple[int, int], tuple[set[str], set[str]]]:
-    """The same as the history has it, every effect of which must fit the state it met."""
+async def replayed_permissions(team: SharingTeam) -> dict[tuple[int, int], tuple[set[str], set[str]]]:
+    """Return the same from the history, and check that every effect fits the state before it."""
     found: dict[tuple[int, int], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
     async with team.service.database.read_transaction() as connection:
         rows = (await connection.execute(select(assignment_history).order_by(assignment_history.c.id))).all()
@@ -116,33 +116,33 @@ async def types(team: SharingTeam) -> dict[int, str]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_collections_and_what_is_in_them(teams: tuple[SharingTeam, SharingTeam], seed: int) -> None:
+async def test_concurrent_writes_to_collections_and_assets(teams: tuple[SharingTeam, SharingTeam], seed: int) -> None:
     team, beside = teams
-    shelves = Shelves(team)
-    await shelves.fill()
+    collection_set = CollectionSet(team)
+    await collection_set.fill()
     done: dict[int, int] = defaultdict(int)
 
-    async def write(here: SharingTeam, number: int) -> None:
-        chance = random.Random(f"{seed} {number}")
+    async def write(here: SharingTeam, index: int) -> None:
+        rng = random.Random(f"{seed} {index}")
         found = 0
-        for _ in range(3 * ACTS):  # some come too late for what another worker deletes
-            if found >= ACTS:
+        for _ in range(3 * WRITES):  # some writes fail because another worker deleted the asset
+            if found >= WRITES:
                 break
             try:
-                answers = await act(here, shelves, chance)
-            except NotFound:  # what was to be put into a collection, which is deleted
+                answers = await random_write(here, collection_set, rng)
+            except NotFound:  # the collection was deleted while creating an asset in it
                 continue
             for answer in answers:
-                assert answer.status_code in TAKEN, answer.text
+                assert answer.status_code in EXPECTED_STATUSES, answer.text
                 done[answer.status_code] += 1
                 found += answer.status_code != 404
 
     async def import_into() -> None:
         worker = ImportWorker(Settings(), team.service.database)
-        for number in range(4):
+        for index in range(4):
             sent: dict[str, Any] = {
                 "files": {"file": ("household.xlsx", xlsx())},
-                "data": {"destination": shelves.inside[number]},
+                "data": {"destination": collection_set.inside[index]},
             }
             answer = await team.request("owner", "POST", "/api/v2/imports/", **sent)
             assert answer.status_code in (201, 404), answer.text
@@ -150,14 +150,14 @@ async def test_collections_and_what_is_in_them(teams: tuple[SharingTeam, Sharing
                 continue
             assert await worker.process_one()
             record = (await team.request("owner", "GET", answer.json()["url"])).json()
-            told = (record["status"], record["messages"].get("error_type"))
-            assert told in (("complete", None), ("error", "destination_gone"))
+            reported = (record["status"], record["messages"].get("error_type"))
+            assert reported in (("complete", None), ("error", "destination_gone"))
 
     async with asyncio.timeout(60):
-        await asyncio.gather(import_into(), *(write(teams[number % 2], number) for number in range(4)))
-    assert done[200] + done[201] + done[204] > 2 * ACTS, done
-    rows, kinds = await stored(team), await types(team)
-    assert rows == await retold(beside)
+        await asyncio.gather(import_into(), *(write(teams[index % 2], index) for index in range(4)))
+    assert done[200] + done[201] + done[204] > 2 * WRITES, done
+    rows, kinds = await stored_permissions(team), await types(team)
+    assert rows == await replayed_permissions(beside)
     for (asset, _), (granted, denied) in rows.items():
         assert not granted & denied
         assert rules.with_implied(granted, kinds[asset]) == granted

@@ -1,4 +1,4 @@
-"""Several who change the same asset at once: nothing is lost, nothing is broken, and nobody acts on rights he lost."""
+"""Concurrent changes of one asset: no lost updates, a consistent state, and no use of revoked permissions."""
 
 import asyncio
 import random
@@ -13,16 +13,16 @@ from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset
 from fieldgate.identity import Caller
 from fieldgate.permissions.rules import find_contradiction, with_implied
 from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam, last_segment
-from tests.assets.sharing.test_dry_run import PERMISSIONS, wish
+from tests.assets.sharing.test_dry_run import PERMISSIONS, random_request
 from tests.conftest import StartService
 
 MANAGERS = ("mona", "milo")
-ACTS = 40  # of each manager
+WRITES = 40  # by each manager
 
 
 @pytest.fixture
 async def teams(start: StartService, database_url: str) -> AsyncIterator[tuple[SharingTeam, SharingTeam]]:
-    """Two services on one database, as two processes are."""
+    """Two services on one database, like two processes."""
     async with start(database_url=database_url) as one, start(database_url=database_url) as other:
         team = await SharingTeam.create(one)
         for name in MANAGERS:
@@ -39,43 +39,43 @@ def held_by_name(rows: list[dict[str, Any]]) -> dict[str, set[str]]:
     return held
 
 
-def check(rows: list[dict[str, Any]]) -> None:
-    """What everybody holds is closed, and holds no two that contradict each other."""
+def check_consistency(rows: list[dict[str, Any]]) -> None:
+    """Check that the permissions of every user include the implied ones and do not contradict each other."""
     for name, held in held_by_name(rows).items():
         assert with_implied(held, "survey") == held, name
         assert find_contradiction(held, "survey") is None, name
 
 
-async def act(
-    team: SharingTeam, uid: str, other: str, by: str, chance: random.Random
+async def random_write(
+    team: SharingTeam, uid: str, other: str, by: str, rng: random.Random
 ) -> tuple[dict[str, Any], httpx.Response]:
-    """A write at random, of anybody but the managers themselves."""
-    new = wish(chance)
-    kind = chance.choices(("assign", "delete", "clear", "many", "unmany", "csv"), (6, 3, 1, 1, 1, 1))[0]
+    """Make a random write that does not affect the managers."""
+    new = random_request(rng)
+    kind = rng.choices(("assign", "delete", "clear", "batch_add", "batch_remove", "csv"), (6, 3, 1, 1, 1, 1))[0]
     named = {"assets": [uid, other], "users": [new["user"]], "permissions": [new["permission"]]}
     if kind == "delete":
         rows = [
             row for row in await team.list_assignments(uid, by) if last_segment(row["user"]) not in ("owner", *MANAGERS)
         ]
         if rows:
-            return {}, await team.request(by, "DELETE", chance.choice(rows)["url"])
+            return {}, await team.request(by, "DELETE", rng.choice(rows)["url"])
     if kind == "clear":
         return {}, await team.request_assignments(uid, by, "DELETE", "bulk/", json={"username": new["user"]})
-    if kind == "many":
+    if kind == "batch_add":
         more = {key: new[key] for key in ("partial_permissions",) if key in new}
         return new, await team.request(by, "POST", f"{BATCH_PATH}add/", json={**named, **more})
-    if kind == "unmany":
+    if kind == "batch_remove":
         return {}, await team.request(by, "POST", f"{BATCH_PATH}remove/", json=named)
     if kind == "csv":
         text = f"user,permission\n{new['user']},view_asset\n"
         return {}, await team.request_assignments(
-            uid, by, "POST", "csv/", json={"text": text, "mode": chance.choice(("add", "remove"))}
+            uid, by, "POST", "csv/", json={"text": text, "mode": rng.choice(("add", "remove"))}
         )
     return new, await team.request_assignments(uid, by, "POST", json=new)
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_two_managers_at_once(teams: tuple[SharingTeam, SharingTeam], seed: int) -> None:
+async def test_two_concurrent_managers(teams: tuple[SharingTeam, SharingTeam], seed: int) -> None:
     team = teams[0]
     uid, other = [await team.create_asset() for _ in range(2)]
     for each in (uid, other):
@@ -84,30 +84,30 @@ async def test_two_managers_at_once(teams: tuple[SharingTeam, SharingTeam], seed
     assigned: list[tuple[str, str]] = []
 
     async def work(here: SharingTeam, name: str) -> None:
-        chance = random.Random(f"{seed} {name}")
-        for _ in range(ACTS):
-            new, answer = await act(here, uid, other, name, chance)
+        rng = random.Random(f"{seed} {name}")
+        for _ in range(WRITES):
+            new, answer = await random_write(here, uid, other, name, rng)
             assert answer.status_code in (200, 201, 204, 404), answer.text
             if new:
                 assigned.append((new["user"], new["permission"]))
-            check(await here.list_assignments(uid, name))
+            check_consistency(await here.list_assignments(uid, name))
 
     await asyncio.gather(*(work(here, name) for here, name in zip(teams, MANAGERS, strict=True)))
     for each in (uid, other):
         await replay(team, each)
     rows = held_by_name(await team.list_assignments(uid))
-    told = await team.history(uid)
+    reported = await team.history(uid)
     removed = {
-        (last_segment(row["user"]), last_segment(row["permission"])) for row in told if row["effect"] == "removed"
+        (last_segment(row["user"]), last_segment(row["permission"])) for row in reported if row["effect"] == "removed"
     }
-    makers = {last_segment(row["by"]) for row in told if row["act"] != "replace"}
+    makers = {last_segment(row["by"]) for row in reported if row["act"] != "replace"}
     assert set(MANAGERS) <= makers
     for name, permission in assigned:
-        assert permission in rows[name] or (name, permission) in removed, "an assignment that was acknowledged is gone"
+        assert permission in rows[name] or (name, permission) in removed, "an acknowledged assignment is lost"
 
 
 async def replay(team: SharingTeam, uid: str) -> None:
-    """Every effect of the history fits the state it met, and all of them together give the state there is."""
+    """Check that every effect in the history fits the state before it, and that all of them give the current state."""
     held: dict[str, set[str]] = defaultdict(set)
     for effect in reversed(await team.history(uid)):
         name, permission = last_segment(effect["user"]), last_segment(effect["permission"])
@@ -119,14 +119,14 @@ async def replay(team: SharingTeam, uid: str) -> None:
         else:
             assert (effect["effect"], permission in held[name]) == ("filtered", True)
     rows = await team.list_assignments(uid)
-    check(rows)
+    check_consistency(rows)
     now = held_by_name(rows)
     now.pop("owner")
     assert {name: some for name, some in held.items() if some} == now
 
 
-async def test_two_lists_that_replace_everything_at_once(teams: tuple[SharingTeam, SharingTeam]) -> None:
-    """One of them wins whole; nobody ends up with half of each."""
+async def test_concurrent_replacements_are_atomic(teams: tuple[SharingTeam, SharingTeam]) -> None:
+    """One of them wins; no user ends up with a mix of both."""
     team = teams[0]
     uid = await team.create_asset()
     names = ("ann", "bob", "viewer", "editor")
@@ -145,8 +145,8 @@ async def test_two_lists_that_replace_everything_at_once(teams: tuple[SharingTea
     await replay(team, uid)
 
 
-async def test_managers_who_remove_each_other(teams: tuple[SharingTeam, SharingTeam]) -> None:
-    """Of two who remove each other at the same moment one is first, and the other is a manager no more."""
+async def test_managers_remove_each_other_concurrently(teams: tuple[SharingTeam, SharingTeam]) -> None:
+    """Only one of the two removals succeeds."""
     team = teams[0]
     uid = await team.create_asset()
     for _ in range(10):
@@ -160,13 +160,13 @@ async def test_managers_who_remove_each_other(teams: tuple[SharingTeam, SharingT
             )
         )
         assert sorted(answer.status_code for answer in answers) == [204, 404]
-        told = await team.history(uid)
-        assert len({last_segment(row["by"]) for row in told[: len(told) - before]}) == 1
+        reported = await team.history(uid)
+        assert len({last_segment(row["by"]) for row in reported[: len(reported) - before]}) == 1
     await replay(team, uid)
 
 
-async def test_who_lost_the_right_meanwhile_is_refused(team: SharingTeam, monkeypatch: pytest.MonkeyPatch) -> None:
-    """He was a manager when he was first asked, and is none when it is his turn."""
+async def test_manager_revoked_during_request_is_refused(team: SharingTeam, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caller loses the permission between the first check and the lock."""
     to = AssetAuthorizer.authorize
     new = {"user": "bob", "permission": "view_asset"}
     other = await team.create_asset()
@@ -185,14 +185,14 @@ async def test_who_lost_the_right_meanwhile_is_refused(team: SharingTeam, monkey
             row = await team.assignment_uid(uid, "manager", permission)
             rest = rest.format(row=await team.assignment_uid(uid, "viewer", "view_asset"))
 
-            async def and_meanwhile(access: AssetAuthorizer, asked: str, caller: Caller) -> AuthorizedAsset:
+            async def authorize_then_revoke(access: AssetAuthorizer, asked: str, caller: Caller) -> AuthorizedAsset:
                 found = await to(access, asked, caller)
                 if caller.username == "manager" and asked == uid:  # noqa: B023
                     monkeypatch.undo()
                     await team.request_assignments(uid, "owner", "DELETE", f"{row}/")  # noqa: B023
                 return found
 
-            monkeypatch.setattr(AssetAuthorizer, "authorize", and_meanwhile)
+            monkeypatch.setattr(AssetAuthorizer, "authorize", authorize_then_revoke)
             answer = await team.request_assignments(uid, "manager", method, rest, **body)
             expected = 404 if rest.startswith("p") else status
             assert answer.status_code == expected, (method, rest, answer.text)

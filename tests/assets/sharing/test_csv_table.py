@@ -1,4 +1,4 @@
-"""Assignments as a table, out and in."""
+"""Export and import of assignments as a CSV table."""
 
 import csv
 from itertools import islice, product
@@ -18,7 +18,7 @@ async def send(team: SharingTeam, uid: str, table: str | bytes, by: str = "owner
     return await team.request_assignments(uid, by, "POST", "csv/", files={"file": ("team.csv", table)}, data=fields)
 
 
-async def test_a_table_makes_another_asset_the_same(team: SharingTeam) -> None:
+async def test_table_round_trip_to_another_asset(team: SharingTeam) -> None:
     one, other = (
         await team.create_shared_asset(extra_grants={PUBLIC: "add_submissions"}),
         await team.create_shared_asset(),
@@ -46,13 +46,13 @@ async def test_a_table_makes_another_asset_the_same(team: SharingTeam) -> None:
     assert {last_segment(row["user"]) for row in await team.list_assignments(other)} == {"owner"}
 
 
-async def test_tables_as_people_write_them(team: SharingTeam) -> None:
+async def test_table_dialects(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     table = "\ufeffPermission;USER;note\r\n\r\nview_asset;bob;\r\n/api/v2/permissions/change_asset/;Ann;x\r\n;;\r\n"
     assert (await send(team, uid, table)).status_code == 200
     assert await team.permissions_of(uid, "ann") == {"view_asset", "change_asset"}
     assert await team.permissions_of(uid, "bob") == await team.permissions_of(uid, "viewer") == {"view_asset"}, (
-        "what there is stays"
+        "existing assignments stay"
     )
     tabs = "user\tpermission\nbob\tadd_submissions"
     for options in ({"json": {"text": tabs}}, {"data": {"text": tabs, "mode": "add"}}):
@@ -64,7 +64,7 @@ async def test_tables_as_people_write_them(team: SharingTeam) -> None:
     assert done.json()["counts"] == {"removed": 1}
 
 
-async def test_every_line_that_cannot_be_is_named(team: SharingTeam) -> None:
+async def test_all_invalid_lines_are_reported(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     before = await team.snapshot(uid)
     table = (
@@ -94,7 +94,7 @@ async def test_every_line_that_cannot_be_is_named(team: SharingTeam) -> None:
     assert await team.snapshot(uid) == before
 
 
-async def test_tables_that_cannot_be(team: SharingTeam) -> None:
+async def test_invalid_tables(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     before = await team.snapshot(uid)
     head = "user,permission\n"
@@ -134,12 +134,12 @@ async def test_tables_that_cannot_be(team: SharingTeam) -> None:
 
 
 def names(count: int) -> list[str]:
-    """Three letters each."""
+    """Return names of three letters."""
     return ["".join(letters) for letters in islice(product(ascii_lowercase, repeat=3), count)]
 
 
 @pytest.mark.parametrize("query", [{"_submitted_by": {"$in": names(10_000)}}, {"a": ";" * 30_000}])
-async def test_large_filters_come_back(team: SharingTeam, query: dict[str, Any]) -> None:
+async def test_large_filters_round_trip(team: SharingTeam, query: dict[str, Any]) -> None:
     one, other = await team.create_asset(), await team.create_asset()
     partial = [{"url": "view_submissions", "filters": [query]}]
     await team.grant(one, "bob", "partial_submissions", partial_permissions=partial)
@@ -152,19 +152,19 @@ async def test_large_filters_come_back(team: SharingTeam, query: dict[str, Any])
     assert (await send(team, one, table, mode="replace")).json()["counts"] == {}
 
 
-async def test_a_cell_that_is_too_large_is_told(team: SharingTeam) -> None:
+async def test_oversized_cell_is_rejected(team: SharingTeam) -> None:
     uid = await team.create_asset()
     filters = msgspec.json.encode({"view_submissions": [{"_submitted_by": {"$in": names(12_000)}}]}).decode()
     quoted = filters.replace('"', '""')
     answer = await send(team, uid, f'user,permission,filters\nbob,partial_submissions,"{quoted}"\n')
-    told = (
+    reported = (
         "These filters are too large: at most 64 KiB of JSON are taken for one assignment, with those that they imply "
         "for other permissions."
     )
-    assert (answer.status_code, answer.json()) == (400, {"line 2.filters.0.filters": [told]})
+    assert (answer.status_code, answer.json()) == (400, {"line 2.filters.0.filters": [reported]})
 
 
-async def test_nothing_runs_where_a_spreadsheet_splits_elsewhere(team: SharingTeam) -> None:
+async def test_no_formulas_with_other_separators(team: SharingTeam) -> None:
     uid = await team.create_asset()
     await team.add_user("x;=1+1")
     await team.add_user('y";=1+1')

@@ -1,4 +1,4 @@
-"""A dry run tells what the run does, and writes nothing."""
+"""A dry run returns the effects of the run, and writes nothing."""
 
 import random
 from typing import Any
@@ -13,13 +13,13 @@ FOR_THE_PUBLIC = ("view_asset", "add_submissions", "view_submissions")
 KEYS = ("user", "permission", "effect", "reason", "because", "message", "partial_permissions")
 
 
-def wish(chance: random.Random) -> dict[str, Any]:
-    name = chance.choice(("ann", "bob", "viewer", "editor", PUBLIC))
-    permission = chance.choice(FOR_THE_PUBLIC if name == PUBLIC else PERMISSIONS)
+def random_request(rng: random.Random) -> dict[str, Any]:
+    name = rng.choice(("ann", "bob", "viewer", "editor", PUBLIC))
+    permission = rng.choice(FOR_THE_PUBLIC if name == PUBLIC else PERMISSIONS)
     new: dict[str, Any] = {"user": name, "permission": permission}
     if permission == "partial_submissions":
-        verb = chance.choice(("add", "view", "change", "delete", "validate"))
-        filters = [{"n": chance.choice((0, 1, True, 1.0, "1"))} for _ in range(chance.randrange(1, 3))]
+        verb = rng.choice(("add", "view", "change", "delete", "validate"))
+        filters = [{"n": rng.choice((0, 1, True, 1.0, "1"))} for _ in range(rng.randrange(1, 3))]
         new["partial_permissions"] = [{"url": f"{verb}_submissions", "filters": filters}]
     return new
 
@@ -28,18 +28,18 @@ def is_filtering(effect: dict[str, Any]) -> bool:
     return last_segment(effect["permission"]) == "partial_submissions" and effect["effect"] in ("granted", "filtered")
 
 
-async def act(team: SharingTeam, uid: str, other: str, chance: random.Random) -> tuple[str, str, dict[str, Any]]:
-    """A write at random: method, path and body."""
+async def random_write(team: SharingTeam, uid: str, other: str, rng: random.Random) -> tuple[str, str, dict[str, Any]]:
+    """Return method, path and body of a random write."""
     base = f"/api/v2/assets/{uid}/permission-assignments/"
-    kind = chance.choice(("assign", "assign", "assign", "delete", "clear", "replace", "clone", "add", "remove", "csv"))
-    new = wish(chance)
+    kind = rng.choice(("assign", "assign", "assign", "delete", "clear", "replace", "clone", "add", "remove", "csv"))
+    new = random_request(rng)
     rows = [row for row in await team.list_assignments(uid, "boss") if last_segment(row["user"]) != "owner"]
     if kind == "delete" and rows:
-        return "DELETE", base + last_segment(chance.choice(rows)["url"]) + "/", {}
+        return "DELETE", base + last_segment(rng.choice(rows)["url"]) + "/", {}
     if kind == "clear":
         return "DELETE", base + "bulk/", {"json": {"username": new["user"]}}
     if kind == "replace":
-        return "POST", base + "bulk/", {"json": [wish(chance) for _ in range(chance.randrange(4))]}
+        return "POST", base + "bulk/", {"json": [random_request(rng) for _ in range(rng.randrange(4))]}
     if kind == "clone":
         return "PATCH", base + "clone/", {"json": {"clone_from": other}}
     if kind in ("add", "remove"):
@@ -49,38 +49,38 @@ async def act(team: SharingTeam, uid: str, other: str, chance: random.Random) ->
         return "POST", f"{BATCH_PATH}{kind}/", {"json": many}
     if kind == "csv":
         text = f"user,permission\n{new['user']},view_asset\nbob,add_submissions\n"
-        return "POST", base + "csv/", {"json": {"text": text, "mode": chance.choice(("add", "remove", "replace"))}}
+        return "POST", base + "csv/", {"json": {"text": text, "mode": rng.choice(("add", "remove", "replace"))}}
     return "POST", base, {"json": new}
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_a_dry_run_equals_the_run(team: SharingTeam, seed: int) -> None:
-    chance = random.Random(seed)
-    above = await team.create_asset("collection")
+async def test_dry_run_matches_run(team: SharingTeam, seed: int) -> None:
+    rng = random.Random(seed)
+    collection = await team.create_asset("collection")
     for name, permission in (("ann", "change_asset"), ("viewer", "view_asset")):
-        await team.grant(above, name, permission)
+        await team.grant(collection, name, permission)
     uid, other = (
-        await team.create_shared_asset(parent=above),
+        await team.create_shared_asset(parent=collection),
         await team.create_shared_asset(extra_grants={"bob": "view_submissions"}),
     )
     done = 0
     while done < 15:
-        method, path, body = await act(team, uid, other, chance)
+        method, path, body = await random_write(team, uid, other, rng)
         before = await team.snapshot(uid)
-        told = await team.request(
-            "manager" if chance.random() < 0.2 else "boss", method, f"{path}?dry_run=true", **body
+        reported = await team.request(
+            "manager" if rng.random() < 0.2 else "boss", method, f"{path}?dry_run=true", **body
         )
         assert await team.snapshot(uid) == before
         ran = await team.request("boss", method, path, **body)
         if ran.status_code >= 400:
-            assert told.status_code in (ran.status_code, 403, 404)
+            assert reported.status_code in (ran.status_code, 403, 404)
             assert await team.snapshot(uid) == before
             continue
         done += 1
-        if told.status_code >= 400:  # the manager may be none by now
+        if reported.status_code >= 400:  # the manager may be none by now
             continue
-        dry = told.json()
-        assert (told.status_code, dry["dry_run"]) == (200, True), told.text
+        dry = reported.json()
+        assert (reported.status_code, dry["dry_run"]) == (200, True), reported.text
         new = (await team.history(uid))[: len(await team.history(uid)) - before[1]][::-1]
         assert [[effect.get(key) for key in KEYS] for effect in dry["effects"]] == [
             [row.get(key) for key in KEYS] for row in new
@@ -99,9 +99,9 @@ async def test_a_dry_run_equals_the_run(team: SharingTeam, seed: int) -> None:
             assert ran.json() == {**dry, "dry_run": False}
 
 
-async def test_an_effect_says_why_in_the_caller_s_language(team: SharingTeam) -> None:
+async def test_effect_messages_are_translated(team: SharingTeam) -> None:
     uid = await team.create_asset()
-    said = set()
+    messages = set()
     for language in ("en", "fr", "es", "ar"):
         body = {"user": "bob", "permission": "change_asset"}
         headers = {"Accept-Language": language}
@@ -113,13 +113,13 @@ async def test_an_effect_says_why_in_the_caller_s_language(team: SharingTeam) ->
         ]
         assert last_segment(effects[1]["because"]) == "change_asset"
         assert effects[0]["because"] is None
-        said.add(effects[1]["message"])
-    assert len(said) == 4
-    assert "view_asset: granted, implied by change_asset." in said
+        messages.add(effects[1]["message"])
+    assert len(messages) == 4
+    assert "view_asset: granted, implied by change_asset." in messages
     assert (await team.request_assignments(uid, "owner", "POST", "?dry_run=perhaps", json={})).status_code == 400
 
 
-async def test_many_at_once(team: SharingTeam) -> None:
+async def test_batch_add_and_remove(team: SharingTeam) -> None:
     uids = [await team.create_asset() for _ in range(3)]
     body: dict[str, Any] = {
         "assets": [uids[0], f"/api/v2/assets/{uids[1]}/", uids[2], uids[0]],

@@ -1,4 +1,4 @@
-"""Who asks for a dry run never gets a run, however he says it."""
+"""A request for a dry run never writes, however it is spelled."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam
 
-NOT_HERE = "This cannot be tried here; nothing was done."
+NOT_HERE = "A dry run is not possible here; nothing was done."
 IN_QUERY = "Send dry_run in the query, as ?dry_run=true."
 
 
@@ -25,7 +25,7 @@ async def writes(team: SharingTeam, uid: str) -> list[tuple[str, str, dict[str, 
     ]
 
 
-async def test_a_bare_word_is_a_dry_run(team: SharingTeam) -> None:
+async def test_dry_run_without_value(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     before = await team.snapshot(uid)
     for method, path, body in await writes(team, uid):
@@ -34,14 +34,14 @@ async def test_a_bare_word_is_a_dry_run(team: SharingTeam) -> None:
             assert (answer.status_code, answer.json()["dry_run"]) == (200, True), (path, query)
         for name in ("dryrun", "dry-run", "DRY_RUN", "dryRun"):
             answer = await team.request("owner", method, f"{path}?{name}=true", json=body)
-            told = {name: ["This parameter is named dry_run: send ?dry_run=true."]}
-            assert (answer.status_code, answer.json()) == (400, told), (path, name)
+            reported = {name: ["This parameter is named dry_run: send ?dry_run=true."]}
+            assert (answer.status_code, answer.json()) == (400, reported), (path, name)
     answer = await team.request_assignments(uid, "owner", "POST", "bulk/?dry_run", json=[])
     assert (answer.status_code, answer.json()["dry_run"]) == (200, True)
     assert await team.snapshot(uid) == before
 
 
-async def test_it_is_not_asked_for_in_a_body(team: SharingTeam) -> None:
+async def test_dry_run_in_body_is_rejected(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     before = await team.snapshot(uid)
     for method, path, body in await writes(team, uid):
@@ -58,7 +58,7 @@ async def test_it_is_not_asked_for_in_a_body(team: SharingTeam) -> None:
 
 
 @pytest.mark.parametrize("query", ["dry_run=true", "dry_run", "dryrun=1"])
-async def test_what_cannot_be_tried_is_not_done(team: SharingTeam, query: str) -> None:
+async def test_dry_run_of_unsupported_operation_is_rejected(team: SharingTeam, query: str) -> None:
     uid = await team.create_asset()
     name = query.split("=")[0]
     for method, path, body in (

@@ -1,4 +1,4 @@
-"""What assigning, removing, replacing and cloning does, on both databases."""
+"""Effects of assigning, removing, replacing and cloning, on both databases."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ def partial(*entries: tuple[str, Any]) -> list[dict[str, Any]]:
     return [{"url": permission_url(codename), "filters": filters} for codename, filters in entries]
 
 
-async def test_an_assignment_is_made_with_what_it_implies(team: SharingTeam) -> None:
+async def test_assign_grants_implied_permissions(team: SharingTeam) -> None:
     uid = await team.create_asset()
     body = {"user": user_url("bob"), "permission": permission_url("change_submissions")}
-    made = await team.request_assignments(uid, "owner", "POST", json=body)
-    record = made.json()
-    assert made.status_code == 201
-    assert made.headers["Location"] == record["url"]
+    created = await team.request_assignments(uid, "owner", "POST", json=body)
+    record = created.json()
+    assert created.status_code == 201
+    assert created.headers["Location"] == record["url"]
     assert record == {**body, "url": record["url"], "label": "Edit submissions"}
     assert record["url"].startswith(f"{BASE_URL}/api/v2/assets/{uid}/permission-assignments/p")
     assert await team.permissions_of(uid, "bob") == {
@@ -36,11 +36,11 @@ async def test_an_assignment_is_made_with_what_it_implies(team: SharingTeam) -> 
     again = await team.request_assignments(
         uid, "owner", "POST", data={"user": "BOB", "permission": "change_submissions"}
     )
-    assert (again.status_code, again.json()) == (201, record), "what is there is answered as it is"
+    assert (again.status_code, again.json()) == (201, record), "an existing assignment is returned unchanged"
     assert len(await team.history(uid)) == 4
 
 
-async def test_the_list_is_in_order_and_names_everybody(team: SharingTeam) -> None:
+async def test_list_is_sorted_and_complete(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     await team.grant(uid, PUBLIC, "view_submissions")
     rows = await team.list_assignments(uid)
@@ -51,7 +51,7 @@ async def test_the_list_is_in_order_and_names_everybody(team: SharingTeam) -> No
     assert {permission for name, permission in named if name == PUBLIC} == {"view_asset", "view_submissions"}
     for row in rows:
         assert (await team.request("owner", "GET", row["url"])).json() == row, (
-            "every row has an address, the owner's too"
+            "every assignment has a URL, the owner's too"
         )
     assert len({row["url"] for row in rows}) == len(rows)
     page = await team.request_assignments(uid, "owner", "GET", "?format=api")
@@ -65,13 +65,13 @@ async def test_the_list_is_in_order_and_names_everybody(team: SharingTeam) -> No
     ("asset_type", "expected"),
     [("survey", FORM | SUBMISSIONS), ("block", FORM), ("template", FORM), ("collection", FORM | {"discover_asset"})],
 )
-async def test_managing_is_what_the_type_takes(team: SharingTeam, asset_type: str, expected: set[str]) -> None:
+async def test_manage_asset_by_type(team: SharingTeam, asset_type: str, expected: set[str]) -> None:
     uid = await team.create_asset(asset_type)
     await team.grant(uid, "bob", "manage_asset")
     assert await team.permissions_of(uid, "bob") == expected
 
 
-async def test_what_contradicts_gives_way(team: SharingTeam) -> None:
+async def test_contradicting_permissions_are_removed(team: SharingTeam) -> None:
     uid = await team.create_asset()
     await team.grant(uid, "bob", "manage_asset")
     await team.grant(uid, "bob", "partial_submissions", partial_permissions=partial(("view_submissions", [BY_BOB])))
@@ -94,13 +94,13 @@ async def test_partial_permissions(team: SharingTeam) -> None:
     uid = await team.create_asset()
     named = {"user": "bob", "permission": "partial_submissions"}
     given = partial(("change_submissions", [BY_BOB]), ("delete_submissions", [{"_id": {"$gt": 5}}]))
-    made = await team.request_assignments(uid, "owner", "POST", json={**named, "partial_permissions": given})
-    record = made.json()
-    assert made.status_code == 201, made.text
-    told = {last_segment(each["url"]): each["filters"] for each in record["partial_permissions"]}
-    assert list(told) == ["add_submissions", "view_submissions", "change_submissions", "delete_submissions"]
-    assert told["view_submissions"] == [BY_BOB, {"_id": {"$gt": 5}}]
-    assert told["add_submissions"] == [BY_BOB]
+    created = await team.request_assignments(uid, "owner", "POST", json={**named, "partial_permissions": given})
+    record = created.json()
+    assert created.status_code == 201, created.text
+    reported = {last_segment(each["url"]): each["filters"] for each in record["partial_permissions"]}
+    assert list(reported) == ["add_submissions", "view_submissions", "change_submissions", "delete_submissions"]
+    assert reported["view_submissions"] == [BY_BOB, {"_id": {"$gt": 5}}]
+    assert reported["add_submissions"] == [BY_BOB]
     verbs = ["default", *(f"{verb}_submissions" for verb in ("view", "change", "delete", "validate"))]
     assert list(record["label"]) == verbs
     assert await team.permissions_of(uid, "bob") == {"view_asset", "add_submissions", "partial_submissions"}
@@ -112,7 +112,7 @@ async def test_partial_permissions(team: SharingTeam) -> None:
     assert joined["partial_permissions"] == partial(("view_submissions", [{"a": 1}, {"b": 2}]))
     form = {**named, "partial_permissions": f'[{{"url": "{permission_url("view_submissions")}", "filters": [{{}}]}}]'}
     assert (await team.request_assignments(uid, "owner", "POST", data=form)).status_code == 201, (
-        "a form holds it as JSON"
+        "forms contain it as JSON"
     )
     gone = await team.request_assignments(
         uid, "owner", "DELETE", f"{await team.assignment_uid(uid, 'bob', 'view_asset')}/"
@@ -137,7 +137,7 @@ ASSET = {"view_asset", "change_asset"}
         ("manage_asset", ASSET | SUBMISSIONS),
     ],
 )
-async def test_removing_takes_what_depends_on_it(team: SharingTeam, removed: str, left: set[str]) -> None:
+async def test_remove_dependent_permissions(team: SharingTeam, removed: str, left: set[str]) -> None:
     uid = await team.create_asset()
     await team.grant(uid, "bob", "manage_asset")
     answer = await team.request_assignments(
@@ -156,7 +156,7 @@ async def test_removing_takes_what_depends_on_it(team: SharingTeam, removed: str
         ("manage_asset", ASSET | {"discover_asset"}),
     ],
 )
-async def test_removing_on_a_collection(team: SharingTeam, removed: str, left: set[str]) -> None:
+async def test_remove_on_collection(team: SharingTeam, removed: str, left: set[str]) -> None:
     uid = await team.create_asset("collection")
     await team.grant(uid, "bob", "manage_asset", "discover_asset")
     answer = await team.request_assignments(
@@ -173,7 +173,7 @@ async def test_removing_on_a_collection(team: SharingTeam, removed: str, left: s
         ("view_asset", {"add_submissions"}),
     ],
 )
-async def test_removing_takes_the_filters_as_well(team: SharingTeam, removed: str, left: set[str]) -> None:
+async def test_remove_deletes_filters(team: SharingTeam, removed: str, left: set[str]) -> None:
     uid = await team.create_asset()
     given = partial(("change_submissions", [BY_BOB]))
     await team.grant(uid, "bob", "partial_submissions", partial_permissions=given)
@@ -185,43 +185,10 @@ async def test_removing_takes_the_filters_as_well(team: SharingTeam, removed: st
     other = partial(("view_submissions", [{"_id": 1}]))
     await team.grant(uid, "bob", "partial_submissions", partial_permissions=other)
     [row] = [row for row in await team.list_assignments(uid) if "partial_permissions" in row]
-    assert row["partial_permissions"] == other, "nothing of the filters before"
+    assert row["partial_permissions"] == other, "old filters are gone"
 
 
-async def test_cloning_from_and_to_an_asset_in_a_collection(team: SharingTeam) -> None:
-    """What a collection passes down is held there, so it is copied; on the way in, what is not copied is denied."""
-    above, target = await team.create_asset("collection"), await team.create_asset()
-    source = await team.create_asset(parent=above)
-    await team.grant(above, "bob", "change_asset")
-    await team.grant(above, "viewer", "view_asset")
-    await team.grant(source, "ann", "view_submissions")
-    await team.request_assignments(
-        source, "owner", "DELETE", f"{await team.assignment_uid(source, 'viewer', 'view_asset')}/"
-    )
-    held = {name: await team.permissions_of(source, name) for name in ("ann", "bob", "viewer")}
-    assert held == {"ann": {"view_asset", "view_submissions"}, "bob": ASSET, "viewer": set()}
-    cloned = await team.request_assignments(target, "owner", "PATCH", "clone/", json={"clone_from": source})
-    assert cloned.status_code == 200, cloned.text
-    assert {name: await team.permissions_of(target, name) for name in held} == held
-    other = await team.create_asset()
-    await team.grant(other, "viewer", "manage_asset")
-    cloned = await team.request_assignments(source, "owner", "PATCH", "clone/", json={"clone_from": other})
-    assert cloned.status_code == 200, cloned.text
-    assert {name: await team.permissions_of(source, name) for name in held} == {
-        "ann": set(),
-        "bob": set(),
-        "viewer": owner_permissions("survey"),
-    }
-    assert (await team.request_assignments(source, "bob", "GET")).status_code == 404, (
-        "denied, though the collection passes it down"
-    )
-    assert await team.permissions_of(above, "bob") == ASSET
-    again = await team.request_assignments(source, "owner", "PATCH", "clone/", json={"clone_from": target})
-    assert again.status_code == 200, again.text
-    assert {name: await team.permissions_of(source, name) for name in held} == held, "and not denied any more"
-
-
-async def test_replacing_everything(team: SharingTeam) -> None:
+async def test_replace_all(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     await team.grant(uid, "bob", "view_submissions")
     await team.grant(uid, "ann", "add_submissions")
@@ -250,15 +217,15 @@ async def test_replacing_everything(team: SharingTeam) -> None:
     for row in answer.json():
         name, permission = last_segment(row["user"]), last_segment(row["permission"])
         stays = (name, permission) in {("bob", "view_asset"), ("viewer", "view_asset")} or name in ("owner", "editor")
-        assert (before.get(row["url"]) == row) == stays, "what stays keeps its address"
+        assert (before.get(row["url"]) == row) == stays, "unchanged assignments keep their URL"
     assert (await team.request_assignments(uid, "owner", "POST", "bulk/", json=[])).json() == [
         row for row in await team.list_assignments(uid) if last_segment(row["user"]) == "owner"
     ]
     await team.service.store.enable_user("ann")
-    assert await team.permissions_of(uid, "ann") == {"add_submissions"}, "who is disabled is left alone"
+    assert await team.permissions_of(uid, "ann") == {"add_submissions"}, "disabled users are left alone"
 
 
-async def test_a_replacement_is_whole_or_not_at_all(team: SharingTeam) -> None:
+async def test_replace_is_atomic(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     before = await team.snapshot(uid)
     good = {"user": "bob", "permission": "view_asset"}
@@ -267,10 +234,10 @@ async def test_a_replacement_is_whole_or_not_at_all(team: SharingTeam) -> None:
     assert await team.snapshot(uid) == before
 
 
-async def test_what_a_collection_passes_down(team: SharingTeam) -> None:
-    above = await team.create_asset("collection", owner="ann")
-    uid = await team.create_asset("survey", parent=above)
-    await team.grant(above, "bob", "manage_asset", by="ann")
+async def test_inherited_permissions(team: SharingTeam) -> None:
+    collection = await team.create_asset("collection", owner="ann")
+    uid = await team.create_asset("survey", parent=collection)
+    await team.grant(collection, "bob", "manage_asset", by="ann")
     rows = {
         (last_segment(row["user"]), last_segment(row["permission"])): row["url"]
         for row in await team.list_assignments(uid)
@@ -278,8 +245,8 @@ async def test_what_a_collection_passes_down(team: SharingTeam) -> None:
     assert {key for key in rows if key[0] != "owner"} == {
         (name, permission) for name in ("ann", "bob") for permission in ("view_asset", "change_asset")
     }
-    assert last_segment(rows["bob", "view_asset"]) == await team.assignment_uid(above, "bob", "view_asset")
-    assert last_segment(rows["ann", "view_asset"]) == await team.assignment_uid(above, "ann", "view_asset")
+    assert last_segment(rows["bob", "view_asset"]) == await team.assignment_uid(collection, "bob", "view_asset")
+    assert last_segment(rows["ann", "view_asset"]) == await team.assignment_uid(collection, "ann", "view_asset")
     await team.grant(uid, "bob", "view_asset")
     twice = [
         row["url"]
@@ -289,12 +256,12 @@ async def test_what_a_collection_passes_down(team: SharingTeam) -> None:
     assert len(twice) == 2
     assert (await team.request("owner", "DELETE", rows["bob", "change_asset"])).status_code == 204
     assert await team.permissions_of(uid, "bob") == {"view_asset"}
-    told = await team.history(uid)
-    assert (told[0]["effect"], last_segment(told[0]["permission"])) == ("denied", "change_asset")
+    reported = await team.history(uid)
+    assert (reported[0]["effect"], last_segment(reported[0]["permission"])) == ("denied", "change_asset")
     assert (await team.request("owner", "DELETE", twice[0])).status_code == 204
-    assert await team.permissions_of(uid, "bob") == set(), "of both, deleting one takes the other"
+    assert await team.permissions_of(uid, "bob") == set(), "deleting one of the two removes both"
     assert (await team.request_assignments(uid, "bob", "GET")).status_code == 404
-    assert "change_asset" in await team.permissions_of(above, "bob")
+    assert "change_asset" in await team.permissions_of(collection, "bob")
     await team.grant(uid, "bob", "change_asset")
     assert await team.permissions_of(uid, "bob") == {"view_asset", "change_asset"}
     assert (
@@ -309,48 +276,7 @@ async def test_what_a_collection_passes_down(team: SharingTeam) -> None:
     assert await team.permissions_of(uid, "bob") == {"view_asset"}
 
 
-async def test_sharing_as_another_asset_is(team: SharingTeam) -> None:
-    source, target = await team.create_asset(owner="ann"), await team.create_shared_asset()
-    given = partial(("view_submissions", [BY_BOB]))
-    await team.grant(source, "bob", "partial_submissions", by="ann", partial_permissions=given)
-    await team.grant(source, PUBLIC, "add_submissions", by="ann")
-    await team.grant(source, "owner", "manage_asset", by="ann")
-    kept = await team.assignment_uid(target, "viewer", "view_asset")
-    await team.grant(source, "viewer", "view_asset", by="ann")
-    path = f"{BASE_URL}/api/v2/assets/{source}/"
-    answer = await team.request_assignments(target, "owner", "PATCH", "clone/", json={"clone_from": path})
-    assert answer.status_code == 200, answer.text
-    assert answer.json() == await team.list_assignments(target)
-    names = ("ann", "bob", "manager", "viewer", PUBLIC)
-    assert {name: await team.permissions_of(target, name) for name in names} == {
-        "ann": owner_permissions("survey"),
-        "bob": {"view_asset", "partial_submissions"},
-        "manager": set(),
-        "viewer": {"view_asset"},
-        PUBLIC: {"add_submissions"},
-    }
-    assert await team.assignment_uid(target, "viewer", "view_asset") == kept
-    row = next(row for row in await team.list_assignments(target) if "partial_permissions" in row)
-    assert row["partial_permissions"] == given
-    assert {each["act"] for each in (await team.history(target))[:5]} == {"clone"}
-
-
-async def test_cloning_tells_nobody_what_he_may_not_see(team: SharingTeam) -> None:
-    source, target = await team.create_shared_asset(), await team.create_asset(owner="ann")
-    await team.grant(source, "ann", "view_asset")
-    await team.grant(source, PUBLIC, "add_submissions")
-    answer = await team.request_assignments(target, "ann", "PATCH", "clone/", json={"clone_from": source})
-    assert answer.status_code == 200, answer.text
-    names = ("owner", "manager", "editor", "viewer", PUBLIC)
-    assert {
-        name: await team.permissions_of(target, name) for name in names if await team.permissions_of(target, name)
-    } == {
-        "owner": owner_permissions("survey"),
-        PUBLIC: {"add_submissions"},
-    }
-
-
-async def test_somebody_loses_everything(team: SharingTeam) -> None:
+async def test_remove_user(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     for name in ("manager", user_url("viewer"), "nobody", "EDITOR"):
         assert (
@@ -366,7 +292,7 @@ async def test_somebody_loses_everything(team: SharingTeam) -> None:
     assert await team.permissions_of(uid, "bob") == set()
 
 
-async def test_who_is_disabled_is_not_shown(team: SharingTeam) -> None:
+async def test_disabled_user_is_not_listed(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     row = await team.assignment_uid(uid, "viewer", "view_asset")
     await team.service.store.disable_user("viewer")
@@ -376,33 +302,33 @@ async def test_who_is_disabled_is_not_shown(team: SharingTeam) -> None:
 
 
 async def test_labels_in_four_languages(team: SharingTeam) -> None:
-    said: dict[str, set[str]] = {}
+    messages: dict[str, set[str]] = {}
     for asset_type in ("survey", "template", "block", "question", "empty", "collection"):
         uid = await team.create_asset(asset_type)
         for language in ("en", "fr", "es", "ar"):
             rows = (await team.request_assignments(uid, "owner", "GET", headers={"Accept-Language": language})).json()
-            said.setdefault(language, set()).update(row["label"] for row in rows)
-    assert "Manage project" in said["en"]
-    assert all(len(labels) == len(said["en"]) for labels in said.values())
-    assert not said["en"] & said["fr"]
-    assert not said["fr"] & said["es"]
-    assert all(any("\u0600" <= letter <= "\u06ff" for letter in label) for label in said["ar"])
+            messages.setdefault(language, set()).update(row["label"] for row in rows)
+    assert "Manage project" in messages["en"]
+    assert all(len(labels) == len(messages["en"]) for labels in messages.values())
+    assert not messages["en"] & messages["fr"]
+    assert not messages["fr"] & messages["es"]
+    assert all(any("\u0600" <= letter <= "\u06ff" for letter in label) for label in messages["ar"])
 
 
-async def test_the_history_tells_everything(team: SharingTeam) -> None:
+async def test_history(team: SharingTeam) -> None:
     uid = await team.create_asset()
     await team.grant(uid, "bob", "change_asset")
     await team.request_assignments(uid, "boss", "DELETE", f"{await team.assignment_uid(uid, 'bob', 'view_asset')}/")
-    told = await team.history(uid)
+    reported = await team.history(uid)
     keys = ("by", "act", "permission", "effect", "reason")
-    assert [tuple(last_segment(each[key]) for key in keys) for each in told] == [
+    assert [tuple(last_segment(each[key]) for key in keys) for each in reported] == [
         ("boss", "remove", "change_asset", "removed", "dependent"),
         ("boss", "remove", "view_asset", "removed", "asked"),
         ("owner", "assign", "view_asset", "granted", "implied"),
         ("owner", "assign", "change_asset", "granted", "asked"),
     ]  # fmt: skip
-    assert told[0]["because"] == permission_url("view_asset")
-    assert told[0]["message"] == "change_asset: removed, as it cannot be without view_asset."
+    assert reported[0]["because"] == permission_url("view_asset")
+    assert reported[0]["message"] == "change_asset: removed, as it requires view_asset."
     french = await team.request_assignments(uid, "owner", "GET", "history/?limit=1", headers={"Accept-Language": "fr"})
     assert french.json()["count"] == 4
-    assert french.json()["results"][0]["message"] != told[0]["message"]
+    assert french.json()["results"][0]["message"] != reported[0]["message"]

@@ -1,4 +1,4 @@
-"""Which submissions somebody is given: when two ways to say it are the same, and how much of it is taken."""
+"""Filters of partial_submissions: equality and limits."""
 
 from typing import Any
 
@@ -22,35 +22,35 @@ def partial(*filters: Any, verb: str = "view") -> list[dict[str, Any]]:
     return [{"url": f"{verb}_submissions", "filters": list(filters)}]
 
 
-def wish(name: str, *filters: Any, verb: str = "view") -> dict[str, Any]:
+def grant_body(name: str, *filters: Any, verb: str = "view") -> dict[str, Any]:
     return {"user": name, "permission": PARTIAL, "partial_permissions": partial(*filters, verb=verb)}
 
 
-async def test_one_and_true_are_not_the_same(team: SharingTeam) -> None:
+async def test_filters_keep_value_types(team: SharingTeam) -> None:
     uid = await team.create_asset()
     for value in (1, True, 1.5, "1", [1], [True]):
-        made = await team.request_assignments(uid, "owner", "POST", json=wish("bob", {"q": value}))
-        assert made.status_code == 201
+        created = await team.request_assignments(uid, "owner", "POST", json=grant_body("bob", {"q": value}))
+        assert created.status_code == 201
         row = await team.assignment_uid(uid, "bob", PARTIAL)
         [stored] = (await team.request_assignments(uid, "owner", "GET", f"{row}/")).json()["partial_permissions"]
         assert [(each, type(each)) for each in stored["filters"][0].values()] == [(value, type(value))]
 
 
-async def test_a_text_that_looks_like_an_escape_is_a_text(team: SharingTeam) -> None:
+async def test_escaped_null_in_filter(team: SharingTeam) -> None:
     uid = await team.create_asset()
-    made = await team.request_assignments(uid, "owner", "POST", json=wish("bob", {"q": "\\u0000"}))
-    assert made.json()["partial_permissions"][0]["filters"] == [{"q": "\\u0000"}]
-    wrong = await team.request_assignments(uid, "owner", "POST", json=wish("bob", {"q": ["\\u0000", {"\0": 1}]}))
+    created = await team.request_assignments(uid, "owner", "POST", json=grant_body("bob", {"q": "\\u0000"}))
+    assert created.json()["partial_permissions"][0]["filters"] == [{"q": "\\u0000"}]
+    wrong = await team.request_assignments(uid, "owner", "POST", json=grant_body("bob", {"q": ["\\u0000", {"\0": 1}]}))
     assert wrong.json() == {"partial_permissions.0.filters": ["Null characters are not allowed."]}
 
 
-async def test_order_makes_no_difference(team: SharingTeam) -> None:
+async def test_filter_order_is_ignored(team: SharingTeam) -> None:
     uid = await team.create_asset()
     one, other = {"a": {"x": 1, "y": [1, 2]}, "b": 2}, {"c": True}
     names = ("ann", "bob", "viewer")
-    first = [wish(name, one, other, verb="change") for name in names]
+    first = [grant_body(name, one, other, verb="change") for name in names]
     turned = {"b": 2, "a": {"y": [1, 2], "x": 1}}
-    split = [wish(name, given, verb="change") for name in reversed(names) for given in (other, turned, one)]
+    split = [grant_body(name, given, verb="change") for name in reversed(names) for given in (other, turned, one)]
     assert (await team.request_assignments(uid, "owner", "POST", "bulk/", json=first)).status_code == 200
     before = await team.snapshot(uid)
     assert len([row for row in before[0] if "partial_permissions" in row]) == 3
@@ -59,55 +59,59 @@ async def test_order_makes_no_difference(team: SharingTeam) -> None:
         assert (dry.json()["counts"], dry.json()["effects"]) == ({}, [])
         assert (await team.request_assignments(uid, "owner", "POST", "bulk/", json=again)).status_code == 200
         assert await team.snapshot(uid) == before
-    swapped = [wish(name, {"a": {"x": 1, "y": [2, 1]}, "b": 2}, other, verb="change") for name in names]
+    swapped = [grant_body(name, {"a": {"x": 1, "y": [2, 1]}, "b": 2}, other, verb="change") for name in names]
     dry = await team.request_assignments(uid, "owner", "POST", "bulk/?dry_run=true", json=swapped)
     assert dry.json()["counts"] == {"filtered": 3}, "the order in a list is part of the query"
 
 
 CAPS: list[tuple[list[dict[str, Any]], str, str]] = [
-    (partial(*({"n": number} for number in range(1_001))), "partial_permissions.0.filters", TOO_MANY),
-    (partial(*({"n": number} for number in range(400)), verb="change"), "partial_permissions", TOO_MANY),
+    (partial(*({"n": index} for index in range(1_001))), "partial_permissions.0.filters", TOO_MANY),
+    (partial(*({"n": index} for index in range(400)), verb="change"), "partial_permissions", TOO_MANY),
     (partial({}) * 1_001, "partial_permissions", TOO_MANY),
     (partial({"q": "x" * 65_536}), "partial_permissions.0.filters", TOO_LARGE),
     (partial({"q": "x" * 30_000}, verb="change"), "partial_permissions", TOO_LARGE),
 ]
 
 
-@pytest.mark.parametrize(("sent", "field", "told"), CAPS)
-async def test_too_much_is_refused(team: SharingTeam, sent: list[dict[str, Any]], field: str, told: str) -> None:
+@pytest.mark.parametrize(("sent", "field", "reported"), CAPS)
+async def test_filter_limits(team: SharingTeam, sent: list[dict[str, Any]], field: str, reported: str) -> None:
     uid = await team.create_asset()
     body = {"user": "bob", "permission": PARTIAL, "partial_permissions": sent}
     bulk = await team.request_assignments(
         uid, "owner", "POST", "bulk/", json=[{"user": "ann", "permission": "view_asset"}, body]
     )
-    assert (bulk.status_code, bulk.json()) == (400, {f"1.{field}": [told]})
+    assert (bulk.status_code, bulk.json()) == (400, {f"1.{field}": [reported]})
     many = {"assets": [uid], "users": ["bob"], "permissions": [PARTIAL], "partial_permissions": sent}
     answer = await team.request("owner", "POST", f"{BATCH_PATH}add/", json=many)
-    assert (answer.status_code, answer.json()) == (400, {field: [told]})
+    assert (answer.status_code, answer.json()) == (400, {field: [reported]})
 
 
-async def test_too_much_in_several_entries_is_refused(team: SharingTeam) -> None:
+async def test_filter_limits_across_entries(team: SharingTeam) -> None:
     uid = await team.create_asset()
-    several = [wish("bob", *({"n": 600 * place + number} for number in range(600))) for place in range(2)]
+    several = [grant_body("bob", *({"n": 600 * scope + index} for index in range(600))) for scope in range(2)]
     answer = await team.request_assignments(uid, "owner", "POST", "bulk/", json=several)
     assert (answer.status_code, answer.json()) == (400, {"1.partial_permissions": [TOO_MANY]})
-    same = [wish("bob", *({"n": number} for number in range(600))) for _ in range(2)]
+    same = [grant_body("bob", *({"n": index} for index in range(600))) for _ in range(2)]
     assert (await team.request_assignments(uid, "owner", "POST", "bulk/", json=same)).status_code == 200, (
-        "told twice, meant once"
+        "duplicates count once"
     )
 
 
 async def test_thousands_of_filters_are_refused(team: SharingTeam) -> None:
     uid = await team.create_asset()
-    one = wish("bob", {"a": 1})
+    one = grant_body("bob", {"a": 1})
     entries = {**one, "partial_permissions": partial({"a": 1}) * 40_000}
-    for sent in (wish("bob", *({"n": each} for each in range(4_000))), entries, wish("bob", {"q": [0] * 1_000_000})):
+    for sent in (
+        grant_body("bob", *({"n": each} for each in range(4_000))),
+        entries,
+        grant_body("bob", {"q": [0] * 1_000_000}),
+    ):
         answer = await team.request_assignments(uid, "owner", "POST", "bulk/", json=[sent])
         assert answer.status_code == 400
     assert await team.permissions_of(uid, "bob") == set()
 
 
-async def test_the_history_tells_which_submissions_and_where_from(team: SharingTeam) -> None:
+async def test_history_has_filters_and_source(team: SharingTeam) -> None:
     uid, copy = await team.create_asset(), await team.create_asset()
     for value in (1, True):
         await team.grant(uid, "bob", PARTIAL, partial_permissions=partial({"q": value}))
@@ -127,15 +131,15 @@ async def test_the_history_tells_which_submissions_and_where_from(team: SharingT
     assert found[uid][0][1][0][0]["q"] is True
 
 
-async def test_large_filters_for_many_are_refused(team: SharingTeam) -> None:
+async def test_total_filter_size_is_limited(team: SharingTeam) -> None:
     uids = [await team.create_asset() for _ in range(75)]
     large = partial({"q": "x" * 65_000})
     names = [name for name in USERNAMES if name != "owner"]
     many = {"assets": uids, "users": names, "permissions": [PARTIAL], "partial_permissions": large}
-    told = "These filters are too large for so many assignments at once: the limit is 64 MiB in total."
+    reported = "These filters are too large for so many assignments at once: the limit is 64 MiB in total."
     for query in ("?dry_run=true", ""):
         answer = await team.request("owner", "POST", f"{BATCH_PATH}add/{query}", json=many)
-        assert (answer.status_code, answer.json()) == (400, {"partial_permissions": [told]})
+        assert (answer.status_code, answer.json()) == (400, {"partial_permissions": [reported]})
     assert (await team.snapshot(uids[0]))[1] == 0
     fewer = await team.request("owner", "POST", f"{BATCH_PATH}add/", json={**many, "assets": uids[:2]})
     assert (fewer.status_code, fewer.json()["counts"]) == (200, {"granted": 28})

@@ -1,4 +1,4 @@
-"""Demo events: the same for the same seed, valid, and roughly what a real service holds."""
+"""Demo events: reproducible, valid, and with realistic frequencies."""
 
 import re
 from collections import Counter
@@ -9,7 +9,8 @@ import pytest
 from fieldgate.db import Database
 from fieldgate.db.data_versions import DataVersions
 from fieldgate.db.schema import upgrade
-from fieldgate.events.demo.generator import DISASTER_PROFILES, END, START, demo_events
+from fieldgate.events.demo.generator import END, START, demo_events
+from fieldgate.events.demo.profiles import DISASTER_PROFILES
 from fieldgate.events.demo.texts import LANGUAGE_CODES
 from fieldgate.events.document_templates import TemplateRenderer, build_detail_template, build_list_template
 from fieldgate.events.model import Event, pack, unpack
@@ -23,8 +24,8 @@ COUNT = 4000
 
 
 @pytest.fixture(scope="module")
-async def directory(tmp_path_factory: pytest.TempPathFactory) -> ReferenceData:
-    """Countries and types as every new database has them."""
+async def reference_data(tmp_path_factory: pytest.TempPathFactory) -> ReferenceData:
+    """Countries and disaster types of a new database."""
     database = Database(f"sqlite:///{tmp_path_factory.mktemp('demo') / 'fieldgate.db'}")
     await upgrade(database)
     try:
@@ -34,26 +35,26 @@ async def directory(tmp_path_factory: pytest.TempPathFactory) -> ReferenceData:
 
 
 @pytest.fixture(scope="module")
-def made(directory: ReferenceData) -> list[Event]:
-    return list(demo_events(COUNT, directory))
+def demo(reference_data: ReferenceData) -> list[Event]:
+    return list(demo_events(COUNT, reference_data))
 
 
-def test_the_same_seed_makes_the_same_events(made: list[Event], directory: ReferenceData) -> None:
-    assert list(demo_events(COUNT, directory)) == made
-    other = list(demo_events(COUNT, directory, seed=1))
-    assert [event.id for event in other] == [event.id for event in made]
-    assert [event.name for event in other] != [event.name for event in made]
+def test_same_seed_gives_same_events(demo: list[Event], reference_data: ReferenceData) -> None:
+    assert list(demo_events(COUNT, reference_data)) == demo
+    other = list(demo_events(COUNT, reference_data, seed=1))
+    assert [event.id for event in other] == [event.id for event in demo]
+    assert [event.name for event in other] != [event.name for event in demo]
 
 
-def test_every_event_is_valid(made: list[Event], directory: ReferenceData) -> None:
+def test_every_event_is_valid(demo: list[Event], reference_data: ReferenceData) -> None:
     assert tuple(language.value for language in Language) == LANGUAGE_CODES
-    for event in made:
+    for event in demo:
         assert unpack(pack(event)) == event
         assert set(event.name) == set(LANGUAGE_CODES)
         assert event.summary[event.original_language].startswith("<p>")
         assert re.search(r"&(?!amp;)", event.summary[event.original_language]) is None
-        assert event.dtype in directory.types
-        countries = [directory.countries[number] for number in event.countries]
+        assert event.dtype in reference_data.types
+        countries = [reference_data.countries[id_] for id_ in event.countries]
         assert 1 <= len(set(event.countries)) == len(event.countries) <= 4
         assert len({country.region for country in countries}) == 1, "neighbours"
         if event.glide:
@@ -68,69 +69,69 @@ def test_every_event_is_valid(made: list[Event], directory: ReferenceData) -> No
         assert event.parent_event is None or event.parent_event < event.id
 
 
-def test_they_run_from_the_oldest_and_no_two_begin_together(made: list[Event]) -> None:
-    assert [event.id for event in made] == list(range(1, COUNT + 1))
-    starts = [event.disaster_start_date for event in made]
+def test_events_are_in_order_of_distinct_start_dates(demo: list[Event]) -> None:
+    assert [event.id for event in demo] == list(range(1, COUNT + 1))
+    starts = [event.disaster_start_date for event in demo]
     assert starts == sorted(set(starts))
     assert START <= starts[0] < starts[-1] < END
-    for event in made:
+    for event in demo:
         assert event.disaster_start_date <= event.created_at <= event.updated_at <= END
 
 
-def test_what_has_to_differ_does(made: list[Event]) -> None:
-    for numbers in (
-        [appeal.id for event in made for appeal in event.appeals],
-        [appeal.code for event in made for appeal in event.appeals],
-        [report.id for event in made for report in event.field_reports],
-        [event.slug for event in made if event.slug],
-        [event.glide for event in made if event.glide],
+def test_ids_and_codes_are_unique(demo: list[Event]) -> None:
+    for values in (
+        [appeal.id for event in demo for appeal in event.appeals],
+        [appeal.code for event in demo for appeal in event.appeals],
+        [report.id for event in demo for report in event.field_reports],
+        [event.slug for event in demo if event.slug],
+        [event.glide for event in demo if event.glide],
     ):
-        assert len(numbers) == len(set(numbers)) > 0
+        assert len(values) == len(set(values)) > 0
 
 
-def test_shares_are_roughly_those_of_a_real_service(made: list[Event]) -> None:
+def test_frequencies_are_realistic(demo: list[Event]) -> None:
     def share(events: list[bool]) -> float:
         return sum(events) / COUNT
 
-    assert 0.97 < share([event.visibility == 3 for event in made]) < 0.99
-    assert {event.visibility for event in made} == {1, 2, 3, 4}
-    assert 0.36 < share([bool(event.appeals) for event in made]) < 0.44
-    assert 0.36 < share([bool(event.field_reports) for event in made]) < 0.44
-    assert 0.9 < share([len(event.countries) == 1 for event in made]) < 0.94
-    types = Counter(event.dtype for event in made)
+    assert 0.97 < share([event.visibility == 3 for event in demo]) < 0.99
+    assert {event.visibility for event in demo} == {1, 2, 3, 4}
+    assert 0.36 < share([bool(event.appeals) for event in demo]) < 0.44
+    assert 0.36 < share([bool(event.field_reports) for event in demo]) < 0.44
+    assert 0.9 < share([len(event.countries) == 1 for event in demo]) < 0.94
+    types = Counter(event.dtype for event in demo)
     assert types.most_common(1)[0][0] == 12, "floods"
     assert types[67] < COUNT / 100, "radiological emergencies"
-    assert {event.original_language for event in made} == set(LANGUAGE_CODES)
+    assert {event.original_language for event in demo} == set(LANGUAGE_CODES)
     for is_rare in (
-        [event.is_featured for event in made],
-        [event.parent_event is not None for event in made],
-        [event.slug is not None for event in made],
-        [bool(event.key_figures) for event in made],
-        [bool(event.districts) for event in made],
-        [bool(event.links) for event in made],
+        [event.is_featured for event in demo],
+        [event.parent_event is not None for event in demo],
+        [event.slug is not None for event in demo],
+        [bool(event.key_figures) for event in demo],
+        [bool(event.districts) for event in demo],
+        [bool(event.links) for event in demo],
     ):
         assert 0 < share(is_rare) < 0.06
-    assert 1500 < sum(len(build_list_template(event)) for event in made) / COUNT < 2100
+    assert 1500 < sum(len(build_list_template(event)) for event in demo) / COUNT < 2100
 
 
-def test_they_are_named_in_four_languages(made: list[Event], directory: ReferenceData) -> None:
-    event = next(event for event in made if event.countries == (123,) and event.dtype == 12)
+def test_names_in_all_languages(demo: list[Event], reference_data: ReferenceData) -> None:
+    event = next(event for event in demo if event.countries == (123,) and event.dtype == 12)
     month = f"{event.disaster_start_date:%B %Y}"
     assert event.name["en"] == f"Nepal: Flood, {month}"
     assert re.fullmatch(r"Népal : Inondation, \w+ \d{4}", event.name["fr"])
     assert re.fullmatch(r"Nepal: Inundación, \w+ de \d{4}", event.name["es"])
     assert re.fullmatch(r"نيبال: فيضان، \w+ \d{4}", event.name["ar"])
-    for event in made:
+    for event in demo:
         if len(event.countries) > 2:
-            first, second = (directory.country_name(Language.ENGLISH, number) for number in event.countries[:2])
+            first, second = (reference_data.country_name(Language.ENGLISH, id_) for id_ in event.countries[:2])
             assert event.name["en"].startswith(f"{first}, {second} and others: ")
 
 
 @pytest.mark.parametrize("language", Language)
-def test_their_documents_can_be_read(made: list[Event], directory: ReferenceData, language: Language) -> None:
-    reader = TemplateRenderer(directory, language)
-    for event in made[:500]:
-        for sight in (PUBLIC_SCOPE, FULL_SCOPE):
-            listed = msgspec.json.decode(reader.render(build_list_template(event), sight), type=EventRecord)
-            alone = msgspec.json.decode(reader.render(build_detail_template(event), sight), type=EventDetail)
-            assert listed.name == alone.name == event.name[language.value]
+def test_records_match_the_schemas(demo: list[Event], reference_data: ReferenceData, language: Language) -> None:
+    renderer = TemplateRenderer(reference_data, language)
+    for event in demo[:500]:
+        for scope in (PUBLIC_SCOPE, FULL_SCOPE):
+            listed = msgspec.json.decode(renderer.render(build_list_template(event), scope), type=EventRecord)
+            detail = msgspec.json.decode(renderer.render(build_detail_template(event), scope), type=EventDetail)
+            assert listed.name == detail.name == event.name[language.value]

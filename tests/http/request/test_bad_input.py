@@ -16,13 +16,13 @@ Row = tuple[str, str, dict[str, str], int, str, str]
 LIMIT = "Enter a whole number from 1 to 1000."
 OFFSET = "Enter a whole number, 0 or more."
 NO_FORMAT = "There is no format {} here; try one of: json, api."
-NOT_ACCEPTED = "None of the accepted types is on offer; these are: application/json, text/html."
+NOT_ACCEPTED = "None of the accepted types is available here; available types: application/json, text/html."
 BAD_TOKEN = "This token is not valid. Check it, or get a new one."
-NO_TOKEN = "The Authorization header names a scheme but holds no token."
+NO_TOKEN = "The Authorization header has a scheme but no token."
 BAD_BASIC = "The Basic credentials cannot be read: they must be base64 of username:password."
-BAD_SCHEME = "This way of logging in is not known here. Use Token, Bearer or Basic."
-BAD_HOST = "This service does not answer for the host of the request."
-TOO_DEEP = {"detail": "The body is nested too deeply; at most 50 levels are taken."}
+BAD_SCHEME = "This authentication scheme is not supported. Use Token, Bearer or Basic."
+BAD_HOST = "This service is not configured for the host of the request."
+TOO_DEEP = {"detail": "The body is nested too deeply; at most 50 levels are allowed."}
 BAD_QUERY = "The query of the address cannot be read: it must be percent-encoded UTF-8."
 NOTHING = "There is nothing here."
 
@@ -56,7 +56,7 @@ def _others() -> list[Row]:
         *(("GET", LIST, {"Host": host}, 400, "detail", BAD_HOST)
           for host in ("evil.example", "", "127.0.0.1@evil.example", "a b", "127.0.0.1:x", "127.0.0.1:65536")),
         *((method, path, {}, 405, "detail",
-           f"{method} is not possible here; these methods are: GET, HEAD, OPTIONS.")
+           f"{method} is not allowed here; allowed methods: GET, HEAD, OPTIONS.")
           for path in (LIST, DETAIL) for method in ("POST", "PUT", "PATCH", "DELETE", "TRACE", "FOO")),
         *(("GET", path, {}, 404, "detail", NOTHING)
           for path in ("/nowhere", "/api/v2/nowhere/", "/api/v3/permissions/", "/api/v2/permissions/a/b/",
@@ -66,7 +66,7 @@ def _others() -> list[Row]:
           for name in ("nope", "VIEW_ASSET", "delete_asset", "a.b", "view_asset.xml")),
         ("GET", LIST + "?%FF", {}, 400, "detail", BAD_QUERY),
         ("GET", LIST + "?" + "&".join(f"a{n}=1" for n in range(300)), {}, 400, "detail",
-         "There are too many parameters; at most 200 are taken."),
+         "There are too many parameters; at most 200 are allowed."),
         *(("OPTIONS", path, {"Authorization": "Token nope"}, 401, "detail", BAD_TOKEN) for path in (LIST, DETAIL)),
         ("GET", LIST + "?limt=5", {"Prefer": "handling=strict"}, 400, "limt",
          "There is no such parameter. Did you mean limit?"),
@@ -90,7 +90,7 @@ async def test_bad_input(service: Service, row: Row) -> None:
         assert translated.status_code == status
         assert translated.headers["Content-Language"] == language
         assert list(translated.json()) == [key]
-        assert translated.json() != body, "every message is said in the caller's language"
+        assert translated.json() != body, "every message is translated"
 
 
 async def test_all_errors_are_reported_together(service: Service) -> None:
@@ -127,12 +127,12 @@ async def test_invalid_credential_is_reported_before_other_errors(service: Servi
         (b'"\xff"', "application/json", 400, {"detail": "The body is not valid JSON."}),
         (b"username=%FF&password=x", "application/x-www-form-urlencoded", 400, None),
         (b"a=1&" * 200, "application/x-www-form-urlencoded", 400,
-         {"detail": "There are too many fields; at most 100 are taken."}),
+         {"detail": "There are too many fields; at most 100 are allowed."}),
         (b"nonsense", "multipart/form-data; boundary=x", 400, {"detail": "The multipart body cannot be read."}),
         (b"nonsense", "multipart/form-data", 400, {"detail": "The multipart body cannot be read."}),
         (b"x", "text/plain", 415, None),
         (b"x" * 70_000, "application/json", 413,
-         {"detail": "The body is too large; at most 65536 bytes are taken here."}),
+         {"detail": "The body is too large; at most 65536 bytes are allowed here."}),
         (b'{"username": "' + b"x" * 151 + b'", "password": "x"}', "application/json", 400,
          {"username": ["Enter text of at most 150 characters."]}),
     ],

@@ -25,7 +25,7 @@ class Plan(msgspec.Struct):
 
 
 class Dry(msgspec.Struct):
-    dry_run: Annotated[bool, Meta(description="Only tell.")] = False
+    dry_run: Annotated[bool, Meta(description="Only report what would happen.")] = False
 
 
 @operation(
@@ -79,7 +79,7 @@ async def test_json_array_body(start: StartService) -> None:
             answer = await service.client.post("/items/", content=body, headers=sent)
             assert answer.json() == {"detail": "The body must be a JSON array, a list of objects."}
         deep = await service.client.post("/items/", content=b"[" * 60 + b"]" * 60, headers=sent)
-        assert deep.json() == {"detail": "The body is nested too deeply; at most 50 levels are taken."}
+        assert deep.json() == {"detail": "The body is nested too deeply; at most 50 levels are allowed."}
         assert (await service.client.post("/items/", data={"name": "a"})).status_code == 415
         described = (await service.client.options("/items/")).json()
         assert described["parses"] == ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"]

@@ -104,9 +104,9 @@ def test_invalid_forwarded_headers_are_refused(headers: dict[str, str]) -> None:
 
 
 def test_forwarded_headers_of_others_are_ignored() -> None:
-    said = {"x_forwarded_proto": "https", "x_forwarded_host": "evil.example", "x_forwarded_prefix": "/evil"}
-    assert base(TRUSTED, host="field.example", **said) == "http://field.example"
-    assert base({}, host="localhost", **said) == "http://localhost"
+    forwarded = {"x_forwarded_proto": "https", "x_forwarded_host": "evil.example", "x_forwarded_prefix": "/evil"}
+    assert base(TRUSTED, host="field.example", **forwarded) == "http://field.example"
+    assert base({}, host="localhost", **forwarded) == "http://localhost"
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_all_invalid_fields_are_reported() -> None:
         )
     assert {name: str(messages[0]) for name, messages in refused.value.fields.items()} == {
         "region": "Enter a whole number.",
-        "is_featured": "Say true or false.",
+        "is_featured": "Enter true or false.",
         "search": "Enter text of at most 5 characters.",
         "note": "Enter text.",
         "countries__in": "Null characters are not allowed.",
@@ -68,7 +68,7 @@ class Lists(msgspec.Struct):
     countries: tuple[int, ...] = ()
     kinds: tuple[Literal[0, 1], ...] = ()
     since: datetime | None = None
-    until: Annotated[datetime, Meta(description="A moment.")] | None = None
+    until: Annotated[datetime, Meta(description="A timestamp.")] | None = None
 
 
 @pytest.mark.parametrize("name", ["region", "is_featured"])
@@ -84,7 +84,7 @@ def test_lists_are_comma_separated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "moment"),
+    ("text", "expected"),
     [
         ("2012-01-01T00:00:00", datetime(2012, 1, 1, tzinfo=UTC)),
         ("2012-01-01", datetime(2012, 1, 1, tzinfo=UTC)),
@@ -94,9 +94,9 @@ def test_lists_are_comma_separated() -> None:
         ("2020-02-29T02:00:00 02:00", datetime(2020, 2, 29, tzinfo=UTC)),
     ],
 )
-def test_timestamps_may_lack_time_and_zone(text: str, moment: datetime) -> None:
+def test_timestamps_may_lack_time_and_zone(text: str, expected: datetime) -> None:
     read = parse_struct(Lists, {"since": text, "until": text})
-    assert read.since == read.until == moment
+    assert read.since == read.until == expected
 
 
 def test_invalid_list_member_is_quoted() -> None:
@@ -134,8 +134,8 @@ def test_check_function_of_a_field() -> None:
     assert parse_struct(Checked, {"pair": "2"}).pair == 2
     with pytest.raises(ValidationError) as caught:
         parse_struct(Checked, {"pair": "3", "other": "x"})
-    said = {name: str(messages[0]) for name, messages in caught.value.fields.items()}
-    assert said == {"pair": "“3” cannot be taken. Even.", "other": "Enter a whole number."}
+    messages = {name: str(messages[0]) for name, messages in caught.value.fields.items()}
+    assert messages == {"pair": "“3” cannot be taken. Even.", "other": "Enter a whole number."}
 
 
 class Nested(msgspec.Struct):

@@ -128,7 +128,7 @@ async def test_compression(service: Service) -> None:
         async with service.client.stream("GET", LIST, headers={"Accept-Encoding": name}) as answer:
             assert answer.headers["Content-Encoding"] == name
             assert "Accept-Encoding" in answer.headers["Vary"]
-        raw = service.app  # the bytes on the wire are asked for below the client, which decodes them
+        raw = service.app  # without the client, which would decode the body
         body = await _body_on_the_wire(raw, name)
         assert read(body) == plain
         assert len(body) < len(plain) / 3
@@ -211,14 +211,14 @@ async def test_long_requests_are_not_cached(start: StartService) -> None:
     """Long requests stay out of the response cache, the cache of heads and the caches of parsed headers."""
     async with start() as service:
         endpoint = endpoint_of(service, DETAIL)
-        kept = endpoint._app_context.response_cache
-        before = kept.used_bytes
+        cache = endpoint._app_context.response_cache
+        before = cache.used_bytes
         for number in range(20):
             await service.get(f"{DETAIL}?{number}={'%F0%9F%98%80' * 4500}")
             for name in ("Accept-Language", "Accept-Encoding", "Prefer", "Cookie"):
                 value = f"fieldgate_language={number}{'x' * 3000}" if name == "Cookie" else f"{number}{'x' * 3000}"
                 await service.get(DETAIL, headers={name: value})
-        assert kept.used_bytes - before < 40_000
+        assert cache.used_bytes - before < 40_000
         assert sum(head.size for head in endpoint._parsed_requests._values) < 40_000
     assert negotiate(b"x" * 10_000 + b",fr") is Language.ENGLISH
     assert negotiate_encoding(b" " * 2000 + b"gzip") == ""
@@ -227,12 +227,12 @@ async def test_long_requests_are_not_cached(start: StartService) -> None:
 async def test_unknown_parameters_of_a_file_share_one_cache_entry(start: StartService) -> None:
     async with start() as service:
         first = await service.get("/api-docs/openapi.json")
-        kept = service.app.app_context.response_cache
-        before = kept.used_bytes
+        cache = service.app.app_context.response_cache
+        before = cache.used_bytes
         for number in range(5):
             again = await service.get(f"/api-docs/openapi.json?x={number}")
             assert again.headers["ETag"] == first.headers["ETag"]
-        assert kept.used_bytes == before
+        assert cache.used_bytes == before
 
 
 def test_cacheable_operation_must_not_depend_on_the_client() -> None:

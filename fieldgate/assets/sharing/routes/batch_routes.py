@@ -139,10 +139,10 @@ def _reject_oversized(batch: _BatchRequest, action: Action) -> None:
     if count > MAX_ROWS:
         raise BadRequest(
             PluralMessage(
-                "This comes to {count} assignment, and at most {most} are made at once. Send fewer assets or users, "
-                "several times.",
-                "This comes to {count} assignments, and at most {most} are made at once. Send fewer assets or users, "
-                "several times.",
+                "This comes to {count} assignment; the limit is {most} per request. Send fewer assets or users in "
+                "each request.",
+                "This comes to {count} assignments; the limit is {most} per request. Send fewer assets or users in "
+                "each request.",
                 count,
                 most=MAX_ROWS,
             )

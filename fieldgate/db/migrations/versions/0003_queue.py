@@ -1,4 +1,4 @@
-"""Indexes with which the queue is asked, and names as they are searched and sorted."""
+"""Indexes for the import queue, and normalized names for search and sorting."""
 
 import unicodedata
 
@@ -20,8 +20,8 @@ def upgrade() -> None:
     )
     op.create_index("ix_imports_user_id_claimed_at", "imports", ["user_id", "claimed_at"])
     op.create_index("ix_imports_finished_at", "imports", ["finished_at"])
-    op.drop_column("files", "digest")  # it was of the request, and nobody read it
-    # SQLite adds no column that must be filled unless something fills it.
+    op.drop_column("files", "digest")  # a digest of the request, never read
+    # SQLite cannot add a NOT NULL column without a default.
     op.add_column("assets", sa.Column("name_key", sa.Text(), nullable=False, server_default=""))
     _fill_keys()
 

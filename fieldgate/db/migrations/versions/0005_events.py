@@ -1,4 +1,4 @@
-"""Events: what is known of each, their documents, what they were before, and which are gone."""
+"""Events, their documents, their history, and deleted events."""
 
 import secrets
 
@@ -71,7 +71,7 @@ def upgrade() -> None:
         sa.Column("countries", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_deleted_events"),
     )
-    # At the first row writers take turns; the second tells one database from another with the same versions.
+    # Writers lock the first row; the second one identifies the database.
     changes = sa.table("changes", sa.column("topic", sa.String), sa.column("version", sa.BigInteger))
     op.bulk_insert(changes, [{"topic": "events", "version": 0}, {"topic": "identity", "version": secrets.randbits(62)}])
     op.create_index("ix_deleted_events_version", "deleted_events", ["version"])

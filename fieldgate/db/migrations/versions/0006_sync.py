@@ -1,4 +1,4 @@
-"""How far syncs with other servers have come."""
+"""State of syncs with other servers."""
 
 import sqlalchemy as sa
 from alembic import op

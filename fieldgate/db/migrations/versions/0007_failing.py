@@ -1,4 +1,4 @@
-"""Which events a sync asks for again, and who still sees an event that is gone for others."""
+"""Events that a sync retries, and the audience that still sees an event deleted for others."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0006"
 
 
 def upgrade() -> None:
-    # Lists are read in another order from now on: what was under way is begun anew.
+    # Lists are now read in another order, so unfinished syncs start again.
     op.execute("UPDATE event_syncs SET began = NULL, reached = 0")
     op.drop_column("event_syncs", "failed")
     op.add_column("event_syncs", sa.Column("failing", sa.Text(), nullable=False, server_default=""))

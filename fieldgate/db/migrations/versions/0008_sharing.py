@@ -1,4 +1,4 @@
-"""Who may do what with whose assets, how that came about, and the public as somebody who can be given permissions."""
+"""Permission assignments, their history, and the public as a grantee."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -55,11 +55,11 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("ix_assignment_history_asset_id_id", "assignment_history", ["asset_id", "id"])
-    # Most assets are in no collection. An index that counts them makes SQLite take each collection for half of all.
+    # Most assets are in no collection. If the index had them, SQLite would expect half of all assets in each.
     op.drop_index("ix_assets_parent_id", table_name="assets")
     is_inside = sa.text("parent_id IS NOT NULL")
     op.create_index("ix_assets_parent_id", "assets", ["parent_id"], sqlite_where=is_inside, postgresql_where=is_inside)
-    # Whoever was called that before gets another name: this one has a meaning from now on.
+    # A user who already has this name is renamed, as it is now reserved for the public.
     op.execute(
         "UPDATE users SET username = username || CAST(id AS VARCHAR(20)), "
         "username_key = username_key || CAST(id AS VARCHAR(20)) WHERE username_key = 'anonymoususer'"

@@ -1,17 +1,17 @@
-"""One request and its answer, byte for byte as the load will send and get them."""
+"""A single request, byte for byte as the load sends it."""
 
 from dataclasses import replace
 from http.client import HTTPConnection
 
-from benchmarks.answer import RecordedResponse
 from benchmarks.contenders import Contender
+from benchmarks.recorded_response import RecordedResponse
 from benchmarks.work import Work
 
-TIMEOUT_SECONDS = 30  # seconds
+TIMEOUT_SECONDS = 30
 
 
 def send_request(work: Work, contender: Contender) -> RecordedResponse:
-    """Do the work once. Only the headers wrk sends are sent: another one could change the answer."""
+    """Send one request of the work, with the same headers as wrk: others could change the response."""
     connection = HTTPConnection("127.0.0.1", contender.port, timeout=TIMEOUT_SECONDS)
     try:
         connection.putrequest(work.method, work.path, skip_accept_encoding=True)
@@ -27,7 +27,7 @@ def send_request(work: Work, contender: Contender) -> RecordedResponse:
 
 
 def with_etag(work: Work, contender: Contender) -> Contender:
-    """The contender, with the validator of its answer where the work is to ask with it."""
+    """Add the ETag of the contender's response if the work is conditional."""
     if not work.is_conditional:
         return contender
     return replace(contender, etag=send_request(work, replace(contender, etag="")).header("etag"))

@@ -1,4 +1,4 @@
-"""From the start of the program to its first answer, and what it holds in memory once it has answered a lot."""
+"""Time from start to first response, and memory after many responses."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -7,17 +7,17 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.asking import PageClient
 from benchmarks.memory import largest_resident_bytes
+from benchmarks.page_client import PageClient
 from benchmarks.processes import PROGRAM, free_port, run_server
 from benchmarks.walks import EVENTS, spread_order
 
-WALK_PAGES = 2000  # pages: more than are ever kept
+WALK_PAGES = 2000  # more than the response cache holds
 PAGE_SIZE = 50
 
 
 class StartedServer(msgspec.Struct, frozen=True):
-    """A server that is up, with the settings anybody gets."""
+    """A running server with default settings."""
 
     pid: int
     client: PageClient
@@ -26,7 +26,7 @@ class StartedServer(msgspec.Struct, frozen=True):
 
 
 class StartResults(msgspec.Struct, frozen=True):
-    """What several starts took, and the memory of the last one, in bytes."""
+    """Times of several starts, and the memory of the last one in bytes."""
 
     events: int
     first_answer_seconds: list[float]
@@ -36,20 +36,20 @@ class StartResults(msgspec.Struct, frozen=True):
 
 @contextmanager
 def start_server(data: Path, core: int, environment: Mapping[str, str] | None = None) -> Iterator[StartedServer]:
-    """Serve the data of a folder on one core, beginning with the first page of events."""
+    """Serve the data of a folder on one core, and request the first page of events."""
     port = free_port()
     command = [PROGRAM, "serve", "--host", "127.0.0.1", "--port", str(port), "--data", str(data), "--no-worker"]
-    began = time.perf_counter()
+    started_at = time.perf_counter()
     with (
         run_server(command, port=port, core=core, environment=environment or {}) as pid,
-        closing(PageClient(port)) as asking,
+        closing(PageClient(port)) as client,
     ):
-        body = asking.get(EVENTS)
-        yield StartedServer(pid, asking, body, time.perf_counter() - began)
+        body = client.get(EVENTS)
+        yield StartedServer(pid, client, body, time.perf_counter() - started_at)
 
 
 def measure_starts(data: Path, events: int, listed: int, core: int, times: int) -> StartResults:
-    """Start again and again; the last one is asked for pages all over the list."""
+    """Start several times; request pages all over the list from the last one."""
     seconds = []
     for number in range(times):
         with start_server(data, core) as server:

@@ -1,21 +1,21 @@
-"""One connection, one request at a time, with as little between us and the server as Python allows."""
+"""A minimal HTTP client: one connection, one request at a time, with little overhead."""
 
 import socket
 import time
 
 import click
 
-TIMEOUT_SECONDS = 600  # seconds
-BUFFER_BYTES = 1024 * 1024  # bytes
-MAX_IDLE_SECONDS = 5  # seconds after which a connection is made anew
+TIMEOUT_SECONDS = 10 * 60
+BUFFER_BYTES = 1024 * 1024
+MAX_IDLE_SECONDS = 5  # after which the connection is opened again
 
 
 class PageClient:
-    """Asks a server for pages, and tells how long each took."""
+    """Requests pages and measures the time of each."""
 
     def __init__(self, port: int) -> None:
         self._port = port
-        self.last_seconds = 0.0  # that the last answer took
+        self.last_seconds = 0.0  # duration of the last request
         self._connect()
 
     def _connect(self) -> None:
@@ -24,12 +24,12 @@ class PageClient:
         self._last_used = time.monotonic()
 
     def get(self, path: str) -> bytes:
-        """The body of the answer, which must be 200."""
+        """The body of the response, whose status must be 200."""
         if time.monotonic() - self._last_used > MAX_IDLE_SECONDS:  # the server may have closed it
             self.close()
             self._connect()
         request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n".encode()
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         self._socket.sendall(request)
         head, length, parts = self._read_head()
         missing = length - sum(map(len, parts))
@@ -37,18 +37,18 @@ class PageClient:
             part = self._receive()
             parts.append(part)
             missing -= len(part)
-        self.last_seconds = time.perf_counter() - began
+        self.last_seconds = time.perf_counter() - started_at
         self._last_used = time.monotonic()
         body = b"".join(parts)
         if not head.startswith(b"HTTP/1.1 200 "):
-            raise click.ClickException(f"{path} was answered {head[:100].decode()}: {body[:300].decode()}")
+            raise click.ClickException(f"{path} returned {head[:100].decode()}: {body[:300].decode()}")
         return body
 
     def close(self) -> None:
         self._socket.close()
 
     def _read_head(self) -> tuple[bytes, int, list[bytes]]:
-        """The head, the length it promises, and what came of the body already."""
+        """The head, the content length, and the part of the body already received."""
         received = b""
         while b"\r\n\r\n" not in received:
             received += self._receive()
@@ -56,7 +56,7 @@ class PageClient:
         for line in head.lower().split(b"\r\n"):
             if line.startswith(b"content-length:"):
                 return head, int(line.partition(b":")[2]), [rest]
-        raise click.ClickException(f"An answer did not tell its length:\n{head.decode()}")
+        raise click.ClickException(f"A response has no content length:\n{head.decode()}")
 
     def _receive(self) -> bytes:
         part = self._socket.recv(BUFFER_BYTES)

@@ -1,4 +1,4 @@
-"""`/api/v2/assets/`: what a user owns, and nobody else's."""
+"""`/api/v2/assets/`: assets, their versions and downloads."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -29,7 +29,7 @@ async def names(harness: ImportHarness, query: str) -> list[str]:
     return [asset["name"] for asset in (await harness.get(f"{PATH}?{query}"))["results"]]
 
 
-async def test_finding_assets(harness: ImportHarness) -> None:
+async def test_search_and_filters(harness: ImportHarness) -> None:
     for name, library in (("Household visit", "false"), ("Market 100%", "false"), ("household block", "true")):
         await harness.import_workbook(xlsx(), name=name, library=library)
     assert await names(harness, "") == ["household block", "Market 100%", "Household visit"]
@@ -43,7 +43,7 @@ async def test_finding_assets(harness: ImportHarness) -> None:
     assert (refused.status_code, sorted(refused.json())) == (400, ["asset_type", "ordering"])
 
 
-async def test_case_does_not_matter_in_any_language(harness: ImportHarness) -> None:
+async def test_search_ignores_case(harness: ImportHarness) -> None:
     for name in ("École primaire", "Éamon", "Straße", "zone", "Ецик"):
         await harness.import_workbook(xlsx(), name=name)
     for query, found in (("ÉCOLE", "École primaire"), ("e\u0301cole", "École primaire"), ("STRASSE", "Straße"),
@@ -57,20 +57,20 @@ async def test_case_does_not_matter_in_any_language(harness: ImportHarness) -> N
     assert (await names(harness, "ordering=name"))[-1] == "Ецик"
 
 
-async def test_a_search_has_a_bound(harness: ImportHarness) -> None:
-    said = set()
+async def test_search_limits(harness: ImportHarness) -> None:
+    messages = set()
     for language in ("en", "fr", "es", "ar"):
         headers = {**harness.headers, "Accept-Language": language}
         assert (await harness.service.get(f"{PATH}?q={'+'.join('a' * 20)}", headers=headers)).status_code == 200
         for query in ("+".join("a" * 21), "+".join("a" * 500)):
             refused = await harness.service.get(f"{PATH}?q={query}", headers=headers)
             assert (refused.status_code, list(refused.json())) == (400, ["q"])
-        said.add(refused.json()["q"][0])
+        messages.add(refused.json()["q"][0])
         assert (await harness.service.get(f"{PATH}?q={'a' * 1001}", headers=headers)).status_code == 400
-    assert len(said) == 4
+    assert len(messages) == 4
 
 
-async def test_changing_and_deleting(harness: ImportHarness) -> None:
+async def test_change_and_delete(harness: ImportHarness) -> None:
     asset = await harness.asset(await harness.import_workbook(xlsx()))
 
     async def patch(**body: Any) -> Any:
@@ -78,7 +78,7 @@ async def test_changing_and_deleting(harness: ImportHarness) -> None:
 
     changed = (await patch(name="Another", settings={"country": "KEN"})).json()
     assert (changed["name"], changed["settings"]) == ("Another", {"country": "KEN"})
-    assert (await patch(settings={})).json()["name"] == "Another", "what is not sent stays"
+    assert (await patch(settings={})).json()["name"] == "Another", "fields that are not sent stay"
     for body in ({"name": "  "}, {"name": "x" * 256}, {"name": 5}, {"settings": "x"}):
         assert (await patch(**body)).status_code == 400
     assert (await patch(settings=[])).json() == {"settings": ["Send an object."]}
@@ -98,7 +98,7 @@ async def test_changing_and_deleting(harness: ImportHarness) -> None:
     assert ((await patch(name="x")).status_code, (await patch(name="x")).json()) == (404, gone)
 
 
-async def test_a_change_of_nothing_changes_nothing(harness: ImportHarness) -> None:
+async def test_empty_change(harness: ImportHarness) -> None:
     asset = await harness.asset(await harness.import_workbook(xlsx()))
     patched = await harness.service.client.patch(asset["url"], json={}, headers=harness.headers)
     assert (patched.status_code, patched.json()) == (200, asset)
@@ -108,23 +108,21 @@ async def test_a_change_of_nothing_changes_nothing(harness: ImportHarness) -> No
     assert named.json()["name"] == "Visit  1"
 
 
-async def test_an_asset_that_is_deleted_while_it_is_read(
-    harness: ImportHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is there as it was, or it is not there; never without its content."""
+async def test_asset_deleted_while_read(harness: ImportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The response is the complete asset or 404."""
     asset = await harness.asset(await harness.import_workbook(xlsx()))
     to, one, delete = AssetAuthorizer.authorize, AssetStore.get_visible, AssetStore.delete
 
-    async def and_meanwhile(store: AssetStore, caller: User, number: int) -> Any:
-        found = await one(store, caller, number)
+    async def get_then_delete(store: AssetStore, caller: User, index: int) -> Any:
+        found = await one(store, caller, index)
         await delete(store, caller, asset["uid"])
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(AssetStore, "get_visible", and_meanwhile)
+        patch.setattr(AssetStore, "get_visible", get_then_delete)
         assert (await harness.get(asset["url"]))["content"] == asset["content"]
 
-    async def and_then_it_goes(access: AssetAuthorizer, uid: str, caller: User) -> Any:
+    async def authorize_then_delete(access: AssetAuthorizer, uid: str, caller: User) -> Any:
         found = await to(access, uid, caller)
         await harness.service.client.delete(f"{PATH}{uid}/", headers=harness.headers)
         return found
@@ -132,11 +130,11 @@ async def test_an_asset_that_is_deleted_while_it_is_read(
     for part in ("", "xform/"):
         asset = await harness.asset(await harness.import_workbook(xlsx()))
         with monkeypatch.context() as patch:
-            patch.setattr(AssetAuthorizer, "authorize", and_then_it_goes)
+            patch.setattr(AssetAuthorizer, "authorize", authorize_then_delete)
             assert (await harness.service.get(f"{asset['url']}{part}", headers=harness.headers)).status_code == 404
 
 
-async def test_downloads_are_not_pages(harness: ImportHarness) -> None:
+async def test_downloads_are_attachments(harness: ImportHarness) -> None:
     asset = await harness.asset(await harness.import_workbook(xlsx(), name="Été"))
     version = (await harness.get(asset["versions"]))["results"][0]
     for url, name in ((asset["xform_link"], "%C3%89t%C3%A9.xml"), (version["file"], "household.xlsx")):
@@ -145,7 +143,7 @@ async def test_downloads_are_not_pages(harness: ImportHarness) -> None:
         assert headers["Content-Disposition"] == f"attachment; filename*=UTF-8''{name}"
 
 
-async def test_nobody_elses_assets(harness: ImportHarness) -> None:
+async def test_assets_of_other_users_are_hidden(harness: ImportHarness) -> None:
     asset = await harness.asset(await harness.import_workbook(xlsx()))
     version = (await harness.get(asset["versions"]))["results"][0]
     others: tuple[dict[str, str], ...] = ({"Authorization": f"Token {await harness.service.create_token()}"}, {})
@@ -158,19 +156,19 @@ async def test_nobody_elses_assets(harness: ImportHarness) -> None:
     assert (await harness.get(asset["url"]))["name"] == "household"
 
 
-async def test_what_has_no_xform_and_what_is_not_there(harness: ImportHarness) -> None:
+async def test_missing_xform_and_version(harness: ImportHarness) -> None:
     block = await harness.asset(await harness.import_workbook(xlsx(survey=SURVEY), library="true"))
     for path in (f"{block['url']}xform/", f"{block['versions']}vNope/", f"{block['versions']}vNope/file/"):
         assert (await harness.service.get(path, headers=harness.headers)).status_code == 404
 
 
-async def test_what_an_xform_is_described_as(harness: ImportHarness) -> None:
+async def test_options_of_xform(harness: ImportHarness) -> None:
     asset = await harness.asset(await harness.import_workbook(xlsx()))
     described = await harness.service.request("OPTIONS", asset["xform_link"], headers=harness.headers)
     assert described.json()["renders"] == ["application/xml"]
 
 
-async def test_an_asset_has_a_page(harness: ImportHarness) -> None:
+async def test_html_page(harness: ImportHarness) -> None:
     asset = await harness.asset(await harness.import_workbook(xlsx()))
     page = await harness.service.get(f"{asset['url']}?format=api", headers=harness.headers)
     assert page.status_code == 200

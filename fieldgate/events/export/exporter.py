@@ -1,0 +1,138 @@
+"""Exports: all matching events as one file, generated while it is sent.
+
+Memory holds one batch of records and the ids of all. Slow work runs in threads, so other requests are not blocked.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+from contextlib import aclosing, suppress
+
+import msgspec
+
+from fieldgate.errors import ServiceUnavailable
+from fieldgate.events.document_templates import TemplateRenderer
+from fieldgate.events.event_writer import HISTORY_RETENTION
+from fieldgate.events.export.serializers import Chunks, EventSerializer, RecordBatches
+from fieldgate.events.search import int_arrays
+from fieldgate.events.search.event_search import MAX_ATTEMPTS, EventSearch
+from fieldgate.events.search.filters import EventFilters
+from fieldgate.events.search.int_arrays import Int64Array
+from fieldgate.events.store import EventStore, SnapshotExpired
+from fieldgate.events.visibility import ViewerScope
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.pagination import PageRequest
+
+BATCH_SIZE = 500  # events
+ID_BATCH_SIZE = 20_000
+MAX_CONCURRENT_EXPORTS = 4  # in one process
+# Half of the time for which an earlier state can be read.
+MAX_SNAPSHOT_AGE_SECONDS = HISTORY_RETENTION.total_seconds() / 2
+
+
+class _ExportState(msgspec.Struct):
+    """The ids of the matching events, and the data version they match in."""
+
+    ids: Int64Array
+    version: int
+    renderer: TemplateRenderer
+    started_at: float
+    offset: int = 0  # in `ids`; removing the ids already exported would copy the rest each time
+
+
+class EventExporter:
+    """Streams exports, a limited number at a time. There is one per process."""
+
+    def __init__(
+        self,
+        search: EventSearch,
+        store: EventStore,
+        *,
+        max_concurrent: int = MAX_CONCURRENT_EXPORTS,
+        batch_size: int = BATCH_SIZE,
+        max_snapshot_age: float = MAX_SNAPSHOT_AGE_SECONDS,
+    ) -> None:
+        self._search = search
+        self._store = store
+        self._max_concurrent = max_concurrent
+        self._batch_size = batch_size
+        self._max_snapshot_age = max_snapshot_age
+        self._running = 0
+
+    async def stream(
+        self, filters: EventFilters, scope: ViewerScope, language: Language, serializer: EventSerializer
+    ) -> Chunks:
+        """Yield the file in chunks."""
+        if self._running >= self._max_concurrent:
+            raise ServiceUnavailable(
+                Message("Too many exports are running. Please try again in a minute."),
+                retry_after_seconds=60,
+            )
+        self._running += 1
+        try:
+            records = self._record_batches(filters, scope, language)
+            async with aclosing(records), aclosing(serializer.stream(records)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        finally:
+            self._running -= 1
+
+    async def _record_batches(self, filters: EventFilters, scope: ViewerScope, language: Language) -> RecordBatches:
+        """Yield all matching records in batches.
+
+        Records are read from the data version at the start of the export, as long as that is available. After that,
+        the remaining records are read from the current data: events that no longer match are left out, and events
+        that match only now are not added.
+        """
+        state = await self._load_state(filters, scope, language)
+        while state.offset < len(state.ids):
+            if _clock() - state.started_at > self._max_snapshot_age:
+                state = await self._refresh_state(state, filters, scope, language)
+            for _ in range(MAX_ATTEMPTS):
+                with suppress(SnapshotExpired):
+                    ids = state.ids[state.offset : state.offset + self._batch_size].tolist()
+                    documents = await self._store.documents(ids, state.version)
+                    break
+                await self._search.wait_for_rebuild()
+                state = await self._refresh_state(state, filters, scope, language)
+            else:
+                raise ServiceUnavailable
+            state.offset += self._batch_size
+            if documents:
+                yield await asyncio.to_thread(_render_records, state.renderer, documents, scope)
+
+    async def _load_state(self, filters: EventFilters, scope: ViewerScope, language: Language) -> _ExportState:
+        started_at = _clock()
+        snapshot = await self._search.snapshot()
+        ids = int_arrays.int64_array()
+        count = 1
+        for offset in itertools.count(0, ID_BATCH_SIZE):
+            if offset >= count:
+                break
+            count, batch = await snapshot.matching_ids(filters, scope, language, PageRequest(ID_BATCH_SIZE, offset))
+            ids.extend(batch)
+            await asyncio.sleep(0)
+        renderer = TemplateRenderer(snapshot.reference_data, language)
+        return _ExportState(ids, snapshot.index_version.version, renderer, started_at)
+
+    async def _refresh_state(
+        self, old: _ExportState, filters: EventFilters, scope: ViewerScope, language: Language
+    ) -> _ExportState:
+        """Switch the remaining events to the current data version."""
+        new = await self._load_state(filters, scope, language)
+        new.ids = await asyncio.to_thread(_remaining_ids, old, new.ids)
+        return new
+
+
+def _remaining_ids(old: _ExportState, current: Int64Array) -> Int64Array:
+    """The ids not exported yet that still match."""
+    return int_arrays.intersect(old.ids[old.offset :], current)
+
+
+def _render_records(renderer: TemplateRenderer, templates: Sequence[bytes], scope: ViewerScope) -> list[bytes]:
+    return [renderer.render(document, scope) for document in templates]
+
+
+def _clock() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,135 @@
+"""Parsers for the field values of event records, by the type of the model's field.
+
+A parser gets the raw value and its `FieldContext`. It returns the parsed value or raises `ValueError` with a `Message`.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+import msgspec
+from msgspec import Meta
+
+from fieldgate.events.model import Id
+from fieldgate.http.request.validation import NULL_CHARACTERS, expected_message, parse_timestamp
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.reference.reference_data import ReferenceData
+
+MAX_QUOTED_CHARS = 40  # of an invalid value in an error message
+MAX_TEXT_CHARS = 2**20
+
+MUST_BE_LIST = Message("Send a list.")
+
+
+class RecordContext:
+    """What the parsers of one record share, and the errors found so far."""
+
+    def __init__(self, reference_data: ReferenceData, language: Language) -> None:
+        self.reference_data = reference_data
+        self.language = language
+        self.errors: list[tuple[str, Message]] = []
+
+
+class FieldContext(NamedTuple):
+    """Where a value is in the record, and what the stored event has there."""
+
+    record: RecordContext
+    path: str
+    before: Any = None
+    original_language: str = "en"
+
+
+ValueParser = Callable[[Any, FieldContext], Any]
+
+
+def bare_type(kind: Any) -> Any:
+    """The type without its constraints and without None."""
+    while get_origin(kind) in (Annotated, Union, UnionType):
+        kind = next(choice for choice in get_args(kind) if choice is not NoneType)
+    return kind
+
+
+def invalid_value(value: Any, expected: Message) -> ValueError:
+    if isinstance(value, (Mapping, list)):
+        return ValueError(expected)
+    quoted = str(value)[:MAX_QUOTED_CHARS].replace("\0", "")
+    return ValueError(Message("“{value}” cannot be taken. {expected}", value=quoted, expected=expected))
+
+
+def scalar_parser(kind: Any) -> ValueParser:
+    """Parser for numbers, choices and booleans. Numbers may be strings: the live system sends decimals as strings."""
+    bare = bare_type(kind)
+    is_choice = get_origin(bare) is Literal
+    is_number = bare in (int, float) or (is_choice and isinstance(get_args(bare)[0], int))
+    expected = expected_message(kind)
+    target = bare if is_choice else kind
+
+    def parse(value: Any, _: FieldContext) -> Any:
+        try:
+            if is_number and isinstance(value, (str, float)):
+                value = msgspec.convert(value, float if bare is float else int, strict=False)
+            parsed = msgspec.convert(value, target, strict=bare is not bool and bare is not float)
+        except msgspec.ValidationError:
+            raise invalid_value(value, expected) from None
+        if bare is float and not math.isfinite(parsed):
+            raise invalid_value(value, expected)
+        return parsed
+
+    return parse
+
+
+def text_parser(kind: Any) -> ValueParser:
+    expected = expected_message(kind)
+
+    def parse(value: Any, _: FieldContext) -> str:
+        if isinstance(value, str) and "\0" in value:
+            raise ValueError(NULL_CHARACTERS)
+        try:
+            return str(msgspec.convert(value, kind))
+        except msgspec.ValidationError:
+            raise invalid_value(value, expected) from None
+
+    return parse
+
+
+def parse_datetime(value: Any, _: FieldContext) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    try:
+        return parse_timestamp(value)
+    except (ValueError, AttributeError):  # AttributeError if the value is not a string
+        raise invalid_value(value, expected_message(datetime)) from None
+
+
+def parse_type_id(value: Any, field: FieldContext) -> int:
+    id_ = _parse_reference_id(value, field)
+    if field.record.reference_data.disaster_type(id_) is None:
+        raise ValueError(Message("There is no disaster type {id}.", id=id_))
+    return id_
+
+
+def parse_countries(value: Any, field: FieldContext) -> tuple[int, ...]:
+    if not isinstance(value, list):
+        raise ValueError(MUST_BE_LIST)
+    ids = set()
+    for index, item in enumerate(value):
+        try:
+            id_ = _parse_reference_id(item, field)
+            if field.record.reference_data.country(id_) is None:
+                raise ValueError(Message("There is no country {id}.", id=id_))
+            ids.add(id_)
+        except ValueError as error:
+            field.record.errors.append((f"{field.path}.{index}", error.args[0]))
+    return tuple(sorted(ids))
+
+
+def _parse_reference_id(value: Any, field: FieldContext) -> int:
+    """Parse a reference: an id, or a record with its id."""
+    return int(_parse_id(value.get("id") if isinstance(value, dict) else value, field))
+
+
+_parse_id = scalar_parser(Id)
+parse_text = text_parser(Annotated[str, Meta(max_length=MAX_TEXT_CHARS)])

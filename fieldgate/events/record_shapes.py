@@ -1,0 +1,171 @@
+"""Other shapes of an event record: mini records, flat records and table rows.
+
+All are derived from a list record as JSON, already in the caller's language and reduced to what the caller may see.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from fieldgate.events.schemas import MiniEvent
+from fieldgate.http.response.csv_safe import CSVCell
+
+# Columns of CSV and XLSX files, in alphabetical order as in the live system.
+COLUMNS = (
+    "appeals.id",
+    "auto_generated",
+    "countries.id",
+    "countries.iso",
+    "countries.iso3",
+    "countries.name",
+    "countries.society_name",
+    "created_at",
+    "disaster_start_date",
+    "dtype.id",
+    "dtype.name",
+    "dtype.summary",
+    "dtype.translation_module_original_language",
+    "field_reports.id",
+    "glide",
+    "id",
+    "ifrc_severity_level",
+    "ifrc_severity_level_display",
+    "ifrc_severity_level_update_date",
+    "is_featured",
+    "is_featured_region",
+    "name",
+    "num_affected",
+    "parent_event",
+    "slug",
+    "summary",
+    "updated_at",
+)
+
+
+class _Country(msgspec.Struct):
+    id: int
+    iso: str | None
+    iso3: str | None
+    name: str
+    society_name: str
+
+
+class _Type(msgspec.Struct):
+    id: int
+    name: str
+    summary: str
+    translation_module_original_language: str
+
+
+class _WithId(msgspec.Struct):
+    id: int
+
+
+class _FlatFields(msgspec.Struct):
+    """The fields a table row needs; the decoder skips the others."""
+
+    appeals: list[_WithId]
+    auto_generated: bool
+    countries: list[_Country]
+    created_at: str
+    disaster_start_date: str
+    dtype: _Type | None
+    field_reports: list[_WithId]
+    glide: str
+    id: int
+    ifrc_severity_level: int
+    ifrc_severity_level_display: str
+    ifrc_severity_level_update_date: str | None
+    is_featured: bool
+    is_featured_region: bool
+    name: str
+    num_affected: int | None
+    parent_event: int | None
+    slug: str | None
+    summary: str
+    updated_at: str
+
+
+class _MiniFields(msgspec.Struct):
+    """The fields a mini record copies unchanged from a list record."""
+
+    id: msgspec.Raw
+    slug: msgspec.Raw
+    dtype: msgspec.Raw
+    auto_generated_source: msgspec.Raw
+    emergency_response_contact_email: msgspec.Raw
+    countries: msgspec.Raw
+    name: msgspec.Raw
+    translation_module_original_language: msgspec.Raw
+
+
+MINI_FIELDS = tuple(field.name for field in msgspec.structs.fields(MiniEvent))
+
+_decode_mini = msgspec.json.Decoder(_MiniFields).decode
+_decode_flat = msgspec.json.Decoder(_FlatFields).decode
+
+
+def to_rows(records: Iterable[bytes]) -> Iterable[list[CSVCell]]:
+    """Convert records to rows with `COLUMNS`. Several values in one cell are joined by commas."""
+    for record in records:
+        yield _to_row(_decode_flat(record))
+
+
+def to_mini(record: bytes) -> bytes:
+    """Convert a list record to a mini record."""
+    fields = msgspec.structs.asdict(_decode_mini(record))
+    fields["countries_for_preview"] = fields.pop("countries")
+    return msgspec.json.encode({name: fields[name] for name in MINI_FIELDS})
+
+
+def to_flat(record: bytes) -> bytes:
+    """Convert a list record to a flat one: nested lists become strings joined by commas."""
+    fields = _decode_flat(record)
+    countries = {
+        "id": _join(country.id for country in fields.countries),
+        "name": _join(country.name for country in fields.countries),
+    }
+    joined = {
+        "appeals": {"id": _join(appeal.id for appeal in fields.appeals)},
+        "countries": countries,
+        "field_reports": {"id": _join(report.id for report in fields.field_reports)},
+    }
+    return msgspec.json.encode({**msgspec.structs.asdict(fields), **joined})
+
+
+def _to_row(fields: _FlatFields) -> list[CSVCell]:
+    dtype = fields.dtype
+    return [
+        _join(appeal.id for appeal in fields.appeals),
+        str(fields.auto_generated),
+        _join(country.id for country in fields.countries),
+        _join(country.iso for country in fields.countries),
+        _join(country.iso3 for country in fields.countries),
+        _join(country.name for country in fields.countries),
+        _join(country.society_name for country in fields.countries),
+        fields.created_at,
+        fields.disaster_start_date,
+        None if dtype is None else dtype.id,
+        None if dtype is None else dtype.name,
+        None if dtype is None else dtype.summary,
+        None if dtype is None else dtype.translation_module_original_language,
+        _join(report.id for report in fields.field_reports),
+        fields.glide,
+        fields.id,
+        fields.ifrc_severity_level,
+        fields.ifrc_severity_level_display,
+        fields.ifrc_severity_level_update_date,
+        str(fields.is_featured),
+        str(fields.is_featured_region),
+        fields.name,
+        fields.num_affected,
+        fields.parent_event,
+        fields.slug,
+        fields.summary,
+        fields.updated_at,
+    ]
+
+
+def _join(values: Iterable[Any]) -> str:
+    return ", ".join([str(value) for value in values if value not in (None, "")])

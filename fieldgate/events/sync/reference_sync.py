@@ -1,0 +1,95 @@
+"""Countries and disaster types pulled from a remote server."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from fieldgate.db import Database
+from fieldgate.events.sync.page_reader import PageReader, Record, RecordByLanguage, record_id
+from fieldgate.reference.parsing import InvalidReferenceRecord, parse_country, parse_disaster_type
+from fieldgate.reference.reference_data import ReferenceData
+from fieldgate.reference.store import ReferenceStore
+
+COUNTRIES_PATH, TYPES_PATH = "country/", "disaster_type/"
+
+
+class ReferenceSync:
+    """Writes countries and disaster types of a remote server.
+
+    `english_first` is true for servers that fall back to English, not to the original language of a text.
+    """
+
+    def __init__(self, database: Database, store: ReferenceStore, reader: PageReader, *, english_first: bool) -> None:
+        self._database = database
+        self._store = store
+        self._reader = reader
+        self._english_first = english_first
+
+    async def pull(self) -> tuple[int, int]:
+        """Pull all countries and disaster types. Returns how many of each changed."""
+        countries = await self._fetch_all(COUNTRIES_PATH, {"mini": "true"})
+        return await self._upsert(countries, await self._fetch_all(TYPES_PATH, {}))
+
+    async def add_missing(self, events: Iterable[RecordByLanguage]) -> ReferenceData:
+        """Add what events refer to and the lists lack, such as deprecated countries."""
+        reference_data = await self._store.current()
+        countries: dict[int, RecordByLanguage] = defaultdict(dict)
+        types: dict[int, RecordByLanguage] = defaultdict(dict)
+        for by_language in events:
+            for language, record in by_language.items():
+                for country in _countries_in(record):
+                    if country["id"] not in reference_data.countries:
+                        countries[country["id"]][language] = country
+                dtype = record.get("dtype")
+                if not isinstance(dtype, dict) or not isinstance(dtype.get("id"), int):
+                    continue
+                if dtype["id"] not in reference_data.types:
+                    types[dtype["id"]][language] = dtype
+        if countries or types:
+            await self._upsert(countries.values(), types.values())
+        return await self._store.current()
+
+    async def _fetch_all(self, path: str, parameters: Mapping[str, str]) -> list[RecordByLanguage]:
+        """Fetch a whole list. It is ordered by name, so a record can be on different pages in different languages."""
+        records: dict[int, RecordByLanguage] = defaultdict(dict)
+        async for page in self._reader.pages(path, parameters):
+            for id_, by_language in page.records.items():
+                records[id_] |= by_language
+        return list(records.values())
+
+    async def _upsert(
+        self, countries: Iterable[RecordByLanguage], types: Iterable[RecordByLanguage]
+    ) -> tuple[int, int]:
+        reference_data = await self._store.current()
+        new_countries, new_types = [], []
+        # An invalid record is skipped: each event that refers to it reports it as missing.
+        for by_language in countries:
+            before = reference_data.countries.get(record_id(by_language))
+            with suppress(InvalidReferenceRecord):
+                new_countries.append(parse_country(_by_code(by_language), before, english_first=self._english_first))
+        for by_language in types:
+            known = reference_data.types.get(record_id(by_language))
+            with suppress(InvalidReferenceRecord):
+                new_types.append(parse_disaster_type(_by_code(by_language), known, english_first=self._english_first))
+        async with self._database.transaction() as connection:
+            return (
+                await self._store.upsert_countries(connection, new_countries),
+                await self._store.upsert_disaster_types(connection, new_types),
+            )
+
+
+def _countries_in(record: Record) -> list[Record]:
+    """The country records in an event and in its field reports."""
+    countries = _objects(record.get("countries"))
+    for report in _objects(record.get("field_reports")):
+        countries += _objects(report.get("countries"))
+    return [country for country in countries if isinstance(country.get("id"), int)]
+
+
+def _objects(value: Any) -> list[Record]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _by_code(by_language: RecordByLanguage) -> dict[str, Record]:
+    return {language.value: record for language, record in by_language.items()}

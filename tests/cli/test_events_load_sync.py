@@ -1,0 +1,168 @@
+"""`fieldgate events load` and `fieldgate events sync`, run as commands."""
+
+import gzip
+import os
+import signal
+import sqlite3
+import subprocess
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fieldgate.db import Database, DataVersions
+from fieldgate.db.schema import upgrade
+from fieldgate.events.model import Event
+from fieldgate.events.store import EventStore
+from tests.events.event_service import make_event
+from tests.processes import FIELDGATE_COMMAND, ServerProcess, run_command
+
+EVENT_COUNT = 4000
+
+encode = msgspec.json.encode
+
+
+def record(id_: int, **fields: Any) -> dict[str, Any]:
+    return {"id": id_, "name": f"Flood {id_}", "disaster_start_date": "2026-01-01", **fields}
+
+
+def run_load(tmp_path: Path, *arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
+    done = subprocess.run(
+        [FIELDGATE_COMMAND, "events", "load", *arguments, "--data", tmp_path / "data"],
+        input=stdin,
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_load(tmp_path: Path) -> None:
+    (tmp_path / "one.json").write_bytes(encode([record(1), record(2)]))
+    (tmp_path / "two.ndjson.gz").write_bytes(gzip.compress(encode(record(3)) + b"\n" + encode(record(4, glide=5))))
+    names = [str(tmp_path / "one.json"), str(tmp_path / "two.ndjson.gz")]
+    status, output, errors = run_load(tmp_path, *names)
+    assert (status, output) == (1, "created 3, changed 0, unchanged 0, failed 1\n")
+    message = "glide: “5” cannot be taken. Enter text of at most 18 characters."
+    assert errors == f"{names[1]}, record 2 (event 4): {message}\n"
+    assert run_load(tmp_path, "-", stdin=encode(record(5))) == (0, "created 1, changed 0, unchanged 0, failed 0\n", "")
+    assert run_load(tmp_path, "-", stdin=gzip.compress(encode(record(5))))[1].startswith("created 0, changed 0, unch")
+    assert run_load(tmp_path, "-", stdin=b"")[1] == "created 0, changed 0, unchanged 0, failed 0\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{\n", "This is not valid JSON: "),
+        (b"[1", "This is not valid JSON: "),
+        (b"hello", "This is neither JSON nor a CSV table of events. The columns are: appeals.id, "),
+        (b"id,name\n\xff", "cannot be read: 'utf-8' codec"),
+        (b"\x1f\x8b\x08broken", "cannot be read: "),
+        (None, "cannot be read: No such file or directory."),
+    ],
+)
+def test_load_of_invalid_files(tmp_path: Path, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "file").write_bytes(content)
+    status, _, errors = run_load(tmp_path, str(tmp_path / "file"))
+    assert status == 1
+    assert errors.startswith(f"Error: {tmp_path / 'file'}")
+    assert message in errors
+    assert "Traceback" not in errors
+
+
+async def test_load_refuses_to_mix_with_demo_events(tmp_path: Path) -> None:
+    assert run_command("migrate", data=tmp_path / "data").returncode == 0
+    database = Database(f"sqlite:///{tmp_path / 'data' / 'fieldgate.db'}")
+    store = EventStore(database, DataVersions(database))
+    await store.upsert([make_event(1), make_event(2)], is_demo=True)
+    status, _, errors = run_load(tmp_path, "-", stdin=encode(record(1)))
+    assert status == 1
+    assert errors == "Error: This database has demo events. Delete them with --replace-demo.\n"
+    status, output, _ = run_load(tmp_path, "-", "--replace-demo", stdin=encode(record(1)))
+    assert (status, output) == (0, "deleted 2 demo events\ncreated 1, changed 0, unchanged 0, failed 0\n")
+    assert not await store.has_demo()
+    await database.close()
+
+
+def kill_after(count: int, command: list[Any], path: Path) -> None:
+    """Run a synchronization until `count` events are written, then kill it."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while reached(path) < count and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait(60) == -signal.SIGKILL, "it was running"
+
+
+async def fill_database(folder: Path, events: list[Event], **options: bool) -> None:
+    database = Database(f"sqlite:///{folder / 'fieldgate.db'}")
+    await upgrade(database)
+    await EventStore(database, DataVersions(database)).upsert(events, **options)
+    await database.close()
+
+
+def many_events() -> list[Event]:
+    timestamp = datetime(2020, 1, 1, tzinfo=UTC)
+    return [
+        make_event(id_, updated_at=timestamp, name={"en": f"Flood {id_}", "ar": f"فيضان {id_}"})
+        for id_ in range(1, EVENT_COUNT + 1)
+    ]
+
+
+def all_pages(server: ServerProcess, language: str) -> list[Any]:
+    with server.client() as client:
+        found, url = [], f"{server.base_url}/api/v2/event/?limit=1000"
+        while url:
+            page = client.get(url, headers={"Accept-Language": language}).json()
+            found += page["results"]
+            url = page["next"]
+    return found
+
+
+def reached(path: Path) -> int:
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+            return int(connection.execute("SELECT max(reached) FROM event_syncs").fetchone()[0] or 0)
+    except sqlite3.OperationalError:
+        return 0
+
+
+async def test_killed_sync_continues(tmp_path: Path) -> None:
+    source, copy = tmp_path / "source", tmp_path / "copy"
+    await fill_database(source, many_events())
+    with ServerProcess(source, "--no-worker") as server:
+        command: list[Any] = [FIELDGATE_COMMAND, "events", "sync", server.base_url, "--data", copy]
+        kill_after(1000, command, copy / "fieldgate.db")
+        assert 1000 <= reached(copy / "fieldgate.db") < EVENT_COUNT
+
+        done = run_command("events", "sync", server.base_url, data=copy)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "continued a run that had been stopped\n" in done.stdout
+        second = run_command("events", "sync", server.base_url, data=copy)
+        assert second.stdout.endswith("created 0, changed 0, unchanged 0, failed 0\n")
+
+        # Public records do not show the visibility, and the default is 1: the copy shows the events to members.
+        run_command("user", "create", "amina", "--password-stdin", "--superuser", data=copy, stdin="correct horse")
+        token = run_command("token", "create", "amina", data=copy).stdout.strip()
+        with ServerProcess(copy, "--no-worker") as copy_server, copy_server.client() as client:
+            for language in ("en", "fr", "ar", "es"):
+                headers = {"Accept-Language": language, "Authorization": f"Token {token}"}
+                found: list[Any] = []
+                while len(found) < EVENT_COUNT:
+                    query = f"/api/v2/event/?limit=1000&offset={len(found)}"
+                    found += client.get(query, headers=headers).json()["results"]
+                assert found == all_pages(server, language)
+
+
+async def test_sync_errors(tmp_path: Path) -> None:
+    assert "is not a valid URL" in run_command("events", "sync", "nowhere", data=tmp_path).stderr
+    bad = run_command("events", "sync", "http://127.0.0.1:9", "--since", "soon", data=tmp_path)
+    assert "enter a date or time such as 2026-11-15 or 2026-11-15T08:30:00Z, not 'soon'." in bad.stderr
+    both = run_command("events", "sync", "http://127.0.0.1:9", "--since", "2026-01-01", "--full", data=tmp_path)
+    assert "--since and --full cannot be used together." in both.stderr
+    await fill_database(tmp_path, [make_event(1)], is_demo=True)
+    demo = run_command("events", "sync", "http://127.0.0.1:9", data=tmp_path)
+    assert demo.stderr == "Error: This database has demo events. Delete them with --replace-demo.\n"

@@ -1,0 +1,363 @@
+"""`/api/v2/event/export/`: all formats, concurrent changes, and clients that disconnect."""
+
+import asyncio
+import csv
+import io
+import logging
+import tempfile
+import threading
+import time
+from array import array
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from python_calamine import CalamineWorkbook
+
+from fieldgate.db import Database, DataVersions
+from fieldgate.errors import ServiceUnavailable
+from fieldgate.events import record_shapes
+from fieldgate.events.document_templates import TemplateRenderer
+from fieldgate.events.export import xlsx
+from fieldgate.events.export.exporter import MAX_CONCURRENT_EXPORTS, EventExporter
+from fieldgate.events.export.serializers import NDJSON, SERIALIZERS, XLSX, EventSerializer
+from fieldgate.events.record_shapes import COLUMNS
+from fieldgate.events.search.event_search import EventSearch
+from fieldgate.events.search.filters import EventFilters
+from fieldgate.events.store import EventStore, SnapshotExpired
+from fieldgate.events.tables import history
+from fieldgate.events.visibility import PUBLIC_SCOPE
+from fieldgate.http.operations import Operation, raw
+from fieldgate.http.response import responses
+from fieldgate.http.response.responses import Response
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.reference.store import ReferenceStore
+from tests.conftest import Service, StartService
+from tests.events.event_service import INDIA, PATH, PUBLIC_COUNT, event_service, make_event
+from tests.processes import TIMEOUT_SECONDS, ServerProcess, run_command
+
+__all__ = ["event_service"]
+
+EXPORT = f"{PATH}export/"
+EVENT_COUNT = 1_100  # more than two batches
+
+
+class ExportHarness:
+    """Events in a database, and exporters of them."""
+
+    def __init__(self, database: Database) -> None:
+        data_versions = DataVersions(database)
+        self.database = database
+        self.store = EventStore(database, data_versions)
+        self.search = EventSearch(self.store, ReferenceStore(database, data_versions), data_versions)
+
+    def exporter(self, **options: Any) -> EventExporter:
+        return EventExporter(self.search, self.store, **options)
+
+
+@pytest.fixture
+async def harness(database: Database) -> AsyncIterator[ExportHarness]:
+    harness = ExportHarness(database)
+    await harness.store.upsert([make_event(id_) for id_ in range(1, 8)])
+    yield harness
+    await harness.search.stop()
+
+
+@pytest.fixture(autouse=True)
+def _no_leftover_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Check that no temporary file is left behind."""
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield
+    assert not list(folder.iterdir())
+
+
+def export(
+    exporter: EventExporter, serializer: EventSerializer = NDJSON, filters: EventFilters | None = None
+) -> AsyncGenerator[bytes, None]:
+    return exporter.stream(filters or EventFilters(), PUBLIC_SCOPE, Language.ENGLISH, serializer)
+
+
+def ids_and_names(chunk: bytes) -> list[tuple[int, str]]:
+    records = [msgspec.json.decode(line) for line in chunk.splitlines()]
+    return [(record["id"], record["name"]) for record in records]
+
+
+async def test_export_of_several_batches(start: StartService) -> None:
+    async with start() as service:
+        await EventStore(service.database, service.data_versions).upsert(
+            [make_event(n) for n in range(1, EVENT_COUNT + 1)]
+        )
+        expected = list(range(EVENT_COUNT, 0, -1))
+        rows = list(csv.DictReader(io.StringIO((await service.get(EXPORT)).text)))
+        assert [int(row["id"]) for row in rows] == expected
+        lines = (await service.get(f"{EXPORT}?format=ndjson&ordering=id")).content
+        assert [id_ for id_, _ in ids_and_names(lines)] == expected[::-1]
+        book = CalamineWorkbook.from_filelike(io.BytesIO((await service.get(f"{EXPORT}?format=xlsx")).content))
+        table = book.get_sheet_by_name("events").to_python()
+        assert [row[COLUMNS.index("id")] for row in table[1:]] == expected
+
+
+async def test_export_without_matches(event_service: Service) -> None:
+    assert (await event_service.get(f"{EXPORT}?id=999")).text == ",".join(COLUMNS) + "\r\n"
+    assert (await event_service.get(f"{EXPORT}?id=999&format=ndjson")).content == b""
+    book = CalamineWorkbook.from_filelike(io.BytesIO((await event_service.get(f"{EXPORT}?id=999&format=xlsx")).content))
+    assert len(book.get_sheet_by_index(0).to_python()) == 1
+
+
+async def test_format_negotiation(event_service: Service) -> None:
+    unknown = await event_service.get(f"{EXPORT}?format=pdf")
+    assert unknown.status_code == 404
+    assert unknown.json() == {"detail": "There is no format pdf here; try one of: csv, ndjson, xlsx."}
+    lines = await event_service.get(EXPORT, headers={"Accept": "application/x-ndjson"})
+    assert len(lines.content.splitlines()) == PUBLIC_COUNT
+    assert (await event_service.get(EXPORT, headers={"Accept": "text/html,*/*;q=0.8"})).headers["Content-Type"] == (
+        "text/csv; charset=utf-8"
+    )
+    assert (await event_service.get(EXPORT, headers={"Accept": "image/png"})).status_code == 406
+
+
+async def test_head_does_no_work(event_service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(*_: object) -> None:
+        raise AssertionError("work was started")
+
+    full = await event_service.get(EXPORT)
+    monkeypatch.setattr(EventExporter, "_load_state", refuse)
+    head = await event_service.request("HEAD", EXPORT)
+    assert (head.status_code, head.content) == (200, b"")
+    varying = {"x-request-id", "content-length"}
+    assert {name: head.headers[name] for name in head.headers if name not in varying} == {
+        name: full.headers[name] for name in full.headers if name not in varying
+    }
+    assert "content-length" not in head.headers
+
+
+async def test_error_before_the_first_chunk_has_a_status(
+    event_service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def expire(*_: object) -> list[bytes]:
+        raise SnapshotExpired
+
+    monkeypatch.setattr(EventStore, "documents", expire)
+    for serializer in SERIALIZERS.values():
+        refused = await event_service.get(f"{EXPORT}?format={serializer.file_suffix}")
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+
+
+@pytest.mark.parametrize("serializer", SERIALIZERS.values(), ids=lambda each: each.file_suffix)
+async def test_work_is_done_in_threads(
+    harness: ExportHarness, serializer: EventSerializer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy: set[threading.Thread] = set()
+
+    def recorded(function: Any) -> Any:
+        def wrapper(*arguments: Any) -> Any:
+            busy.add(threading.current_thread())
+            return function(*arguments)
+
+        return wrapper
+
+    monkeypatch.setattr(TemplateRenderer, "render", recorded(TemplateRenderer.render))
+    monkeypatch.setattr(record_shapes, "_to_row", recorded(record_shapes._to_row))
+    monkeypatch.setattr(xlsx.XlsxWriter, "close", recorded(xlsx.XlsxWriter.close))
+    assert b"".join([chunk async for chunk in export(harness.exporter(), serializer)])
+    assert busy
+    assert threading.current_thread() not in busy
+
+
+async def test_remaining_ids_are_not_copied(harness: ExportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copying the remaining ids for every batch would take seconds for a million events."""
+    copied: list[int] = []
+    load_state = EventExporter._load_state
+
+    class RecordingArray(array):  # type: ignore[type-arg]
+        def __getitem__(self, which: Any) -> Any:
+            found = super().__getitem__(which)
+            if isinstance(which, slice):
+                copied.append(len(found))
+                found = RecordingArray("q", found)
+            return found
+
+    async def load_recording(*arguments: Any) -> Any:
+        state = await load_state(*arguments)
+        state.ids = RecordingArray("q", state.ids)
+        return state
+
+    monkeypatch.setattr(EventExporter, "_load_state", load_recording)
+    found = [each async for chunk in export(harness.exporter(batch_size=2)) for each in ids_and_names(chunk)]
+    assert [id_ for id_, _ in found] == [7, 6, 5, 4, 3, 2, 1]
+    assert copied == [2, 2, 2, 1]
+
+
+async def test_concurrent_exports_are_limited(harness: ExportHarness) -> None:
+    exporter = harness.exporter(max_concurrent=2, batch_size=2)
+    files = [export(exporter) for _ in range(3)]
+    assert await anext(files[0])
+    assert await anext(files[1])
+    with pytest.raises(ServiceUnavailable):
+        await anext(files[2])
+    await files[0].aclose()
+    third = export(exporter)
+    assert await anext(third), "a finished export makes room for another"
+    await files[1].aclose()
+    assert [chunk async for chunk in third]
+
+
+async def test_export_over_the_limit_is_refused(start: StartService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fieldgate.app.EventExporter", partial(EventExporter, max_concurrent=0))
+    async with start() as service:
+        for language, message in (("en", "Too many exports are running"), ("fr", "Trop d’exports")):
+            refused = await service.get(EXPORT, headers={"Accept-Language": language})
+            assert (refused.status_code, refused.headers["Retry-After"]) == (503, "60")
+            assert refused.json()["detail"].startswith(message)
+
+
+async def test_full_sheet_starts_another(harness: ExportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xlsx, "MAX_SHEET_ROWS", 4)
+    data = b"".join([chunk async for chunk in export(harness.exporter(batch_size=2), XLSX)])
+    book = CalamineWorkbook.from_filelike(io.BytesIO(data))
+    assert book.sheet_names == ["events", "events 2", "events 3"]
+    tables = [book.get_sheet_by_name(name).to_python() for name in book.sheet_names]
+    assert all(tuple(table[0]) == COLUMNS for table in tables)
+    assert [[row[COLUMNS.index("id")] for row in table[1:]] for table in tables] == [[7, 6, 5], [4, 3, 2], [1]]
+
+
+# Concurrent changes
+
+
+async def change_events(harness: ExportHarness) -> None:
+    await harness.store.upsert([make_event(4, name={"en": "Renamed"}), make_event(9), make_event(3, visibility=2)])
+    await harness.store.upsert([make_event(2, countries=(INDIA,))])
+    await harness.store.delete([5])
+
+
+async def test_export_shows_the_state_at_its_start(harness: ExportHarness) -> None:
+    chunks = export(harness.exporter(batch_size=2), filters=EventFilters(countries__in=(123,)))
+    found = ids_and_names(await anext(chunks))
+    await change_events(harness)
+    found += [each async for chunk in chunks for each in ids_and_names(chunk)]
+    assert found == [(id_, f"Flood {id_}") for id_ in range(7, 0, -1)]
+
+
+@pytest.mark.parametrize("ordering", ["", "-id"])
+@pytest.mark.parametrize("is_old", [True, False])
+async def test_expired_snapshot_continues_with_current_data(
+    harness: ExportHarness, is_old: bool, ordering: str
+) -> None:
+    """Events that were deleted or hidden, or that no longer match, are left out."""
+    exporter = harness.exporter(batch_size=2, **({"max_snapshot_age": -1} if is_old else {}))
+    chunks = export(exporter, filters=EventFilters(countries__in=(123,), ordering=ordering))
+    found = ids_and_names(await anext(chunks))
+    await change_events(harness)
+    async with harness.database.transaction() as connection:
+        await connection.execute(history.delete())
+    found += [each async for chunk in chunks for each in ids_and_names(chunk)]
+    assert found == [(7, "Flood 7"), (6, "Flood 6"), (4, "Renamed"), (1, "Flood 1")]
+
+
+# Clients that disconnect
+
+
+def asgi_scope(path: str, query: bytes) -> dict[str, Any]:
+    return {
+        "type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": query,
+        "headers": [(b"host", b"localhost")], "scheme": "http", "client": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+async def test_disconnect_stops_the_export(start: StartService, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    disconnected = asyncio.Event()
+    batches: list[int] = []
+
+    async def receive() -> dict[str, Any]:
+        if not batches:
+            batches.append(0)
+            return {"type": "http.request", "body": b""}
+        await disconnected.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            disconnected.set()
+
+    documents = EventStore.documents
+
+    async def counted(store: EventStore, ids: Any, version: int) -> list[bytes]:
+        batches.append(len(ids))
+        return await documents(store, ids, version)
+
+    monkeypatch.setattr(EventStore, "documents", counted)
+    monkeypatch.setattr("fieldgate.app.EventExporter", partial(EventExporter, batch_size=10))
+    async with start() as service:
+        await EventStore(service.database, service.data_versions).upsert([make_event(n) for n in range(1, 201)])
+        await service.app(asgi_scope(EXPORT, b"format=" + kind.encode()), receive, send)
+    assert len(batches) < 10, "of twenty batches"
+
+
+async def test_client_that_reads_nothing_times_out(start: StartService, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def receive() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.body":
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(responses, "STREAM_SEND_TIMEOUT_SECONDS", 0.01)
+    async with start() as service:
+        with pytest.raises(TimeoutError):
+            await service.app(asgi_scope(EXPORT, b"format=xlsx"), receive, send)
+
+
+def failing_operation() -> Operation:
+    async def chunks() -> AsyncGenerator[bytes, None]:
+        yield b"one"
+        yield b"two"
+        raise RuntimeError("the secret inside")
+
+    @raw("/failing/", title=Message("Ready"), description=Message("Ready"), tag="x", media_type="text/plain")
+    async def failing_stream() -> Response:
+        return Response(200, [(b"content-type", b"text/plain")], stream=chunks())
+
+    return failing_stream
+
+
+async def test_error_after_the_first_chunk_is_logged(
+    start: StartService, caplog: pytest.LogCaptureFixture, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    async with start(failing_operation(), access_log=True) as service:
+        with caplog.at_level(logging.ERROR), pytest.raises(RuntimeError):
+            await service.get("/failing/")
+    record = next(record for record in caplog.records if record.name == "fieldgate.error")
+    assert record.getMessage() == "broken off"
+    assert vars(record)["request_id"].encode() in capfdbinary.readouterr().err, "the request is in the access log"
+
+
+def test_slow_and_disconnecting_clients(tmp_path: Path) -> None:
+    """With a real server: other requests are answered meanwhile, and temporary files are removed."""
+    data, folder = tmp_path / "data", tmp_path / "temporary"
+    folder.mkdir()
+    assert run_command("events", "demo", "4000", data=data).returncode == 0
+    with ServerProcess(data, environment={"TMPDIR": str(folder)}) as server, server.client() as client:
+        count = client.get(PATH, params={"limit": 1}).json()["count"]
+        with client.stream("GET", f"{EXPORT}?format=ndjson") as slow:
+            chunks = slow.iter_bytes()
+            first = next(chunks)
+            assert client.get("/healthz").status_code == 200
+            assert (first + b"".join(chunks)).count(b"\n") == count
+        for _ in range(MAX_CONCURRENT_EXPORTS):
+            with client.stream("GET", f"{EXPORT}?format=xlsx") as response:
+                assert response.status_code == 200
+                assert client.get("/healthz").status_code == 200
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while list(folder.glob("fieldgate-export-*")):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert client.get(f"{EXPORT}?id=1").status_code == 200, "abandoned exports no longer count"
+    assert "Traceback" not in server.log

@@ -1,0 +1,73 @@
+"""A stand-in for the live system, answering without a network."""
+
+from typing import Any
+
+import httpx
+
+
+class LiveSystem:
+    """A server like IFRC GO: falls back to English, does not list changes or deletions, and is sometimes busy."""
+
+    def __init__(self, records: list[dict[str, Any]], max_page_size: int = 1000) -> None:
+        self.records = records
+        self.max_page_size = max_page_size
+        self.failures: list[httpx.Response | None] = [
+            httpx.Response(503, headers={"Retry-After": "0"}),
+            httpx.Response(429),
+            None,
+        ]
+        self.shrinks_at: int | None = None
+        self.supports_changed_since = False
+
+    def transport(self) -> httpx.MockTransport:
+        return httpx.MockTransport(self.respond)
+
+    def respond(self, request: httpx.Request) -> httpx.Response:
+        if self.failures:
+            failure = self.failures.pop()
+            if failure is None:
+                raise httpx.ConnectError("unreachable")
+            return failure
+        language = request.headers["Accept-Language"]
+        path = request.url.path.removeprefix("/api/v2/")
+        if path == "country/":
+            country = {"id": 123, "iso": "NP", "iso3": "NPL", "region": 2, "average_household_size": "4.60",
+                       "name": {"fr": "Népal"}.get(language, "Nepal"), "record_type": 1}  # fmt: skip
+            return self.page(request, [country])
+        if path == "disaster_type/":
+            return self.page(request, [{"id": 12, "name": "Flood", "summary": ""}])
+        if path == "event/":
+            if self.shrinks_at is not None and int(request.url.params["offset"]) >= self.shrinks_at:
+                self.records, self.shrinks_at = self.records[3:], None
+            matching = [each for each in self.records if request.url.params.get("id") in (None, str(each["id"]))]
+            if self.supports_changed_since:
+                since = request.url.params.get("updated_at__gte", "")
+                matching = [each for each in matching if each["updated_at"] >= since]
+            return self.page(request, [self.localized(each, language) for each in matching])
+        return httpx.Response(404, json={"error_code": 404})
+
+    def localized(self, record: dict[str, Any], language: str) -> dict[str, Any]:
+        def translated(value: Any) -> Any:
+            return next(value[code] for code in (language, "en", "fr", "es", "ar") if code in value)
+
+        return {name: translated(value) if name in ("name", "summary") else value for name, value in record.items()}
+
+    def page(self, request: httpx.Request, found: list[dict[str, Any]]) -> httpx.Response:
+        limit, offset = int(request.url.params.get("limit", 50)), int(request.url.params.get("offset", 0))
+        results = found[offset : offset + min(limit, self.max_page_size)]
+        return httpx.Response(200, json={"count": len(found), "next": None, "previous": None, "results": results})
+
+
+def live_record(id_: int, **fields: Any) -> dict[str, Any]:
+    return {
+        "id": id_,
+        "name": {"es": "Inundación", "en": "Flood"},
+        "summary": {"es": "Mucho"},
+        "translation_module_original_language": "es",
+        "disaster_start_date": "2026-01-01T00:00:00Z",
+        "created_at": "2026-01-01T00:00:00.123456Z",
+        "updated_at": "2026-01-01T00:00:00Z",
+        "countries": [{"id": 123, "name": "Nepal"}],
+        "dtype": {"id": 12, "name": "Flood"},
+        **fields,
+    }
