@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from typing import Any, NamedTuple, get_args, get_origin
 
 import msgspec
 
@@ -26,6 +26,7 @@ from fieldgate.events.ingest.value_parsers import (
     parse_countries,
     parse_datetime,
     parse_type_id,
+    parse_visibility,
     scalar_parser,
     text_parser,
 )
@@ -159,16 +160,8 @@ def _parser_for(kind: Any) -> ValueParser:
     if bare is datetime:
         return parse_datetime
     if bare is Visibility:
-        return _parse_visibility
+        return parse_visibility
     return text_parser(kind) if bare is str else scalar_parser(kind)
-
-
-def _parse_visibility(value: Any, field: FieldContext) -> Visibility:
-    return Visibility(_parse_visibility_number(value, field))
-
-
-_visibility_type: Any = Literal[tuple(map(int, Visibility))]
-_parse_visibility_number = scalar_parser(_visibility_type)
 
 
 def _items_parser(kind: type[msgspec.Struct]) -> ValueParser:
