@@ -78,7 +78,7 @@ def test_architecture_names_every_package_and_only_existing_modules() -> None:
         assert re.search(rf"^  {path.parent.name}/ ", ARCHITECTURE, re.MULTILINE), path.parent.name
     modules = {str(path.relative_to(ROOT)) for path in ROOT.glob("*/**/*.py") if ".venv" not in path.parts}
     for name in re.findall(r"`([\w/]+\.py)`", ARCHITECTURE):
-        assert any(module.endswith(f"/{name}") for module in modules), name
+        assert any(f"/{module}".endswith(f"/{name}") for module in modules), name
 
 
 def test_links_between_documents_lead_somewhere() -> None:

@@ -57,6 +57,7 @@ class ListFilters(EventFilters, frozen=True, kw_only=True):
 
 check_filters(ListFilters)
 
+
 _COUNTRY_EXAMPLE: dict[str, Any] = {
     "iso": "NP", "iso3": "NPL", "id": 123, "record_type": 1, "record_type_display": "Country", "region": 2,
     "independent": True, "is_deprecated": False, "fdrs": "DNP001", "average_household_size": None,

@@ -7,7 +7,6 @@ import pytest
 from sqlalchemy import update
 
 from fieldgate.cli.events import create_demo_events
-from fieldgate.cli.events_reindex import _progress_bar as reindex_progress_bar
 from fieldgate.cli.output import progress_bar
 from fieldgate.db import Database, DataVersions
 from fieldgate.db.tables import rebuilds
@@ -83,11 +82,3 @@ async def test_reindex(database: Database, database_url: str, tmp_path: Path) ->
         await connection.execute(update(rebuilds).values(format=0))
     done = run_command("events", "reindex", data=tmp_path, environment=environment)
     assert re.fullmatch(r"rebuilt 30 events in \d+\.\d s\n", done.stdout), done.stderr
-
-
-def test_reindex_shows_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setenv("TERM", "xterm")
-    with reindex_progress_bar() as show:
-        show(10, 30)
-    assert "10/30" in capsys.readouterr().err
