@@ -129,7 +129,7 @@ def build_app(
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
         await data_versions.start()
-        background = [asyncio.create_task(events.warm()), asyncio.create_task(rebuilder.run_in_background())]
+        background = [asyncio.create_task(events.warm()), asyncio.create_task(rebuilder.watch())]
         try:
             yield
         finally:

@@ -21,6 +21,7 @@ from fieldgate.db.tables import rebuilds
 
 START = -1  # before the first key
 RETRY_SECONDS = 5.0  # before the next attempt to get the lease, or after an error
+WATCH_SECONDS = 30.0  # between two looks for a rebuild that another process left unfinished
 LOG_STEPS = 10  # log lines of one rebuild
 
 log = logging.getLogger(__name__)
@@ -83,12 +84,20 @@ class Rebuilder(Generic[Row]):
         *,
         lease_duration: timedelta = LEASE_DURATION,
         retry_seconds: float = RETRY_SECONDS,
+        watch_seconds: float = WATCH_SECONDS,
     ) -> None:
         self._database = database
         self._stored = stored
         self._lease = Lease(database, f"rebuild {stored.name}", lease_duration)
         self._retry_seconds = retry_seconds
+        self._watch_seconds = watch_seconds
         self._query = select(*(rebuilds.c[name] for name in RebuildState._fields)).where(rebuilds.c.name == stored.name)
+
+    async def watch(self) -> None:
+        """Rebuild in the background, and continue rebuilds on demand that were killed. Runs until it is cancelled."""
+        while True:
+            await self.run_in_background()
+            await asyncio.sleep(self._watch_seconds)
 
     async def run_in_background(self) -> None:
         """Rebuild what is not in the current format, or wait until another process has. Ends when all is."""
@@ -111,7 +120,7 @@ class Rebuilder(Generic[Row]):
         had_work = False
         while True:
             state = await self.state()
-            if not is_forced and not self._needs_work(state):
+            if not is_forced and not self._needs_work(state) and not await self._has_old_rows():
                 return had_work
             had_work = True
             if await self._lease.acquire():
@@ -131,6 +140,10 @@ class Rebuilder(Generic[Row]):
         async with self._database.read_transaction() as connection:
             row = (await connection.execute(self._query)).one_or_none()
         return RebuildState(0, None, False, START, 0, 0) if row is None else RebuildState(*row)
+
+    async def _has_old_rows(self) -> bool:
+        """Whether a process of an earlier release wrote rows after the rebuild. Reads all rows, so only on demand."""
+        return await self._stored.load_batch(START, include_current=False) is not None
 
     def _needs_work(self, state: RebuildState) -> bool:
         return state.format != self._stored.format or state.target is not None
@@ -179,7 +192,9 @@ class Rebuilder(Generic[Row]):
         async with self._database.transaction() as connection:
             await self._stored.lock(connection)
             await self._lease.renew(connection)
-            await self._stored.finish(connection, state.format, is_forced=state.is_forced)
+            # Without a new format, rows were rebuilt that indexes have loaded already.
+            is_forced = state.is_forced or state.format == self._stored.format
+            await self._stored.finish(connection, state.format, is_forced=is_forced)
             await connection.execute(self._update(format=self._stored.format, target=None, is_forced=False))
         log.info("rebuilt %s in format %d: %d rows", self._stored.name, self._stored.format, state.done)
 

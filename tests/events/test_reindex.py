@@ -177,6 +177,42 @@ async def test_rebuild_of_everything_on_demand(database: Database) -> None:
     assert found.count == len([event for event in EVENTS if event.dtype == 12 and event.parent_event is None])
 
 
+async def test_rows_that_an_old_release_wrote_after_the_rebuild_are_rebuilt_on_demand(database: Database) -> None:
+    await EventStore(database, DataVersions(database)).upsert(EVENTS)
+    rebuilder = event_rebuilder(database, DataVersions(database))
+    await rebuilder.run_in_background()
+    async with database.transaction() as connection:
+        await connection.execute(update(documents).where(documents.c.id == EVENTS[0].id).values(format=0))
+    assert await rebuilder.run(on_progress=lambda *_: None)
+    assert await count_old(database) == 0
+    assert not await rebuilder.run(on_progress=lambda *_: None)
+
+
+async def test_running_service_continues_a_rebuild_on_demand_that_was_killed(database: Database) -> None:
+    await EventStore(database, DataVersions(database)).upsert(EVENTS)
+    stored = EventFormat(database, DataVersions(database), batch_size=10)
+    rebuilder = Rebuilder(database, stored, retry_seconds=0, watch_seconds=0)
+    watching = asyncio.create_task(rebuilder.watch())
+
+    class Killed(Exception):
+        pass
+
+    def kill_in_the_middle(done: int, total: int) -> None:
+        if done:
+            raise Killed
+
+    other = Rebuilder(database, EventFormat(database, DataVersions(database), batch_size=10), retry_seconds=0)
+    with pytest.raises(Killed):
+        await other.run(is_forced=True, on_progress=kill_in_the_middle)
+    async with asyncio.timeout(60):
+        while await rebuilder.readiness_details():
+            await asyncio.sleep(0)
+    watching.cancel()
+    await asyncio.wait([watching])
+    state = await rebuilder.state()
+    assert (state.done, state.total, state.target) == (len(EVENTS), len(EVENTS), None)
+
+
 async def test_events_edited_during_the_rebuild_are_not_overwritten(database: Database) -> None:
     store = EventStore(database, DataVersions(database))
     await store.upsert(EVENTS)
