@@ -22,8 +22,8 @@ import httpx
 import msgspec
 from msgspec import Meta
 
-FORMAT = 2
-NEW_LANGUAGE = "pt"
+FORMAT = 1000  # newer than any release
+NEW_LANGUAGE = "eo"
 
 
 def _import_with_new_language() -> None:
@@ -38,7 +38,7 @@ def _import_with_new_language() -> None:
     module = ModuleType(name)
     module.__spec__, module.__file__ = spec, spec.origin
     sys.modules[name] = module
-    exec(compile(source.replace(last, f'{last}    PORTUGUESE = "{NEW_LANGUAGE}"\n'), spec.origin, "exec"), vars(module))
+    exec(compile(source.replace(last, f'{last}    ESPERANTO = "{NEW_LANGUAGE}"\n'), spec.origin, "exec"), vars(module))
 
 
 def _add_catalog() -> None:
@@ -167,7 +167,7 @@ async def edit(database: Database, ids: Sequence[int]) -> None:
     """Give events a name in the new language, and no field reports."""
     async with EventStore(database, DataVersions(database)).writer() as writer:
         found = await writer.load(ids)
-        name = {"en": "Edited", NEW_LANGUAGE: "Editado"}
+        name = {"en": "Edited", NEW_LANGUAGE: "Redaktita"}
         await writer.upsert([msgspec.structs.replace(event, name=name, field_reports=()) for event in found.values()])
 
 

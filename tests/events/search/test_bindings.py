@@ -68,12 +68,13 @@ def test_service_does_not_start_with_an_unimplemented_filter() -> None:
 
 
 def test_filters_and_orderings_of_a_newer_facet_are_unfinished(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert unfinished_filters(0) == frozenset()
-    assert unfinished_orderings(0) == frozenset()
-    newer = Facet("colour", "x", lambda _: (), since=2)
+    current = derived.EVENT_FORMAT
+    assert unfinished_filters(current) == frozenset()
+    assert unfinished_orderings(current) == frozenset()
+    newer = Facet("colour", "x", lambda _: (), since=current + 2)
     monkeypatch.setitem(INDEX_FILTERS, "colour", equal_to(newer))
     monkeypatch.setitem(ORDERINGS, "colour", FacetOrdering(newer, lambda _, __: ()))
-    for finished, expected in ((0, {"colour"}), (1, {"colour"}), (2, set())):
+    for finished, expected in ((current, {"colour"}), (current + 1, {"colour"}), (current + 2, set())):
         assert unfinished_filters(finished) == expected
         assert unfinished_orderings(finished) == expected
 
@@ -81,7 +82,9 @@ def test_filters_and_orderings_of_a_newer_facet_are_unfinished(monkeypatch: pyte
 def test_facet_newer_than_the_format(monkeypatch: pytest.MonkeyPatch) -> None:
     newer = Facet("colour", "x", lambda _: (), since=derived.EVENT_FORMAT + 1)
     monkeypatch.setitem(FACETS, "colour", newer)
-    with pytest.raises(ValueError, match="colour is since format 2, but EVENT_FORMAT is 1"):
+    with pytest.raises(
+        ValueError, match=f"colour is since format {newer.since}, but EVENT_FORMAT is {derived.EVENT_FORMAT}"
+    ):
         check_formats()
     monkeypatch.setattr(bindings, "EVENT_FORMAT", derived.EVENT_FORMAT + 1)
     check_formats()
