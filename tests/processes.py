@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 import httpx
+import pytest
 
 FIELDGATE_COMMAND = Path(sys.executable).parent / "fieldgate"
 TIMEOUT_SECONDS = 60
@@ -76,8 +77,10 @@ class ServerProcess:
         ]
         for reader in self._readers:
             reader.start()
-        assert self._ready.wait(TIMEOUT_SECONDS), f"did not start:\n{self.output}\n{self.log}"
-        assert "listening on" in self.output, f"ended early:\n{self.output}\n{self.log}"
+        self._ready.wait(TIMEOUT_SECONDS)
+        if "listening on" not in self.output:
+            self.stop()
+            pytest.fail(f"did not start:\n{self.output}\n{self.log}")
         return self
 
     def _read_stream(self, name: str) -> None:

@@ -124,8 +124,11 @@ class Rebuilder(Generic[Row]):
                 return had_work
             had_work = True
             if await self._lease.acquire():
-                await self._run_under_lease(is_forced=is_forced, on_progress=on_progress, pauses=False)
-                return True
+                with suppress(LeaseExpired):  # stopped for a while: another process continues
+                    await self._run_under_lease(is_forced=is_forced, on_progress=on_progress, pauses=False)
+                    return True
+                is_forced = False
+                continue
             on_progress(state.done, state.total)
             await asyncio.sleep(self._retry_seconds)
 

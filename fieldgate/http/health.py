@@ -29,8 +29,8 @@ class Health(msgspec.Struct, frozen=True):
 
 
 class RebuildProgress(msgspec.Struct, frozen=True):
-    done: int
-    total: int
+    done: Annotated[int, Meta(description="Rows rebuilt so far.")]
+    total: Annotated[int, Meta(description="Rows in all; 0 before the rebuild has started.")]
 
 
 class ReadyReport(Health, frozen=True):

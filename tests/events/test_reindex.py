@@ -14,11 +14,11 @@ from sqlalchemy import Connection, func, select, update
 
 from fieldgate.db import Database, DataVersions
 from fieldgate.db.lease import Lease, LeaseExpired
-from fieldgate.db.rebuild import START, Rebuilder
+from fieldgate.db.rebuild import START, Batch, Rebuilder
 from fieldgate.db.tables import leases, rebuilds
 from fieldgate.events.demo.generator import demo_events
 from fieldgate.events.derived import EVENT_FORMAT
-from fieldgate.events.reindex import EventFormat, event_rebuilder
+from fieldgate.events.reindex import EventFormat, RebuiltEvent, event_rebuilder
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.store import EventStore
 from fieldgate.events.tables import documents, events, history
@@ -274,5 +274,27 @@ async def test_rebuild_stops_when_its_lease_has_expired(database: Database) -> N
     stored = EventFormat(database, DataVersions(database), batch_size=10)
     rebuilder = Rebuilder(database, stored, lease_duration=timedelta(0))
     with pytest.raises(LeaseExpired):
-        await rebuilder.run(on_progress=lambda *_: None)
+        await rebuilder._run_under_lease(is_forced=False, on_progress=lambda *_: None, pauses=False)
     assert await count_old(database) == len(EVENTS)
+
+
+async def test_rebuild_on_demand_continues_after_it_lost_its_lease(database: Database) -> None:
+    await EventStore(database, DataVersions(database)).upsert(EVENTS)
+    other = Lease(database, "rebuild events")
+
+    class Interrupted(EventFormat):
+        times_loaded = 0
+
+        async def load_batch(self, after: int, *, include_current: bool) -> Batch[RebuiltEvent] | None:
+            self.times_loaded += 1
+            if self.times_loaded == 2:
+                await expire_leases(database)
+                assert await other.acquire()
+                await expire_leases(database)
+            return await super().load_batch(after, include_current=include_current)
+
+    stored = Interrupted(database, DataVersions(database), batch_size=10)
+    assert await Rebuilder(database, stored, retry_seconds=0).run(is_forced=True, on_progress=lambda *_: None)
+    assert stored.times_loaded > 2
+    state = await Rebuilder(database, stored).state()
+    assert (state.done, state.total, state.target) == (len(EVENTS), len(EVENTS), None)
