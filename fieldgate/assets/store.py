@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets import visibility_sql
 from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, effective_user_id
+from fieldgate.assets.content_format import CONTENT_FORMAT, STEPS, Step, upgrade_content
 from fieldgate.assets.names import name_key
 from fieldgate.assets.tables import assets, assignments, files, versions
 from fieldgate.db import Database, DataVersions, RowPage, new_uid, now, paginate
@@ -56,9 +57,10 @@ _ORDERS: dict[str, ColumnElement[Any]] = {
 
 
 class AssetStore:
-    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+    def __init__(self, database: Database, data_versions: DataVersions, content_steps: Sequence[Step] = STEPS) -> None:
         self._database = database
         self._data_versions = data_versions
+        self._content_steps = content_steps
 
     # The next methods run in a transaction of the caller, who also bumps the data version.
 
@@ -149,7 +151,8 @@ class AssetStore:
     async def get_visible(self, caller: Caller, asset_id: int) -> Row[Any] | None:
         """Return an asset with the content of its newest version."""
         async with self._database.read_transaction() as connection:
-            query = _select_visible(caller).add_columns(versions.c.content).where(assets.c.id == asset_id)
+            query = _select_visible(caller).where(assets.c.id == asset_id)
+            query = query.add_columns(versions.c.content, versions.c.content_format)
             row: Row[Any] | None = (await connection.execute(query)).one_or_none()
             return row
 
@@ -173,6 +176,10 @@ class AssetStore:
         async with self._database.read_transaction() as connection:
             query = query.where(versions.c.asset_id == asset_id, versions.c.uid == uid)
             return (await connection.execute(query)).one_or_none()
+
+    def content(self, row: Row[Any]) -> dict[str, Any]:
+        """The content of a row of `get_visible` or `get_version`, in the current format."""
+        return upgrade_content(row.content, row.content_format, self._content_steps)
 
     async def get_file(self, file_id: int) -> Row[Any] | None:
         async with self._database.read_transaction() as connection:
@@ -258,6 +265,7 @@ def _version_row(asset_id: int, number: int, version: NewVersion) -> dict[str, A
         "asset_id": asset_id,
         "number": number,
         "content": version.content,
+        "content_format": CONTENT_FORMAT,
         "summary": version.summary,
         "xform": version.xform,
         "file_id": version.file_id,

@@ -2,11 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 
+from fieldgate.assets.content_format import STEPS, Step
+from fieldgate.assets.content_upgrade import ContentUpgrader
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.db import Database, DataVersions, is_unavailable, now
@@ -61,7 +63,7 @@ log = logging.getLogger(__name__)
 class ImportWorker:
     """Works on imports until it is told to stop. Any number of them, on any machine, share the work."""
 
-    def __init__(self, settings: Settings, database: Database) -> None:
+    def __init__(self, settings: Settings, database: Database, content_steps: Sequence[Step] = STEPS) -> None:
         self._data_versions = changes = DataVersions(database)
         self._store = ImportStore(database, changes)
         self._results = ResultWriter(
@@ -70,10 +72,32 @@ class ImportWorker:
         self._limits = runner.SandboxLimits(settings.import_memory, settings.import_seconds)
         self._lease = timedelta(seconds=settings.import_lease)
         self._retention = timedelta(seconds=settings.import_retention)
+        self._content_upgrader = ContentUpgrader(database, content_steps)
         self._stopping = asyncio.Event()
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Work until `stopping` is set; the import under way is finished first."""
+        upgrade = asyncio.create_task(self._upgrade_content(stopping))
+        try:
+            await self._run(stopping)
+        finally:
+            if not stopping.is_set():  # the worker failed
+                upgrade.cancel()
+            await asyncio.gather(upgrade, return_exceptions=True)
+
+    async def _upgrade_content(self, stopping: asyncio.Event) -> None:
+        """Rewrite form content of older formats. It is upgraded when read, so nothing waits for this."""
+        while not stopping.is_set():
+            try:
+                await self._content_upgrader.run(stopping)
+                return
+            except Exception as error:
+                log.exception("the upgrade of form content was interrupted")
+                if not is_unavailable(error):
+                    return
+                await _wait(stopping, RETRY_DELAY_SECONDS)
+
+    async def _run(self, stopping: asyncio.Event) -> None:
         self._stopping = stopping
         await self._data_versions.start()
         tidied = float("-inf")

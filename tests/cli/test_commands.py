@@ -59,7 +59,7 @@ def test_create_list_and_revoke(tmp_path: Path) -> None:
         (("user", "enable", "nobody"), "", "The user nobody does not exist."),
         (("user", "password", "nobody", "--password-stdin"), PASSWORD, "The user nobody does not exist."),
         (("token", "revoke", "99999999999999999999"), "", "is not in the range"),
-        (("token", "create", "x", "--expires", "9999999d"), "", "a time such as 90d, 12h or 30m is needed"),
+        (("token", "create", "x", "--expires", "9999999d"), "", "expected a duration such as 90d, 12h or 30m"),
         (("token", "create", "x", "--expires", "soon"), "", "expected a duration such as 90d, 12h or 30m, not 'soon'."),
     ],
 )

@@ -191,7 +191,7 @@ async def test_wrong_password_shows_the_form_again(service: Service) -> None:
     username, _ = await service.create_user()
     answer = await log_in(service, username, "wrong", **{"Accept-Language": "es"})
     assert answer.status_code == 401
-    assert "El nombre de usuario y la contraseña no coinciden." in answer.text
+    assert "El nombre de usuario o la contraseña son incorrectos." in answer.text
     assert 'value="/api/v2/?format=api"' in unescape(answer.text)
     assert "Set-Cookie" not in answer.headers
 

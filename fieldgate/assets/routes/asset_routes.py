@@ -194,17 +194,17 @@ async def _detail_response(
     row = await store.get_visible(caller, asset.id)
     if row is None:  # deleted since it was authorized
         raise asset_not_found(asset.uid)
-    return await run_by_cost(_cost(grants), _encode_detail, asset, row, caller, language, grants)
+    return await run_by_cost(_cost(grants), _encode_detail, asset, row, store, caller, language, grants)
 
 
 def _encode_detail(
-    asset: AuthorizedAsset, row: Row[Any], caller: Caller, language: Language, grants: AssetGrants
+    asset: AuthorizedAsset, row: Row[Any], store: AssetStore, caller: Caller, language: Language, grants: AssetGrants
 ) -> Raw:
     allowed = [*sorted(asset.allowed), *(["delete_asset"] if asset.may_delete else [])]
     assignable = rules.assignable(row.asset_type)
     record = AssetDetail(
         **_record_fields(row),
-        content=row.content,
+        content=store.content(row),
         effective_permissions=[EffectivePermission(codename) for codename in allowed],
         assignable_permissions=[
             AssignablePermission(Link(permission_path(codename)), label(codename, row.asset_type, language))

@@ -79,7 +79,7 @@ async def version_detail(
     uid: str, version: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
 ) -> VersionDetail:
     found = await _get_version(await authorizer.authorize(uid, caller), version, store)
-    return VersionDetail(**_version_fields(uid, found), content=found.content)
+    return VersionDetail(**_version_fields(uid, found), content=store.content(found))
 
 
 @raw(

@@ -1,10 +1,10 @@
-"""XLSForm workbooks: what a spreadsheet says, as the content of a form, or everything that is wrong with it.
+"""Parse XLSForm workbooks into form content, or report everything that is wrong with them.
 
-form = understand(data, "Household survey")
+form = parse_workbook(data, "Household survey")
 form.summary["row_count"]
 
-Nothing here touches a file, a network or a database. Whatever the bytes are, nothing but Refused is raised, and
-MemoryError where memory is limited.
+This package uses no files, network or database. For any input it raises only FormRejected, or MemoryError where
+memory is limited.
 """
 
 from fieldgate.imports.xlsform.importer import Form, parse_workbook

@@ -1,4 +1,7 @@
-"""The normalised content of a form: one shape, however the workbook spelled it."""
+"""Build the normalised content of a form: the same for every spelling of the workbook.
+
+The content is stored. A change of its shape needs a step in `fieldgate.assets.content_format`.
+"""
 
 import re
 from collections.abc import Iterable
@@ -6,9 +9,17 @@ from secrets import token_bytes
 from typing import Any
 
 from fieldgate.imports.xlsform.question_types import FILE_SELECT_TYPES, METADATA_TYPES
-from fieldgate.imports.xlsform.questions import FALSE_WORDS, TRUE_WORDS, Question
+from fieldgate.imports.xlsform.questions import Question
 from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
-from fieldgate.imports.xlsform.vocabulary import CHOICES, ENTITIES, EXTERNAL_CHOICES, OSM, TRANSLATABLE_COLUMNS
+from fieldgate.imports.xlsform.vocabulary import (
+    CHOICES,
+    ENTITIES,
+    EXTERNAL_CHOICES,
+    FALSE_WORDS,
+    OSM,
+    TRANSLATABLE_COLUMNS,
+    TRUE_WORDS,
+)
 
 SCHEMA_VERSION = "1"
 
@@ -27,7 +38,7 @@ def normalise(
     settings: dict[str, str],
     languages: list[str | None],
 ) -> dict[str, Any]:
-    """Metadata rows come first, as the live system puts them."""
+    """The content as stored. Metadata rows come first, as in KoboToolbox."""
     rows = sorted(questions, key=lambda question: question.type.name not in METADATA_TYPES or bool(question.path))
     names = _NameGenerator()
     content: dict[str, Any] = {
@@ -47,7 +58,7 @@ def normalise(
 
 
 class _NameGenerator:
-    """Gives a name to rows that have none, made of their label and numbered where labels are the same."""
+    """Names for rows without one, made from their labels and numbered where labels are the same."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
@@ -103,7 +114,7 @@ def _cells(row: SheetRow, languages: list[str | None]) -> dict[str, Any]:
 
 
 def _parse_boolean(text: str) -> str | bool:
-    """A boolean, or the expression that will decide."""
+    """A boolean, or the expression as it is."""
     word = text.lower()
     return True if word in TRUE_WORDS else False if word in FALSE_WORDS else text
 
@@ -115,6 +126,6 @@ def _translated_columns(tables: Iterable[SheetTable | None]) -> list[str]:
 
 
 def _kuid() -> str:
-    """A short id for a row, unlike that of any other row in any other form."""
+    """A short random id for a row, unique over all forms."""
     first, *rest = token_bytes(_KUID_LENGTH)
     return _LETTERS[first % len(_LETTERS)] + "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in rest)

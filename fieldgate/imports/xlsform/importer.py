@@ -1,4 +1,4 @@
-"""Bytes in, a form or a library out, or a refusal that says everything that is wrong."""
+"""Parse a workbook into a form or a library, or raise FormRejected with all problems."""
 
 from difflib import get_close_matches
 from typing import Any
@@ -9,22 +9,22 @@ from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.checks.run import check_form, check_library, sort_by_position
 from fieldgate.imports.xlsform.compile.xform_compiler import compile_form
 from fieldgate.imports.xlsform.content import normalise
+from fieldgate.imports.xlsform.content_size import check_content_size
+from fieldgate.imports.xlsform.form_languages import list_languages
 from fieldgate.imports.xlsform.issues import FormRejected, Issue, IssueCollector
-from fieldgate.imports.xlsform.languages import list_languages
 from fieldgate.imports.xlsform.library import Library, build_items
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.questions import parse_questions
 from fieldgate.imports.xlsform.sheet_table import SheetTable
-from fieldgate.imports.xlsform.size import check_content_size
 from fieldgate.imports.xlsform.summary import summarise
 from fieldgate.imports.xlsform.vocabulary import LIBRARY, SHEET_NAMES, SURVEY, to_snake_case
 from fieldgate.imports.xlsform.workbook_reader import Sheet, is_windows_text, read_workbook
 
-_SIMILARITY_CUTOFF = 0.8  # of 1, which means the same word: `choises` is one, `notes` is none
+_SIMILARITY_CUTOFF = 0.8  # 1 means equal. `choises` is similar to `choices`, `notes` is not
 
 
 class Form(msgspec.Struct):
-    """A survey sheet understood."""
+    """A parsed and compiled survey sheet."""
 
     content: dict[str, Any]
     summary: dict[str, Any]
@@ -37,31 +37,31 @@ class Form(msgspec.Struct):
 
 
 def parse_workbook(data: bytes, name: str) -> Form | Library:
-    """The workbook as a form or as a library, whichever sheet it has. `name` is used where the form has no title."""
-    findings = IssueCollector()
-    grids = read_workbook(data)
+    """Parse a workbook with a survey or a library sheet. `name` is the title of a form that has none."""
+    issues = IssueCollector()
+    workbook_sheets = read_workbook(data)
     if is_windows_text(data):
         message = Message(
-            "The file is no Unicode text. Check its accents, or save it as CSV UTF-8 and import it again."
+            "The file is not Unicode text. Check accented letters, or save it as CSV UTF-8 and import it again."
         )
-        findings.add_warning("guessed_encoding", message, None)
-    sheets = _tables_by_kind(grids)
-    _check_sheet_names(grids, sheets, findings)
+        issues.add_warning("guessed_encoding", message, None)
+    sheets = _tables_by_kind(workbook_sheets)
+    _check_sheet_names(workbook_sheets, sheets, issues)
     if LIBRARY in sheets:
-        return _build_library(sheets.pop(LIBRARY), sheets, findings)
-    return _build_form(sheets.pop(SURVEY), sheets, name, findings)
+        return _build_library(sheets.pop(LIBRARY), sheets, issues)
+    return _build_form(sheets.pop(SURVEY), sheets, name, issues)
 
 
 def _build_form(survey: SheetTable, sheets: dict[str, SheetTable], name: str, issues: IssueCollector) -> Form:
-    draft = ParsedForm(survey, sheets, parse_questions(survey, issues))
-    check_form(draft, issues)
+    form = ParsedForm(survey, sheets, parse_questions(survey, issues))
+    check_form(form, issues)
     issues.raise_if_problems()
-    xform = compile_form(draft, name, issues)
+    xform = compile_form(form, name, issues)
     issues.raise_if_problems()
-    issues.warnings = sort_by_position(issues.warnings, draft)
-    settings = draft.settings
-    spoken = list_languages((survey, draft.choices), settings.get("default_language"))
-    content = normalise(survey, draft.questions, sheets, settings, spoken)
+    issues.warnings = sort_by_position(issues.warnings, form)
+    settings = form.settings
+    languages = list_languages((survey, form.choices), settings.get("default_language"))
+    content = normalise(survey, form.questions, sheets, settings, languages)
     check_content_size((content, xform))
     summary = summarise(content)
     return Form(
@@ -77,18 +77,18 @@ def _build_form(survey: SheetTable, sheets: dict[str, SheetTable], name: str, is
 
 
 def _build_library(table: SheetTable, sheets: dict[str, SheetTable], issues: IssueCollector) -> Library:
-    draft = ParsedForm(table, sheets, parse_questions(table, issues))
-    check_library(draft, issues)
+    form = ParsedForm(table, sheets, parse_questions(table, issues))
+    check_library(form, issues)
     issues.raise_if_problems()
-    return Library(build_items(draft), issues.warnings)
+    return Library(build_items(form), issues.warnings)
 
 
 def _tables_by_kind(workbook_sheets: list[Sheet]) -> dict[str, SheetTable]:
-    """The sheets that mean something, by what they mean. A workbook with one filled sheet needs no name for it."""
-    kinds = {to_snake_case(grid.name): grid for grid in reversed(workbook_sheets)}
-    filled = [grid for grid in workbook_sheets if any(any(texts) for _, texts in grid.rows)]
-    if len(filled) == 1 and SURVEY not in kinds and LIBRARY not in kinds:
-        kinds = {SURVEY: filled[0]}
+    """The known sheets by kind. If only one sheet is filled, it is the survey, whatever its name."""
+    kinds = {to_snake_case(sheet.name): sheet for sheet in reversed(workbook_sheets)}
+    filled_sheets = [sheet for sheet in workbook_sheets if any(any(texts) for _, texts in sheet.rows)]
+    if len(filled_sheets) == 1 and SURVEY not in kinds and LIBRARY not in kinds:
+        kinds = {SURVEY: filled_sheets[0]}
     if SURVEY in kinds and LIBRARY in kinds:
         raise FormRejected(
             "both_sheets", Message("A workbook has either a survey or a library sheet. Remove one of them.")
@@ -98,19 +98,19 @@ def _tables_by_kind(workbook_sheets: list[Sheet]) -> dict[str, SheetTable]:
             "no_usable_sheet",
             Message("The workbook has no survey or library sheet. Name the sheet with the questions survey."),
         )
-    return {kind: SheetTable.from_sheet(kind, grid) for kind, grid in kinds.items() if kind in SHEET_NAMES}
+    return {kind: SheetTable.from_sheet(kind, sheet) for kind, sheet in kinds.items() if kind in SHEET_NAMES}
 
 
 def _check_sheet_names(workbook_sheets: list[Sheet], sheets: dict[str, SheetTable], issues: IssueCollector) -> None:
-    """A sheet with almost the right name was probably meant to count. Others are the author's notes."""
-    for grid in workbook_sheets:
-        kind = to_snake_case(grid.name)
+    """Warn about sheets with almost a known name. Others are the author's notes."""
+    for sheet in workbook_sheets:
+        kind = to_snake_case(sheet.name)
         if kind not in sheets and not kind.startswith("_"):
             for guess in get_close_matches(
                 kind, sorted(SHEET_NAMES - sheets.keys() - {SURVEY, LIBRARY}), n=1, cutoff=_SIMILARITY_CUTOFF
             ):
                 message = Message("This sheet is not used. Rename it {name} if it belongs to the form.", name=guess)
-                issues.add_warning("unused_sheet", message, grid.name)
+                issues.add_warning("unused_sheet", message, sheet.name)
 
 
 def _one_line(title: str | None) -> str | None:

@@ -1,7 +1,7 @@
-"""What is wrong with a workbook, said once for every place where it is wrong.
+"""Problems and warnings about a workbook, each with its place.
 
-findings = Findings()
-findings.problem("missing_name", Message("Give this row a name."), "survey", 7, "name")
+issues = IssueCollector()
+issues.add_problem("missing_name", Message("Give this row a name."), "survey", 7, "name")
 """
 
 from collections.abc import Collection
@@ -12,7 +12,7 @@ from fieldgate.i18n.messages import Message
 
 
 class Issue(msgspec.Struct, frozen=True):
-    """One thing to correct or to consider, and the place in the author's own spreadsheet."""
+    """A problem or a warning, with its place in the author's workbook."""
 
     code: str
     message: Message
@@ -22,7 +22,7 @@ class Issue(msgspec.Struct, frozen=True):
 
 
 class FormRejected(Exception):
-    """The workbook cannot become assets; nothing of it is kept."""
+    """The workbook cannot be imported. Nothing of it is saved."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class FormRejected(Exception):
 
 
 class IssueCollector:
-    """Collects what the checks find, so that an author sees everything at once and not one mistake per try."""
+    """Collects the issues of all checks, so that an author sees all of them at once."""
 
     def __init__(self) -> None:
         self.problems: list[Issue] = []

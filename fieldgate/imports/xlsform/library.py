@@ -1,4 +1,4 @@
-"""A library sheet: questions and blocks of questions to be put into forms later."""
+"""Parse a library sheet: questions and blocks of questions to be added to forms later."""
 
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -6,23 +6,23 @@ from typing import Any, Literal
 import msgspec
 
 from fieldgate.i18n.messages import PluralMessage
+from fieldgate.imports.xlsform.choice_lists import ChoiceLists
 from fieldgate.imports.xlsform.content import normalise
+from fieldgate.imports.xlsform.content_size import check_content_size
+from fieldgate.imports.xlsform.form_languages import list_languages
 from fieldgate.imports.xlsform.issues import FormRejected, Issue
-from fieldgate.imports.xlsform.languages import list_languages
-from fieldgate.imports.xlsform.lists import ChoiceLists
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.questions import Question
-from fieldgate.imports.xlsform.size import check_content_size
 from fieldgate.imports.xlsform.summary import summarise
 
-MAX_BLOCKS = 2_000  # blocks and single questions of one library
+MAX_BLOCKS = 2_000  # including single questions
 
 _TAG_PREFIX = "tag::"
 _FALSE_WORDS = frozenset({"false", "0", "no", "n", "none"})
 
 
 class LibraryItem(msgspec.Struct):
-    """One asset of the collection. `name` is the block's, or else what the question is labelled or called."""
+    """One asset of the collection. `name` is the name of the block, or else the label or name of the question."""
 
     name: str | None
     kind: Literal["block", "question"]
@@ -32,14 +32,14 @@ class LibraryItem(msgspec.Struct):
 
 
 class Library(msgspec.Struct):
-    """A library sheet understood."""
+    """A parsed library sheet."""
 
     blocks: list[LibraryItem]
     warnings: list[Issue]
 
 
 def build_items(form: ParsedForm) -> list[LibraryItem]:
-    """Blocks and single questions in the order in which the sheet first mentions them."""
+    """Blocks and single questions, in the order of their first rows."""
     parts = _group_by_block(form.questions)
     if len(parts) > MAX_BLOCKS:
         message = PluralMessage(
@@ -48,13 +48,13 @@ def build_items(form: ParsedForm) -> list[LibraryItem]:
             MAX_BLOCKS,
         )
         raise FormRejected("too_large", message)
-    spoken = list_languages((form.survey, form.choices), form.settings.get("default_language"))
+    languages = list_languages((form.survey, form.choices), form.settings.get("default_language"))
     lists = ChoiceLists(form.sheets)
     items = []
 
     def contents() -> Iterable[dict[str, Any]]:
         for block, questions in parts:
-            items.append(_build_item(form, block, questions, lists, spoken))
+            items.append(_build_item(form, block, questions, lists, languages))
             yield items[-1].content
 
     check_content_size(contents())
@@ -62,7 +62,7 @@ def build_items(form: ParsedForm) -> list[LibraryItem]:
 
 
 def _group_by_block(questions: Iterable[Question]) -> list[tuple[str | None, list[Question]]]:
-    """A block may be continued anywhere in the sheet; a row without block stands for itself."""
+    """The rows of a block may be anywhere in the sheet. A row without a block is an item of its own."""
     parts: list[tuple[str | None, list[Question]]] = []
     blocks: dict[str, list[Question]] = {}
     for question in questions:

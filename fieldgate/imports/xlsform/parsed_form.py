@@ -1,14 +1,14 @@
-"""The sheets of a form side by side, as every check and the content need them."""
+"""The sheets of a form and its parsed questions: the input of the checks, the compiler and the content."""
 
 import msgspec
 
-from fieldgate.imports.xlsform.questions import TRUE_WORDS, Question
+from fieldgate.imports.xlsform.questions import Question
 from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
-from fieldgate.imports.xlsform.vocabulary import CHOICES, PREFERRED_SETTINGS, SETTINGS, to_snake_case
+from fieldgate.imports.xlsform.vocabulary import CHOICES, PREFERRED_SETTINGS, SETTINGS, TRUE_WORDS, to_snake_case
 
 
 class ParsedForm(msgspec.Struct):
-    """`survey` may also be a library sheet: its rows are the same."""
+    """`survey` may also be a library sheet, which has the same rows."""
 
     survey: SheetTable
     sheets: dict[str, SheetTable]
@@ -20,7 +20,7 @@ class ParsedForm(msgspec.Struct):
 
     @property
     def settings(self) -> dict[str, str]:
-        """The first filled row of the settings sheet: XLSForm has no use for another."""
+        """The first filled row of the settings sheet. XLSForm ignores other rows."""
         table = self.sheets.get(SETTINGS)
         row: SheetRow | None = next(table.filled_rows(), None) if table else None
         cells = [cell for cell in row.cells if cell.column.known] if row else []

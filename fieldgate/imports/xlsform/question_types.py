@@ -1,67 +1,81 @@
-"""The `type` column: which kind of question a row asks for, whichever of its many spellings was used.
+"""Parse the `type` column. The types and their spellings come from pyxform's own tables.
 
-parse("select one from yesno or other")  # QuestionType("select_one", list_name="yesno", or_other=True)
+parse_question_type("select one from yesno or other")  # QuestionType("select_one", list_name="yesno", or_other=True)
 """
 
-import re
+import json
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 
 import msgspec
+from pyxform import aliases, constants
+from pyxform.question_type_dictionary import QUESTION_TYPE_DICT
 
-STANDARD_TYPES = frozenset(
-    {
-        "text",
-        "integer",
-        "decimal",
-        "range",
-        "date",
-        "time",
-        "datetime",
-        "note",
-        "image",
-        "audio",
-        "video",
-        "file",
-        "barcode",
-        "acknowledge",
-        "trigger",
-        "percentage",
-        "calculate",
-        "hidden",
-        "geopoint",
-        "geotrace",
-        "geoshape",
-        "osm",
-        "start",
-        "end",
-        "today",
-        "deviceid",
-        "phonenumber",
-        "username",
-        "email",
-        "simserial",
-        "subscriberid",
-        "audit",
-        "start-geopoint",
-        "background-audio",
-        "background-geopoint",
-        "csv-external",
-        "xml-external",
-        "phone_number",
-        "number_of_days_in_last_month",
-        "number_of_days_in_last_six_months",
-        "number_of_days_in_last_year",
-        "uri:deviceid",
-        "uri:phonenumber",
-        "uri:username",
-        "uri:email",
-        "uri:simserial",
-        "uri:subscriberid",
-    }
+from fieldgate.imports.xlsform.vocabulary import to_snake_case
+
+# The names of types that pyxform spells in several ways, or defines in the same way as another type.
+_PREFERRED_NAMES = (
+    "integer",
+    "image",
+    "geopoint",
+    "deviceid",
+    "simserial",
+    "calculate",
+    "hidden",
+    "csv-external",
+    "xml-external",
 )
+_SELECT_NAMES = {
+    constants.SELECT_ONE: "select_one",
+    constants.SELECT_ALL_THAT_APPLY: "select_multiple",
+    constants.SELECT_ONE_EXTERNAL: "select_one_external",
+    constants.RANK: "rank",
+}
+_SELECT_TAGS = {"select1": "select_one", "select": "select_multiple", "odk:rank": "rank"}
 
-# Rows of these types hold facts about the interview: nobody is asked, so they are not counted as questions.
+
+def _list_type_spellings() -> Iterator[tuple[str, str]]:
+    """Every spelling of a type that is followed by a list, in snake case, with the name of the type."""
+    for spelling, target in aliases.select.items():
+        name = to_snake_case(spelling)
+        yield name, name if spelling in aliases.select_from_file else _SELECT_NAMES[target]
+    for spelling, definition in QUESTION_TYPE_DICT.items():
+        if spelling in _SELECT_NAMES:
+            yield to_snake_case(spelling), _SELECT_NAMES[spelling]
+        elif tag := _SELECT_TAGS.get(definition.get("control", {}).get("tag")):
+            yield to_snake_case(spelling), tag
+    for spelling, target in aliases.control.items():
+        if target == constants.LOOP:
+            yield f"begin_{to_snake_case(spelling)}", "begin_loop"
+            yield f"begin_{to_snake_case(spelling)}_over", "begin_loop"
+
+
+_LIST_TYPES_BY_SPELLING = dict(_list_type_spellings())
+
+
+def _type_spellings() -> Iterator[tuple[str, str]]:
+    """Every spelling of any other type, in snake case, with the name of the type.
+
+    Spellings with the same definition in pyxform mean the same type. Its name is the preferred one, or the shortest.
+    """
+    by_definition: dict[str, list[str]] = {}
+    for spelling, definition in QUESTION_TYPE_DICT.items():
+        if to_snake_case(spelling) not in _LIST_TYPES_BY_SPELLING:
+            by_definition.setdefault(json.dumps(definition, sort_keys=True), []).append(to_snake_case(spelling))
+    for spellings in by_definition.values():
+        preferred = [name for name in _PREFERRED_NAMES if name in spellings]
+        name = preferred[0] if preferred else min(spellings, key=len)
+        for spelling in spellings:
+            yield spelling, spelling if spelling in preferred else name
+
+
+# pyxform has `q picture` but no `picture`. It is accepted here because forms that use it have been imported before.
+_TYPES_BY_SPELLING = dict(_type_spellings()) | {"picture": "image"}
+
+STANDARD_TYPES = frozenset(_TYPES_BY_SPELLING.values())
+
+# Facts about the interview that the device records. They are not counted as questions.
 METADATA_TYPES = frozenset(
     {
         "start",
@@ -80,7 +94,7 @@ METADATA_TYPES = frozenset(
 
 GEO_TYPES = frozenset({"geopoint", "geotrace", "geoshape"})
 
-# Nothing of these is shown, so nothing needs a label.
+# Not shown to people, so they need no label.
 HIDDEN_TYPES = METADATA_TYPES | {
     "calculate",
     "hidden",
@@ -96,77 +110,40 @@ HIDDEN_TYPES = METADATA_TYPES | {
     "xml-external",
 }
 
-STANDARD_CONTAINERS = frozenset({"group", "repeat", "loop"})
-# A compiler knows these with spaces only, and has a hint for each, so that they need no label. Unlike `phonenumber`, a
-# fact of the device, `phone number` is a question.
-_TYPES_WITH_SPACES = frozenset(
-    {
-        "phone_number",
-        "number_of_days_in_last_month",
-        "number_of_days_in_last_six_months",
-        "number_of_days_in_last_year",
-    }
-)
+STANDARD_CONTAINERS = frozenset(aliases.control.values())
+# pyxform knows these with spaces only and gives each of them a hint, so that they need no label. Unlike `phonenumber`,
+# which is read from the device, `phone number` is a question.
+_TYPES_WITH_SPACES = STANDARD_TYPES - QUESTION_TYPE_DICT.keys()
 
+# KoboToolbox's own containers and rows.
 KOBO_CONTAINERS = frozenset({"kobomatrix", "score", "rank"})
-_BEGINS = {f"begin_{container}": container for container in STANDARD_CONTAINERS | KOBO_CONTAINERS}
-_ENDS = {f"end_{container}": container for container in STANDARD_CONTAINERS | KOBO_CONTAINERS}
 KOBO_TYPES = frozenset({"score__row", "rank__level"})
 
-FILE_SELECT_TYPES = frozenset({"select_one_from_file", "select_multiple_from_file"})
-LIST_TYPES = frozenset({"select_one", "select_multiple", "rank", "select_one_external", "begin_loop"})
+_BEGINS = {f"begin_{container}": container for container in STANDARD_CONTAINERS | KOBO_CONTAINERS}
+_ENDS = {f"end_{container}": container for container in STANDARD_CONTAINERS | KOBO_CONTAINERS}
 
-EXTERNAL_TYPES = frozenset({"csv-external", "xml-external"})
+FILE_SELECT_TYPES = frozenset(to_snake_case(spelling) for spelling in aliases.select_from_file)
+LIST_TYPES = frozenset({*_LIST_TYPES_BY_SPELLING.values()}) - FILE_SELECT_TYPES
 
-# Rows of these types have no place of their own in the answers, and nothing can refer to them.
+EXTERNAL_TYPES = frozenset(constants.EXTERNAL_INSTANCE_TYPES)
+
+# These have no node in the submission, so nothing can refer to them.
 TYPES_WITHOUT_NODE = EXTERNAL_TYPES | {"audit"}
 
-_TYPE_ALIASES = {
-    "string": "text",
-    "int": "integer",
-    "photo": "image",
-    "picture": "image",
-    "gps": "geopoint",
-    "location": "geopoint",
-    "date_time": "datetime",
-    "device_id": "deviceid",
-    "imei": "deviceid",
-    "get_phone_number": "phonenumber",
-    "start_time": "start",
-    "end_time": "end",
-    "sim_id": "simserial",
-    "subscriber_id": "subscriberid",
+# The edges of containers by their spellings. A loop begins with the name of its list: it is parsed as a list type.
+_EDGES_BY_SPELLING = {
+    f"{edge}_{to_snake_case(spelling)}": f"{edge}_{container}"
+    for edge in ("begin", "end")
+    for spelling, container in [*aliases.control.items(), *((name, name) for name in KOBO_CONTAINERS)]
+    if (edge, container) != ("begin", constants.LOOP)
 }
-
-_LIST_TYPE_ALIASES = {
-    "select_one": "select_one",
-    "select1": "select_one",
-    "select_one_from": "select_one",
-    "select_one_using": "select_one",
-    "add_select_one_prompt_using": "select_one",
-    "select_multiple": "select_multiple",
-    "select_multiple_from": "select_multiple",
-    "select_multiple_using": "select_multiple",
-    "select_all_that_apply": "select_multiple",
-    "select_all_that_apply_from": "select_multiple",
-    "add_select_multiple_prompt_using": "select_multiple",
-    "select_one_external": "select_one_external",
-    "select_one_from_file": "select_one_from_file",
-    "select_multiple_from_file": "select_multiple_from_file",
-    "rank": "rank",
-    "begin_loop": "begin_loop",
-    "begin_loop_over": "begin_loop",
-}
-
-_CONTAINER_TYPE = re.compile(r"(begin|end)_(?:(group)|(repeat|lgroup|looped_group)|(kobomatrix|score|rank))|end_loop")
-_LEGACY_TYPE = re.compile(r"q_(.+)|add_(.+)_prompt|get_(.+)")
 _OR_OTHER_SPELLINGS = {("or_other",), ("or", "other"), ("or", "specify", "other")}
-_MAX_TYPE_WORDS = 5  # words
-_MAX_SUGGESTION_CHARS = 80  # characters: comparing words is slow
+_MAX_TYPE_WORDS = max(spelling.count("_") + 1 for spelling in (*_LIST_TYPES_BY_SPELLING, *_EDGES_BY_SPELLING))
+_MAX_SUGGESTION_CHARS = 80  # comparing words is slow
 
 
 class QuestionType(msgspec.Struct, frozen=True):
-    """`list_name` is also the file of a select from a file, the tags of an osm question, and what a loop is over."""
+    """`list_name` is also the file of a select from a file, the tags of an osm question, and the list of a loop."""
 
     name: str
     list_name: str | None = None
@@ -182,7 +159,7 @@ class QuestionType(msgspec.Struct, frozen=True):
 
     @property
     def is_kobo_only(self) -> bool:
-        """Whether no tool but the live system understands it."""
+        """Whether only KoboToolbox supports it."""
         return self.name in KOBO_TYPES or (self.begins or self.ends) in KOBO_CONTAINERS
 
     @property
@@ -195,7 +172,7 @@ class QuestionType(msgspec.Struct, frozen=True):
 
     @property
     def pyxform_type(self) -> str:
-        """The type as a compiler of forms knows it; what only the live system knows becomes the nearest thing."""
+        """The type in pyxform's spelling. KoboToolbox's own types become groups and texts."""
         if container := self.begins or self.ends:
             edge = "begin" if self.begins else "end"
             over = f" over {self.list_name}" if self.list_name else ""
@@ -209,28 +186,18 @@ class QuestionType(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=256)  # a form of thousands of rows has a few types
 def parse_question_type(text: str) -> QuestionType | None:
-    """None for a type that nobody knows."""
+    """The question type that a cell names, or None if there is no such type."""
     words = text.split()
     spelling = "_".join(words).lower()
-    if container := _CONTAINER_TYPE.fullmatch(spelling):
-        edge, group, repeat, live = container.groups()
-        return QuestionType(f"{edge}_{group or live or (repeat and 'repeat')}" if edge else spelling)
     if spelling in KOBO_TYPES:
         return QuestionType(spelling)
-    return _parse_list_type(words) or _parse_simple_type(spelling, words)
+    return _parse_container(words) or _parse_list_type(words) or _parse_simple_type(spelling, words)
 
 
 def suggest_question_type(text: str) -> str | None:
-    """The known type that an unknown one was probably meant to be."""
-    known = [
-        *STANDARD_TYPES,
-        *_LIST_TYPE_ALIASES.values(),
-        "begin_group",
-        "end_group",
-        "begin_repeat",
-        "end_repeat",
-        "end_loop",
-    ]
+    """The known type that is most similar to an unknown one."""
+    containers = (f"{edge}_{container}" for edge in ("begin", "end") for container in sorted(STANDARD_CONTAINERS))
+    known = [*sorted(STANDARD_TYPES), *_LIST_TYPES_BY_SPELLING.values(), *containers]
     words = text[:_MAX_SUGGESTION_CHARS].lower().split()
     for guess in ("_".join(words), *words[:1]):
         if close := get_close_matches(guess, known, n=1):
@@ -238,25 +205,38 @@ def suggest_question_type(text: str) -> str | None:
     return None
 
 
-def _parse_list_type(words: list[str]) -> QuestionType | None:
+def _longest_spelling(words: list[str], names: Mapping[str, str]) -> tuple[str | None, list[str]]:
+    """The name of the longest spelling at the beginning, and the words after it."""
     for length in range(min(len(words), _MAX_TYPE_WORDS), 0, -1):
-        name = _LIST_TYPE_ALIASES.get("_".join(words[:length]).lower())
-        if name is None:
-            continue
-        rest = words[length:]
-        or_other = tuple(word.lower() for word in rest[1:]) in _OR_OTHER_SPELLINGS
-        if len(rest) > 1 and (not or_other or name == "begin_loop"):
-            return None
-        return QuestionType(name, rest[0] if rest else None, or_other)
-    return None
+        if name := names.get("_".join(words[:length]).lower()):
+            return name, words[length:]
+    return None, words
+
+
+def _parse_container(words: list[str]) -> QuestionType | None:
+    name, rest = _longest_spelling(words, _EDGES_BY_SPELLING)
+    if name is None:
+        return None
+    type_ = QuestionType(name)
+    if not rest:
+        return type_
+    # pyxform ignores a list after the beginning of a group or a repeat, as in `begin repeat over fruits`.
+    is_ignored_list = len(rest) == 1 or (len(rest) == 2 and rest[0].lower() == "over")
+    return type_ if is_ignored_list and type_.begins in STANDARD_CONTAINERS else None
+
+
+def _parse_list_type(words: list[str]) -> QuestionType | None:
+    name, rest = _longest_spelling(words, _LIST_TYPES_BY_SPELLING)
+    if name is None:
+        return None
+    or_other = tuple(word.lower() for word in rest[1:]) in _OR_OTHER_SPELLINGS
+    if len(rest) > 1 and (not or_other or name == "begin_loop"):
+        return None
+    return QuestionType(name, rest[0] if rest else None, or_other)
 
 
 def _parse_simple_type(spelling: str, words: list[str]) -> QuestionType | None:
-    old = _LEGACY_TYPE.fullmatch(spelling)
-    if old and spelling not in _TYPE_ALIASES:
-        spelling = next(group for group in old.groups() if group)
-    name = _TYPE_ALIASES.get(spelling, spelling)
-    if name in STANDARD_TYPES:
+    if name := _TYPES_BY_SPELLING.get(spelling):
         return QuestionType(name)
     if len(words) == 2 and words[0].lower() == "osm":
         return QuestionType("osm", words[1])

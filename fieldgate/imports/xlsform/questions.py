@@ -1,4 +1,4 @@
-"""The rows of a survey in their groups: what each row asks, what it is called and where it stands."""
+"""Questions and groups of a survey sheet, with their types, names and places in the groups."""
 
 from collections.abc import Iterator
 
@@ -8,17 +8,15 @@ from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.question_types import QuestionType, parse_question_type, suggest_question_type
 from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
+from fieldgate.imports.xlsform.vocabulary import TRUE_WORDS
 
-TRUE_WORDS = frozenset({"yes", "true", "true()"})
-FALSE_WORDS = frozenset({"no", "false", "false()"})
+MAX_NESTED_GROUPS = 100  # pyxform recurses for each level
 
-MAX_NESTED_GROUPS = 100  # groups in groups: a compiler calls itself for each of them
-
-TOP_LEVEL = 0  # the number of the container that is the form itself; a group is numbered by its row
+TOP_LEVEL = 0  # the parent row of questions outside all groups
 
 
 class Question(msgspec.Struct, frozen=True):
-    """A row with a type that is understood. `path` names the groups around it, `inside` numbers the innermost."""
+    """A row with a known type. `path` names the groups around it, `parent_row` is the row of the innermost."""
 
     row: SheetRow
     type: QuestionType
@@ -34,34 +32,34 @@ class _OpenGroup(msgspec.Struct, frozen=True):
 
 
 def parse_questions(survey: SheetTable, issues: IssueCollector) -> list[Question]:
-    """The questions and groups in order; rows that are none of these become problems or warnings."""
+    """Questions and groups in order. Other rows are reported as problems or warnings."""
     questions: list[Question] = []
-    around: list[_OpenGroup] = []
+    open_groups: list[_OpenGroup] = []
     for row in active_rows(survey):
-        kind = _parse_type(row, survey, issues)
-        if kind is None:
+        type_ = _parse_type(row, survey, issues)
+        if type_ is None:
             continue
-        if kind.ends:
-            _close_group(kind.ends, row, survey, around, issues)
-        name = None if kind.ends else row.text("name")
-        path = tuple(group.name for group in around)
-        questions.append(Question(row, kind, name, path, around[-1].row if around else TOP_LEVEL))
-        if kind.begins:
-            around.append(_OpenGroup(kind.begins, name or "", row.number))
-            if len(around) == MAX_NESTED_GROUPS + 1:
+        if type_.ends:
+            _close_group(type_.ends, row, survey, open_groups, issues)
+        name = None if type_.ends else row.text("name")
+        path = tuple(group.name for group in open_groups)
+        questions.append(Question(row, type_, name, path, open_groups[-1].row if open_groups else TOP_LEVEL))
+        if type_.begins:
+            open_groups.append(_OpenGroup(type_.begins, name or "", row.number))
+            if len(open_groups) == MAX_NESTED_GROUPS + 1:
                 message = PluralMessage(
                     "Groups are nested too deeply here. Keep within {count} level.",
                     "Groups are nested too deeply here. Keep within {count} levels.",
                     MAX_NESTED_GROUPS,
                 )
                 issues.add_problem("deep_nesting", message, survey.sheet_name, row.number, survey.header("type"))
-    for group in around:
+    for group in open_groups:
         _report_unclosed(group, survey, issues)
     return questions
 
 
 def active_rows(survey: SheetTable) -> Iterator[SheetRow]:
-    """The filled rows, without those that the author has switched off."""
+    """The filled rows, without those that the author has disabled."""
     return (row for row in survey.filled_rows() if (row.text("disabled") or "").lower() not in TRUE_WORDS)
 
 
@@ -76,15 +74,15 @@ def _parse_type(row: SheetRow, survey: SheetTable, issues: IssueCollector) -> Qu
             message = Message("This row has no type and no name and is ignored. Remove it, or complete it.")
             issues.add_warning("ignored_row", message, survey.sheet_name, row.number)
         return None
-    kind = parse_question_type(text)
-    if kind is None:
+    type_ = parse_question_type(text)
+    if type_ is None:
         issues.add_problem("unknown_type", _unknown_type_message(text), survey.sheet_name, row.number, column)
-    elif kind.is_kobo_only and not kind.ends:
+    elif type_.is_kobo_only and not type_.ends:
         message = Message(
             "The type {type} works in KoboToolbox only. It is kept, but other tools will not show it.", type=text
         )
         issues.add_warning("live_only_type", message, survey.sheet_name, row.number, column)
-    return kind
+    return type_
 
 
 def _unknown_type_message(text: str) -> Message:
@@ -96,19 +94,19 @@ def _unknown_type_message(text: str) -> Message:
 def _close_group(
     kind: str, row: SheetRow, survey: SheetTable, open_groups: list[_OpenGroup], issues: IssueCollector
 ) -> None:
-    """Ends the innermost group of that kind. What was left open inside it is reported where it begins."""
+    """Close the innermost open group of that kind, and report the groups left open inside it."""
     if any(group.kind == kind for group in open_groups):
         while open_groups[-1].kind != kind:
             _report_unclosed(open_groups.pop(), survey, issues)
         open_groups.pop()
         return
-    message = Message("end_{kind} ends nothing here. Remove the row, or add begin_{kind} above it.", kind=kind)
+    message = Message("This end_{kind} has no begin_{kind}. Remove the row, or add begin_{kind} above it.", kind=kind)
     issues.add_problem("unmatched_end", message, survey.sheet_name, row.number, survey.header("type"))
     if open_groups:
-        # Most likely this row was meant to end the innermost group: one mistake is reported once.
+        # Most likely the row was meant to end the innermost group. Report the mistake once.
         open_groups.pop()
 
 
 def _report_unclosed(group: _OpenGroup, survey: SheetTable, issues: IssueCollector) -> None:
-    message = Message("This begin_{kind} is never ended. Add a row end_{kind} after its last row.", kind=group.kind)
+    message = Message("This begin_{kind} has no end_{kind}. Add a row end_{kind} after its last row.", kind=group.kind)
     issues.add_problem("unclosed_group", message, survey.sheet_name, group.row, survey.header("type"))

@@ -1,6 +1,6 @@
-"""A sheet whose header row has been understood: cells are asked for by column, in whatever spelling it was written.
+"""A sheet with a parsed header row: cells are looked up by column key, whatever the spelling of the header.
 
-table = Table.of("survey", grid)
+table = SheetTable.from_sheet("survey", sheet)
 table.rows[0].text("label")
 """
 
@@ -21,11 +21,11 @@ from fieldgate.imports.xlsform.vocabulary import (
 from fieldgate.imports.xlsform.workbook_reader import Sheet
 from fieldgate.imports.xlsform.xml_names import is_xml_name
 
-FIRST_DATA_ROW = 2  # a compiler counts the rows of a sheet from here, wherever its header stands
+FIRST_DATA_ROW = 2  # pyxform's number of the first row after the header, wherever the header is
 
 
 class SheetColumn(msgspec.Struct, frozen=True):
-    """`header` is the author's, `key` is ours; a translated column also has a language."""
+    """`header` is the author's spelling, `key` the canonical one. A translated column also has a language."""
 
     header: str
     key: str
@@ -34,7 +34,7 @@ class SheetColumn(msgspec.Struct, frozen=True):
 
     @property
     def pyxform_header(self) -> str:
-        """The header under which a compiler of forms knows the column."""
+        """The header that pyxform knows."""
         return self.key if self.language is None else f"{self.key}::{self.language}"
 
 
@@ -64,10 +64,7 @@ class SheetRow:
 
 
 class SheetTable:
-    """`sheet` is the name the author gave it; blank rows are kept, so that places can be counted.
-
-    `beside` is the first row that has something in a column without a header.
-    """
+    """Blank rows are kept, so that rows can be counted. `headerless_row` is the first with a value without a header."""
 
     def __init__(
         self,
@@ -87,15 +84,17 @@ class SheetTable:
 
     @classmethod
     def from_sheet(cls, kind: str, sheet: Sheet) -> "SheetTable":
-        """The first row with anything in it holds the headers."""
+        """Parse a sheet. The first filled row is the header."""
         start = next((index for index, (_, texts) in enumerate(sheet.rows) if any(texts)), len(sheet.rows))
-        number, headers = sheet.rows[start] if start < len(sheet.rows) else (1, [])
+        header_row, headers = sheet.rows[start] if start < len(sheet.rows) else (1, [])
         columns = parse_headers(kind, headers)
-        rows = [SheetRow(place, _cells(columns, texts)) for place, texts in sheet.rows[start + 1 :]]
-        beside = next(
-            (place for place, texts in sheet.rows[start + 1 :] if _has_headerless_value(columns, texts)), None
+        rows = [SheetRow(number, _cells(columns, texts)) for number, texts in sheet.rows[start + 1 :]]
+        headerless_row = next(
+            (number for number, texts in sheet.rows[start + 1 :] if _has_headerless_value(columns, texts)), None
         )
-        return cls(kind, sheet.name, number, [column for column in columns if column is not None], rows, beside)
+        return cls(
+            kind, sheet.name, header_row, [column for column in columns if column is not None], rows, headerless_row
+        )
 
     def with_rows(self, rows: list[SheetRow]) -> "SheetTable":
         """The same sheet with other rows."""
@@ -108,12 +107,12 @@ class SheetTable:
         return any(column.key == key for column in self.columns)
 
     def header(self, key: str) -> str:
-        """What the author calls a column; the usual name where the sheet does not have it."""
+        """The author's header of a column, or its key if the sheet does not have it."""
         return next((column.header for column in self.columns if column.key == key), key)
 
 
 def parse_headers(kind: str, headers: list[str]) -> list[SheetColumn | None]:
-    """One column per header, None where there is no header. Single colons separate only where no double ones do."""
+    """One column per header, None for an empty one. A single colon is a separator only in sheets without `::`."""
     separator = "::" if any("::" in header for header in headers) else ":"
     return [_parse_header(kind, " ".join(header.split()), separator) if header else None for header in headers]
 
@@ -138,7 +137,7 @@ def _parse_header(kind: str, header: str, separator: str) -> SheetColumn:
 
 
 def is_compiled(column: SheetColumn, kind: str) -> bool:
-    """Whether the compiled form holds the column: one of the author's own becomes an element of each choice."""
+    """Whether the column is compiled. In choices, the author's own columns become elements."""
     if column.key in KOBO_COLUMNS:
         return False
     return column.known or kind != CHOICES or (is_xml_name(column.key) and ":" not in column.key)

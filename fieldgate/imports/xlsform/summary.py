@@ -1,4 +1,4 @@
-"""What people see of a form in a list, computed from its normalised content."""
+"""The summary of a form that lists show, computed from its content."""
 
 from typing import Any
 
@@ -6,17 +6,17 @@ from fieldgate.imports.clipping import truncate
 from fieldgate.imports.xlsform.question_types import GEO_TYPES, METADATA_TYPES
 
 MAX_LABELS = 5
-# Summaries stand in lists of a thousand; whole texts, and everything else, are in the content.
+# A list has up to a thousand summaries. The content has everything in full.
 MAX_SUMMARY_COLUMNS = 200
 MAX_LANGUAGES = 100
-MAX_LABEL_CHARS = 200  # characters
-MAX_SUMMARY_NAME_CHARS = 100  # characters of a column or a language
+MAX_LABEL_CHARS = 200
+MAX_SUMMARY_NAME_CHARS = 100  # of a column or a language
 
 _NON_QUESTION_TYPES = METADATA_TYPES | {"note", "begin_group"}
 
 
 def summarise(content: dict[str, Any]) -> dict[str, Any]:
-    """The six keys. The one language of a form that names none is not listed. Long names and texts are clipped."""
+    """The summary. The language of a form without named languages is not listed. Long texts are truncated."""
     survey: list[dict[str, Any]] = content["survey"]
     translations = [truncate(name, MAX_SUMMARY_NAME_CHARS) for name in content["translations"][:MAX_LANGUAGES]]
     counted = [row for row in survey if is_question(row["type"])]
@@ -33,7 +33,7 @@ def summarise(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_question(question_type: str) -> bool:
-    """Whether a row is a question to people who read a list of forms: groups, notes and metadata are not."""
+    """Whether a row counts as a question. Groups, notes and metadata do not."""
     return question_type not in _NON_QUESTION_TYPES and not question_type.startswith("end")
 
 

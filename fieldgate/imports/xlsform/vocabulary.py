@@ -1,50 +1,120 @@
-"""The names an author may write for sheets and columns, and the one name each of them has here."""
+"""Names of sheets, columns and settings, and their aliases.
 
-SURVEY, CHOICES, SETTINGS = "survey", "choices", "settings"
-EXTERNAL_CHOICES, ENTITIES, OSM, LIBRARY = "external_choices", "entities", "osm", "library"
+The aliases come from pyxform's own tables. Written out here are only the key of each column in form content, and what
+KoboToolbox adds to XLSForm.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from pyxform import aliases, constants
+
+SURVEY, CHOICES, SETTINGS = constants.SURVEY, constants.CHOICES, constants.SETTINGS
+EXTERNAL_CHOICES, ENTITIES, OSM = constants.EXTERNAL_CHOICES, constants.ENTITIES, constants.OSM
+# KoboToolbox's own sheets.
+LIBRARY = "library"
 LOCKING = "kobo--locking-profiles"
 
-SHEET_NAMES = frozenset({SURVEY, CHOICES, SETTINGS, EXTERNAL_CHOICES, ENTITIES, OSM, LIBRARY, LOCKING})
+SHEET_NAMES = frozenset({*constants.SUPPORTED_SHEET_NAMES, LIBRARY, LOCKING})
 
-MEDIA = ("image", "big-image", "audio", "video")
+ROOT_NAME = constants.DEFAULT_FORM_NAME  # the root element of a form that does not name it
 
-TRANSLATABLE_COLUMNS = frozenset(
-    {"label", "hint", "guidance_hint", "constraint_message", "required_message", *(f"media::{kind}" for kind in MEDIA)}
+TRUE_WORDS = frozenset(word.lower() for word, value in aliases.yes_no.items() if value)
+FALSE_WORDS = frozenset(word.lower() for word, value in aliases.yes_no.items() if not value)
+
+# pyxform's name of a column: `label`, or the names of a group and of an attribute, such as `bind` and `relevant`.
+_Target = str | tuple[str, ...]
+
+_MEDIA = "media"
+_SEPARATOR = "::"
+# The key of each column that has several spellings.
+_PREFERRED_SPELLINGS = frozenset(
+    {
+        "relevant",
+        "read_only",
+        "calculation",
+        "constraint_message",
+        "required_message",
+        "repeat_count",
+        "no_app_error_string",
+        "list_name",
+        "form_title",
+    }
 )
 
-# Columns whose cells are XPath, and which therefore can be broken.
+
+def to_snake_case(text: str) -> str:
+    """`External  Choices` as `external_choices`: case and spaces are not significant in names."""
+    return "_".join(text.split()).lower()
+
+
+def _group_prefixes() -> dict[str, str]:
+    """Every prefix of a grouped header, with pyxform's name of the group: `bind` is `bind`, `body` is `control`."""
+    groups = {target[0] for target in aliases.survey_header.values() if isinstance(target, tuple)} - {_MEDIA}
+    synonyms = {spelling: target for spelling, target in aliases.survey_header.items() if target in groups}
+    return {group: group for group in groups} | synonyms
+
+
+_GROUP_PREFIXES = _group_prefixes()
+
+# A header that starts with one of these and a separator goes into the form unchanged.
+PASSTHROUGH_PREFIXES = frozenset({*_GROUP_PREFIXES, constants.ATTRIBUTE})
+
+
+def _column_key(target: _Target, spellings: list[str]) -> str:
+    """The key of a column in form content."""
+    if preferred := next((spelling for spelling in spellings if spelling in _PREFERRED_SPELLINGS), None):
+        return preferred
+    if isinstance(target, str):
+        return target
+    return _SEPARATOR.join(target) if target[0] == _MEDIA else spellings[0]
+
+
+def _column_spellings(headers: Mapping[str, _Target]) -> Iterator[tuple[str, str]]:
+    """Every spelling in one of pyxform's tables of headers, in snake case, with the key of its column."""
+    by_target: dict[_Target, list[str]] = {}
+    for spelling, target in headers.items():
+        if spelling not in _GROUP_PREFIXES:
+            by_target.setdefault(target, []).append(spelling)
+    for target, spellings in by_target.items():
+        key = _column_key(target, spellings)
+        for spelling in (*spellings, *_target_spellings(target)):
+            yield to_snake_case(spelling), key
+
+
+def _target_spellings(target: _Target) -> Iterator[str]:
+    """The name that pyxform itself gives to a column is a valid header, too: `title`, `body::appearance`."""
+    if isinstance(target, str):
+        yield target
+    elif target[0] == _MEDIA:
+        yield _SEPARATOR.join(target)
+    else:
+        for prefix, group in _GROUP_PREFIXES.items():
+            if group == target[0]:
+                yield _SEPARATOR.join((prefix, *target[1:]))
+
+
+_SURVEY_ALIASES = dict(_column_spellings(aliases.survey_header))
+# pyxform has no `list` for `list_name`. It is accepted here because forms that use it have been imported before.
+_CHOICE_ALIASES = dict(_column_spellings(aliases.list_header)) | {"list": "list_name"}
+
+TRANSLATABLE_COLUMNS = frozenset(
+    target if isinstance(target, str) else _SEPARATOR.join(target)
+    for target in aliases.TRANSLATABLE_SURVEY_COLUMNS.values()
+)
+
+# Columns whose cells are XPath expressions.
 EXPRESSION_COLUMNS = frozenset(
     {"relevant", "constraint", "calculation", "choice_filter", "required", "read_only", "repeat_count"}
 )
 
-SURVEY_COLUMNS = frozenset(
-    {
-        "type",
-        "name",
-        "default",
-        "appearance",
-        "parameters",
-        "trigger",
-        "autoplay",
-        "rows",
-        "intent",
-        "save_to",
-        "disabled",
-        "compact_tag",
-        "no_app_error_string",
-        "sms_field",
-        "sms_option",
-        "sms_separator",
-        "sms_allow_media",
-        "sms_date_format",
-        "sms_datetime_format",
-        "sms_response",
-        *TRANSLATABLE_COLUMNS,
-        *EXPRESSION_COLUMNS,
-    }
+# Columns that pyxform reads under this name only.
+_UNALIASED_SURVEY_COLUMNS = frozenset(
+    {"type", "name", "default", "parameters", "trigger", "choice_filter", "intent", "disabled"}
 )
 
-# Columns that mean something to the live system and nothing to a compiler of forms.
+SURVEY_COLUMNS = _UNALIASED_SURVEY_COLUMNS | TRANSLATABLE_COLUMNS | {*_SURVEY_ALIASES.values()}
+
+# KoboToolbox's own columns. pyxform does not know them.
 KOBO_COLUMNS = frozenset(
     {
         "hxl",
@@ -63,12 +133,14 @@ KOBO_COLUMNS = frozenset(
     }
 )
 
-CHOICE_COLUMNS = frozenset({"list_name", "name", "label", "geometry", *(f"media::{kind}" for kind in MEDIA)})
+# pyxform reads `geometry` from any choice, as a column of the author's own.
+CHOICE_COLUMNS = frozenset({*_CHOICE_ALIASES.values(), "geometry"})
 
-SETTING_COLUMNS = frozenset(
+ENTITY_COLUMNS = frozenset({*aliases.entities_header, *(column.value for column in constants.EntityColumns)})
+
+# Settings that pyxform reads under this name only.
+_UNALIASED_SETTINGS = frozenset(
     {
-        "form_title",
-        "id_string",
         "version",
         "default_language",
         "style",
@@ -87,7 +159,6 @@ SETTING_COLUMNS = frozenset(
         "clean_text_values",
         "add_none_option",
         "flat",
-        "prefix",
         "delimiter",
         "sms_keyword",
         "sms_separator",
@@ -95,57 +166,16 @@ SETTING_COLUMNS = frozenset(
         "sms_date_format",
         "sms_datetime_format",
         "sms_response",
-        "kobo--lock_all",
-        "kobo--locking-profile",
     }
 )
+KOBO_SETTINGS = frozenset({"kobo--lock_all", "kobo--locking-profile"})
 
-# A header that starts with one of these and a separator goes into the form as it is.
-PASSTHROUGH_PREFIXES = frozenset({"bind", "control", "body", "instance", "attribute"})
-
-_SURVEY_ALIASES = {
-    "command": "type",
-    "tag": "name",
-    "value": "name",
-    "caption": "label",
-    "relevance": "relevant",
-    "bind::relevant": "relevant",
-    "bind::constraint": "constraint",
-    "constraining_message": "constraint_message",
-    "bind::jr:constraintmsg": "constraint_message",
-    "requiredmsg": "required_message",
-    "bind::jr:requiredmsg": "required_message",
-    "bind::required": "required",
-    "calculate": "calculation",
-    "bind::calculate": "calculation",
-    "readonly": "read_only",
-    "bind::readonly": "read_only",
-    "control::appearance": "appearance",
-    "body::appearance": "appearance",
-    "count": "repeat_count",
-    "jr:count": "repeat_count",
-    "control::jr:count": "repeat_count",
-    "body::jr:count": "repeat_count",
-    "noapperrorstring": "no_app_error_string",
-    **{kind: f"media::{kind}" for kind in MEDIA},
+_SETTING_ALIASES = dict(_column_spellings(aliases.settings_header)) | {
+    to_snake_case(name): name for name in _UNALIASED_SETTINGS
 }
+SETTING_COLUMNS = frozenset({*_SETTING_ALIASES.values()}) | KOBO_SETTINGS
 
-_CHOICE_ALIASES = {
-    "caption": "label",
-    "value": "name",
-    "list": "list_name",
-    **{kind: f"media::{kind}" for kind in MEDIA},
-}
-
-_SETTING_ALIASES = {
-    "title": "form_title",
-    "set_form_title": "form_title",
-    "form_id": "id_string",
-    "set_form_id": "id_string",
-    "omit_instanceid": "omit_instanceID",
-}
-
-# Settings that may be given twice. The word of the standard wins, as with other tools.
+# Settings that may be given twice. The spelling of the standard wins, as in other tools.
 SETTING_SYNONYMS = [{"form_id", "id_string"}, {"form_title", "title"}]
 PREFERRED_SETTINGS = frozenset({"form_id", "form_title"})
 
@@ -166,8 +196,3 @@ COLUMNS_BY_SHEET = {
     OSM: CHOICE_COLUMNS,
     SETTINGS: SETTING_COLUMNS,
 }
-
-
-def to_snake_case(text: str) -> str:
-    """`External  Choices` as `external_choices`: case and spaces do not tell names apart."""
-    return "_".join(text.split()).lower()

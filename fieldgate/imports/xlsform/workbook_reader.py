@@ -1,7 +1,7 @@
-"""From the bytes of a workbook to grids of text, whatever spreadsheet program wrote it.
+"""Read the bytes of a workbook into sheets of text: xlsx, xls, xlsm, ods or CSV.
 
-Cells are written as XLSForm's own tools write them: whole numbers without a fraction, TRUE and FALSE, dates with
-their time, ordinary spaces, no space at either end.
+Cells are formatted as by pyxform: whole numbers without a fraction, TRUE and FALSE, dates with their time,
+non-breaking spaces as spaces, no spaces at either end.
 """
 
 import csv
@@ -21,38 +21,38 @@ from fieldgate.imports.xlsform.vocabulary import SHEET_NAMES, to_snake_case
 MAX_SHEETS = 50
 MAX_ROWS = 100_000
 MAX_COLUMNS = 2_000
-MAX_CELL_CHARS = 65_536  # characters
+MAX_CELL_CHARS = 65_536
 
 ZIP_MAGIC = b"PK"
 OLE2_MAGIC = b"\xd0\xcf\x11\xe0"
-ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")  # the stream in which Excel hides a workbook
+ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")  # the stream of an encrypted workbook
 UTF_16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 CSV_DELIMITERS = ",;\t"
 
-# What an XML document cannot hold, and nobody sees in a cell.
+# Invisible characters that XML does not allow.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r"))
 
 
 class Sheet(msgspec.Struct):
-    """A sheet as it stands: each row with the number the spreadsheet shows beside it."""
+    """The cells of a sheet. Each row has the number that the spreadsheet program shows."""
 
     name: str
     rows: list[tuple[int, list[str]]]
 
 
 def read_workbook(data: bytes) -> list[Sheet]:
-    """All sheets of the workbook; Refused when it is none, or too large to be a form."""
+    """All sheets. Raises FormRejected if the data is not a workbook, or too large for a form."""
     try:
-        grids = _read_spreadsheet(data) if data.startswith((ZIP_MAGIC, OLE2_MAGIC)) else _read_csv(data)
+        sheets = _read_spreadsheet(data) if data.startswith((ZIP_MAGIC, OLE2_MAGIC)) else _read_csv(data)
     except (FormRejected, MemoryError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
-        # The readers raise errors of their own and of the libraries below them. A panic in Rust is no Exception.
+        # Calamine and csv raise many kinds of errors. A panic in Rust is not even an Exception.
         raise _unreadable_workbook(data) from error
-    for grid in grids:
-        _check_sheet_size(grid)
-    return grids
+    for sheet in sheets:
+        _check_sheet_size(sheet)
+    return sheets
 
 
 def _read_spreadsheet(data: bytes) -> list[Sheet]:
@@ -84,7 +84,7 @@ def _read_csv(data: bytes) -> list[Sheet]:
     text = _decode_text(data)
     separator = max(CSV_DELIMITERS, key=text.partition("\n")[0].count)
     if not text.partition("\n")[0].count(separator):
-        # The first line is the name of a sheet: the separator shows in the second.
+        # The first line is the name of a sheet, so look at the second.
         separator = max(CSV_DELIMITERS, key=text.partition("\n")[2].partition("\n")[0].count)
     records = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     rows = [(number, [_cell_text(value) for value in record]) for number, record in enumerate(records, 1)]
@@ -92,20 +92,20 @@ def _read_csv(data: bytes) -> list[Sheet]:
 
 
 def _has_sections(rows: list[tuple[int, list[str]]]) -> bool:
-    """Whether one file holds several sheets, each under a line that has only its name."""
+    """Whether a CSV file has several sheets, each after a line with only its name."""
     first = next((record for _, record in rows if any(record)), [])
     return bool(first) and to_snake_case(first[0]) in SHEET_NAMES and not any(first[1:])
 
 
 def _split_sections(rows: Iterable[tuple[int, list[str]]]) -> list[Sheet]:
-    grids: list[Sheet] = []
+    sheets: list[Sheet] = []
     for number, record in rows:
         if record and record[0]:
-            grids.append(Sheet(record[0], []))
-            _check_sheet_count(len(grids))
-        elif grids:
-            grids[-1].rows.append((number, record[1:]))
-    return grids
+            sheets.append(Sheet(record[0], []))
+            _check_sheet_count(len(sheets))
+        elif sheets:
+            sheets[-1].rows.append((number, record[1:]))
+    return sheets
 
 
 def _decode_text(data: bytes) -> str:
@@ -115,7 +115,7 @@ def _decode_text(data: bytes) -> str:
 
 
 def is_windows_text(data: bytes) -> bool:
-    """Whether it is text, but no Unicode: what Excel's plain CSV is in western Europe."""
+    """Whether it is text but not Unicode, as Excel writes plain CSV in western Europe."""
     if data.startswith((ZIP_MAGIC, OLE2_MAGIC, *UTF_16_BOMS)) or data.translate(None, _CONTROL_BYTES) != data:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Which words may be names: questions become elements of an XML document."""
+"""Valid XML names. Questions become elements of an XML document."""
 
 import re
 
@@ -10,7 +10,7 @@ _NAME_CHARS = r"\-.0-9\u00b7\u0300-\u036f\u203f-\u2040"
 _NAME = re.compile(rf"[{_NAME_START}][{_NAME_START}{_NAME_CHARS}]*(?::[{_NAME_START}][{_NAME_START}{_NAME_CHARS}]*)?")
 
 
-# The prefixes that every XForm declares.
+# Declared in every XForm.
 _DEFAULT_PREFIXES = frozenset({"h", "ev", "xsd", "jr", "orx", "odk", "xml", "entities"})
 
 
@@ -19,6 +19,6 @@ def is_xml_name(text: str) -> bool:
 
 
 def declared_prefixes(namespaces: str) -> frozenset[str]:
-    """Those of every form, and those of the setting `namespaces`, as in `esri="http://esri.com/xforms"`."""
+    """The prefixes of every XForm, and those of the setting `namespaces`, as in `esri="http://esri.com/xforms"`."""
     pairs = (part.split("=") for part in namespaces.split())
     return _DEFAULT_PREFIXES | {pair[0] for pair in pairs if len(pair) == 2}

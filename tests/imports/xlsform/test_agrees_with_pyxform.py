@@ -1,4 +1,4 @@
-"""Forms put together from a kit: we refuse those that a bare compiler refuses, and no others but for reasons listed."""
+"""Random forms are rejected if pyxform rejects them, and otherwise only for the reasons in STRICTER."""
 
 from xml.parsers.expat import ExpatError, ParserCreate
 
@@ -9,13 +9,13 @@ from pyxform.xls2xform import convert
 from fieldgate.imports.xlsform import FormRejected, parse_workbook
 from tests.imports.xlsform.workbooks import Rows, xlsx
 
-# Where we are stricter on purpose.
+# Codes of problems that pyxform does not report, and why.
 STRICTER = {
-    "broken_expression": "the compiler passes formulas on unread; the form would fail on the first phone",
-    "broken_reference": "${} in a formula is passed on as well",
-    "no_questions": "an empty form would wipe the one that it replaces",
-    "unknown_default_language": "the default language would be one without a single text",
-    "missing_calculation": "a calculation of nothing is a slip in old words too",
+    "broken_expression": "pyxform does not parse formulas; the form would fail on a phone",
+    "broken_reference": "pyxform accepts ${} in a formula",
+    "no_questions": "an empty form would erase the one that it replaces",
+    "unknown_default_language": "the default language would have no texts",
+    "missing_calculation": "pyxform accepts the old spellings of calculate without a calculation",
     "invalid_attribute": "bind::a::b would be written with the braces of a Python dictionary",
 }
 
@@ -107,19 +107,19 @@ def compiles(data: bytes) -> bool:
         ParserCreate(namespace_separator=" ").Parse(convert(data, file_type=".xlsx").xform, True)
     except ExpatError:
         return False
-    except Exception:  # the compiler lets errors of every kind out
+    except Exception:  # pyxform raises errors of every kind
         return False
     return True
 
 
 @settings(max_examples=120, derandomize=True, deadline=None)
 @given(forms())
-def test_refused_by_both_or_by_neither(sheets: dict[str, Rows]) -> None:
+def test_rejected_by_both_or_by_neither(sheets: dict[str, Rows]) -> None:
     data = xlsx(sheets)
     try:
         parse_workbook(data, "form")
-    except FormRejected as refusal:
-        codes = {problem.code for problem in refusal.problems}
+    except FormRejected as rejection:
+        codes = {problem.code for problem in rejection.problems}
         assert codes & STRICTER.keys() or not compiles(data), codes
     else:
         assert compiles(data)

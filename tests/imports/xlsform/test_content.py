@@ -1,4 +1,4 @@
-"""The normalised content: one shape for every spelling."""
+"""The content of a form."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ def plain(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     return [{key: value for key, value in row.items() if not key.startswith("$")} for row in rows]
 
 
-def test_a_form_in_two_languages() -> None:
+def test_form_in_two_languages() -> None:
     form = form_of(
         {
             "survey": [
@@ -66,7 +66,7 @@ def test_a_form_in_two_languages() -> None:
     assert "<h:title>Homes" in form.xform
 
 
-def test_every_row_has_an_id_of_its_own_in_all_forms_together() -> None:
+def test_row_ids_are_unique_over_all_forms() -> None:
     sheets: Mapping[str, Rows] = {
         "survey": [HEADER, *([["select_one x", f"q{number}", "Q"] for number in range(200)])],
         "choices": [["list_name", "name", "label"], *([["x", number, "C"] for number in range(200)])],
@@ -77,7 +77,7 @@ def test_every_row_has_an_id_of_its_own_in_all_forms_together() -> None:
     assert all(len(kuid) == 9 and kuid.isalnum() for kuid in ids)
 
 
-def test_rows_without_a_name_get_one() -> None:
+def test_generated_names() -> None:
     survey = form_of(
         {"survey": [HEADER, ["note", None, "Read this!"], ["note", None, "Read this!"], ["note", None, "1st"]]}
     ).content["survey"]
@@ -96,7 +96,7 @@ def test_rows_without_a_name_get_one() -> None:
         ("body::appearance", "appearance"),
     ],
 )
-def test_columns_are_known_by_all_their_names(header: str, key: str) -> None:
+def test_column_aliases(header: str, key: str) -> None:
     form = form_of({"survey": [[*HEADER, header], ["text", "a", "A", "1 = 1"]]})
     assert form.content["survey"][0][key] == "1 = 1"
     assert not form.warnings
@@ -114,7 +114,7 @@ def test_translated_media_and_messages() -> None:
     }
 
 
-def test_hashtags_become_tags_and_unknown_columns_are_kept() -> None:
+def test_hashtags_and_unknown_columns() -> None:
     (row,) = plain(
         form_of({"survey": [[*HEADER, "hxl", "Reviewer"], ["text", "a", "A", "#adm1 +name", "Ana"]]}).content["survey"]
     )
@@ -122,19 +122,19 @@ def test_hashtags_become_tags_and_unknown_columns_are_kept() -> None:
     assert row["Reviewer"] == "Ana"
 
 
-def test_a_select_from_a_file_names_the_file() -> None:
+def test_select_from_file() -> None:
     (row,) = plain(form_of({"survey": [HEADER, ["select_one_from_file towns.csv", "a", "A"]]}).content["survey"])
     assert (row["type"], row["file"]) == ("select_one_from_file", "towns.csv")
 
 
-def test_a_workbook_with_one_sheet_of_any_name_is_a_survey() -> None:
+def test_single_sheet_is_the_survey() -> None:
     form = form_of({"Feuille 1": [HEADER, ["text", "a", "A"]]}, "My survey")
     assert form.row_count == 1
     assert form.title is None
     assert "<h:title>My survey</h:title>" in form.xform
 
 
-def test_further_sheets_are_kept_as_they_are() -> None:
+def test_other_sheets_are_kept() -> None:
     form = form_of(
         {
             "survey": [[*HEADER, "choice_filter"], ["select_one_external town", "a", "A", "x = 1"]],
@@ -144,7 +144,7 @@ def test_further_sheets_are_kept_as_they_are() -> None:
     assert form.content["external_choices"] == [{"list_name": "town", "name": "t", "x": "1"}]
 
 
-def test_what_only_the_live_system_knows_stays_in_the_content_while_the_rest_is_compiled() -> None:
+def test_kobotoolbox_types_are_kept_but_not_compiled() -> None:
     form = form_of(
         {
             "survey": [
@@ -162,3 +162,16 @@ def test_what_only_the_live_system_knows_stays_in_the_content_while_the_rest_is_
     assert form.content["settings"] == {"kobo--lock_all": "true"}
     assert [warning.code for warning in form.warnings] == ["live_only_type"]
     assert 'ref="/data/why"' in form.xform
+
+
+def test_metadata_in_groups_stays_there() -> None:
+    rows: Rows = [
+        HEADER,
+        ["text", "a", "A"],
+        ["begin group", "g", "G"],
+        ["start", "begun"],
+        ["end group"],
+        ["end", "e"],
+    ]
+    survey = form_of({"survey": rows}).content["survey"]
+    assert [row["type"] for row in survey] == ["end", "text", "begin_group", "start", "end_group"]

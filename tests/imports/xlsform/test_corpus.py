@@ -1,4 +1,4 @@
-"""A corpus of forms, one for each feature of XLSForm: what is understood of it, and what the XForm must hold."""
+"""A form for each feature of XLSForm, with its expected content and XForm."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -253,7 +253,7 @@ FORMS: dict[str, tuple[Mapping[str, Rows], Expected]] = {
 
 
 @pytest.mark.parametrize("feature", FORMS)
-def test_each_feature(feature: str) -> None:
+def test_feature(feature: str) -> None:
     sheets, expected = FORMS[feature]
     form = parse_workbook(xlsx(sheets), "corpus.xlsx")
     assert isinstance(form, Form)
@@ -270,8 +270,8 @@ def test_each_feature(feature: str) -> None:
 
 
 @pytest.mark.parametrize("feature", FORMS)
-def test_the_compiler_gives_what_its_own_command_gives(feature: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """We leave out the last step of `convert`, which writes files."""
+def test_xform_is_the_same_as_from_convert(feature: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`compile_form` leaves out the last step of `convert`, which writes files."""
     given: list[dict[str, Any]] = []
     build = xform_compiler._to_pyxform_workbook
 
@@ -286,7 +286,7 @@ def test_the_compiler_gives_what_its_own_command_gives(feature: str, monkeypatch
     assert form.xform == convert(given[0], form_name="data").xform
 
 
-# What goes wrong in the live system's table of failures, and the word it has here.
+# Failures that KoboToolbox reports, with their error type and code here.
 MISTAKES: dict[str, tuple[bytes, str, str]] = {
     "not a workbook": (b"\x89PNG\r\n\x1a\n\x00\xff\xfe", "unreadable_workbook", ""),
     "truncated": (xlsx({"survey": [HEADER, ["text", "a", "A"]]})[:-400], "unreadable_workbook", ""),
@@ -323,11 +323,11 @@ MISTAKES: dict[str, tuple[bytes, str, str]] = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_each_mistake(mistake: str) -> None:
+def test_mistake(mistake: str) -> None:
     data, error_type, code = MISTAKES[mistake]
-    with pytest.raises(FormRejected) as refused:
+    with pytest.raises(FormRejected) as rejection:
         parse_workbook(data, "corpus.xlsx")
-    assert refused.value.error_type == error_type
-    assert str(refused.value.error)
+    assert rejection.value.error_type == error_type
+    assert str(rejection.value.error)
     if code:
-        assert code in {problem.code for problem in refused.value.problems}
+        assert code in {problem.code for problem in rejection.value.problems}

@@ -1,4 +1,4 @@
-"""A form as large as people make them."""
+"""A large form."""
 
 from fieldgate.imports.xlsform import Form, parse_workbook
 from tests.imports.xlsform.workbooks import xlsx
@@ -28,7 +28,7 @@ def household_survey() -> bytes:
     return xlsx({"survey": survey, "choices": choices, "settings": [["form_title"], ["Household survey"]]})
 
 
-def test_a_form_of_three_hundred_questions_compiles() -> None:
+def test_form_of_300_questions() -> None:
     form = parse_workbook(household_survey(), "household")
     assert isinstance(form, Form)
     assert form.row_count == GROUPS * QUESTIONS

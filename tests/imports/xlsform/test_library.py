@@ -45,7 +45,7 @@ def library_of(questions: list[list[object]], choices: list[list[object]]) -> Li
     return library
 
 
-def test_a_child_takes_the_lists_it_uses_and_no_others() -> None:
+def test_items_have_only_the_lists_they_use() -> None:
     library = library_of(
         [["select_one a", "x", "b"], ["text", "y", "Y"], ["select_multiple b or_other", "z", "Z"]],
         [["a", "1", "One"], ["b", "2", "Two"], ["a", "3", "Three"]],
@@ -54,16 +54,16 @@ def test_a_child_takes_the_lists_it_uses_and_no_others() -> None:
     assert chosen == [["1", "3"], [], ["2"]], "a label names no list"
 
 
-def refused(questions: list[list[object]], choices: list[list[object]]) -> FormRejected:
+def rejection(questions: list[list[object]], choices: list[list[object]]) -> FormRejected:
     with pytest.raises(FormRejected) as raised:
         library_of(questions, choices)
     return raised.value
 
 
-def test_a_small_file_cannot_become_a_huge_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    many = refused([["text", f"q{n}", "Q"] for n in range(MAX_BLOCKS + 1)], [])
+def test_limits_of_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = rejection([["text", f"q{n}", "Q"] for n in range(MAX_BLOCKS + 1)], [])
     assert (many.error_type, str(MAX_BLOCKS) in str(many.error)) == ("too_large", True)
-    monkeypatch.setattr("fieldgate.imports.xlsform.size.MAX_CONTENT_BYTES", 2 * 1024 * 1024)
+    monkeypatch.setattr("fieldgate.imports.xlsform.content_size.MAX_CONTENT_BYTES", 2 * 1024 * 1024)
     selects: list[list[object]] = [["select_one a", f"q{n}", "Q"] for n in range(100)]
-    large = refused(selects, [["a", n, "A choice"] for n in range(1000)])
+    large = rejection(selects, [["a", n, "A choice"] for n in range(1000)])
     assert (large.error_type, "2 MiB" in str(large.error)) == ("too_large", True)

@@ -1,13 +1,19 @@
-"""The many spellings of question types."""
+"""Spellings of question types."""
 
 import pytest
+from pyxform.xls2xform import convert
 
+from fieldgate.imports.xlsform import Form, parse_workbook
 from fieldgate.imports.xlsform.question_types import (
     STANDARD_TYPES,
     QuestionType,
     parse_question_type,
     suggest_question_type,
 )
+from tests.imports.xlsform.workbooks import xlsx
+
+HEADER = ["type", "name", "label"]
+CHOICES = [["list_name", "name", "label"], ["l", "a", "A"], ["l", "b", "B"]]
 
 
 @pytest.mark.parametrize(
@@ -44,16 +50,41 @@ from fieldgate.imports.xlsform.question_types import (
         ("q calculate", QuestionType("calculate")),
         ("add calculate prompt", QuestionType("calculate")),
         ("osm buildings", QuestionType("osm", "buildings")),
+        (" select_one   yes_no ", QuestionType("select_one", "yes_no")),
+        ("select_one\tyes_no\n", QuestionType("select_one", "yes_no")),
+        ("select  one  from  yes_no", QuestionType("select_one", "yes_no")),
+        ("select_multiple fruits  or   other", QuestionType("select_multiple", "fruits", or_other=True)),
+        ("select_multiple fruits OR_OTHER", QuestionType("select_multiple", "fruits", or_other=True)),
+        ("select_one or_other", QuestionType("select_one", "or_other")),
+        ("rank  fruits", QuestionType("rank", "fruits")),
+        ("begin   group", QuestionType("begin_group")),
+        ("begin repeat fruits", QuestionType("begin_repeat")),
+        ("begin repeat over fruits", QuestionType("begin_repeat")),
+        ("Begin Repeat Over Fruits", QuestionType("begin_repeat")),
+        ("begin looped group over fruits", QuestionType("begin_repeat")),
+        ("begin group over", QuestionType("begin_group")),
+        ("begin group of fruits", None),
+        ("begin group over fruits here", None),
+        ("begin_score fruits", None),
+        ("end repeat fruits", None),
+        ("begin", None),
+        ("end time", QuestionType("end")),
+        ("osm   buildings", QuestionType("osm", "buildings")),
+        ("osm buildings roads", None),
+        ("picture", QuestionType("image")),
+        ("q text", None),
+        ("", None),
         ("select_one yes no", None),
+        ("select_one yes no or_other", None),
         ("text area", None),
         ("florb", None),
     ],
 )
-def test_spellings(text: str, expected: QuestionType | None) -> None:
+def test_parse(text: str, expected: QuestionType | None) -> None:
     assert parse_question_type(text) == expected
 
 
-def test_every_standard_type_is_known_by_its_own_name() -> None:
+def test_standard_types_parse_to_themselves() -> None:
     assert all(parse_question_type(name) == QuestionType(name) for name in STANDARD_TYPES)
 
 
@@ -67,5 +98,32 @@ def test_every_standard_type_is_known_by_its_own_name() -> None:
         ("qwzx", None),
     ],
 )
-def test_nearest(text: str, guess: str | None) -> None:
+def test_suggestion(text: str, guess: str | None) -> None:
     assert suggest_question_type(text) == guess
+
+
+@pytest.mark.parametrize(
+    ("cell", "end"),
+    [
+        ("select_one  l", None),
+        (" select_one l ", None),
+        ("select_one\u00a0l", None),
+        ("select one from  l", None),
+        ("select_multiple   l", None),
+        ("select all that apply  from l", None),
+        ("rank  l", None),
+        ("select_one l  or specify  other", None),
+        ("begin  repeat", "end  repeat"),
+        ("begin group l", "end group"),
+        ("begin repeat over l", "end repeat"),
+        ("begin loop  over  l", "end  loop"),
+        ("q  date", None),
+    ],
+)
+def test_cells_compile_as_by_pyxform(cell: str, end: str | None) -> None:
+    rows = [[cell, "a", "A"], *([["text", "t", "T"], [end]] if end else [])]
+    data = xlsx({"survey": [HEADER, *rows], "choices": CHOICES, "settings": [["form_id"], ["f"]]})
+    form = parse_workbook(data, "form")
+    assert isinstance(form, Form)
+    by_pyxform = str(convert(data, file_type=".xlsx", form_name="data").xform)
+    assert form.xform.partition("</h:title>")[2] == by_pyxform.partition("</h:title>")[2]

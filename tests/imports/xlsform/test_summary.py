@@ -1,4 +1,4 @@
-"""The six keys of a summary, as properties of any form at all."""
+"""Properties of summaries."""
 
 import json
 from typing import Any
@@ -39,7 +39,7 @@ def survey_of(chosen: list[str], extra: list[str] | None = None) -> list[list[st
 
 
 @given(types)
-def test_exactly_six_keys(chosen: list[str]) -> None:
+def test_keys(chosen: list[str]) -> None:
     assert set(summary(survey_of(chosen))) == {
         "geo",
         "labels",
@@ -51,23 +51,23 @@ def test_exactly_six_keys(chosen: list[str]) -> None:
 
 
 @given(types)
-def test_row_count_is_the_number_of_questions_without_notes_and_metadata(chosen: list[str]) -> None:
+def test_row_count_excludes_notes_and_metadata(chosen: list[str]) -> None:
     assert summary(survey_of(chosen))["row_count"] == sum(kind in COUNTED for kind in chosen)
 
 
 @given(types)
-def test_geo_means_that_some_question_asks_for_a_place(chosen: list[str]) -> None:
+def test_geo(chosen: list[str]) -> None:
     assert summary(survey_of(chosen))["geo"] is bool(GEOGRAPHIC & set(chosen))
 
 
 @given(types)
-def test_labels_are_the_first_five_of_counted_rows(chosen: list[str]) -> None:
+def test_first_five_labels(chosen: list[str]) -> None:
     expected = [f"Question {index}" for index, kind in enumerate(chosen) if kind in COUNTED]
     assert summary(survey_of(chosen))["labels"] == expected[:5]
 
 
 @given(types, columns)
-def test_columns_are_those_that_counted_rows_fill(chosen: list[str], extra: list[str]) -> None:
+def test_columns_of_counted_rows(chosen: list[str], extra: list[str]) -> None:
     found = summary(survey_of(chosen, extra))["columns"]
     expected = {"type", "name", "label", *extra} if any(kind in COUNTED for kind in chosen) else set()
     assert set(found) == expected
@@ -75,26 +75,26 @@ def test_columns_are_those_that_counted_rows_fill(chosen: list[str], extra: list
 
 
 @given(languages)
-def test_languages_come_in_the_order_of_their_columns(spoken: list[str]) -> None:
-    header = ["type", "name", *(f"label::{language}" for language in spoken)]
-    found = summary([header, ["text", "a", *spoken]])
-    assert found["languages"] == spoken
-    assert found["default_translation"] == spoken[0]
-    assert found["labels"] == [spoken[0]]
+def test_order_of_languages(languages: list[str]) -> None:
+    header = ["type", "name", *(f"label::{language}" for language in languages)]
+    found = summary([header, ["text", "a", *languages]])
+    assert found["languages"] == languages
+    assert found["default_translation"] == languages[0]
+    assert found["labels"] == [languages[0]]
 
 
 @given(languages, st.data())
-def test_the_default_language_comes_first(spoken: list[str], data: st.DataObject) -> None:
-    default = data.draw(st.sampled_from(spoken))
-    header = ["type", "name", *(f"label::{language}" for language in spoken)]
-    found = summary([header, ["text", "a", *spoken]], [["default_language"], [default]])
-    assert found["languages"] == [default, *(language for language in spoken if language != default)]
+def test_default_language_is_first(languages: list[str], data: st.DataObject) -> None:
+    default = data.draw(st.sampled_from(languages))
+    header = ["type", "name", *(f"label::{language}" for language in languages)]
+    found = summary([header, ["text", "a", *languages]], [["default_language"], [default]])
+    assert found["languages"] == [default, *(language for language in languages if language != default)]
     assert found["default_translation"] == default
     assert found["labels"] == [default]
 
 
 @given(types, st.lists(st.integers(0, 12), max_size=5))
-def test_blank_rows_change_nothing(chosen: list[str], places: list[int]) -> None:
+def test_blank_rows_are_ignored(chosen: list[str], places: list[int]) -> None:
     survey = survey_of(chosen)
     spaced = list(survey)
     for place in places:
@@ -103,13 +103,13 @@ def test_blank_rows_change_nothing(chosen: list[str], places: list[int]) -> None
 
 
 @given(types, columns, st.sampled_from([str.upper, str.title, " {} ".format]))
-def test_the_case_of_headers_changes_nothing(chosen: list[str], extra: list[str], spelled: Any) -> None:
+def test_headers_are_case_insensitive(chosen: list[str], extra: list[str], spelled: Any) -> None:
     header, *rows = survey_of(chosen, extra)
     assert summary([[spelled(name) for name in header], *rows]) == summary([header, *rows])
 
 
 @given(types, columns, st.randoms(use_true_random=False))
-def test_the_order_of_columns_changes_nothing_but_their_order(chosen: list[str], extra: list[str], random: Any) -> None:
+def test_order_of_columns(chosen: list[str], extra: list[str], random: Any) -> None:
     survey = survey_of(chosen, extra)
     order = list(range(len(survey[0])))
     random.shuffle(order)
@@ -118,19 +118,19 @@ def test_the_order_of_columns_changes_nothing_but_their_order(chosen: list[str],
     assert shuffled == straight
 
 
-def test_a_form_that_names_no_language_has_none() -> None:
+def test_form_without_languages() -> None:
     found = summary([["type", "name", "label"], ["text", "a", "A"]])
     assert (found["languages"], found["default_translation"]) == ([], None)
     found = summary([["type", "name"], ["start", "start"]], [["default_language"], ["French (fr)"]])
     assert (found["languages"], found["default_translation"]) == ([], None)
 
 
-def test_a_language_without_a_name_stands_among_the_others() -> None:
+def test_unnamed_language_among_others() -> None:
     found = summary([["type", "name", "label", "hint::French (fr)"], ["text", "a", "A", "B"]])
     assert (found["languages"], found["default_translation"]) == ([None, "French (fr)"], None)
 
 
-def test_languages_of_choices_are_added_and_those_of_settings_are_not() -> None:
+def test_languages_of_choices_and_settings() -> None:
     sheets: dict[str, Rows] = {
         "survey": [["type", "name", "label::English (en)"], ["select_one x", "a", "A"]],
         "choices": [["list_name", "name", "label:French (fr)"], ["x", "1", "Un"]],
@@ -141,7 +141,7 @@ def test_languages_of_choices_are_added_and_those_of_settings_are_not() -> None:
     assert form.summary["languages"] == ["English (en)", "French (fr)"]
 
 
-def test_repeats_and_what_only_the_live_system_knows_count_and_groups_do_not() -> None:
+def test_repeats_and_kobotoolbox_types_are_counted() -> None:
     rows = [
         ["begin group", "g", "G"],
         ["begin repeat", "r", "R"],
@@ -157,12 +157,12 @@ def test_repeats_and_what_only_the_live_system_knows_count_and_groups_do_not() -
     assert found["labels"] == ["R", "S", "S1"]
 
 
-def test_a_summary_stays_short_whatever_the_form_holds() -> None:
+def test_limits_of_a_summary() -> None:
     long = "é" * 40_000
     others = [f"column {number} {long}" for number in range(300)]
-    spoken = [f"{number} {long}" for number in range(120)]
+    languages = [f"{number} {long}" for number in range(120)]
     row = {"type": "text", "label": [long] * 120, **dict.fromkeys(others, "x")}
-    found = summarise({"survey": [row], "translations": spoken})
+    found = summarise({"survey": [row], "translations": languages})
     assert len(json.dumps(found, ensure_ascii=False)) < 40_000
     assert found["labels"][0].startswith("ééé")
     assert found["default_translation"] == found["languages"][0]

@@ -1,4 +1,4 @@
-"""Bytes of every kind: what is a workbook, what is read from it, and what is refused."""
+"""Reading workbooks in every format, and data that is not a workbook."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -22,7 +22,7 @@ SHEETS: Mapping[str, Rows] = {
 
 
 @pytest.mark.parametrize("write", [xlsx, xlsm, xls, ods, csv_with_sections])
-def test_every_format_says_the_same(write: Callable[[Mapping[str, Rows]], bytes]) -> None:
+def test_formats_give_the_same_form(write: Callable[[Mapping[str, Rows]], bytes]) -> None:
     data = write(SHEETS)
     form = parse_workbook(data, "paint")
     assert looks_like_workbook(data)
@@ -37,7 +37,7 @@ def test_every_format_says_the_same(write: Callable[[Mapping[str, Rows]], bytes]
 
 
 def _without_ids(value: Any) -> Any:
-    """Content but for the ids of its rows, which are new each time."""
+    """Content without the ids of its rows, which are random."""
     if isinstance(value, list):
         return [_without_ids(each) for each in value]
     if isinstance(value, dict):
@@ -47,7 +47,7 @@ def _without_ids(value: Any) -> Any:
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_a_plain_csv_is_a_survey(separator: str, encoding: str) -> None:
+def test_plain_csv_is_a_survey(separator: str, encoding: str) -> None:
     data = csv_text([["type", "name", "label"], ["text", "name", "Où?"]], separator).encode(encoding)
     form = parse_workbook(data, "plain")
     assert looks_like_workbook(data)
@@ -55,7 +55,7 @@ def test_a_plain_csv_is_a_survey(separator: str, encoding: str) -> None:
     assert form.summary["labels"] == ["Où?"]
 
 
-def test_cells_are_written_as_the_tools_of_xlsform_write_them() -> None:
+def test_cells_are_formatted_as_by_pyxform() -> None:
     values = [12, 3.0, 2.5, True, False, datetime(2024, 5, 6, 7, 8), date(2024, 5, 6), time(7, 8), " a\u00a0b ", None]
     texts = read_workbook(xlsx({"any": [values]}))[0].rows[0][1]
     assert texts == [
@@ -71,11 +71,11 @@ def test_cells_are_written_as_the_tools_of_xlsform_write_them() -> None:
     ]
 
 
-def test_characters_that_xml_cannot_hold_are_dropped() -> None:
+def test_characters_that_xml_does_not_allow_are_removed() -> None:
     assert read_workbook(b"type,na\x01me\n")[0].rows[0][1] == ["type", "name"]
 
 
-def test_rows_keep_the_numbers_that_the_spreadsheet_shows() -> None:
+def test_row_numbers() -> None:
     rows = read_workbook(xlsx({"survey": [[], ["type"], [], ["text"]]}))[0].rows
     assert [number for number, texts in rows if any(texts)] == [2, 4]
     assert [grid.rows[0][0] for grid in read_workbook(csv_with_sections(SHEETS))] == [2, 5, 8]
@@ -86,11 +86,11 @@ def test_rows_keep_the_numbers_that_the_spreadsheet_shows() -> None:
     "data",
     [b"", b"one word", b"\x89PNG\r\n\x1a\n", b"a,b\n\0", b"\xe9,\x01\n"],
 )
-def test_other_files_are_no_workbooks(data: bytes) -> None:
+def test_files_that_are_not_workbooks(data: bytes) -> None:
     assert not looks_like_workbook(data)
 
 
-# The last two make the reader panic, which is no Exception in Python.
+# The last two make Calamine panic, which is not an Exception in Python.
 @pytest.mark.parametrize(
     "data",
     [
@@ -101,18 +101,18 @@ def test_other_files_are_no_workbooks(data: bytes) -> None:
         xls(SHEETS)[:1500],
     ],
 )
-def test_a_damaged_file_is_refused(data: bytes) -> None:
-    with pytest.raises(FormRejected) as refusal:
+def test_damaged_file(data: bytes) -> None:
+    with pytest.raises(FormRejected) as rejection:
         parse_workbook(data, "damaged")
-    assert refusal.value.error_type == "unreadable_workbook"
-    assert "could not be read" in str(refusal.value.error)
+    assert rejection.value.error_type == "unreadable_workbook"
+    assert "could not be read" in str(rejection.value.error)
 
 
-def test_a_password_is_named_as_the_reason() -> None:
-    with pytest.raises(FormRejected) as refusal:
+def test_encrypted_workbook() -> None:
+    with pytest.raises(FormRejected) as rejection:
         parse_workbook(ole2("EncryptedPackage", b""), "secret")
-    assert refusal.value.error_type == "unreadable_workbook"
-    assert "password" in str(refusal.value.error)
+    assert rejection.value.error_type == "unreadable_workbook"
+    assert "password" in str(rejection.value.error)
 
 
 def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,9 +128,9 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
         {"a": [["type"], ["x" * 11]]},
         {"a": just_right, "b": just_right, "c": just_right},
     ):
-        with pytest.raises(FormRejected) as refusal:
+        with pytest.raises(FormRejected) as rejection:
             read_workbook(xlsx(sheets))
-        assert refusal.value.error_type == "too_large"
+        assert rejection.value.error_type == "too_large"
     with pytest.raises(FormRejected, match="too_large"):
         read_workbook(csv_text([["type"]] * 6).encode())
     with pytest.raises(FormRejected, match="too_large"):
@@ -138,13 +138,13 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_do_anything_but_read_or_refuse(data: bytes) -> None:
+def test_any_bytes_are_read_or_rejected(data: bytes) -> None:
     for start in (b"", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"type,name,label\n"):
         with suppress(FormRejected):
             parse_workbook(start + data, "any")
 
 
-def test_a_grid_is_what_was_read() -> None:
+def test_sheets() -> None:
     assert read_workbook(b"a;b\n1;2\n") == [Sheet("survey", [(1, ["a", "b"]), (2, ["1", "2"])])]
 
 
@@ -156,7 +156,7 @@ def test_a_grid_is_what_was_read() -> None:
         "fieldgate.imports.xlsform.xpath.expressions._Parser.parse",
     ],
 )
-def test_a_lack_of_memory_is_not_taken_for_a_mistake_of_the_author(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_errors_are_not_reported_as_problems(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def exhausted(*arguments: object, **named: object) -> None:
         raise MemoryError
 
@@ -166,7 +166,7 @@ def test_a_lack_of_memory_is_not_taken_for_a_mistake_of_the_author(place: str, m
         parse_workbook(data, "form")
 
 
-def test_what_excel_calls_csv_is_read_with_a_warning() -> None:
+def test_windows_csv_is_read_with_a_warning() -> None:
     text = "type;name;label\ntext;a;Où habitez-vous – à l’école ?\n"
     form = parse_workbook(text.encode("cp1252"), "form")
     assert isinstance(form, Form)

@@ -24,7 +24,7 @@ def xlsx(sheets: Mapping[str, Rows]) -> bytes:
 
 
 def xlsm(sheets: Mapping[str, Rows]) -> bytes:
-    """The same with macros, as Excel saves it: another type of content, and a part with programs that nobody runs."""
+    """The same with macros, as Excel saves it: another content type, and a part with macros."""
     plain, macros = "openxmlformats-officedocument.spreadsheetml.sheet.main", "ms-excel.sheet.macroEnabled.main"
     program = '<Default Extension="bin" ContentType="application/vnd.ms-office.vbaProject"/>'
     file = io.BytesIO()

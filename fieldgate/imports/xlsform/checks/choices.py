@@ -1,9 +1,10 @@
-"""Lists of choices, and the questions that offer them."""
+"""Check choices, and the questions that use lists of choices."""
 
 import re
 from pathlib import PurePath
 
 from fieldgate.i18n.messages import Message
+from fieldgate.imports.xlsform.choice_lists import first_rows
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.question_types import FILE_SELECT_TYPES, LIST_TYPES
@@ -17,7 +18,7 @@ _WORD = re.compile(r"[\w.-]+")
 
 
 def check_selects(form: ParsedForm, issues: IssueCollector) -> None:
-    lists = {kind: choice_lists(form.sheets.get(kind)) for kind in (CHOICES, EXTERNAL_CHOICES, OSM)}
+    lists = {kind: first_rows(form.sheets.get(kind)) for kind in (CHOICES, EXTERNAL_CHOICES, OSM)}
     for question in form.questions:
         if question.type.name not in LIST_TYPES | FILE_SELECT_TYPES | {"osm"}:
             continue
@@ -31,31 +32,36 @@ def check_selects(form: ParsedForm, issues: IssueCollector) -> None:
 
 
 def _list_issue(question: Question, lists: dict[str, dict[str, int]]) -> tuple[str, Message] | None:
-    kind, wanted = question.type.name, question.type.list_name
-    if kind == "osm" and (wanted is None or not lists[OSM]):
+    type_, list_name = question.type.name, question.type.list_name
+    if type_ == "osm" and (list_name is None or not lists[OSM]):
         return None  # tags are optional
-    if wanted is None:
-        return "missing_choice_list", Message("Name a list of choices after {type}, as in {type} yes_no.", type=kind)
-    if kind in FILE_SELECT_TYPES and PurePath(wanted).suffixes not in _ALLOWED_SUFFIXES:
+    if list_name is None:
+        return "missing_choice_list", Message("Name a list of choices after {type}, as in {type} yes_no.", type=type_)
+    if type_ in FILE_SELECT_TYPES and PurePath(list_name).suffixes not in _ALLOWED_SUFFIXES:
         return "unknown_choice_file", Message(
-            "{file} cannot hold choices. Name a .csv, .xml or .geojson file.", file=wanted
+            "{file} cannot contain choices. Use a .csv, .xml or .geojson file.", file=list_name
         )
-    if kind == "begin_loop" and wanted not in lists[CHOICES]:
-        return _unknown_list_issue(wanted, CHOICES)
-    if kind == "select_multiple" and "${" in wanted:
+    if type_ == "begin_loop" and list_name not in lists[CHOICES]:
+        return _unknown_list_issue(list_name, CHOICES)
+    if type_ == "select_multiple" and "${" in list_name:
         return "earlier_answers", Message(
-            "Answers given before can be offered by select_one only. Use it, or name a list of choices."
+            "Only select_one can offer earlier answers. Use select_one, or name a list of choices."
         )
-    where = {"select_one_external": EXTERNAL_CHOICES, "osm": OSM}.get(kind, CHOICES)
-    # Choices may also be the answers given before (`${name}`), or come with a file.
-    if kind in FILE_SELECT_TYPES or "${" in wanted or wanted.endswith(_FILE_SUFFIXES) or wanted in lists[where]:
+    where = {"select_one_external": EXTERNAL_CHOICES, "osm": OSM}.get(type_, CHOICES)
+    # Choices may also be earlier answers (`${name}`), or come from a file.
+    if (
+        type_ in FILE_SELECT_TYPES
+        or "${" in list_name
+        or list_name.endswith(_FILE_SUFFIXES)
+        or list_name in lists[where]
+    ):
         return None
-    return _unknown_list_issue(wanted, where)
+    return _unknown_list_issue(list_name, where)
 
 
-def _unknown_list_issue(wanted: str, where: str) -> tuple[str, Message]:
+def _unknown_list_issue(list_name: str, where: str) -> tuple[str, Message]:
     return "unknown_choice_list", Message(
-        "There is no list {list} in sheet {sheet}. Add it there, or correct its name here.", list=wanted, sheet=where
+        "There is no list {list} in sheet {sheet}. Add it there, or correct its name here.", list=list_name, sheet=where
     )
 
 
@@ -70,9 +76,9 @@ def _or_other_issue(question: Question, lists: dict[str, int]) -> tuple[str, Mes
 def _choice_filter_issue(question: Question, lists: dict[str, int]) -> tuple[str, Message] | None:
     filtered = "choice_filter" in question.row
     if question.type.or_other and filtered:
-        return "or_other_with_filter", Message("or_other and a choice filter exclude each other. Remove one of them.")
+        return "or_other_with_filter", Message("or_other cannot be combined with a choice filter. Remove one of them.")
     if question.type.name == "select_one_external" and not filtered and question.type.list_name not in lists:
-        return "missing_choice_filter", Message("Enter a choice filter: select_one_external cannot do without one.")
+        return "missing_choice_filter", Message("Enter a choice filter: select_one_external needs one.")
     return None
 
 
@@ -91,20 +97,20 @@ def check_choices(form: ParsedForm, issues: IssueCollector) -> None:
 
 
 def _check_complete(table: SheetTable, row: SheetRow, labelled: set[str | None], issues: IssueCollector) -> None:
-    """Choices to which a translated "Other" is added must be translated themselves."""
+    """Choices of a list with a translated "Other" need a label themselves."""
     if not any(key in row for key in ("list_name", "name", "label")):
-        return  # a remark of the author's, which nothing reads
+        return  # a note of the author, which nothing reads
     if "list_name" not in row:
         message = Message("Enter the name of the list that this choice belongs to.")
         issues.add_warning("missing_list_name", message, table.sheet_name, row.number, table.header("list_name"))
-        return  # nothing can offer it
+        return  # no question can use it
     if "name" not in row:
-        message = Message("Give this choice a name: it is what answers are stored as.")
+        message = Message("Give this choice a name: answers are stored under this name.")
         issues.add_problem("missing_choice_name", message, table.sheet_name, row.number, table.header("name"))
     if "label" not in row and not (_has_media(row) and row.text("list_name") not in labelled):
-        message = Message("This choice has no label. Enter what people should read.")
-        found = issues.add_problem if row.text("list_name") in labelled else issues.add_warning
-        found("missing_choice_label", message, table.sheet_name, row.number, table.header("label"))
+        message = Message("This choice has no label. Enter the text that people see.")
+        report = issues.add_problem if row.text("list_name") in labelled else issues.add_warning
+        report("missing_choice_label", message, table.sheet_name, row.number, table.header("label"))
 
 
 def _has_translated_label(row: SheetRow) -> bool:
@@ -112,46 +118,37 @@ def _has_translated_label(row: SheetRow) -> bool:
 
 
 def _has_media(row: SheetRow) -> bool:
-    """A picture says as much as a label."""
+    """Whether the choice has media, which can replace a label."""
     return any(cell.column.key.startswith("media::") for cell in row.cells)
 
 
 def _check_duplicates(table: SheetTable, issues: IssueCollector) -> None:
     first: dict[tuple[str, str], int] = {}
     for row in table.filled_rows():
-        listed, name = row.text("list_name"), row.text("name")
-        if listed is None or name is None:
+        list_name, name = row.text("list_name"), row.text("name")
+        if list_name is None or name is None:
             continue
-        earlier = first.setdefault((listed, name), row.number)
+        earlier = first.setdefault((list_name, name), row.number)
         if earlier != row.number:
             message = Message("The name {name} is taken by row {row}. Choose another name.", name=name, row=earlier)
             issues.add_problem("duplicate_choice", message, table.sheet_name, row.number, table.header("name"))
 
 
 def _check_spaces(form: ParsedForm, table: SheetTable, issues: IssueCollector) -> None:
-    """Several answers are stored in one text, with spaces between them."""
-    several = {question.type.list_name for question in form.questions if question.type.name == "select_multiple"}
+    """The answers of a select_multiple are stored in one text, separated by spaces."""
+    multiple = {question.type.list_name for question in form.questions if question.type.name == "select_multiple"}
     for row in table.filled_rows():
         name = row.text("name") or ""
-        if " " in name and row.text("list_name") in several:
+        if " " in name and row.text("list_name") in multiple:
             message = Message("Remove the spaces from {name}: this list allows several answers.", name=name)
             issues.add_problem("choice_name_with_space", message, table.sheet_name, row.number, table.header("name"))
 
 
 def _check_unused(form: ParsedForm, table: SheetTable, issues: IssueCollector) -> None:
-    """A list is used when any cell of the survey mentions it: matrices and lookups name theirs in other columns."""
+    """A list is used if any cell of the survey mentions it: matrices and look-ups name lists in other columns."""
     used = {word for row in form.survey.filled_rows() for cell in row.cells for word in _WORD.findall(cell.text)}
     used |= {question.type.list_name for question in form.questions if question.type.list_name}
-    for listed, row in choice_lists(table).items():
-        if listed not in used:
-            message = Message("No question uses the list {list}. Remove it, or name it in a question.", list=listed)
+    for list_name, row in first_rows(table).items():
+        if list_name not in used:
+            message = Message("No question uses the list {list}. Remove it, or name it in a question.", list=list_name)
             issues.add_warning("unused_choice_list", message, table.sheet_name, row, table.header("list_name"))
-
-
-def choice_lists(table: SheetTable | None) -> dict[str, int]:
-    """Each list and the row of its first choice."""
-    lists: dict[str, int] = {}
-    for row in table.filled_rows() if table else ():
-        if listed := row.text("list_name"):
-            lists.setdefault(listed, row.number)
-    return lists

@@ -1,4 +1,4 @@
-"""Columns: each once, and each with a name that means something."""
+"""Check for duplicate, unknown and missing columns."""
 
 import re
 from difflib import get_close_matches
@@ -18,7 +18,7 @@ from fieldgate.imports.xlsform.vocabulary import (
     to_snake_case,
 )
 
-# What each row is said to lack when it has nothing in a column.
+# The codes of issues that each row has if the column is missing.
 _REQUIRED_SURVEY_COLUMNS = {
     "type": ("missing_type", "ignored_row"),
     "name": ("missing_name",),
@@ -26,7 +26,7 @@ _REQUIRED_SURVEY_COLUMNS = {
 }
 _REQUIRED_CHOICE_COLUMNS = {"list_name": ("missing_list_name",), "name": ("missing_choice_name",)}
 
-_SIMILARITY_CUTOFF = 0.75  # of 1, which means the same word
+_SIMILARITY_CUTOFF = 0.75  # 1 means equal
 _WORD = re.compile(r"[^\W\d][\w.-]*")
 
 
@@ -39,18 +39,18 @@ def check_columns(form: ParsedForm, issues: IssueCollector) -> None:
 
 
 def check_missing_columns(form: ParsedForm, issues: IssueCollector) -> None:
-    """Where a whole column is missing, each row lacks its value: that is one mistake and not hundreds."""
-    for table, needed in ((form.survey, _REQUIRED_SURVEY_COLUMNS), (form.choices, _REQUIRED_CHOICE_COLUMNS)):
+    """Report a missing column once, instead of a missing value in each row."""
+    for table, required in ((form.survey, _REQUIRED_SURVEY_COLUMNS), (form.choices, _REQUIRED_CHOICE_COLUMNS)):
         if table is None or not table.columns:
             continue
-        for key, codes in needed.items():
-            wrong = any(problem.code in codes for problem in issues.problems) or key == "type"
-            concerned = wrong or any(warning.code in codes for warning in issues.warnings)
-            if concerned and not table.has_column(key):
+        for key, codes in required.items():
+            is_problem = any(problem.code in codes for problem in issues.problems) or key == "type"
+            is_reported = is_problem or any(warning.code in codes for warning in issues.warnings)
+            if is_reported and not table.has_column(key):
                 issues.discard(codes)
                 message = Message("Add a column named {column} to this sheet.", column=key)
-                found = issues.add_problem if wrong else issues.add_warning
-                found("missing_column", message, table.sheet_name, table.header_row, key)
+                report = issues.add_problem if is_problem else issues.add_warning
+                report("missing_column", message, table.sheet_name, table.header_row, key)
 
 
 def _check_headers(table: SheetTable, issues: IssueCollector) -> None:
@@ -69,8 +69,8 @@ def _check_duplicates(table: SheetTable, issues: IssueCollector) -> None:
                 table.kind == SETTINGS
                 and {to_snake_case(other.header), to_snake_case(column.header)} in SETTING_SYNONYMS
             )
-            found = issues.add_warning if tolerated else issues.add_problem
-            found("duplicate_column", message, table.sheet_name, table.header_row, column.header)
+            report = issues.add_warning if tolerated else issues.add_problem
+            report("duplicate_column", message, table.sheet_name, table.header_row, column.header)
 
 
 def _check_unknown(table: SheetTable, form: ParsedForm, issues: IssueCollector) -> None:
@@ -91,15 +91,15 @@ def _check_unknown(table: SheetTable, form: ParsedForm, issues: IssueCollector) 
 
 def _unknown_column_message(column: SheetColumn) -> Message:
     return Message(
-        "{column} is not a column of XLSForm and has no effect. Correct its name, or remove it.", column=column.header
+        "{column} is not an XLSForm column and has no effect. Correct its name, or remove it.", column=column.header
     )
 
 
 def _data_column_message(column: SheetColumn) -> Message | None:
-    """Choices may have columns of the author's own. Only one that looks like a slip is worth a word."""
+    """Choices may have columns of the author's own. Warn only if one looks like a misspelling."""
     for guess in get_close_matches(to_snake_case(column.header), CHOICE_COLUMNS, n=1, cutoff=_SIMILARITY_CUTOFF):
         return Message(
-            "{column} is kept as data of the choices. Rename it {name} if that is meant.",
+            "{column} is kept as data of the choices. If you meant {name}, rename it.",
             column=column.header,
             name=guess,
         )
@@ -107,7 +107,7 @@ def _data_column_message(column: SheetColumn) -> Message | None:
 
 
 def _expression_words(form: ParsedForm) -> frozenset[str]:
-    """Which columns of choices filters, lookups and the like ask for."""
+    """Words in formulas, which may be columns of choices."""
     return frozenset(
         word
         for row in form.survey.filled_rows()

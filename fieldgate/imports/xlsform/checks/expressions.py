@@ -1,4 +1,4 @@
-"""Cells that speak of other questions: whether those exist, and whether the formula can be read."""
+"""Check references to other questions, and the syntax of formulas."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,9 +9,17 @@ from fieldgate.imports.xlsform.checks.loops import count_group_copies
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.question_types import FILE_SELECT_TYPES, LIST_TYPES, TYPES_WITHOUT_NODE, QuestionType
-from fieldgate.imports.xlsform.questions import FALSE_WORDS, TRUE_WORDS, active_rows
+from fieldgate.imports.xlsform.questions import active_rows
 from fieldgate.imports.xlsform.sheet_table import FIRST_DATA_ROW, Cell, SheetRow, SheetTable
-from fieldgate.imports.xlsform.vocabulary import CHOICES, ENTITIES, EXPRESSION_COLUMNS, SETTINGS, TRANSLATABLE_COLUMNS
+from fieldgate.imports.xlsform.vocabulary import (
+    CHOICES,
+    ENTITIES,
+    EXPRESSION_COLUMNS,
+    FALSE_WORDS,
+    SETTINGS,
+    TRANSLATABLE_COLUMNS,
+    TRUE_WORDS,
+)
 from fieldgate.imports.xlsform.xml_names import declared_prefixes
 from fieldgate.imports.xlsform.xpath.expressions import find_references, parse_expression
 
@@ -24,7 +32,7 @@ _ENTITY_EXPRESSIONS = frozenset({"label", "create_if", "update_if", "entity_id"}
 
 
 def check_references(form: ParsedForm, issues: IssueCollector) -> None:
-    """A name that is used twice, in two groups or in a loop, may exist but cannot be referred to."""
+    """A name that is used in two groups, or in a loop, is valid but cannot be referred to."""
     names = _count_names(form)
     copies = count_group_copies(form)
     looped = {question.name for question in form.questions if copies[question.parent_row] > 1}
@@ -34,7 +42,7 @@ def check_references(form: ParsedForm, issues: IssueCollector) -> None:
         place = (table.sheet_name, row.number, cell.column.header)
         for text in found.malformed:
             if text == _EMPTY_REFERENCE and cell.column.key in TRANSLATABLE_COLUMNS:
-                continue  # people read it as it is
+                continue  # shown as it is
             message = Message(
                 "{reference} is not a reference. Write ${{name}} with the name of a question.", reference=text
             )
@@ -64,18 +72,18 @@ def check_references(form: ParsedForm, issues: IssueCollector) -> None:
 
 
 def _count_names(form: ParsedForm) -> Counter[str]:
-    """In how many groups each name is used. Rows whose type is unknown count: their mistake is another one."""
-    answered = (question for question in form.questions if question.type.name not in TYPES_WITHOUT_NODE)
-    names = Counter(name for name, _ in {(question.name, question.parent_row) for question in answered} if name)
-    understood = {question.row.number for question in form.questions}
+    """In how many groups each name is used. Rows with an unknown type count: they have another problem already."""
+    with_node = (question for question in form.questions if question.type.name not in TYPES_WITHOUT_NODE)
+    names = Counter(name for name, _ in {(question.name, question.parent_row) for question in with_node} if name)
+    parsed = {question.row.number for question in form.questions}
     for row in active_rows(form.survey):
         name = row.text("name")
-        if name and row.number not in understood:
+        if name and row.number not in parsed:
             names.setdefault(name, 1)
     unnamed = {question.row.number for question in form.questions if question.type.name == "note" and not question.name}
     for place, row in enumerate(form.survey.rows, FIRST_DATA_ROW):
         if row.number in unnamed:
-            names[f"generated_note_name_{place}"] = 1  # as a compiler calls it
+            names[f"generated_note_name_{place}"] = 1  # as pyxform names it
     return names
 
 
@@ -84,18 +92,18 @@ def check_expressions(form: ParsedForm, issues: IssueCollector) -> None:
     for table, row, cell in _expression_cells(form):
         place = (table.sheet_name, row.number, cell.column.header)
         if find_references(cell.text).malformed:
-            continue  # reported already, and the reason why the rest cannot be read
+            continue  # reported already
         expression = parse_expression(cell.text, prefixes)
         if expression.is_invalid:
             message = Message("This formula cannot be read. Check its brackets, quotes and operators.")
             issues.add_problem("broken_expression", message, *place)
         for name in expression.unknown_functions:
-            message = Message("{name} is not a function that forms usually have. Check its spelling.", name=name)
+            message = Message("{name} is not a known function. Check its spelling.", name=name)
             issues.add_warning("unknown_function", message, *place)
 
 
 def _reference_cells(form: ParsedForm) -> Iterator[tuple[SheetTable, SheetRow, Cell]]:
-    """Names cannot refer; in choices only what people read can, the rest being data."""
+    """Cells that may contain references: not names, and in choices only translatable columns."""
     for row in active_rows(form.survey):
         for cell in row.cells if "type" in row else ():
             if "${" in cell.text and cell.column.known and cell.column.key != "name":
@@ -109,7 +117,7 @@ def _reference_cells(form: ParsedForm) -> Iterator[tuple[SheetTable, SheetRow, C
 
 
 def _expression_cells(form: ParsedForm) -> Iterator[tuple[SheetTable, SheetRow, Cell]]:
-    """Only those that something comes of: what stands in a column that does not concern its row is never read."""
+    """Formulas that have an effect. A column that does not apply to the type of its row is ignored."""
     for question in form.questions:
         for cell in question.row.cells:
             if (
@@ -126,12 +134,12 @@ def _expression_cells(form: ParsedForm) -> Iterator[tuple[SheetTable, SheetRow, 
             yield from ((entities, row, cell) for cell in row.cells if cell.column.key in _ENTITY_EXPRESSIONS)
 
 
-def _applies_to(key: str, kind: QuestionType) -> bool:
+def _applies_to(key: str, type_: QuestionType) -> bool:
     if key == "choice_filter":
-        return kind.name in _FILTERABLE_TYPES
+        return type_.name in _FILTERABLE_TYPES
     if key == "repeat_count":
-        return kind.begins == "repeat"
-    return not kind.ends
+        return type_.begins == "repeat"
+    return not type_.ends
 
 
 def _is_formula(cell: Cell) -> bool:

@@ -1,15 +1,15 @@
-"""Languages: the default one must exist, codes must be real, and texts should be there in each of them."""
+"""Check the default language, language codes and missing translations."""
 
 from collections.abc import Iterable
 
 from fieldgate.i18n.messages import Message
+from fieldgate.imports.xlsform.form_languages import has_invalid_code, list_languages, match_language
 from fieldgate.imports.xlsform.issues import IssueCollector
-from fieldgate.imports.xlsform.languages import has_invalid_code, list_languages, match_language
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.sheet_table import SheetTable
 from fieldgate.imports.xlsform.vocabulary import SETTINGS, TRANSLATABLE_COLUMNS
 
-_UNNAMED_LANGUAGE = "default"  # what the tools of XLSForm call a language without a name
+_UNNAMED_LANGUAGE = "default"  # what pyxform calls the language of columns without one
 
 
 def check_languages(form: ParsedForm, issues: IssueCollector) -> None:
@@ -22,7 +22,7 @@ def check_languages(form: ParsedForm, issues: IssueCollector) -> None:
         if has_invalid_code(language):
             table, header = _first_column(tables, language)
             message = Message(
-                "{language} does not end with the code of a language, as in French (fr). Correct the code.",
+                "{language} does not end with a known language code, as in French (fr). Correct the code.",
                 language=language,
             )
             issues.add_warning("bad_language_code", message, table.sheet_name, table.header_row, header)
@@ -32,14 +32,14 @@ def check_languages(form: ParsedForm, issues: IssueCollector) -> None:
 
 
 def _check_default(form: ParsedForm, default: str | None, found: list[str | None], issues: IssueCollector) -> None:
-    """Columns without a language are in the default one, whatever that is called."""
+    """Columns without a language are in the default language, whatever its name."""
     table = form.sheets.get(SETTINGS)
     if table is None or default is None or default in found:
         return
     place = (table.sheet_name, next(table.filled_rows()).number, table.header("default_language"))
     if column := match_language(default, found):
         message = Message(
-            "{default} is taken to be {language}. Write it the same way.", default=default, language=column
+            "{default} is treated as {language}. Use the same spelling for both.", default=default, language=column
         )
         issues.add_warning("default_language_spelling", message, *place)
     elif found and None not in found and default != _UNNAMED_LANGUAGE:
@@ -52,7 +52,7 @@ def _check_default(form: ParsedForm, default: str | None, found: list[str | None
 
 
 def _check_translations(table: SheetTable, found: Iterable[str | None], issues: IssueCollector) -> None:
-    """One warning for each column and language: where half a form is not translated, a list of rows helps nobody."""
+    """One warning for each column and language, not for each row."""
     missing: dict[str, list[int]] = {}
     for row in table.filled_rows():
         written = {

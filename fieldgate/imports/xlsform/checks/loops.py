@@ -1,6 +1,6 @@
-"""Loops ask their questions once for each choice of a list: what that asks of the list and of the questions.
+"""Check loops, which repeat their questions for each choice of a list.
 
-A loop over a list of soap and rope becomes a group of two groups, soap and rope, each with all the questions.
+A loop over a list of soap and rope becomes a group with two groups, soap and rope, each with all the questions.
 """
 
 import re
@@ -14,30 +14,30 @@ from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
 from fieldgate.imports.xlsform.vocabulary import CHOICES
 from fieldgate.imports.xlsform.xml_names import is_xml_name
 
-_NONE_CHOICE = "none"  # the choice that compilers do not ask about
+_NONE_CHOICE = "none"  # pyxform skips this choice
 _PLACEHOLDER = re.compile(r"%(?:%|\((\w+)\)s)?")
 
 
 def check_loops(form: ParsedForm, issues: IssueCollector) -> None:
     lists, copies = _choices_by_list(form), count_group_copies(form)
-    offered: dict[int, Collection[str]] = {}
+    columns: dict[int, Collection[str]] = {}
     for question in form.questions:
         if question.type.begins == "loop":
-            offered[question.row.number] = _common_columns(lists.get(question.type.list_name, []))
+            columns[question.row.number] = _common_columns(lists.get(question.type.list_name, []))
         if question.type.begins == "repeat" and copies[question.parent_row] > 1:
-            message = Message("A repeat cannot stand in a loop. Move it out of the loop, or make it a group.")
+            message = Message("A repeat is not allowed in a loop. Move it out of the loop, or make it a group.")
             issues.add_problem(
                 "repeat_in_loop", message, form.survey.sheet_name, question.row.number, form.survey.header("type")
             )
-        if question.parent_row in offered:
-            _check_placeholders(form, question, offered[question.parent_row], issues)
+        if question.parent_row in columns:
+            _check_placeholders(form, question, columns[question.parent_row], issues)
     looped = {question.type.list_name for question in form.questions if question.type.begins == "loop"}
-    for listed in lists.keys() & looped:
-        _check_choices(form.sheets[CHOICES], lists[listed], issues)
+    for list_name in lists.keys() & looped:
+        _check_choices(form.sheets[CHOICES], lists[list_name], issues)
 
 
 def count_group_copies(form: ParsedForm) -> dict[int, int]:
-    """How often what is inside each group stands in the form: once, but for what is inside loops."""
+    """How many copies of the content of each group the form has: one, or more in loops."""
     lists = _choices_by_list(form)
     copies = {TOP_LEVEL: 1}
     for question in form.questions:
@@ -56,7 +56,7 @@ def _choices_by_list(form: ParsedForm) -> dict[str | None, list[SheetRow]]:
 
 
 def _common_columns(choices: Iterable[SheetRow]) -> Collection[str]:
-    """The columns that each of the choices fills. Where there are none the list is the mistake, and not the columns."""
+    """The columns that all choices fill. For an unknown list, which is reported elsewhere, the usual ones."""
     columns = [{cell.column.key for cell in row.cells} for row in choices]
     return set.intersection(*columns) if columns else {"name", "label"}
 
@@ -70,12 +70,12 @@ def _check_choices(table: SheetTable, choices: Iterable[SheetRow], issues: Issue
             )
             issues.add_problem("invalid_choice_name", message, table.sheet_name, row.number, table.header("name"))
         if "label" not in row:
-            message = Message("A loop goes over this list. Enter a label for this choice.")
+            message = Message("A loop uses this list. Enter a label for this choice.")
             issues.add_problem("missing_loop_label", message, table.sheet_name, row.number, table.header("label"))
 
 
 def _check_placeholders(form: ParsedForm, question: Question, columns: Collection[str], issues: IssueCollector) -> None:
-    """Compilers put columns of the choice into every cell; any other percent sign breaks the cell or the form."""
+    """pyxform formats every cell with the columns of the choice, so any other percent sign is an error."""
     for cell in question.row.cells:
         found = _PLACEHOLDER.finditer(cell.text) if cell.column.known else ()
         if any(place[0] != "%%" and place[1] not in columns for place in found):

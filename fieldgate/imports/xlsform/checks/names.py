@@ -1,4 +1,4 @@
-"""Names and labels of questions: there, well formed, and different from their neighbours'."""
+"""Check that questions have valid, unique names, and labels."""
 
 import re
 
@@ -9,9 +9,9 @@ from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.questions import Question
 from fieldgate.imports.xlsform.sheet_table import SheetRow
+from fieldgate.imports.xlsform.vocabulary import ROOT_NAME
 from fieldgate.imports.xlsform.xml_names import is_xml_name
 
-ROOT_NAME = "data"
 _RESERVED_NAME = "meta"
 _AUTO_NAMED_TYPES = frozenset({"note", "audit"})
 _REFERENCE = re.compile(r"\$\{[^}]*\}")
@@ -28,7 +28,7 @@ def check_names(form: ParsedForm, issues: IssueCollector) -> None:
         elif not question.type.ends and question.type.name not in _AUTO_NAMED_TYPES:
             issues.add_problem("missing_name", Message("Give this row a name."), sheet, question.row.number, column)
         if question.type.name == "audit" and question.name not in (None, "audit"):
-            message = Message("Remove the name, or call it audit: it cannot have another one.")
+            message = Message("Remove the name, or change it to audit. No other name is allowed here.")
             issues.add_problem("invalid_name", message, sheet, question.row.number, column)
     _check_generated_names(form, taken, issues)
 
@@ -41,7 +41,7 @@ def check_labels(form: ParsedForm, issues: IssueCollector) -> None:
             message = Message("Enter a label: without it people would see an empty question.")
             issues.add_problem("missing_label", message, sheet, row.number, form.survey.header("label"))
         if "media::big-image" in row and "media::image" not in row and question.type.is_visible:
-            message = Message("Enter an image as well: the big one is shown when people touch it.")
+            message = Message("Enter an image as well: the big image is shown when people tap it.")
             issues.add_problem("missing_image", message, sheet, row.number, form.survey.header("media::image"))
         if question.type.name == "calculate" and not _is_calculated(row):
             message = Message("Enter a calculation in this row, or remove the row.")
@@ -49,12 +49,12 @@ def check_labels(form: ParsedForm, issues: IssueCollector) -> None:
 
 
 def _is_calculated(row: SheetRow) -> bool:
-    """A default that is a formula does as well."""
+    """Whether the row has a calculation, or a default that is a formula."""
     return "calculation" in row or default_is_dynamic(row.text("default"), "calculate")
 
 
 class _NameRegistry:
-    """Which row took a name first: among the rows of one group, and among all repeats of the form."""
+    """The first row with each name: among the rows of one group, and among all repeats of the form."""
 
     def __init__(self) -> None:
         self._siblings: dict[tuple[int, str], int] = {}
@@ -62,7 +62,7 @@ class _NameRegistry:
         self._by_lower_case: dict[tuple[int, str], str] = {}
 
     def first_row(self, question: Question, name: str) -> int:
-        """The row that had the name before, or this row itself."""
+        """The first row with this name, which may be this row."""
         first = self._siblings.setdefault((question.parent_row, name), question.row.number)
         if question.type.begins == "repeat":
             first = min(first, self._repeats.setdefault(name, question.row.number))
@@ -72,25 +72,25 @@ class _NameRegistry:
         return self._siblings.get((parent_row, name))
 
     def case_variant(self, question: Question, name: str) -> str:
-        """The sibling's name that differs in capital letters at most."""
+        """The first sibling's name that is equal but for capital letters."""
         return self._by_lower_case.setdefault((question.parent_row, name.lower()), name)
 
 
 def _check_generated_names(form: ParsedForm, taken: _NameRegistry, issues: IssueCollector) -> None:
-    """A compiler adds rows of its own: one for other answers, one for how often something is repeated."""
+    """pyxform adds a row for the other answer of or_other, and one for the count of a repeat."""
     for question in form.questions:
         count = question.row.text("repeat_count")
         if question.type.or_other:
-            made = f"{question.name}_other"
+            generated = f"{question.name}_other"
         elif question.type.begins == "repeat" and count and not _REFERENCE.fullmatch(count):
-            made = f"{question.name}_count"
+            generated = f"{question.name}_count"
         else:
             continue
-        row = taken.find_row(question.parent_row, made)
+        row = taken.find_row(question.parent_row, generated)
         if row is not None:
             message = Message(
-                "The name {name} is made for row {row} as well. Choose another name.",
-                name=made,
+                "The name {name} is also generated for row {row}. Choose another name.",
+                name=generated,
                 row=question.row.number,
             )
             issues.add_problem("duplicate_name", message, form.survey.sheet_name, row, form.survey.header("name"))

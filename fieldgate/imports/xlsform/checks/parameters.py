@@ -1,4 +1,4 @@
-"""The `parameters` column: which settings a type of question takes, and with which values."""
+"""Check the `parameters` column: the parameters of each type and their values."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from fieldgate.imports.xlsform.questions import Question
 from fieldgate.imports.xlsform.xml_names import is_xml_name
 
 ANY, INTEGER, NUMBER, NAME = "any", "whole", "number", "name"
-_Values = str | tuple[str, ...]  # a kind of value, or all there are
+_Values = str | tuple[str, ...]  # a kind of value, or all values allowed
 
 _BOOLEANS = ("true", "false")
 _QUALITY = ("voice-only", "low", "normal")
@@ -19,7 +19,7 @@ _FILE_SELECT_PARAMETERS: dict[str, _Values] = {**_SELECT_PARAMETERS, "value": NA
 _GEOPOINT_PARAMETERS: dict[str, _Values] = {"allow-mock-accuracy": _BOOLEANS, "reference-geometry": ANY}
 _GEOLINE_PARAMETERS: dict[str, _Values] = {**_GEOPOINT_PARAMETERS, "incremental": ("true", "yes")}
 
-# Types that are not here take whatever is written.
+# Types that are not listed accept any parameter.
 PARAMETERS: dict[str, dict[str, _Values]] = {
     "text": {"rows": INTEGER},
     "image": {"max-pixels": INTEGER, "app": ANY},
@@ -67,7 +67,7 @@ def check_parameters(form: ParsedForm, issues: IssueCollector) -> None:
 def _parameter_issues(question: Question, text: str) -> Iterator[tuple[str, Message]]:
     given = _parse_parameters(text)
     if given is None:
-        yield "broken_parameters", Message("Write parameters as name=value, with a space between one and the next.")
+        yield "broken_parameters", Message("Write parameters as name=value, separated by spaces.")
         return
     taken = PARAMETERS.get(question.type.name)
     if taken is None:
@@ -86,11 +86,11 @@ def _parameter_issues(question: Question, text: str) -> Iterator[tuple[str, Mess
         elif message := _invalid_value_message(name, value, taken[name]):
             yield "invalid_parameter", message
     if "seed" in taken and "seed" in given and "randomize" not in given:
-        yield "invalid_parameter", Message("Add randomize=true: a seed means nothing without it.")
+        yield "invalid_parameter", Message("Add randomize=true: a seed has no effect without it.")
     if _LOCATION_PARAMETERS & taken.keys() and 0 < len(_LOCATION_PARAMETERS & given.keys()) < len(_LOCATION_PARAMETERS):
         yield (
             "invalid_parameter",
-            Message("Give all of {names}, or none.", names=", ".join(sorted(_LOCATION_PARAMETERS))),
+            Message("Enter all of {names}, or none of them.", names=", ".join(sorted(_LOCATION_PARAMETERS))),
         )
 
 
@@ -99,7 +99,7 @@ def _parse_parameters(text: str) -> dict[str, str] | None:
     names, signs, values = tokens[0::3], tokens[1::3], tokens[2::3]
     if len(tokens) % 3 or any(sign != "=" for sign in signs) or "=" in names or "=" in values:
         return None
-    # A file may have columns in capitals; all else is read in small letters.
+    # Columns of a file are case-sensitive; everything else is lower case.
     given = {name.lower(): value for name, value in zip(names, values, strict=True)}
     return {
         name: value if name in _FILE_SELECT_PARAMETERS.keys() - _SELECT_PARAMETERS.keys() else value.lower()

@@ -1,13 +1,13 @@
-"""Every rule that can be checked over all rows at once, before a compiler stops at the first broken one."""
+"""Run all checks, so that an author sees all problems at once. pyxform stops at the first."""
 
 from collections.abc import Iterable
 
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.checks.choices import check_choices, check_selects
 from fieldgate.imports.xlsform.checks.columns import check_columns, check_missing_columns
-from fieldgate.imports.xlsform.checks.entitys import check_entities
+from fieldgate.imports.xlsform.checks.entities import check_entities
 from fieldgate.imports.xlsform.checks.expressions import check_expressions, check_references
-from fieldgate.imports.xlsform.checks.externals import check_externals
+from fieldgate.imports.xlsform.checks.external_files import check_externals
 from fieldgate.imports.xlsform.checks.languages import check_languages
 from fieldgate.imports.xlsform.checks.loops import check_loops
 from fieldgate.imports.xlsform.checks.names import check_labels, check_names
@@ -28,7 +28,7 @@ def check_form(form: ParsedForm, issues: IssueCollector) -> None:
 
 
 def check_library(form: ParsedForm, issues: IssueCollector) -> None:
-    """A library is a store of questions: they get their names when they are put into a form."""
+    """Questions of a library get their names when they are added to a form, so names are not checked."""
     check_columns(form, issues)
     check_selects(form, issues)
     check_choices(form, issues)
@@ -45,14 +45,14 @@ def check_library(form: ParsedForm, issues: IssueCollector) -> None:
 
 
 def _check_empty(form: ParsedForm, issues: IssueCollector) -> None:
-    """Such a sheet would compile, and wipe the form that it replaces."""
+    """An empty sheet would compile, and erase the form that it replaces."""
     if not form.questions and not issues.problems:
         message = Message("The sheet has no questions. Enter at least one, with its type, name and label.")
         issues.add_problem("no_questions", message, form.survey.sheet_name, form.survey.header_row)
 
 
 def sort_by_position(issues: Iterable[Issue], form: ParsedForm) -> list[Issue]:
-    """Sheet by sheet and row by row, as a person would correct them."""
+    """Sort by sheet and row."""
     sheets = [form.survey.sheet_name, *(table.sheet_name for table in form.sheets.values())]
     order = {sheet: index for index, sheet in reversed(list(enumerate(sheets)))}
-    return sorted(issues, key=lambda problem: (order.get(problem.sheet or "", len(order)), problem.row or 0))
+    return sorted(issues, key=lambda issue: (order.get(issue.sheet or "", len(order)), issue.row or 0))

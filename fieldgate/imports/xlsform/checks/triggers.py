@@ -1,4 +1,4 @@
-"""The `trigger` column: the questions whose answers set a calculation going."""
+"""Check the `trigger` column: the questions whose answers start a calculation."""
 
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.issues import IssueCollector
@@ -7,17 +7,19 @@ from fieldgate.imports.xlsform.xpath.expressions import find_references
 
 
 def check_triggers(form: ParsedForm, issues: IssueCollector) -> None:
-    """References to nothing are found with all others."""
+    """References to unknown questions are reported by `check_references`."""
     sheet, column = form.survey.sheet_name, form.survey.header("trigger")
     groups = {question.name for question in form.questions if question.type.begins}
     asked = {question.name for question in form.questions if not question.type.begins}
     for question in form.questions:
         text, row = question.row.text("trigger"), question.row.number
         if text is None and question.type.name == "background-geopoint":
-            message = Message("Enter a trigger, as ${name}: the question whose answer has the place recorded.")
+            message = Message(
+                "Enter a trigger such as ${name}: the question whose answer starts recording the location."
+            )
             issues.add_problem("missing_trigger", message, sheet, row, column)
         elif text and ("${" not in text or any(len(find_references(part).names) > 1 for part in text.split(","))):
-            message = Message("Write the trigger as ${name}, with commas between several.")
+            message = Message("Write the trigger as ${name}. Separate several triggers with commas.")
             issues.add_problem("broken_trigger", message, sheet, row, column)
         for name in find_references(text or "").names:
             if name in groups - asked:

@@ -1,4 +1,4 @@
-"""Elements and attributes of the XForm that an author names: one wrong letter, and no tool can read it."""
+"""Check the names of elements and attributes of the XForm that come from the workbook."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -10,7 +10,7 @@ from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
 from fieldgate.imports.xlsform.vocabulary import PASSTHROUGH_PREFIXES, SETTINGS
 from fieldgate.imports.xlsform.xml_names import declared_prefixes, is_xml_name
 
-_NamedNode = tuple[str, SheetTable, SheetRow, str]  # a name in the XForm, and where it is written
+_NamedNode = tuple[str, SheetTable, SheetRow, str]  # a name in the XForm, and its place in the workbook
 
 
 def check_xml(form: ParsedForm, issues: IssueCollector) -> None:
@@ -44,7 +44,7 @@ def _check_prefixes(prefixed: Iterable[_NamedNode], form: ParsedForm, issues: Is
 
 
 def _attributes(form: ParsedForm) -> Iterator[_NamedNode]:
-    """Columns such as `bind::esri:fieldType`, each where it is first filled."""
+    """Columns such as `bind::esri:fieldType`, each with its first filled row."""
     for table, rows in _compiled_rows(form):
         for column in table.columns:
             kind, _, name = column.key.partition("::")
@@ -66,7 +66,7 @@ def _elements(form: ParsedForm) -> Iterator[_NamedNode]:
 
 
 def _compiled_rows(form: ParsedForm) -> Iterator[tuple[SheetTable, list[SheetRow]]]:
-    """The rows from which the XForm is made: of the settings it is one."""
+    """The rows that are compiled: all questions, and the first row of the settings."""
     yield form.survey, [question.row for question in form.questions]
     if settings := form.sheets.get(SETTINGS):
         yield settings, list(islice(settings.filled_rows(), 1))

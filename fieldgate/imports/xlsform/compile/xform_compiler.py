@@ -1,4 +1,4 @@
-"""The last word: a compiler of XLSForms makes the XForm, or says why it cannot."""
+"""Compile a form to an XForm with pyxform, whose errors and warnings are the last of the checks."""
 
 import logging
 import re
@@ -12,9 +12,8 @@ from pyxform.xls2json import workbook_to_json
 from pyxform.xls2json_backends import get_xlsform
 
 from fieldgate.i18n.messages import Message
-from fieldgate.imports.xlsform.checks.names import ROOT_NAME
+from fieldgate.imports.xlsform.form_languages import list_languages, match_language
 from fieldgate.imports.xlsform.issues import IssueCollector
-from fieldgate.imports.xlsform.languages import list_languages, match_language
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.sheet_table import FIRST_DATA_ROW, SheetColumn, SheetRow, SheetTable, is_compiled
 from fieldgate.imports.xlsform.vocabulary import (
@@ -23,6 +22,7 @@ from fieldgate.imports.xlsform.vocabulary import (
     EXTERNAL_CHOICES,
     KOBO_COLUMNS,
     OSM,
+    ROOT_NAME,
     SETTINGS,
     SURVEY,
 )
@@ -32,37 +32,37 @@ log = logging.getLogger(__name__)
 _NON_ID_CHARS = re.compile(r"[^\w-]+")
 _ROW = re.compile(r"\[row : (\w+)\]\s*")
 _SHEET = re.compile(r"'(survey|choices|settings|entities|external_choices|osm)' sheet")
-# Warnings for which we have our own words: similar_name, missing_choice_label, missing_translation.
+# Warnings that our checks report as well: similar_name, missing_choice_label, missing_translation.
 _DUPLICATE_WARNINGS = re.compile(r"case-insensitive match|Choices should have a label|^Language '")
 
 
 def compile_form(form: ParsedForm, name: str, issues: IssueCollector) -> str:
-    """The XForm, or an empty text and a problem. Any error of the compiler is about the form, for us."""
+    """The XForm, or an empty text and a problem. Any error of pyxform is reported as a problem of the form."""
     warnings: list[str] = []
     try:
         xform = _run_pyxform(_to_pyxform_workbook(form, name), warnings)
     except MemoryError:
-        raise  # says something of the machine and nothing of the form
+        raise  # not caused by the form alone
     except PyXFormError as error:
         text = str(error)
         message = Message("The form could not be compiled: {reason}", reason=_ROW.sub("", text))
         issues.add_problem("not_compiled", message, *_location(text, form))
         return ""
-    except Exception:  # The compiler lets errors of every kind out, KeyError among them: no author could read them.
-        log.warning("the compiler failed", exc_info=True)
-        message = Message("The form cannot be compiled. Remove what you changed last, and import it again.")
+    except Exception:  # pyxform also raises KeyError and the like, whose texts mean nothing to an author.
+        log.warning("pyxform failed", exc_info=True)
+        message = Message("The form could not be compiled. Undo your last changes and import it again.")
         issues.add_problem("not_compiled", message, None)
         return ""
     for text in warnings:
         if not _DUPLICATE_WARNINGS.search(text):
-            message = Message("The compiler of forms remarks: {reason}", reason=_ROW.sub("", text))
+            message = Message("pyxform warns: {reason}", reason=_ROW.sub("", text))
             issues.add_warning("compiler_warning", message, *_location(text, form))
     _check_well_formed(xform, issues)
     return xform
 
 
 def _check_well_formed(xform: str, issues: IssueCollector) -> None:
-    """The compiler writes some cells into the document as they are. It declares no entities, so expat is safe."""
+    """pyxform writes some cells into the document unescaped. It declares no entities, so expat is safe here."""
     try:
         ParserCreate(namespace_separator=" ").Parse(xform, True)
     except ExpatError:
@@ -74,16 +74,19 @@ def _check_well_formed(xform: str, issues: IssueCollector) -> None:
 
 
 def _run_pyxform(workbook: dict[str, Any], warnings: list[str]) -> str:
-    """As pyxform's own `convert`, which writes the form to a file and reads it from there: here are no files."""
-    given = get_xlsform(xlsform=workbook)
+    """What `pyxform.xls2xform.convert` does, without its temporary file: the sandbox cannot write files."""
+    definition = get_xlsform(xlsform=workbook)
     form = workbook_to_json(
-        workbook_dict=given, form_name=ROOT_NAME, fallback_form_name=given.fallback_form_name, warnings=warnings
+        workbook_dict=definition,
+        form_name=ROOT_NAME,
+        fallback_form_name=definition.fallback_form_name,
+        warnings=warnings,
     )
     return f'<?xml version="1.0"?>{create_survey_element_from_dict(form).xml().toxml()}'
 
 
 def _to_pyxform_workbook(form: ParsedForm, name: str) -> dict[str, Any]:
-    """The sheets in the compiler's own words: what was spelled in another way arrives in the usual one."""
+    """The sheets with canonical column names and types, in the form that pyxform takes."""
     types = {question.row.number: question.type.pyxform_type for question in form.questions}
     workbook: dict[str, Any] = {
         "fallback_form_name": ROOT_NAME,
@@ -94,11 +97,11 @@ def _to_pyxform_workbook(form: ParsedForm, name: str) -> dict[str, Any]:
         if table := form.sheets.get(kind):
             workbook[kind] = [_pyxform_choice(row, kind) for row in _pyxform_rows(table)]
             workbook[f"{kind}_header"] = [_pyxform_headers(table)]
-    named = {key: text for key, text in form.settings.items() if not key.startswith("kobo--")}
-    if default := named.get("default_language"):
+    named_settings = {key: text for key, text in form.settings.items() if not key.startswith("kobo--")}
+    if default := named_settings.get("default_language"):
         found = list_languages((form.survey, form.choices), default)
-        named["default_language"] = match_language(default, found) or default
-    settings = {"form_title": name, "id_string": _slug(named.get("form_title", name))} | named
+        named_settings["default_language"] = match_language(default, found) or default
+    settings = {"form_title": name, "id_string": _slug(named_settings.get("form_title", name))} | named_settings
     workbook[SETTINGS] = [settings]
     workbook[f"{SETTINGS}_header"] = [dict.fromkeys(settings)]
     return workbook
@@ -117,7 +120,7 @@ def _pyxform_row(row: SheetRow, types: Mapping[int, str]) -> dict[str, str]:
 
 
 def _pyxform_choice(row: SheetRow, kind: str) -> dict[str, str]:
-    """Columns of the author's own stay: filters ask for them."""
+    """Keep the author's own columns: choice filters use them."""
     return {cell.column.pyxform_header: cell.text for cell in row.cells if is_compiled(cell.column, kind)}
 
 
@@ -130,11 +133,11 @@ def _pyxform_headers(table: SheetTable) -> dict[str, None]:
 
 
 def _location(text: str, form: ParsedForm) -> tuple[str | None, int | None]:
-    """The sheet and the row that the compiler speaks of, as the author knows them."""
-    named, row = _SHEET.search(text), _ROW.search(text)
-    if not named and not row:
+    """The author's sheet and row that a text of pyxform refers to."""
+    sheet, row = _SHEET.search(text), _ROW.search(text)
+    if not sheet and not row:
         return None, None
-    table = form.sheets.get(named[1], form.survey) if named else form.survey
+    table = form.sheets.get(sheet[1], form.survey) if sheet else form.survey
     return table.sheet_name, _author_row(int(row[1]), table) if row and row[1].isdigit() else None
 
 
@@ -147,5 +150,5 @@ def _author_row(number: int, table: SheetTable) -> int | None:
 
 
 def _pyxform_rows(table: SheetTable) -> list[SheetRow]:
-    """Blank rows are passed on, so that places can be counted; among entities they would be taken for mistakes."""
+    """Blank rows are kept, so that row numbers stay right; in the entities sheet pyxform would refuse them."""
     return list(table.filled_rows()) if table.kind == ENTITIES else table.rows

@@ -1,8 +1,8 @@
-"""XPath in the cells of a form: which questions it refers to, which functions it calls, and whether it can be read.
+"""Parse XPath expressions in the cells of a form: their references, their functions and their syntax.
 
-Forms are written in XPath 1.0 with references like `${age}` and many functions that XPath does not have. An
-expression is rewritten so that each reference is a variable and each function is one that the parser knows; then a
-parser made for XPath decides.
+Forms use XPath 1.0 with references like `${age}` and many functions that XPath does not have. An expression is
+rewritten, so that each reference is a variable and each function one that the parser knows, and then parsed by
+elementpath.
 """
 
 import re
@@ -22,7 +22,7 @@ _TOKEN = re.compile(
 _REFERENCE = re.compile(r"\$\{([^}]*)(\}?)")
 _NAME = re.compile(r"(?:last-saved\#)?([^\W\d][\w.-]*)")
 _STRAIGHT_QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"'})
-# The prefixes that a form may use without saying so.
+# Declared in every form.
 _NAMESPACES = {
     "jr": "http://openrosa.org/javarosa",
     "orx": "http://openrosa.org/xforms",
@@ -34,7 +34,7 @@ _COMPARISONS = ("=", "!=", "<", ">", "<=", ">=")
 
 
 class _Parser(XPath1Parser):
-    """Reads the expression and does not evaluate it: what it would give depends on answers that do not exist yet."""
+    """Parses without evaluating: there are no answers to evaluate an expression with."""
 
     PATH_STEP_SYMBOLS = XPath1Parser.PATH_STEP_SYMBOLS | {_CALL, "("}
 
@@ -43,7 +43,7 @@ class _Parser(XPath1Parser):
 
 
 def _parse_comparison(self: XPathToken, left: XPathToken) -> XPathToken:
-    """`1 = 1 = 1` means little, but XPath 1.0 allows it; the parser follows later versions, which do not."""
+    """Allow `1 = 1 = 1` as XPath 1.0 does. elementpath follows later versions, which do not."""
     self[:] = left, self.parser.expression(rbp=self.lbp)
     return self
 
@@ -58,21 +58,21 @@ _Parser.tokenizer = _Parser.create_tokenizer(_Parser.symbol_table)
 
 
 class Expression(msgspec.Struct, frozen=True):
-    """`broken` says whether no tool will be able to read it."""
+    """A parsed expression. `is_invalid` means a syntax error."""
 
     is_invalid: bool
     unknown_functions: tuple[str, ...]
 
 
 class References(msgspec.Struct, frozen=True):
-    """The names inside `${…}`, and whatever was written there that cannot be a name."""
+    """The names in `${…}`, and references whose text cannot be a name."""
 
     names: tuple[str, ...]
     malformed: tuple[str, ...]
 
 
 def find_references(text: str) -> References:
-    """All references of a cell; labels have them as well as expressions."""
+    """All references of a cell, which may be a label or an expression."""
     names: list[str] = []
     malformed: list[str] = []
     for match in _REFERENCE.finditer(text):
@@ -85,13 +85,10 @@ def find_references(text: str) -> References:
 
 
 def parse_expression(text: str, prefixes: frozenset[str] = frozenset()) -> Expression:
-    """Whether the expression can be read, and what it calls that is not usually there.
-
-    `prefixes` are those that the form declares beside the usual ones.
-    """
+    """Parse an expression. `prefixes` are declared by the form in addition to the usual ones."""
     functions: list[str] = []
 
-    def rewritten(part: re.Match[str]) -> str:
+    def rewrite(part: re.Match[str]) -> str:
         if part["reference"] is not None:
             return "$q "
         if part["space"] is not None:
@@ -101,7 +98,7 @@ def parse_expression(text: str, prefixes: frozenset[str] = frozenset()) -> Expre
         functions.append(part["word"])
         return f"{_CALL}("
 
-    source = _TOKEN.sub(rewritten, text.translate(_STRAIGHT_QUOTES))
+    source = _TOKEN.sub(rewrite, text.translate(_STRAIGHT_QUOTES))
     unknown = tuple(dict.fromkeys(name for name in functions if name not in KNOWN_FUNCTIONS))
     return Expression(not _is_parseable(source, prefixes), unknown)
 
@@ -112,7 +109,7 @@ def _is_parseable(source: str, prefixes: frozenset[str]) -> bool:
     except MemoryError:
         raise
     except Exception:
-        # Besides its own errors the parser lets out those of Python: a number of thousands of digits is a
-        # ValueError, a thousand brackets a RecursionError. Whatever it is, the text could not be read.
+        # elementpath also lets errors of Python through: ValueError for a number of thousands of digits,
+        # RecursionError for a thousand brackets.
         return False
     return True

@@ -1,4 +1,4 @@
-"""The functions that forms may call: those of XPath 1.0 and those that ODK Collect and Enketo add to them."""
+"""Functions that forms may call: those of XPath 1.0, and those that ODK Collect and Enketo add."""
 
 _XPATH_FUNCTIONS = """
     boolean ceiling concat contains count false floor id lang last local-name name namespace-uri normalize-space not

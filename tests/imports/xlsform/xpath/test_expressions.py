@@ -1,4 +1,4 @@
-"""Expressions as authors write them: those that tools can read, and those that they cannot."""
+"""Valid and invalid XPath expressions."""
 
 import pytest
 from hypothesis import given
@@ -37,7 +37,7 @@ READABLE = Expression(is_invalid=False, unknown_functions=())
         "count=${a} and mod = 3 and text() = 'x'",
     ],
 )
-def test_readable(text: str) -> None:
+def test_valid(text: str) -> None:
     assert parse_expression(text) == READABLE
 
 
@@ -62,11 +62,11 @@ def test_readable(text: str) -> None:
         "9" * 60_000,
     ],
 )
-def test_broken(text: str) -> None:
+def test_invalid(text: str) -> None:
     assert parse_expression(text).is_invalid
 
 
-def test_unknown_functions_are_named_once() -> None:
+def test_unknown_functions() -> None:
     assert parse_expression("sqroot(4) + sqroot(9) + jr:choise(1)").unknown_functions == ("sqroot", "jr:choise")
 
 
@@ -77,6 +77,6 @@ def test_references() -> None:
 
 
 @given(st.text(max_size=80) | st.text("${}()[]'\"+-*/=<>,.:|@ab1 ", max_size=80))
-def test_any_text_is_examined_without_an_error(text: str) -> None:
+def test_any_text_is_parsed_without_an_exception(text: str) -> None:
     parse_expression(text)
     find_references(text)

@@ -1,4 +1,4 @@
-"""The lists of choices a question uses, for where it leaves its form."""
+"""Lists of choices, and which of them a question uses."""
 
 import re
 from collections.abc import Iterable
@@ -7,12 +7,21 @@ from fieldgate.imports.xlsform.questions import Question
 from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
 from fieldgate.imports.xlsform.vocabulary import CHOICES, EXTERNAL_CHOICES, OSM, TRANSLATABLE_COLUMNS
 
-WORD = re.compile(r"[\w.-]+")
+_WORD = re.compile(r"[\w.-]+")
 _LIST_SHEETS = (CHOICES, EXTERNAL_CHOICES, OSM)
 
 
+def first_rows(table: SheetTable | None) -> dict[str, int]:
+    """Each list of a sheet, with the row of its first choice."""
+    lists: dict[str, int] = {}
+    for row in table.filled_rows() if table else ():
+        if name := row.text("list_name"):
+            lists.setdefault(name, row.number)
+    return lists
+
+
 class ChoiceLists:
-    """Every sheet that holds lists, sorted once by the names of those."""
+    """The rows of every sheet that has lists, grouped by list."""
 
     def __init__(self, sheets: dict[str, SheetTable]) -> None:
         self._sheets = sheets
@@ -24,7 +33,7 @@ class ChoiceLists:
                     lists.setdefault(row.text("list_name") or "", []).append(row)
 
     def used_by(self, questions: Iterable[Question]) -> dict[str, SheetTable]:
-        """The sheets with only the lists that these questions name, in their type or any other column."""
+        """The sheets, reduced to the lists that these questions name in their type or any other column."""
         used = _mentioned_lists(questions)
         return self._sheets | {
             kind: self._sheets[kind].with_rows([row for name in lists if name in used for row in lists[name]])
@@ -33,12 +42,12 @@ class ChoiceLists:
 
 
 def _mentioned_lists(questions: Iterable[Question]) -> set[str]:
-    """Matrices and look-ups name their lists in other columns than the type; what people read names none."""
-    named: set[str] = set()
+    """Words that may be list names. Matrices and look-ups name lists in other columns than the type."""
+    names: set[str] = set()
     for question in questions:
         if question.type.list_name:
-            named.add(question.type.list_name)
+            names.add(question.type.list_name)
         for cell in question.row.cells:
             if cell.column.key not in TRANSLATABLE_COLUMNS:
-                named.update(WORD.findall(cell.text))
-    return named
+                names.update(_WORD.findall(cell.text))
+    return names

@@ -1,4 +1,4 @@
-"""The languages of a form, in the order in which its columns name them."""
+"""The languages of a form, in the order of its columns."""
 
 from collections.abc import Collection, Iterable
 
@@ -11,7 +11,7 @@ from fieldgate.imports.xlsform.vocabulary import TRANSLATABLE_COLUMNS
 
 
 def list_languages(tables: Iterable[SheetTable | None], default: str | None) -> list[str | None]:
-    """Every language once, None for the one without a name; the default language comes first."""
+    """Each language once, None for columns without one. The default language comes first."""
     found: dict[str | None, None] = {}
     for table in tables:
         for column in table.columns if table else ():
@@ -26,7 +26,7 @@ def list_languages(tables: Iterable[SheetTable | None], default: str | None) -> 
 
 
 def match_language(default: str, found: Collection[str | None]) -> str | None:
-    """The language that a form calls its default: `English` is `English (en)`, and what has no column is unnamed."""
+    """The language that is meant by the default language: `English` matches `English (en)`. None if there is none."""
     if default in found:
         return default
     return next((language for language in found if language and _differ_only_in_code(language, default)), None)
@@ -40,5 +40,5 @@ def _differ_only_in_code(language: str, other: str) -> bool:
 
 
 def has_invalid_code(language: str) -> bool:
-    """`French (fr)` and `French` are fine; `French (xx1)` names a language that nobody has registered."""
+    """Whether the code in `French (xx1)` is not a registered one. `French (fr)` and `French` are valid."""
     return "(" in language and language.endswith(")") and bool(get_languages_with_bad_tags([language]))

@@ -1,9 +1,9 @@
-"""Files that come with a form: where they may be declared, and under which names."""
+"""Check the declarations of external files and their names."""
 
 from collections.abc import Iterator
 
 from fieldgate.i18n.messages import Message
-from fieldgate.imports.xlsform.checks.choices import choice_lists
+from fieldgate.imports.xlsform.choice_lists import first_rows
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.question_types import EXTERNAL_TYPES, FILE_SELECT_TYPES
@@ -15,14 +15,14 @@ def check_externals(form: ParsedForm, issues: IssueCollector) -> None:
     repeats = {question.row.number for question in form.questions if question.type.begins == "repeat"}
     for question in form.questions:
         if question.type.name in EXTERNAL_TYPES and question.parent_row in repeats:
-            message = Message("{type} cannot stand in a repeat. Move the row out of it.", type=question.type.name)
+            message = Message("{type} is not allowed in a repeat. Move the row out of it.", type=question.type.name)
             issues.add_problem("external_in_repeat", message, sheet, question.row.number, form.survey.header("type"))
     _check_ids(form, issues)
 
 
 def _check_ids(form: ParsedForm, issues: IssueCollector) -> None:
-    """Formulas find files and lists by one kind of name, and a name can mean one thing only."""
-    lists = choice_lists(form.choices)
+    """External files and lists of choices share one namespace in formulas."""
+    lists = first_rows(form.choices)
     first: dict[str, tuple[str, str, int]] = {}
     for question, name, file in _external_files(form):
         row = question.row.number

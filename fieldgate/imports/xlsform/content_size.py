@@ -1,4 +1,4 @@
-"""What may become of one file: a workbook of some kilobytes can unfold into hundreds of megabytes."""
+"""Limit the size of what one file becomes: a workbook of kilobytes can expand to hundreds of megabytes."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,13 +12,13 @@ MAX_CONTENT_BYTES = 32 * 1024 * 1024
 
 
 def check_content_size(parts: Iterable[Any]) -> None:
-    """Refused as soon as the parts together, as JSON, are more than one import may keep."""
+    """Raise FormRejected as soon as the parts together, as JSON, exceed MAX_CONTENT_BYTES."""
     size = 0
     for part in parts:
         size += len(msgspec.json.encode(part))
         if size > MAX_CONTENT_BYTES:
             message = Message(
-                "What is in the file becomes larger than {size} MiB. Split the file, or shorten its lists of choices.",
+                "The content of the file is larger than {size} MiB. Split the file, or shorten its lists of choices.",
                 size=MAX_CONTENT_BYTES // (1024 * 1024),
             )
             raise FormRejected("too_large", message)

@@ -1,0 +1,60 @@
+"""Content of every format upgrades to what importing the same workbook gives today.
+
+A change of content without a step in `fieldgate.assets.content_format` fails here. For a new format, add the content
+that the test shows as `content_formats/<format>.json`; existing files never change.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fieldgate.assets.content_format import CONTENT_FORMAT, FIRST_FORMAT, upgrade_content
+from fieldgate.imports.xlsform import Form, parse_workbook
+from tests.imports.xlsform.workbooks import Rows, xlsx
+
+FOLDER = Path(__file__).parent / "content_formats"
+WORKBOOK: dict[str, Rows] = {
+    "survey": [
+        ["type", "name", "label::English (en)", "label::French (fr)", "required", "relevant", "hxl", "media::image"],
+        ["begin group", "home", "Home", "Maison"],
+        ["select_one roof or_other", "roof", "Roof?", "Toit ?", "yes", None, "#shelter +type", "roof.png"],
+        ["select_multiple_from_file towns.csv", "towns", "Towns", None, "${roof} = 'tin'"],
+        ["end group"],
+        ["begin_kobomatrix", "items", "Items", None],
+        ["integer", "count", "How many?", None, "no", "${roof} != ''"],
+        ["end_kobomatrix"],
+        ["note", None, "Thank you!", "Merci !"],
+        ["start", "begun"],
+    ],
+    "choices": [["list_name", "name", "label::English (en)", "colour"], ["roof", "tin", "Tin", "grey"]],
+    "settings": [["form_title", "form_id", "version", "style"], ["Homes", "homes", "7", "pages"]],
+    "external_choices": [["list_name", "name", "x"], ["town", "t", "1"]],
+    "entities": [["list_name", "label"], ["homes", "${roof}"]],
+    "osm": [["list_name", "name", "label"], ["building", "house", "House"]],
+}
+
+
+def without_ids(content: dict[str, Any]) -> dict[str, Any]:
+    """Ids of rows are random."""
+    rows = {key: [row | {"$kuid": "id"} for row in content[key]] for key in ("survey", "choices")}
+    assert all("$kuid" in row for key in rows for row in content[key])
+    return content | rows
+
+
+def imported() -> dict[str, Any]:
+    form = parse_workbook(xlsx(WORKBOOK), "Homes")
+    assert isinstance(form, Form)
+    return without_ids(form.content)
+
+
+def test_every_format_has_a_sample() -> None:
+    formats = range(FIRST_FORMAT, CONTENT_FORMAT + 1)
+    assert {path.name for path in FOLDER.iterdir()} == {f"{version}.json" for version in formats}
+
+
+@pytest.mark.parametrize("version", range(FIRST_FORMAT, CONTENT_FORMAT + 1))
+def test_samples_upgrade_to_what_is_imported_today(version: int) -> None:
+    sample = json.loads((FOLDER / f"{version}.json").read_text(encoding="utf-8"))
+    assert without_ids(upgrade_content(sample, version)) == imported()
