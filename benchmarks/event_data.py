@@ -9,7 +9,7 @@ import msgspec
 from fieldgate.db import Database, DataVersions
 from fieldgate.events.demo.generator import demo_events
 from fieldgate.events.document_templates import TemplateRenderer, build_detail_template, build_list_template
-from fieldgate.events.model import PUBLIC, Event
+from fieldgate.events.model import Event, Visibility
 from fieldgate.events.visibility import PUBLIC_SCOPE
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import ReferenceData
@@ -50,7 +50,7 @@ def export_events(data: Path, count: int, file: Path) -> list[ListedEvent]:
 
 def _public_events(count: int, reference_data: ReferenceData) -> Iterator[Event]:
     for event in demo_events(count, reference_data):
-        if event.visibility == PUBLIC and event.parent_event is None:
+        if event.visibility == Visibility.PUBLIC and event.parent_event is None:
             yield event
 
 

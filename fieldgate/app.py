@@ -27,6 +27,7 @@ from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
 from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.events import routes as event_routes
 from fieldgate.events.export.exporter import EventExporter
+from fieldgate.events.reindex import event_rebuilder
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.store import EventStore
 from fieldgate.http import health
@@ -101,13 +102,15 @@ def build_app(
         record_cache_bytes=settings.record_cache_size,
         on_lag=request_metrics.lag_setter("events"),
     )
+    rebuilder = event_rebuilder(database, data_versions)
     all_operations = (*operations(), *extra_operations)
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
         ImportStore(database, data_versions), AssetStore(database, data_versions), AssetAuthorizer(database),
         AssignmentStore(database, data_versions), fetcher or URLFetcher(settings.import_hosts),
         reference, event_store, events, EventExporter(events, event_store),
-        Catalogue(), OpenAPIDocument(all_operations), health.Readiness(DatabaseReadiness(database)),
+        Catalogue(), OpenAPIDocument(all_operations),
+        health.Readiness(DatabaseReadiness(database), [rebuilder.readiness_details]),
     )  # fmt: skip
     app_context = AppContext(
         settings=settings,
@@ -126,12 +129,13 @@ def build_app(
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
         await data_versions.start()
-        warm_up = asyncio.create_task(events.warm())
+        background = [asyncio.create_task(events.warm()), asyncio.create_task(rebuilder.run_in_background())]
         try:
             yield
         finally:
-            warm_up.cancel()
-            await asyncio.wait([warm_up])
+            for task in background:
+                task.cancel()
+            await asyncio.wait(background)
             await authenticator.close()
             await events.stop()
             await data_versions.stop()

@@ -10,6 +10,7 @@ import click
 
 from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
 from fieldgate.cli.events_load_sync import load, sync
+from fieldgate.cli.events_reindex import reindex
 from fieldgate.cli.output import ProgressReporter, ignore_progress, progress_bar
 from fieldgate.db import Database, DataVersions
 
@@ -22,11 +23,12 @@ MAX_DEMO_EVENTS = 10_000_000
 
 @click.group()
 def events() -> None:
-    """Load, pull and generate events."""
+    """Load, pull, generate and rebuild events."""
 
 
 events.add_command(load)
 events.add_command(sync)
+events.add_command(reindex)
 
 
 @events.command("demo")

@@ -1,14 +1,17 @@
-"""Events are encoded when they are written; a page is a join of ready bytes.
+"""Document templates: events are encoded when they are written, and a page is a join of ready bytes.
 
-A document is the JSON of an event's record, the same for all callers. Where callers differ it holds marks, made
-of control characters, which JSON text never holds bare:
+A template is the JSON of an event record, the same for all callers. Where callers differ it holds placeholders between
+control characters, which JSON text never contains unescaped:
 
-    ␃en␅fr␅ar␅es␄   a text that differs by language: one JSON string for each
-    ␃c14,27␄        something the directory or the catalogue of labels says in the caller's language
-    ␆…␈…␇           reports, each behind the condition under which it is seen
-    ␎…␏             persons: an empty list for the public
+    ␃␅en:"…"␅fr:"…"␄   a text by language; the first one is the fallback for all other languages
+    ␃c14,27␄           localized reference data or labels: the kind, and ids
+    ␆…␈…␇              field reports, each after the condition for seeing it
+    ␎…␏                contacts: an empty list for the public
 
-`Reader.read` replaces the marks for one caller. Most documents hold a handful.
+`TemplateRenderer.render` replaces them for one language and scope. Most templates hold a handful. Templates do not
+depend on the list of languages, so a new language needs no rebuild.
+
+List templates are stored: a change of what `build_list_template` returns needs a new `EVENT_FORMAT` (`derived.py`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,40 +21,45 @@ from typing import Any
 
 import msgspec
 
-from fieldgate.events.model import PUBLIC, Event, FieldReport, LocalizedText, Person
+from fieldgate.events.model import Event, FieldReport, Person, Visibility
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.localized_text import in_all_languages
+from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, LocalizedText
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.reference.reference_data import ReferenceData
 
-LANGUAGES = tuple(Language)
-MAX_CACHED_TEXTS = 5_000  # sayings of one reader
+MAX_CACHED_TEXTS = 5_000  # localized placeholders of one renderer
 
 _TEXT_START, _TEXT_SEPARATOR, _TEXT_END = b"\x03", b"\x05", b"\x04"
+_TEXT_SEPARATOR_BYTE = _TEXT_SEPARATOR[0]
+_CODE_END = b":"
 _REPORTS_START, _REPORT_SEPARATOR, _CONDITION_END, _REPORTS_END = b"\x06", b"\x08", b"\x0b", b"\x07"
 _PERSONS_START, _PERSONS_END = b"\x0e", b"\x0f"
 
+# The first character of a placeholder says what it stands for. Part of the stored format.
+_COUNTRIES, _DISASTER_TYPE = "c", "d"
+_SEVERITY, _APPEAL_TYPE, _APPEAL_STATUS, _VISIBILITY, _EPI_SOURCE = "s", "t", "u", "v", "e"
+
 LABELS: dict[str, tuple[Message, ...]] = {
-    "s": (Message("Yellow"), Message("Orange"), Message("Red")),
-    "t": (
+    _SEVERITY: (Message("Yellow"), Message("Orange"), Message("Red")),
+    _APPEAL_TYPE: (
         Message("DREF"),
         Message("Emergency Appeal"),
         Message("International Appeal"),
         Message("Forecast Based Action"),
     ),
-    "u": (Message("Active"), Message("Closed"), Message("Frozen"), Message("Archived")),
-    "v": (
+    _APPEAL_STATUS: (Message("Active"), Message("Closed"), Message("Frozen"), Message("Archived")),
+    _VISIBILITY: (
         Message("Unknown"),
         Message("RCRC Movement"),
         Message("IFRC Secretariat"),
         Message("Public"),
         Message("IFRC and NS"),
     ),
-    "e": (Message("Ministry of health"), Message("WHO"), Message("OTHER")),
+    _EPI_SOURCE: (Message("Ministry of health"), Message("WHO"), Message("OTHER")),
 }
 
-# The six figures of people affected, in the order `recent_affected` counts them.
+# The six numbers of people affected; `recent_affected` is the position of one of them, from 1.
 AFFECTED_FIELDS = (
     "num_affected",
     "gov_num_affected",
@@ -71,12 +79,16 @@ _encode = msgspec.json.Encoder().encode
 
 
 def build_list_template(event: Event) -> bytes:
-    """The record of an event in lists, with marks."""
-    return _encode({"dtype": _type_placeholder(event), **_common_fields(event), **_text_fields(event)})
+    """The template of the list record."""
+    return _encode(list_fields(event))
+
+
+def list_fields(event: Event) -> dict[str, Any]:
+    return {"dtype": _type_placeholder(event), **_common_fields(event), **_text_fields(event)}
 
 
 def build_detail_template(event: Event) -> bytes:
-    """The record of one event alone, with marks."""
+    """The template of the detail record."""
     common = _common_fields(event) | {"field_reports": _report_records(event.field_reports, is_detail=True)}
     return _encode(
         {
@@ -120,7 +132,7 @@ def _common_fields(event: Event) -> dict[str, Any]:
         "countries": _countries_placeholder(event.countries),
         "num_affected": event.num_affected,
         "ifrc_severity_level": event.ifrc_severity_level,
-        "ifrc_severity_level_display": _label_placeholder("s", event.ifrc_severity_level),
+        "ifrc_severity_level_display": _label_placeholder(_SEVERITY, event.ifrc_severity_level),
         "ifrc_severity_level_update_date": event.ifrc_severity_level_update_date,
         "glide": event.glide,
         "disaster_start_date": event.disaster_start_date,
@@ -153,7 +165,7 @@ def _text_fields(event: Event) -> dict[str, Any]:
 
 def _appeal_records(event: Event) -> list[dict[str, Any]]:
     newest_first = sorted(event.appeals, key=lambda appeal: appeal.id)
-    for date in ("end_date", "start_date"):  # an open end is later than any date
+    for date in ("end_date", "start_date"):  # no date sorts after any date
         newest_first.sort(key=lambda appeal: (getattr(appeal, date) is None, getattr(appeal, date)), reverse=True)
     return [
         {
@@ -163,12 +175,12 @@ def _appeal_records(event: Event) -> list[dict[str, Any]]:
             "code": appeal.code,
             "amount_funded": appeal.amount_funded,
             "status": appeal.status,
-            "status_display": _label_placeholder("u", appeal.status),
+            "status_display": _label_placeholder(_APPEAL_STATUS, appeal.status),
             "start_date": appeal.start_date,
             "end_date": appeal.end_date,
             "sector": appeal.sector,
             "atype": appeal.atype,
-            "atype_display": _label_placeholder("t", appeal.atype),
+            "atype_display": _label_placeholder(_APPEAL_TYPE, appeal.atype),
             "id": appeal.id,
             "translation_module_original_language": appeal.original_language,
         }
@@ -177,10 +189,10 @@ def _appeal_records(event: Event) -> list[dict[str, Any]]:
 
 
 def _report_records(reports: Sequence[FieldReport], *, is_detail: bool) -> Any:
-    """The reports of an event, newest first; those not for everybody each behind its condition."""
+    """The field reports, newest first; each after its condition, unless all are public."""
     newest_first = sorted(reports, key=lambda report: (report.created_at, report.id), reverse=True)
     records = [_report_record(report, is_detail=is_detail) for report in newest_first]
-    if all(report.visibility == PUBLIC for report in reports):
+    if all(report.visibility == Visibility.PUBLIC for report in reports):
         return records
     guarded = [
         b"%d:%s%s%s"
@@ -196,7 +208,7 @@ def _report_record(report: FieldReport, *, is_detail: bool) -> dict[str, Any]:
         "status": report.status,
         "is_covid_report": report.is_covid_report,
         "visibility": report.visibility,
-        "visibility_display": _label_placeholder("v", report.visibility),
+        "visibility_display": _label_placeholder(_VISIBILITY, report.visibility),
         "created_at": report.created_at,
         "updated_at": report.updated_at,
         "report_date": report.report_date,
@@ -204,14 +216,14 @@ def _report_record(report: FieldReport, *, is_detail: bool) -> dict[str, Any]:
         "countries": _countries_placeholder(report.countries),
         **dict(zip(_FIGURE_FIELDS, _get_figures(report), strict=True)),
         "epi_figures_source_display": (
-            None if report.epi_figures_source is None else _label_placeholder("e", report.epi_figures_source)
+            None if report.epi_figures_source is None else _label_placeholder(_EPI_SOURCE, report.epi_figures_source)
         ),
         "recent_affected": report.recent_affected,
         "summary": localized(report.summary, report.original_language),
         "description": localized(report.description, report.original_language),
         "translation_module_original_language": report.original_language,
     }
-    if is_detail:  # of the six figures only the one that counts
+    if is_detail:  # only the number that `recent_affected` selects
         del record["recent_affected"]
         for place, name in enumerate(AFFECTED_FIELDS, start=1):
             if place != report.recent_affected:
@@ -230,12 +242,12 @@ def _contact_records(contacts: Sequence[Person], **extra: int) -> Any:
 
 
 def _type_placeholder(event: Event) -> Any:
-    return None if event.dtype is None else _placeholder(f"d{event.dtype}")
+    return None if event.dtype is None else _placeholder(f"{_DISASTER_TYPE}{event.dtype}")
 
 
 def _countries_placeholder(ids: Iterable[int]) -> Any:
     listed = ",".join(map(str, sorted(ids)))
-    return _placeholder(f"c{listed}") if listed else []
+    return _placeholder(f"{_COUNTRIES}{listed}") if listed else []
 
 
 def _label_placeholder(kind: str, value: int) -> msgspec.Raw:
@@ -247,24 +259,24 @@ def _placeholder(key: str) -> msgspec.Raw:
 
 
 def localized(texts: LocalizedText, original: str) -> Any:
-    """A text: bare where all languages say the same, else one for each."""
-    if not texts:
-        return ""
-    each = in_all_languages(texts, original)
-    if len(set(each)) == 1:
-        return each[0]
-    return msgspec.Raw(_TEXT_START + _TEXT_SEPARATOR.join(map(_encode, each)) + _TEXT_END)
+    """A text: plain where all languages show the same, else the translations by language code, the fallback first."""
+    in_order = dict.fromkeys((original, *FALLBACK_LANGUAGES, *texts))
+    translations = {code: text for code in in_order if (text := texts.get(code))}
+    if len(set(translations.values())) <= 1:
+        return next(iter(translations.values()), "")
+    parts = [_TEXT_SEPARATOR + code.encode() + _CODE_END + _encode(text) for code, text in translations.items()]
+    return msgspec.Raw(_TEXT_START + b"".join(parts) + _TEXT_END)
 
 
 class TemplateRenderer:
-    """Reads documents for callers of one language, as the directory stands."""
+    """Renders templates in one language, with one state of the reference data."""
 
     def __init__(self, reference_data: ReferenceData, language: Language) -> None:
-        self._language_index = LANGUAGES.index(language)
+        self._language_mark = _TEXT_SEPARATOR + language.value.encode() + _CODE_END
         self._look_up = lru_cache(MAX_CACHED_TEXTS)(partial(_look_up, reference_data, language))
 
     def render(self, template: bytes, scope: ViewerScope) -> bytes:
-        """A document as a caller may see it."""
+        """The record as a caller may see it."""
         template = _replace_between(
             template, _REPORTS_START, _REPORTS_END, lambda guarded: self._visible_reports(guarded, scope)
         )
@@ -284,23 +296,26 @@ class TemplateRenderer:
         return b"[" + b",".join(seen) + b"]"
 
     def _localize(self, key: bytes) -> bytes:
-        if _TEXT_SEPARATOR in key:
-            return key.split(_TEXT_SEPARATOR)[self._language_index]
-        return self._look_up(key)
+        if key[0] != _TEXT_SEPARATOR_BYTE:
+            return self._look_up(key)
+        _, found, rest = key.partition(self._language_mark)
+        if not found:  # the first translation is the fallback
+            rest = key.partition(_CODE_END)[2]
+        return rest.partition(_TEXT_SEPARATOR)[0]
 
 
 def _look_up(reference_data: ReferenceData, language: Language, key: bytes) -> bytes:
     kind, value = chr(key[0]), key[1:].decode()
-    if kind == "c":
+    if kind == _COUNTRIES:
         return reference_data.countries_json(language, map(int, value.split(",")))
-    if kind == "d":
+    if kind == _DISASTER_TYPE:
         return reference_data.type_json(language, int(value))
     return _encode(translate(LABELS[kind][int(value)], language))
 
 
 def _replace_between(template: bytes, begin: bytes, end: bytes, replace: Callable[[bytes], bytes]) -> bytes:
-    """Whatever stands between two marks, replaced; several times as fast as by a regular expression."""
-    if begin not in template:  # found out much sooner than by splitting
+    """Replace everything between two marks; several times faster than a regular expression."""
+    if begin not in template:  # much faster than splitting
         return template
     first, *rest = template.split(begin)
     pieces = [first]

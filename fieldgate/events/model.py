@@ -1,22 +1,31 @@
-"""An event as it is kept: every text in the languages it exists in, everything else by id.
+"""The stored event: texts by language, everything else by id.
 
-What goes over the wire is made from this (`documents.py`), and what comes in is read into it (`reading.py`).
+Documents are built from it (`document_templates.py`), and incoming records are parsed into it (`ingest/parsing.py`).
 """
 
 from datetime import datetime
+from enum import IntEnum
 from typing import Annotated, Literal, get_args
 
 import msgspec
 from msgspec import Meta
 
-LocalizedText = dict[str, str]  # by language code
-LanguageCode = Literal["en", "fr", "ar", "es"]
-MAX_ID = 2**53  # larger ones are not the same number in every client
+from fieldgate.i18n.languages import LanguageCode
+from fieldgate.i18n.localized_text import LocalizedText
+
+MAX_ID = 2**53  # larger integers lose precision in clients that use floats
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Id = Annotated[int, Meta(ge=0, le=MAX_ID)]
 
-PUBLIC, MOVEMENT, SECRETARIAT, SOCIETIES = 3, 1, 2, 4  # who may see: levels of visibility
-Visibility = Literal[1, 2, 3, 4]
+
+class Visibility(IntEnum):
+    """Who may see an event or a field report. Stored and sent as these numbers."""
+
+    MOVEMENT = 1  # every logged-in user
+    SECRETARIAT = 2
+    PUBLIC = 3
+    SOCIETIES = 4  # the secretariat, and the national societies of its countries
+
 
 Source = Literal[
     "GDACs scraper", "WHO scraper", "Field report DMIS ingest", "Field report admin", "Appeal admin", "New field report"
@@ -41,7 +50,7 @@ class Appeal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom to ask. Personal data: for callers who are logged in."""
+    """A contact. Personal data: only logged-in callers see it."""
 
     id: Id
     ctype: str = ""
@@ -57,7 +66,7 @@ class FieldReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     description: LocalizedText = {}
     status: int = 0
     is_covid_report: bool | None = None
-    visibility: Visibility = 1
+    visibility: Visibility = Visibility.MOVEMENT
     created_at: datetime
     updated_at: datetime
     report_date: datetime | None = None
@@ -163,7 +172,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_featured: bool = False
     is_featured_region: bool = False
     parent_event: Id | None = None
-    visibility: Visibility = 1
+    visibility: Visibility = Visibility.MOVEMENT
     tab_one_title: str = DEFAULT_TAB_TITLE
     tab_two_title: str | None = None
     tab_three_title: str | None = None
@@ -171,7 +180,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     active_deployments: Count = 0
     appeals: tuple[Appeal, ...] = ()
     field_reports: tuple[FieldReport, ...] = ()
-    # Only in the record of one event:
+    # Only in the detail record:
     districts: tuple[District, ...] = ()
     contacts: tuple[Person, ...] = ()
     key_figures: tuple[KeyFigure, ...] = ()
@@ -187,7 +196,7 @@ _decoder = msgspec.json.Decoder(Event)
 
 
 def pack(event: Event) -> bytes:
-    """An event as it is stored."""
+    """Encode an event for storage."""
     return _encoder.encode(event)
 
 

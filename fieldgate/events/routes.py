@@ -1,7 +1,7 @@
 """`/api/v2/event/`: lists, exports, single events and deleted events."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
@@ -9,6 +9,7 @@ from msgspec import Meta
 from fieldgate.db import now
 from fieldgate.errors import Forbidden, NotFound, ValidationError
 from fieldgate.events.document_templates import build_detail_template
+from fieldgate.events.event_writer import TOPIC, SlugTaken
 from fieldgate.events.export.exporter import EventExporter
 from fieldgate.events.export.serializers import PAGE_ENCODERS, SERIALIZERS
 from fieldgate.events.ingest.parsing import InvalidEvent
@@ -16,9 +17,10 @@ from fieldgate.events.ingest.replace_body import MAX_BODY_BYTES, EventBody, repl
 from fieldgate.events.model import MAX_ID
 from fieldgate.events.record_shapes import to_flat, to_mini
 from fieldgate.events.schemas import DeletedEvent, EventDetail, EventRecord, FlatEvent, MiniEvent
+from fieldgate.events.search.bindings import check_filters
 from fieldgate.events.search.event_search import EventPage, EventSearch
 from fieldgate.events.search.filters import EventFilters
-from fieldgate.events.store import TOPIC, EventStore, SlugTaken
+from fieldgate.events.store import EventStore
 from fieldgate.events.visibility import audience_key, viewer_scope
 from fieldgate.http.injection import SeenVersions
 from fieldgate.http.negotiation.formats import Format
@@ -46,10 +48,14 @@ class DeletedFilters(msgspec.Struct):
 
 
 class ListFilters(EventFilters, frozen=True, kw_only=True):
+    not_filters: ClassVar[frozenset[str]] = frozenset({"tableau"})
+
     tableau: Annotated[
         bool, Meta(description="Return flat records: countries, appeals and field reports joined by commas.")
     ] = False
 
+
+check_filters(ListFilters)
 
 _COUNTRY_EXAMPLE: dict[str, Any] = {
     "iso": "NP", "iso3": "NPL", "id": 123, "record_type": 1, "record_type_display": "Country", "region": 2,

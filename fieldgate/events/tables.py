@@ -1,4 +1,4 @@
-"""Events: what is known of each, the ready documents of lists, what they were before, and which are gone."""
+"""Tables of events: the events, their list documents and search text, their recent history, and the deleted ones."""
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, LargeBinary, SmallInteger, String, Table, Text
 
@@ -8,7 +8,7 @@ events = Table(
     "events",
     metadata,
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
-    # The version of the data that brought this state: the index asks for what came after the one it knows.
+    # The data version that wrote this row: the index loads rows with a later version than its own.
     Column("version", BigInteger, nullable=False, index=True),
     Column("slug", String(50), unique=True),
     Column("parent_event", BigInteger),
@@ -18,20 +18,22 @@ events = Table(
     Column("updated", Timestamp, nullable=False),
     Column("facets", Text, nullable=False),
     Column("is_demo", Boolean, nullable=False),
-    # All of it, as `model.pack` writes it.
+    # The whole event, as encoded by `model.pack`. Everything else about it is derived from this.
     Column("packed", LargeBinary, nullable=False),
 )
 
-# Read for every page, and so kept apart from the rest: short rows, found by id.
+# Read for every page, so apart from the rest: short rows, found by id.
 documents = Table(
     "event_documents",
     metadata,
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
     Column("version", BigInteger, nullable=False),
     Column("document", LargeBinary, nullable=False),
+    # The `EVENT_FORMAT` of everything that was derived from the packed event: document, facets and search text.
+    Column("format", SmallInteger, nullable=False, server_default="0"),
 )
 
-# What `search`, `glide` and `appeal_code` look through.
+# What `search`, `glide` and `appeal_code` match.
 words = Table(
     "event_words",
     metadata,
@@ -42,7 +44,7 @@ words = Table(
     Column("appeal_codes", Text, nullable=False),  # each between two commas
 )
 
-# What an event was until a version, for readers who still answer from the version before.
+# The state of an event until a version, for readers that still answer from the version before.
 history = Table(
     "event_history",
     metadata,
@@ -53,35 +55,36 @@ history = Table(
     Column("names", Text, nullable=False),
     Column("glide", String(18), nullable=False),
     Column("appeal_codes", Text, nullable=False),
+    Column("format", SmallInteger, nullable=False, server_default="0"),
 )
 
-# Events that left the lists: deleted, merged into another, or hidden from some.
+# Events that are no longer in lists: deleted, merged into another, or hidden from some callers.
 deleted = Table(
     "deleted_events",
     metadata,
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
     Column("deleted_at", Timestamp, nullable=False),
     Column("version", BigInteger, nullable=False, index=True),
-    # A hidden event leaves no trace for those who could not see it.
+    # Who saw it: the deletion is listed for them only.
     Column("visibility", SmallInteger, nullable=False),
     Column("countries", Text, nullable=False),
-    # Who still sees it in lists, where it is gone for others only.
+    # Who still sees it in lists, where it is hidden from others only.
     Column("kept_visibility", SmallInteger),
     Column("kept_countries", Text),
     Index("ix_deleted_events_deleted_at_id", "deleted_at", "id"),
 )
 
-# How far a sync with another server has come, so that the next run goes on from there.
+# The state of a sync with another server, so that the next run continues there.
 syncs = Table(
     "event_syncs",
     metadata,
     Column("source", String(500), primary_key=True),
-    Column("with_token", Boolean, primary_key=True),  # who sees more has another list
-    Column("finished", Timestamp),  # when the last whole sync began
-    # Of the one under way; `began` is null where there is none:
+    Column("with_token", Boolean, primary_key=True),  # a token can see more events
+    Column("finished", Timestamp),  # when the last complete sync began
+    # Of the sync that is running; `began` is null if there is none:
     Column("began", Timestamp),
     Column("since", Timestamp),
     Column("is_filtered", Boolean, nullable=False),
-    Column("reached", BigInteger, nullable=False),  # the offset up to which all is written
-    Column("failing", Text, nullable=False, server_default=""),  # ids of events to ask for again, between blanks
+    Column("reached", BigInteger, nullable=False),  # the offset up to which everything is written
+    Column("failing", Text, nullable=False, server_default=""),  # ids of events to fetch again, separated by spaces
 )

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import msgspec
+from msgspec import Meta
 
 from fieldgate import __version__
 from fieldgate.errors import Forbidden, ServiceUnavailable
@@ -25,6 +26,21 @@ INDEX_PATH = "/api/v2/"
 class Health(msgspec.Struct, frozen=True):
     status: str
     version: str = __version__
+
+
+class RebuildProgress(msgspec.Struct, frozen=True):
+    done: int
+    total: int
+
+
+class ReadyReport(Health, frozen=True):
+    rebuilding: (
+        Annotated[
+            dict[str, RebuildProgress],
+            Meta(description="Stored data that is being rebuilt after an upgrade, with its progress."),
+        ]
+        | msgspec.UnsetType
+    ) = msgspec.UNSET
 
 
 class ReadinessCheck(Protocol):
@@ -76,7 +92,7 @@ async def healthz() -> Response:
         "For a load balancer; any Host header is accepted."
     ),
     tag=TAG,
-    response=Health,
+    response=ReadyReport,
     example={"status": "ready", "version": __version__},
     formats=(Format.JSON,),
     checks_host=False,

@@ -4,11 +4,15 @@ import re
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from fieldgate.cli.events import create_demo_events
+from fieldgate.cli.events_reindex import _progress_bar as reindex_progress_bar
 from fieldgate.cli.output import progress_bar
 from fieldgate.db import Database, DataVersions
+from fieldgate.db.tables import rebuilds
 from fieldgate.events.store import EventStore
+from fieldgate.events.tables import documents
 from tests.processes import run_command
 
 
@@ -65,3 +69,25 @@ def test_count_must_be_in_range(tmp_path: Path, count: str) -> None:
     done = run_command("events", "demo", count, data=tmp_path)
     assert done.returncode == 2
     assert "Invalid value for 'N'" in done.stderr
+
+
+async def test_reindex(database: Database, database_url: str, tmp_path: Path) -> None:
+    environment = {"FIELDGATE_DATABASE_URL": database_url}
+    run_command("events", "demo", "30", data=tmp_path, environment=environment)
+    done = run_command("events", "reindex", data=tmp_path, environment=environment)
+    assert done.stdout == "nothing to do: all events are in the current format\n"
+    done = run_command("events", "reindex", "--all", data=tmp_path, environment=environment)
+    assert re.fullmatch(r"rebuilt 30 events in \d+\.\d s\n", done.stdout), done.stderr
+    async with database.transaction() as connection:
+        await connection.execute(update(documents).values(format=0))
+        await connection.execute(update(rebuilds).values(format=0))
+    done = run_command("events", "reindex", data=tmp_path, environment=environment)
+    assert re.fullmatch(r"rebuilt 30 events in \d+\.\d s\n", done.stdout), done.stderr
+
+
+def test_reindex_shows_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with reindex_progress_bar() as show:
+        show(10, 30)
+    assert "10/30" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fieldgate.events.model import Appeal, Event, FieldReport, Person
+from fieldgate.events.model import Appeal, Event, FieldReport, Person, Visibility
 from fieldgate.events.store import EventStore
 from fieldgate.settings import Settings
 from tests.conftest import Service, new_database, run_service
@@ -24,7 +24,7 @@ def make_event(id_: int, **fields: Any) -> Event:
         "name": {"en": f"Flood {id_}", "fr": f"Inondation {id_}"},
         "countries": (NEPAL,),
         "dtype": 12,
-        "visibility": 3,
+        "visibility": Visibility.PUBLIC,
         "disaster_start_date": timestamp,
         "created_at": timestamp,
         "updated_at": timestamp,
@@ -34,7 +34,13 @@ def make_event(id_: int, **fields: Any) -> Event:
 
 
 REPORT = FieldReport(
-    id=5, visibility=1, created_at=START, updated_at=START, num_affected=7, recent_affected=1, countries=(NEPAL,)
+    id=5,
+    visibility=Visibility.MOVEMENT,
+    created_at=START,
+    updated_at=START,
+    num_affected=7,
+    recent_affected=1,
+    countries=(NEPAL,),
 )
 AMINA = Person(id=1, name="Amina", email="amina@example.org")
 
@@ -44,14 +50,14 @@ EVENTS = [
         101, countries=(INDIA, NEPAL), name={"en": "=Two countries", "ar": "بلدان"}, dtype=None, is_featured=True
     ),
     make_event(102, countries=(SUDAN,), slug="south-sudan", glide="DR-2026-000102-SSD", ifrc_severity_level=2),
-    make_event(103, visibility=1),
-    make_event(104, visibility=2),
-    make_event(105, visibility=4, countries=(INDIA,)),
+    make_event(103, visibility=Visibility.MOVEMENT),
+    make_event(104, visibility=Visibility.SECRETARIAT),
+    make_event(105, visibility=Visibility.SOCIETIES, countries=(INDIA,)),
     make_event(106, parent_event=102),
     make_event(
         107,
         appeals=(Appeal(id=3, aid="9", code="MDRNP007", atype=1, status=0, start_date=START),),
-        field_reports=(REPORT, msgspec.structs.replace(REPORT, id=6, visibility=3, contacts=(AMINA,))),
+        field_reports=(REPORT, msgspec.structs.replace(REPORT, id=6, visibility=Visibility.PUBLIC, contacts=(AMINA,))),
         contacts=(AMINA,),
     ),
 ]

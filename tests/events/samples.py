@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from fieldgate.events.model import SOURCES, Appeal, Event, FieldReport, Person
+from fieldgate.events.model import SOURCES, Appeal, Event, FieldReport, Person, Visibility
 
 COUNTRIES = (14, 27, 84, 85, 123, 180, 290)
 TYPES = (1, 2, 4, 12, 20)
@@ -36,7 +36,7 @@ reports = st.builds(
     id=st.integers(1, 99),
     summary=localized_texts(),
     description=localized_texts(),
-    visibility=st.sampled_from((1, 2, 3, 4)),
+    visibility=st.sampled_from(Visibility),
     created_at=timestamps,
     updated_at=timestamps,
     countries=st.lists(st.sampled_from(COUNTRIES), max_size=2, unique=True).map(tuple),
@@ -65,7 +65,7 @@ def events(ids: st.SearchStrategy[int]) -> st.SearchStrategy[Event]:
         auto_generated_source=st.none() | st.sampled_from(SOURCES),
         is_featured=st.booleans(),
         is_featured_region=st.booleans(),
-        visibility=st.sampled_from((3, 3, 1, 2, 4)),
+        visibility=st.sampled_from((Visibility.PUBLIC, *Visibility)),
         parent_event=st.sampled_from((None, None, None, None, 1)),
         appeals=st.lists(appeals, max_size=2).map(tuple),
         field_reports=st.lists(reports, max_size=2).map(tuple),

@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 from fieldgate.db import Database, DataVersions
-from fieldgate.events.model import Event
+from fieldgate.events.model import Event, Visibility
 from fieldgate.events.store import EventStore
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
@@ -24,7 +24,7 @@ def events_of_round(round_number: int) -> list[Event]:
             id=each,
             name={"en": f"Round {round_number % 3}"},
             countries=(84 if round_number % 2 else 123,),
-            visibility=3,
+            visibility=Visibility.PUBLIC,
             num_affected=round_number,
             disaster_start_date=moment,
             created_at=START,

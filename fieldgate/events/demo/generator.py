@@ -30,13 +30,12 @@ from fieldgate.events.model import (
     EventLink,
     FieldReport,
     KeyFigure,
-    LanguageCode,
-    LocalizedText,
     Person,
     Source,
     Visibility,
 )
-from fieldgate.i18n.languages import Language
+from fieldgate.i18n.languages import Language, LanguageCode
+from fieldgate.i18n.localized_text import LocalizedText
 from fieldgate.reference.reference_data import ReferenceData
 
 END = datetime(2026, 11, 1, tzinfo=UTC)  # fixed, so that the events do not depend on the current date
@@ -229,7 +228,7 @@ class _EventGenerator:
                     id=self._next_id("report"),
                     summary={code: facts.name[code]},
                     status=9 if chance() < 0.9 else 8,
-                    visibility=facts.visibility if chance() < 0.95 else 1,
+                    visibility=facts.visibility if chance() < 0.95 else Visibility.MOVEMENT,
                     created_at=timestamp,
                     updated_at=timestamp,
                     report_date=timestamp,

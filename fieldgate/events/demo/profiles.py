@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from fieldgate.events.model import Visibility
+
 
 class DisasterProfile(NamedTuple):
     """How often a disaster type occurs, and what its events are about."""
@@ -54,5 +56,7 @@ def weighted(weights: Mapping[Any, int]) -> Sequence[Any]:
 
 COUNTRY_COUNT_CHOICES = weighted({1: 92, 2: 5, 3: 2, 4: 1})
 SEVERITY_CHOICES = weighted({0: 70, 1: 22, 2: 8})
-VISIBILITY_CHOICES = weighted({3: 980, 1: 12, 4: 5, 2: 3})
+VISIBILITY_CHOICES = weighted(
+    {Visibility.PUBLIC: 980, Visibility.MOVEMENT: 12, Visibility.SOCIETIES: 5, Visibility.SECRETARIAT: 3}
+)
 APPEAL_TYPE_CHOICES = weighted({0: 76, 1: 17, 3: 5, 2: 2})

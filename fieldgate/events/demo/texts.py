@@ -5,7 +5,7 @@ Names of countries and disaster types stand before a colon, so that no language 
 
 from collections.abc import Iterable
 
-from fieldgate.events.model import LanguageCode
+from fieldgate.i18n.languages import LanguageCode
 
 LANGUAGE_CODES: tuple[LanguageCode, ...] = ("en", "fr", "ar", "es")
 TextByLanguage = tuple[str, str, str, str]

@@ -12,12 +12,13 @@ import msgspec
 
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.document_templates import TemplateRenderer
+from fieldgate.events.event_writer import HISTORY_RETENTION
 from fieldgate.events.export.serializers import Chunks, EventSerializer, RecordBatches
 from fieldgate.events.search import int_arrays
 from fieldgate.events.search.event_search import MAX_ATTEMPTS, EventSearch
 from fieldgate.events.search.filters import EventFilters
 from fieldgate.events.search.int_arrays import Int64Array
-from fieldgate.events.store import HISTORY_RETENTION, EventStore, SnapshotExpired
+from fieldgate.events.store import EventStore, SnapshotExpired
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message

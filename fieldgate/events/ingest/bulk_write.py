@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 import msgspec
 
+from fieldgate.events.event_writer import EventWriter
 from fieldgate.events.ingest.parsing import InvalidEvent
 from fieldgate.events.model import Event
-from fieldgate.events.store import EventStore, EventWriter
+from fieldgate.events.store import EventStore
 
 BATCH_SIZE = 1000  # events in one transaction
 

@@ -26,13 +26,15 @@ from fieldgate.events.ingest.value_parsers import (
     parse_countries,
     parse_datetime,
     parse_type_id,
+    parse_visibility,
     scalar_parser,
     text_parser,
 )
-from fieldgate.events.model import Event, EventLink, FieldReport, LocalizedText
+from fieldgate.events.model import Event, EventLink, FieldReport, Visibility
 from fieldgate.http.request.page_parsing import parse_integer
 from fieldgate.http.request.validation import parse_timestamp
 from fieldgate.i18n.languages import Language
+from fieldgate.i18n.localized_text import LocalizedText
 from fieldgate.i18n.messages import Message
 from fieldgate.reference.reference_data import ReferenceData
 
@@ -157,6 +159,8 @@ def _parser_for(kind: Any) -> ValueParser:
         return parse_countries if bare_type(item) is int else _items_parser(item)
     if bare is datetime:
         return parse_datetime
+    if bare is Visibility:
+        return parse_visibility
     return text_parser(kind) if bare is str else scalar_parser(kind)
 
 

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import Meta
 
 from fieldgate.events.ingest.parsing import parse_event, wire_name
-from fieldgate.events.model import Event, LanguageCode, LocalizedText
-from fieldgate.i18n.languages import Language
+from fieldgate.events.model import Event, Visibility
+from fieldgate.i18n.languages import Language, LanguageCode
+from fieldgate.i18n.localized_text import LocalizedText
 from fieldgate.reference.reference_data import ReferenceData
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -47,6 +48,8 @@ def _body_type(name: str, kind: Any) -> Any:
         return TextInput
     if name == "dtype":
         return ReferenceInput
+    if kind is Visibility:
+        return Literal[tuple(map(int, kind))]
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
         is_struct = isinstance(item, type) and issubclass(item, msgspec.Struct)

@@ -9,9 +9,8 @@ from fieldgate.events.ingest.value_parsers import (
     invalid_value,
     parse_text,
 )
-from fieldgate.events.model import LocalizedText
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, in_language
+from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, LocalizedText, in_language
 from fieldgate.i18n.messages import Message, PluralMessage
 
 MAX_NAME_CHARS = 256

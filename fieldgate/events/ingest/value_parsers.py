@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 import msgspec
 from msgspec import Meta
 
-from fieldgate.events.model import Id
+from fieldgate.events.model import Id, Visibility
 from fieldgate.http.request.validation import NULL_CHARACTERS, expected_message, parse_timestamp
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
@@ -131,5 +131,11 @@ def _parse_reference_id(value: Any, field: FieldContext) -> int:
     return int(_parse_id(value.get("id") if isinstance(value, dict) else value, field))
 
 
+def parse_visibility(value: Any, field: FieldContext) -> Visibility:
+    return Visibility(_parse_visibility_number(value, field))
+
+
+_visibility_type: Any = Literal[tuple(map(int, Visibility))]
+_parse_visibility_number = scalar_parser(_visibility_type)
 _parse_id = scalar_parser(Id)
 parse_text = text_parser(Annotated[str, Meta(max_length=MAX_TEXT_CHARS)])

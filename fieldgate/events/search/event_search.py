@@ -1,12 +1,12 @@
-"""The events as they stand now: the index, kept up with the data, and what lists ask of it."""
+"""Searches events: keeps the index up to date with the database, and answers lists from it."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial, reduce
 from importlib import import_module
-from operator import and_
+from operator import and_, attrgetter
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 import msgspec
@@ -16,33 +16,39 @@ from fieldgate.cache import BoundedCache
 from fieldgate.db import DataVersions
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.document_templates import TemplateRenderer
-from fieldgate.events.search.filters import EventFilters, matching_sets, ordering_terms, region_sets, search_words
+from fieldgate.events.event_writer import TOPIC
+from fieldgate.events.search.bindings import unfinished_filters, unfinished_orderings
+from fieldgate.events.search.filters import EventFilters, FilterContext, matching_sets, ordering_terms, region_sets
 from fieldgate.events.search.index import Index, RebuildRequired
+from fieldgate.events.search.ordering_fields import ORDERINGS, SourceOrdering
 from fieldgate.events.search.record_cache import RecordCache
-from fieldgate.events.store import TOPIC, EventStore, IndexVersion, SnapshotExpired
+from fieldgate.events.search.sql_filters import SQL_FILTERS, SqlFilterContext
+from fieldgate.events.store import EventStore, IndexVersion, SnapshotExpired
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
 from fieldgate.pagination import PageRequest
-from fieldgate.reference.reference_data import ReferenceData, fold_text
+from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import TOPIC as REFERENCE
 from fieldgate.reference.store import ReferenceStore
 
 if TYPE_CHECKING:
     from fieldgate.events.search import ordering  # not at run time: it loads numpy
 
-MAX_BLOCKING_REBUILD_EVENTS = (
-    100_000  # events whose index is made anew while the caller waits; beyond, beside the answers
-)
-RECORD_CACHE_BYTES = 24 * 1024 * 1024  # bytes, some 10,000 records
+MAX_BLOCKING_REBUILD_EVENTS = 100_000  # a larger index is rebuilt in the background
+RECORD_CACHE_BYTES = 24 * 1024 * 1024  # about 10,000 records
 MAX_CACHED_SELECTIONS = 128
-MAX_CACHED_ORDERS = 4  # some 8 MB each for a million events
-MAX_CACHED_RANKS = 10  # of as many fields; some 4 MB each
-DEFAULT_ORDERING = (("disaster_start_date", True),)  # the order of the index itself; clients like to name it
-MAX_ATTEMPTS = 3  # at an answer, when the data runs away under it
+MAX_CACHED_ORDERS = 4  # about 8 MB each for a million events
+MAX_CACHED_RANKS = 10  # of as many fields; about 4 MB each
+DEFAULT_ORDERING = (("disaster_start_date", True),)  # the order of the index itself
+MAX_ATTEMPTS = 3  # to answer, when the data changes meanwhile
+REBUILD_RETRY_SECONDS = 30  # when to ask again for a filter whose data is being rebuilt
 
 log = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
+
+_sql_filter_values = attrgetter(*SQL_FILTERS)
 
 
 class SingleFlightCache(Generic[Value]):
@@ -65,8 +71,7 @@ class SingleFlightCache(Generic[Value]):
 
 
 class EventPage(msgspec.Struct, frozen=True):
-    """What a list asks for: how many match, the records of the page as the caller is shown them, and the versions of
-    the data they are of."""
+    """How many events match, the rendered records of a page, and the data versions they were read from."""
 
     count: int
     records: list[bytes]
@@ -74,7 +79,7 @@ class EventPage(msgspec.Struct, frozen=True):
 
 
 class EventSnapshot:
-    """One state of the events: never changes, and forgets nothing it was asked within its bounds."""
+    """One state of the events. Immutable, apart from its caches."""
 
     def __init__(
         self,
@@ -95,30 +100,32 @@ class EventSnapshot:
         self._ranks = SingleFlightCache["ordering.Ranks"](MAX_CACHED_RANKS)
         self._orders = SingleFlightCache["ordering.EventOrder"](MAX_CACHED_ORDERS)
         self._ordinals = SingleFlightCache[BitMap](MAX_CACHED_SELECTIONS)
-        # By partial, not by method: a view that refers to itself would stay in memory for a while.
-        narrowed = partial(_match_facets, index, reference_data, region_sets(index, reference_data))
-        self._match_facets = lru_cache(MAX_CACHED_SELECTIONS)(narrowed)
+        # A partial, not a method: a snapshot that refers to itself would stay in memory until garbage collection.
+        context = FilterContext(index, reference_data, region_sets(index, reference_data))
+        self._match_facets = lru_cache(MAX_CACHED_SELECTIONS)(partial(_match_facets, context))
+        self._unfinished_filters = unfinished_filters(index_version.format)
+        self._unfinished_orderings = unfinished_orderings(index_version.format)
         self._renderers = {language: TemplateRenderer(reference_data, language) for language in Language}
 
     def render(self, template: bytes, language: Language, scope: ViewerScope) -> bytes:
-        """A document as a caller may see it."""
+        """Render a template as a caller may see it."""
         return self._renderers[language].render(template, scope)
 
     async def records(self, ids: Sequence[int], language: Language, scope: ViewerScope) -> list[bytes]:
         """The records of these events as a caller may see them."""
-        to = (language, scope)
-        found = self.record_cache.get(to, ids)
+        variant = (language, scope)
+        found = self.record_cache.get(variant, ids)
         if all(found):
             return cast(list[bytes], found)
         missing = [number for number, record in zip(ids, found, strict=True) if record is None]
         documents = await self._store.documents(missing, self.index_version.version)
-        reader = self._renderers[language]
-        read = {number: reader.render(each, scope) for number, each in zip(missing, documents, strict=True)}
-        self.record_cache.put(to, read)
-        return [record or read[number] for number, record in zip(ids, found, strict=True)]
+        renderer = self._renderers[language]
+        rendered = {number: renderer.render(each, scope) for number, each in zip(missing, documents, strict=True)}
+        self.record_cache.put(variant, rendered)
+        return [record or rendered[number] for number, record in zip(ids, found, strict=True)]
 
     async def find(self, filters: EventFilters, scope: ViewerScope, language: Language, page: PageRequest) -> EventPage:
-        """A page of the events that match."""
+        """A page of the matching events."""
         count, numbers = await self.matching_ids(filters, scope, language, page)
         return EventPage(count, await self.records(numbers, language, scope), self.versions)
 
@@ -127,8 +134,10 @@ class EventSnapshot:
     ) -> tuple[int, list[int]]:
         """How many events match, and the ids of a page of them."""
         terms = ordering_terms(filters.ordering)
+        if self._unfinished_filters or self._unfinished_orderings:
+            self._check_finished(filters, terms)
         wanted = msgspec.structs.replace(filters, ordering="") if filters.ordering else filters
-        if wanted.search or wanted.glide or wanted.appeal_code:
+        if any(_sql_filter_values(wanted)):
             chosen = await self._selections.get((wanted, scope), lambda: self._select(wanted, scope))
         else:
             chosen = self._match_facets(wanted, scope)
@@ -140,23 +149,28 @@ class EventSnapshot:
             return len(chosen), order.page(self.index, places, page.limit, page.offset)
         return len(chosen), self.index.page(chosen, page.limit, page.offset)
 
+    def _check_finished(self, filters: EventFilters, terms: "ordering.Terms") -> None:
+        """Refuse filters and orderings whose data is still being rebuilt after an upgrade."""
+        names = [name for name in sorted(self._unfinished_filters) if getattr(filters, name) not in (None, (), "")]
+        names += [f"ordering={field}" for field, _ in terms if field in self._unfinished_orderings]
+        if names:
+            message = Message(
+                "This is not available yet, because stored events are being upgraded: {names}. Please try again later.",
+                names=", ".join(names),
+            )
+            raise ServiceUnavailable(message, retry_after_seconds=REBUILD_RETRY_SECONDS)
+
     async def _select(self, filters: EventFilters, scope: ViewerScope) -> BitMap:
-        """The events that match, where sets alone do not tell."""
-        index, version = self.index, self.index_version.version
+        """The events that match, with filters that need the database."""
         sets = [self._match_facets(filters, scope)]
-        for word in search_words(filters.search):
-            named = index.by_ids(await self._store.ids_by_name(fold_text(word), version))
-            about = [f"c{country}" for country in self.reference_data.countries_matching(word)]
-            about += [f"d{kind}" for kind in self.reference_data.types_matching(word)]
-            sets.append(named | index.with_any_facet(*about))
-        if filters.glide:
-            sets.append(index.by_ids(await self._store.ids_by_glide(filters.glide, version)))
-        if filters.appeal_code:
-            sets.append(index.by_ids(await self._store.ids_by_appeal_code(filters.appeal_code, version)))
+        context = SqlFilterContext(self._store, self.index, self.index_version.version, self.reference_data)
+        for name, sql_filter in SQL_FILTERS.items():
+            if value := getattr(filters, name):
+                sets.append(await sql_filter.select(context, value))
         return reduce(and_, sorted(sets, key=len))
 
     async def _build_order(self, terms: "ordering.Terms", language: Language) -> "ordering.EventOrder":
-        # In a thread and not before: it brings numpy, which takes a tenth of a second, and its 16 MB.
+        # Imported in a thread, when needed: numpy takes a tenth of a second to load, and 16 MB.
         await asyncio.to_thread(import_module, "fieldgate.events.search.ordering")
         from fieldgate.events.search import ordering
 
@@ -169,16 +183,17 @@ class EventSnapshot:
     async def _build_ranks(self, field: str, language: Language) -> "ordering.Ranks":
         from fieldgate.events.search import ordering
 
-        if field in ordering.UNINDEXED_FIELDS:
-            reading = ordering.RankBuilder(field, self.index, language)
+        by = ORDERINGS[field]
+        if isinstance(by, SourceOrdering):
+            builder = ordering.RankBuilder(by, self.index, language)
             async for some in self._store.stream_packed(self.index_version.version):
-                await asyncio.to_thread(reading.add, some)
-            return await asyncio.to_thread(reading.build)
-        return await asyncio.to_thread(ordering.indexed_ranks, field, self.index, self.reference_data, language)
+                await asyncio.to_thread(builder.add, some)
+            return await asyncio.to_thread(builder.build)
+        return await asyncio.to_thread(ordering.indexed_ranks, by, self.index, self.reference_data, language)
 
 
 class EventSearch:
-    """Finds events in the state the database is in. Every process has one."""
+    """Finds events in the current state of the database. Every process has one."""
 
     def __init__(
         self,
@@ -209,7 +224,7 @@ class EventSearch:
         page: PageRequest,
         snapshot: EventSnapshot | None = None,
     ) -> EventPage:
-        """A page of the events that match, and how many do; in the view the caller has, if that can be read."""
+        """A page of the matching events; from the given snapshot, if it can still be read."""
         for _ in range(MAX_ATTEMPTS):
             snapshot = snapshot or await self.snapshot()
             with suppress(SnapshotExpired):
@@ -219,20 +234,20 @@ class EventSearch:
         raise ServiceUnavailable
 
     async def snapshot(self, known_versions: Sequence[int] = ()) -> EventSnapshot:
-        """The events as of now, or, while a large index is made anew, as of a moment ago.
+        """The current state, or, while a large index is being rebuilt, the one before.
 
-        Who has just asked for the versions of events and reference data hands them in.
+        `known_versions` are those of events and reference data, if the caller has just asked for them.
         """
-        version, directory_version = known_versions or await self._data_versions.versions((TOPIC, REFERENCE))
+        version, reference_version = known_versions or await self._data_versions.versions((TOPIC, REFERENCE))
         view = self._snapshot
         if view is None or view.index_version.version < version:
             async with self._refresh_lock:
                 view = self._snapshot
                 if view is None or view.index_version.version < version:
                     view = self._snapshot = await self._refresh(view)
-        if view.versions[1] < directory_version:
-            known_as, directory = await self._reference.current_with_version()
-            view = self._snapshot = self._make_snapshot(view.index_version, view.index, directory, known_as)
+        if view.versions[1] < reference_version:
+            loaded_version, reference_data = await self._reference.current_with_version()
+            view = self._snapshot = self._make_snapshot(view.index_version, view.index, reference_data, loaded_version)
         self._track_lag(is_stale=view.index_version.version < version)
         return view
 
@@ -246,15 +261,14 @@ class EventSearch:
         self._on_lag(self.lag)
 
     async def render(self, template: bytes, language: Language, scope: ViewerScope) -> bytes:
-        """A document that was read beside the view, and may name what came after it."""
+        """Render a template that may be newer than the snapshot, and use newer reference data."""
         view = await self.snapshot()
         try:
             return view.render(template, language, scope)
         except KeyError:
-            known_as, directory = await self._reference.reload()
-            return self._make_snapshot(view.index_version, view.index, directory, known_as).render(
-                template, language, scope
-            )
+            version, reference_data = await self._reference.reload()
+            newer = self._make_snapshot(view.index_version, view.index, reference_data, version)
+            return newer.render(template, language, scope)
 
     async def _refresh(self, snapshot: EventSnapshot | None) -> EventSnapshot:
         if snapshot is None:
@@ -263,27 +277,25 @@ class EventSearch:
             return snapshot
         changes = await self._store.load_changes(snapshot.index_version)
         if changes is not None:
-            standing, rows, gone = changes
+            index_version, rows, deleted_ids = changes
             with suppress(RebuildRequired):
-                index = await asyncio.to_thread(snapshot.index.with_changes, rows, gone)
-                # After the events, which may name what was not known before.
-                known_as, directory = await self._reference.reload()
-                is_as_before = known_as == snapshot.versions[1]
-                shown = (
-                    snapshot.record_cache.transfer_unchanged({*(row.id for row in rows), *gone})
-                    if is_as_before
-                    else None
-                )
-                return self._make_snapshot(standing, index, directory, known_as, shown)
+                index = await asyncio.to_thread(snapshot.index.with_changes, rows, deleted_ids)
+                # After the events, which may use new reference data.
+                version, reference_data = await self._reference.reload()
+                record_cache = None
+                if version == snapshot.versions[1]:
+                    changed_ids = {*(row.id for row in rows), *deleted_ids}
+                    record_cache = snapshot.record_cache.transfer_unchanged(changed_ids)
+                return self._make_snapshot(index_version, index, reference_data, version, record_cache)
         if len(snapshot.index) <= self._max_blocking_rebuild_events:
             return await self._build_snapshot()
         self._rebuild_task = asyncio.create_task(self._rebuild_in_background())
         return snapshot
 
     async def _build_snapshot(self) -> EventSnapshot:
-        standing, index = await self._store.load_index()
-        known_as, directory = await self._reference.reload()
-        return self._make_snapshot(standing, index, directory, known_as)
+        index_version, index = await self._store.load_index()
+        reference_version, reference_data = await self._reference.reload()
+        return self._make_snapshot(index_version, index, reference_data, reference_version)
 
     def _make_snapshot(
         self,
@@ -305,24 +317,24 @@ class EventSearch:
     async def _rebuild_in_background(self) -> None:
         try:
             self._snapshot = await self._build_snapshot()
-        except Exception:  # the next request begins another one
-            log.exception("the index of events could not be made")
+        except Exception:  # the next request starts another rebuild
+            log.exception("building the event index failed")
 
     async def warm(self) -> None:
-        """Make the index before somebody asks for it."""
+        """Build the index before the first request."""
         try:
             await self.snapshot()
         except Exception:
-            log.exception("the index of events could not be made")
+            log.exception("building the event index failed")
 
     async def wait_for_rebuild(self) -> None:
-        """Wait for the index that is being made."""
+        """Wait for the index that is being built in the background."""
         if self._rebuild_task is not None:
             await asyncio.wait([self._rebuild_task])
 
     @property
     def lag(self) -> float:
-        """Seconds for which answers have been of an earlier state; 0 while they are of now."""
+        """Seconds for which answers have come from an earlier state; 0 while they are current."""
         return 0.0 if self._stale_since is None else _clock() - self._stale_since
 
     async def stop(self) -> None:
@@ -332,17 +344,9 @@ class EventSearch:
                 await self._rebuild_task
 
 
-def _match_facets(
-    index: Index,
-    reference_data: ReferenceData,
-    regions: Mapping[int, BitMap],
-    filters: EventFilters,
-    scope: ViewerScope,
-) -> BitMap:
-    """The events that a caller sees and that match, as far as sets alone tell."""
-    return reduce(
-        and_, sorted([index.visible_to(scope), *matching_sets(index, reference_data, regions, filters)], key=len)
-    )
+def _match_facets(context: FilterContext, filters: EventFilters, scope: ViewerScope) -> BitMap:
+    """The events that a caller sees and that match all filters the index answers."""
+    return reduce(and_, sorted([context.index.visible_to(scope), *matching_sets(context, filters)], key=len))
 
 
 def _clock() -> float:

@@ -1,36 +1,40 @@
-"""What a list of events can be narrowed and ordered by, and the sets of positions that answer it."""
+"""The filters of event lists: the query parameters, and the bitmaps of the index that answer them.
+
+To add a filter: add a field to `EventFilters` and an entry of the same name to `INDEX_FILTERS` (or to `SQL_FILTERS` in
+`sql_filters.py`). A field without an implementation fails at start-up (`bindings.py`).
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from operator import attrgetter
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
 from pyroaring import BitMap
 
 from fieldgate.db import Timestamp
+from fieldgate.events.facets import (
+    APPEAL_TYPE,
+    COUNTRY,
+    DISASTER_TYPE,
+    FEATURED,
+    FEATURED_IN_REGION,
+    SEVERITY,
+    SOURCE,
+    Facet,
+    source_value,
+)
 from fieldgate.events.model import Source
-from fieldgate.events.search.index import INT64_MAX, INT64_MIN, Index, source_facet, union
-from fieldgate.events.search.int_arrays import Int64Array
+from fieldgate.events.search.index import INT64_MAX, INT64_MIN, Index, union
+from fieldgate.events.search.ordering_fields import ORDERINGS
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.regions import REGIONS
 
 MAX_SEARCH_WORDS = 20
-ORDERING_FIELDS = (
-    "disaster_start_date",
-    "created_at",
-    "updated_at",
-    "dtype",
-    "name",
-    "summary",
-    "num_affected",
-    "glide",
-    "ifrc_severity_level",
-    "id",
-)
+ORDERING_FIELDS = tuple(ORDERINGS)
 
 Ids = tuple[int, ...]
 TimestampFilter = Annotated[datetime, Meta(description="ISO 8601; midnight without a time, UTC without a zone.")] | None
@@ -38,7 +42,7 @@ BooleanFilter = Annotated[bool, Meta(description="true, false, 1 or 0.")] | None
 
 
 def search_words(search: str) -> tuple[str, ...]:
-    """The words of a search, all of which must match: split at blanks and commas, phrases in quotes kept."""
+    """The words of a search, split at spaces and commas; phrases in quotes are one word."""
     found = re.findall(r'"([^"]*)"|([^\s,"]+)', search)
     words = tuple(filter(None, ((phrase or word).strip() for phrase, word in found)))
     if len(words) > MAX_SEARCH_WORDS:
@@ -47,7 +51,7 @@ def search_words(search: str) -> tuple[str, ...]:
 
 
 def ordering_terms(ordering: str) -> tuple[tuple[str, bool], ...]:
-    """The fields to order by, each once, and whether it descends; () for the usual order."""
+    """The fields to order by, each once, and whether descending; () for the default order."""
     if not ordering:
         return ()
     terms: dict[str, bool] = {}
@@ -61,6 +65,8 @@ def ordering_terms(ordering: str) -> tuple[tuple[str, bool], ...]:
 
 
 class EventFilters(msgspec.Struct, frozen=True, kw_only=True):
+    not_filters: ClassVar[frozenset[str]] = frozenset()  # fields of a subclass that do not narrow the list
+
     countries__in: Annotated[Ids, Meta(description="Countries by id, separated by commas: any of them.")] = ()
     regions__in: Annotated[Ids, Meta(description="Regions by id, separated by commas; 0 is Africa.")] = ()
     countries__iso3__in: Annotated[
@@ -116,67 +122,102 @@ class EventFilters(msgspec.Struct, frozen=True, kw_only=True):
     ] = ""
 
 
+class FilterContext(msgspec.Struct, frozen=True):
+    """The state of the events that a filter is applied to."""
+
+    index: Index
+    reference_data: ReferenceData
+    region_sets: Mapping[int, BitMap]
+
+
+class IndexFilter(NamedTuple):
+    """A filter that the index answers: the positions that match a value, and the facets it needs for that."""
+
+    select: Callable[[FilterContext, Any], BitMap]
+    facets: tuple[Facet, ...] = ()
+
+
+def any_of(facet: Facet) -> IndexFilter:
+    """Events with any of these values."""
+    return IndexFilter(lambda context, values: _with_any(context.index, facet, values), (facet,))
+
+
+def equal_to(facet: Facet) -> IndexFilter:
+    """Events with this value."""
+    return IndexFilter(lambda context, value: _with_any(context.index, facet, (value,)), (facet,))
+
+
+def has_flag(facet: Facet) -> IndexFilter:
+    """Events with or without a flag."""
+
+    def select(context: FilterContext, is_wanted: bool) -> BitMap:
+        flagged = context.index.with_any_facet(facet.word())
+        return flagged if is_wanted else context.index.live_positions - flagged
+
+    return IndexFilter(select, (facet,))
+
+
+def _with_any(index: Index, facet: Facet, values: Iterable[int | str]) -> BitMap:
+    return index.with_any_facet(*map(facet.word, set(values)))
+
+
+def _in_countries_by_iso3(context: FilterContext, codes: tuple[str, ...]) -> BitMap:
+    found = map(context.reference_data.country_by_iso3, codes)
+    return _with_any(context.index, COUNTRY, [country.id for country in found if country is not None])
+
+
+def _in_regions(context: FilterContext, regions: Ids) -> BitMap:
+    return union([context.region_sets[region] for region in set(regions) if region in context.region_sets])
+
+
+INDEX_FILTERS: dict[str, IndexFilter] = {
+    "countries__in": any_of(COUNTRY),
+    "countries__iso3__in": IndexFilter(_in_countries_by_iso3, (COUNTRY,)),
+    "regions__in": IndexFilter(_in_regions, (COUNTRY,)),
+    "dtype": equal_to(DISASTER_TYPE),
+    "dtype__in": any_of(DISASTER_TYPE),
+    "id": IndexFilter(lambda context, id_: context.index.by_ids([id_])),
+    "id__in": IndexFilter(lambda context, ids: context.index.by_ids(ids)),
+    "appeal_type": any_of(APPEAL_TYPE),
+    "is_featured": has_flag(FEATURED),
+    "is_featured_region": has_flag(FEATURED_IN_REGION),
+    "auto_generated_source": IndexFilter(
+        lambda context, source: _with_any(context.index, SOURCE, (source_value(source),)), (SOURCE,)
+    ),
+    "ifrc_severity_level": equal_to(SEVERITY),
+    "ifrc_severity_level__in": any_of(SEVERITY),
+}
+
+
 def region_sets(index: Index, reference_data: ReferenceData) -> dict[int, BitMap]:
     """The events of each region: those of its countries."""
-    return {
-        region.id: index.with_any_facet(*(f"c{country}" for country in reference_data.countries_in_region(region.id)))
-        for region in REGIONS
-    }
+    return {region.id: _with_any(index, COUNTRY, reference_data.countries_in_region(region.id)) for region in REGIONS}
 
 
-def matching_sets(
-    index: Index, reference_data: ReferenceData, regions: Mapping[int, BitMap], filters: EventFilters
-) -> list[BitMap]:
-    """The sets an event must be in, of all filters the index alone can answer."""
-    chosen: list[BitMap] = []
-
-    def any_of(prefix: str, values: tuple[int, ...]) -> None:
-        if values:
-            chosen.append(index.with_any_facet(*map(prefix.__add__, map(str, set(values)))))
-
-    any_of("c", filters.countries__in)
-    if filters.countries__iso3__in:
-        found = [reference_data.country_by_iso3(iso3) for iso3 in filters.countries__iso3__in]
-        chosen.append(index.with_any_facet(*(f"c{country.id}" for country in found if country is not None)))
-    if filters.regions__in:
-        chosen.append(union([regions[region] for region in set(filters.regions__in) if region in regions]))
-    any_of("d", filters.dtype__in)
-    any_of("d", () if filters.dtype is None else (filters.dtype,))
-    any_of("a", filters.appeal_type)
-    any_of("s", filters.ifrc_severity_level__in)
-    any_of("s", () if filters.ifrc_severity_level is None else (filters.ifrc_severity_level,))
-    for wanted, word in ((filters.is_featured, "f"), (filters.is_featured_region, "g")):
-        if wanted is not None:
-            bearing = index.with_any_facet(word)
-            chosen.append(bearing if wanted else index.live_positions - bearing)
-    if filters.auto_generated_source is not None:
-        chosen.append(index.with_any_facet(source_facet(filters.auto_generated_source)))
-    if filters.id is not None:
-        chosen.append(index.by_ids([filters.id]))
-    if filters.id__in:
-        chosen.append(index.by_ids(filters.id__in))
-    chosen += _timestamp_sets(index, filters)
-    return chosen
+def matching_sets(context: FilterContext, filters: EventFilters) -> list[BitMap]:
+    """The sets an event must be in, for all filters that the index answers."""
+    chosen = [
+        index_filter.select(context, value)
+        for name, index_filter in INDEX_FILTERS.items()
+        if (value := getattr(filters, name)) is not None and value != ()
+    ]
+    return chosen + _timestamp_sets(context.index, filters)
 
 
 _SUFFIXES = ("", "__gt", "__gte", "__lt", "__lte")
-_timestamp_filters = attrgetter(
-    *(name + suffix for name in ("disaster_start_date", "created_at", "updated_at") for suffix in _SUFFIXES)
-)
+_TIMESTAMP_COLUMNS = {"disaster_start_date": "starts", "created_at": "created", "updated_at": "updated"}
+TIMESTAMP_FILTERS = tuple(name + suffix for name in _TIMESTAMP_COLUMNS for suffix in _SUFFIXES)
+_timestamp_filters = attrgetter(*TIMESTAMP_FILTERS)
 
 
 def _timestamp_sets(index: Index, filters: EventFilters) -> list[BitMap]:
     if not any(_timestamp_filters(filters)):
         return []
-    columns: dict[str, Int64Array] = {
-        "disaster_start_date": index.starts,
-        "created_at": index.created,
-        "updated_at": index.updated,
-    }
     chosen = []
-    for name, column in columns.items():
+    for name, column_name in _TIMESTAMP_COLUMNS.items():
         low, high = _timestamp_bounds(filters, name)
         if (low, high) != (INT64_MIN, INT64_MAX):
+            column = getattr(index, column_name)
             chosen.append(
                 index.started_between(low, high) if column is index.starts else index.in_range(column, low, high)
             )
@@ -184,13 +225,13 @@ def _timestamp_sets(index: Index, filters: EventFilters) -> list[BitMap]:
 
 
 def _timestamp_bounds(filters: EventFilters, name: str) -> tuple[int, int]:
-    """The first and the last microsecond that all filters on a moment allow."""
+    """The first and the last microsecond that all filters on a timestamp allow."""
     low, high = INT64_MIN, INT64_MAX
     for suffix in _SUFFIXES:
-        moment: datetime | None = getattr(filters, name + suffix)
-        if moment is None:
+        timestamp: datetime | None = getattr(filters, name + suffix)
+        if timestamp is None:
             continue
-        count = Timestamp.pack(moment)
+        count = Timestamp.pack(timestamp)
         if suffix in ("", "__gt", "__gte"):
             low = max(low, count + (suffix == "__gt"))
         if suffix in ("", "__lt", "__lte"):

@@ -1,9 +1,8 @@
-"""Which events match, how many, and in what order: sets of positions, in memory.
+"""The in-memory index of events: which match, how many, and in what order, by bitmaps of positions.
 
-A position is an event's place from the oldest, so that a new event usually goes to the end. Every value of every
-facet (a country, a type, a level) has the set of positions that bear it; a filter is an operation on sets, a count
-is a length, a page is a slice. The index is pure and never changes: a change of the data makes another one, which
-shares all that stayed the same.
+Positions are in the order of start dates, so a new event usually goes to the end. Every value of every facet has the
+bitmap of the positions with that value; a filter is an operation on bitmaps, a count is a length, a page is a slice. An
+index is immutable: a change of the data makes another one, which shares everything that stayed the same.
 """
 
 from array import array
@@ -14,47 +13,28 @@ from typing import Any, NamedTuple
 
 from pyroaring import BitMap
 
-from fieldgate.events.model import SOCIETIES, SOURCES, Event
+from fieldgate.events.facets import COUNTRY, VISIBILITY
+from fieldgate.events.model import Visibility
 from fieldgate.events.search import int_arrays
 from fieldgate.events.search.int_arrays import Int64Array, UInt32Array
 from fieldgate.events.visibility import ViewerScope
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
-MAX_IN_PLACE_CHANGES = 100  # events that came or went: each is put into its place, more are sorted anew
+MAX_IN_PLACE_CHANGES = 100  # ids inserted or deleted one by one; with more, all are sorted again
 
 
 class IndexRow(NamedTuple):
-    """What the index knows of one event. `facets` are words such as `c14` (a country) or `v3` (a visibility)."""
+    """What the index knows of one event. `facets` are words of `facets.py`, separated by spaces."""
 
     id: int
-    start: int  # microseconds since 1970, as all moments here
+    start: int  # microseconds since 1970, as the next two
     created: int
     updated: int
     facets: str
 
 
 class RebuildRequired(Exception):
-    """The change moves events that stay: the index has to be built anew."""
-
-
-def event_facets(event: Event) -> str:
-    """The values of all facets of an event, as words: each is the name of a set of the index."""
-    words = [f"v{event.visibility}", f"s{event.ifrc_severity_level}"]
-    words += [f"c{country}" for country in sorted(set(event.countries))]
-    words += [f"a{kind}" for kind in sorted({appeal.atype for appeal in event.appeals})]
-    if event.dtype is not None:
-        words.append(f"d{event.dtype}")
-    if event.is_featured:
-        words.append("f")
-    if event.is_featured_region:
-        words.append("g")
-    if event.auto_generated_source is not None:
-        words.append(source_facet(event.auto_generated_source))
-    return " ".join(words)
-
-
-def source_facet(source: str) -> str:
-    return f"o{SOURCES.index(source)}"
+    """The change moves existing events: the index has to be rebuilt."""
 
 
 class Index:
@@ -73,29 +53,28 @@ class Index:
         self.created = created
         self.updated = updated
         self._facet_sets = facet_sets
-        self.live_positions = live_positions  # what was not deleted
+        self.live_positions = live_positions  # not deleted
         self._by_id = by_id
 
     def __len__(self) -> int:
         return len(self.live_positions)
 
     def position(self, id_: int) -> int | None:
-        """Where an event stands."""
+        """The position of an event."""
         return self._by_id.position(id_)
 
-    # Sets of positions. None of them may be changed by who gets it.
+    # Bitmaps of positions. Callers must not change them.
 
     def with_any_facet(self, *facets: str) -> BitMap:
-        """The events that bear any of these values."""
+        """The events with any of these facet words."""
         return union(list(filter(None, map(self._facet_sets.get, facets))))
 
     def visible_to(self, scope: ViewerScope) -> BitMap:
         """The events a caller may see."""
-        seen = self.with_any_facet(*(f"v{level}" for level in scope.levels))
-        if scope.countries and SOCIETIES not in scope.levels:
-            seen = seen | (
-                self.with_any_facet(f"v{SOCIETIES}") & self.with_any_facet(*(f"c{each}" for each in scope.countries))
-            )
+        seen = self.with_any_facet(*map(VISIBILITY.word, map(int, scope.levels)))
+        if scope.countries and Visibility.SOCIETIES not in scope.levels:
+            of_societies = self.with_any_facet(VISIBILITY.word(int(Visibility.SOCIETIES)))
+            seen = seen | (of_societies & self.with_any_facet(*map(COUNTRY.word, scope.countries)))
         return seen & self.live_positions
 
     def by_ids(self, ids: Sequence[int]) -> BitMap:
@@ -105,19 +84,19 @@ class Index:
         return BitMap(array("I", here))
 
     def positions(self, ids: Int64Array) -> Int64Array:
-        """Where the events of these ids stand; `NOWHERE` for those that are not here."""
+        """The positions of these ids; `NOT_FOUND` for ids that are not in the index."""
         return int_arrays.find_positions(self._by_id.ids, self._by_id.positions, ids)
 
     def started_between(self, low: int, high: int) -> BitMap:
-        """The events whose disaster began in [low, high]: positions run in that order."""
+        """The events with a start date in [low, high]: positions are in that order."""
         return _bitmap_range(bisect_left(self.starts, low), bisect_right(self.starts, high))
 
     def in_range(self, column: Int64Array, low: int, high: int) -> BitMap:
-        """The events with a moment in [low, high]."""
+        """The events with a timestamp in [low, high]."""
         return BitMap(int_arrays.indices_in_range(column, low, high))
 
     def page(self, selection: BitMap, limit: int, offset: int) -> list[int]:
-        """The ids of one page in the usual order: the newest first, and the lowest id of the same moment."""
+        """The ids of one page in the default order: newest first, ties by the lowest id."""
         last = len(selection) - offset
         positions = selection[max(0, last - limit) : last].to_array() if last > 0 else array("I")
         return list(map(self.ids.__getitem__, positions[::-1]))
@@ -125,7 +104,7 @@ class Index:
     # Changes
 
     def with_changes(self, rows: Sequence[IndexRow], deleted_ids: Iterable[int]) -> "Index":
-        """The index after events were deleted, edited where they stand, or came after all others."""
+        """The index after events were deleted, edited in place, or added after all others."""
         sets = _CopyOnWriteSets(self._facet_sets)
         everything = self.live_positions.copy()
         created, updated = self.created[:], self.updated[:]
@@ -166,8 +145,7 @@ class Index:
 
 
 class IdLookup:
-    """The ids of what was not deleted, in order, and where each stands. A deleted event may come back under its id, at
-    another position."""
+    """The ids that are not deleted, sorted, with their positions. A deleted event may come back at another position."""
 
     def __init__(self, ids: Int64Array, positions: UInt32Array) -> None:
         self.ids = ids
@@ -175,7 +153,7 @@ class IdLookup:
 
     @classmethod
     def from_ids(cls, ids: Int64Array, live_positions: BitMap) -> "IdLookup":
-        """From all ids by position, and the positions that count."""
+        """From all ids by position, and the positions that are not deleted."""
         alive: UInt32Array = live_positions.to_array()
         held = int_arrays.take(ids, alive)
         order = int_arrays.argsort(held)
@@ -190,7 +168,7 @@ class IdLookup:
     def with_changes(
         self, deleted_ids: Set[int], new_ids: Sequence[int], all_ids: Int64Array, live_positions: BitMap
     ) -> "IdLookup":
-        """Without some ids, and with others that stand at the end of all."""
+        """Without the deleted ids, and with new ones at the last positions."""
         if not deleted_ids and not new_ids:
             return self
         if len(deleted_ids) + len(new_ids) > MAX_IN_PLACE_CHANGES:
@@ -207,7 +185,7 @@ class IdLookup:
 
 
 class IndexBuilder:
-    """Takes events in any order, a few or many at a time, and makes their index."""
+    """Builds an index from rows in any order, added in batches."""
 
     def __init__(self) -> None:
         self._columns = (
@@ -219,16 +197,16 @@ class IndexBuilder:
         self._rows_by_facet: dict[str, array[int]] = defaultdict(lambda: array("I"))
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Take rows with the fields of `Row`."""
+        """Add rows with the fields of `IndexRow`."""
         ids, starts, created, updated = self._columns
-        bearers = self._rows_by_facet
+        rows_by_facet = self._rows_by_facet
         for place, row in enumerate(rows, start=len(ids)):
             ids.append(row[0])
             starts.append(row[1])
             created.append(row[2])
             updated.append(row[3])
             for word in row[4].split():
-                bearers[word].append(place)
+                rows_by_facet[word].append(place)
 
     def build(self) -> Index:
         order = int_arrays.argsort_with_tiebreak(self._columns[1], tiebreak_desc=self._columns[0])
@@ -240,17 +218,17 @@ class IndexBuilder:
 
 
 class _CopyOnWriteSets:
-    """The sets of an index, those that change copied first."""
+    """The bitmaps of an index; those that change are copied first."""
 
     def __init__(self, shared: Mapping[str, BitMap]) -> None:
         self.all = dict(shared)
         self._copied: set[str] = set()
 
     def set_facets(self, position: int, facets: str, *, is_new: bool = False) -> None:
-        """Let a position bear these values and no others."""
+        """Give a position these facet words and no others."""
         words = set(facets.split())
         if not is_new:
-            for word in [word for word, bearing in self.all.items() if position in bearing and word not in words]:
+            for word in [word for word, positions in self.all.items() if position in positions and word not in words]:
                 self._writable(word).discard(position)
         for word in words:
             self._writable(word).add(position)
@@ -263,7 +241,7 @@ class _CopyOnWriteSets:
 
 
 def union(sets: Sequence[BitMap]) -> BitMap:
-    """What is in any of some sets; nobody may change it."""
+    """The union of bitmaps; callers must not change it."""
     if len(sets) == 1:
         return sets[0]
     return BitMap.union(*sets) if sets else BitMap()

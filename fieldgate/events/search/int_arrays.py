@@ -1,7 +1,7 @@
-"""Columns of numbers, and what is asked of many of them at once.
+"""Operations on arrays of integers (`array.array`), with numpy from a certain length on.
 
-They are arrays of the standard library, and loops do for ten thousand numbers. For many more numpy is many times
-faster. It is loaded for no less: its 16 MB are more than all events of a small service take.
+Loops are fast enough for ten thousand numbers. Numpy is many times faster for more, but a small service does without
+its 16 MB.
 """
 
 from array import array
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-Int64Array: TypeAlias = "array[int]"  # ids and moments, of 64 bits
-UInt32Array: TypeAlias = "array[int]"  # of numbers in a column, of 32 bits
+Int64Array: TypeAlias = "array[int]"  # ids and timestamps
+UInt32Array: TypeAlias = "array[int]"  # positions
 
-NUMPY_THRESHOLD = 20_000  # numbers in a column: from here on numpy is worth loading
+NUMPY_THRESHOLD = 20_000  # values in an array
 NOT_FOUND = -1
 
 
@@ -24,13 +24,13 @@ def int64_array(values: Sequence[int] = ()) -> Int64Array:
 
 
 def preload_numpy(column: Int64Array) -> None:
-    """Load what a column of this length is asked with, in the thread that made it: that takes a tenth of a second."""
+    """Load numpy if a column of this length needs it. Call it in a thread: loading takes a tenth of a second."""
     if len(column) >= NUMPY_THRESHOLD:
         import numpy  # noqa: F401
 
 
 def argsort(column: Int64Array) -> UInt32Array:
-    """The places of a column from its lowest number."""
+    """The indices that sort a column."""
     if len(column) < NUMPY_THRESHOLD:
         return array("I", sorted(range(len(column)), key=column.__getitem__))
     import numpy as np
@@ -39,17 +39,17 @@ def argsort(column: Int64Array) -> UInt32Array:
 
 
 def argsort_with_tiebreak(column: Int64Array, tiebreak_desc: Int64Array) -> UInt32Array:
-    """The places of a column from its lowest number; of equal ones, those with the highest number in `then` first."""
+    """The indices that sort a column; ties by `tiebreak_desc`, descending."""
     if len(column) < NUMPY_THRESHOLD:
-        by_the_other = sorted(range(len(column)), key=tiebreak_desc.__getitem__, reverse=True)
-        return array("I", sorted(by_the_other, key=column.__getitem__))
+        by_tiebreak = sorted(range(len(column)), key=tiebreak_desc.__getitem__, reverse=True)
+        return array("I", sorted(by_tiebreak, key=column.__getitem__))
     import numpy as np
 
     return to_uint32_array(np.lexsort((-np.asarray(tiebreak_desc), np.asarray(column))))
 
 
 def inverse_permutation(order: UInt32Array) -> UInt32Array:
-    """Where each place comes in an order."""
+    """The inverse of a permutation."""
     if len(order) < NUMPY_THRESHOLD:
         found = array("I", bytes(4 * len(order)))
         for turn, place in enumerate(order):
@@ -63,7 +63,7 @@ def inverse_permutation(order: UInt32Array) -> UInt32Array:
 
 
 def take(column: Int64Array, indices: UInt32Array) -> Int64Array:
-    """The numbers at some places of a column, in the order of these."""
+    """The values at these indices."""
     if len(column) < NUMPY_THRESHOLD:
         return array(column.typecode, map(column.__getitem__, indices))
     import numpy as np
@@ -72,7 +72,7 @@ def take(column: Int64Array, indices: UInt32Array) -> Int64Array:
 
 
 def indices_in_range(column: Int64Array, low: int, high: int) -> UInt32Array:
-    """The places of all numbers in [low, high]."""
+    """The indices of all values in [low, high]."""
     if len(column) < NUMPY_THRESHOLD:
         return array("I", [place for place, number in enumerate(column) if low <= number <= high])
     import numpy as np
@@ -82,7 +82,7 @@ def indices_in_range(column: Int64Array, low: int, high: int) -> UInt32Array:
 
 
 def find_positions(sorted_values: Int64Array, positions: UInt32Array, targets: Int64Array) -> Int64Array:
-    """For each number that is wanted, the place that goes with it in a column in order; `NOWHERE` for others."""
+    """The position that belongs to each target in a sorted column; `NOT_FOUND` for others."""
     if len(sorted_values) < NUMPY_THRESHOLD:
         return array("q", [_find_position(sorted_values, positions, number) for number in targets])
     import numpy as np
@@ -99,7 +99,7 @@ def _find_position(sorted_values: Int64Array, positions: UInt32Array, target: in
 
 
 def intersect(column: Int64Array, other: Int64Array) -> Int64Array:
-    """The numbers of a column that are in another too, in their order."""
+    """The values of a column that are also in another, in their order."""
     if max(len(column), len(other)) < NUMPY_THRESHOLD:
         return array("q", filter(frozenset(other).__contains__, column))
     import numpy as np
@@ -109,7 +109,7 @@ def intersect(column: Int64Array, other: Int64Array) -> Int64Array:
 
 
 def to_uint32_array(indices: "npt.NDArray[Any]") -> UInt32Array:
-    """Places as numpy tells them, as a column."""
+    """Numpy indices as an array."""
     import numpy as np
 
     return array("I", indices.astype(np.uint32, copy=False).tobytes())

@@ -1,4 +1,4 @@
-"""Orderings of events: whatever is asked for, nulls come last and the id breaks ties, so that every order is total."""
+"""Orderings of events. Nulls come last and the id breaks ties, so that every order is total."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -11,29 +11,18 @@ from pyroaring import BitMap
 
 from fieldgate.events.search.index import Index
 from fieldgate.events.search.int_arrays import NOT_FOUND, Int64Array, int64_array, to_uint32_array
+from fieldgate.events.search.ordering_fields import ColumnOrdering, FacetOrdering, SourceFields, SourceOrdering
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.localized_text import LocalizedText, in_language
-from fieldgate.reference.reference_data import ReferenceData, sort_key
+from fieldgate.reference.reference_data import ReferenceData
 
-Ranks = npt.NDArray[np.int32]  # a number by position
-Terms = Sequence[tuple[str, bool]]  # a field, and whether it descends
+Ranks = npt.NDArray[np.int32]  # by position
+Terms = Sequence[tuple[str, bool]]  # a field, and whether descending
 
-UNINDEXED_FIELDS = frozenset({"name", "summary", "num_affected", "glide"})  # fields the index does not hold
-NULL_RANK = -1  # the rank of what is not known
-
-
-class OrderingFields(msgspec.Struct):
-    """What of an event's record orderings need; the rest is skipped over."""
-
-    name: LocalizedText = {}
-    summary: LocalizedText = {}
-    num_affected: int | None = None
-    glide: str = ""
-    original_language: str = "en"
+NULL_RANK = -1
 
 
 class EventOrder:
-    """All events in another order than the usual."""
+    """All events in an order other than the default."""
 
     def __init__(self, positions: npt.NDArray[np.intp]) -> None:
         self._positions = positions.astype(np.uint32)
@@ -41,7 +30,7 @@ class EventOrder:
         self._ordinals[positions] = np.arange(len(positions), dtype=np.uint32)
 
     def ordinals(self, selection: BitMap) -> BitMap:
-        """Where the chosen events stand in this order."""
+        """The places of the selected events in this order."""
         return (
             BitMap(to_uint32_array(np.sort(self._ordinals[np.asarray(selection.to_array())])))
             if selection
@@ -55,7 +44,7 @@ class EventOrder:
 
 
 def build_order(terms: Terms, ranks: Mapping[str, Ranks], ids: Int64Array) -> EventOrder:
-    """The order by several fields; `ranks` has, for each of them, a number by position, `NOTHING` for null."""
+    """The order by several fields; `ranks` has a number by position for each of them, `NULL_RANK` for null."""
     keys: list[npt.NDArray[Any]] = []
     for field, descends in terms:
         rank = ranks[field]
@@ -63,41 +52,33 @@ def build_order(terms: Terms, ranks: Mapping[str, Ranks], ids: Int64Array) -> Ev
     return EventOrder(np.lexsort((np.asarray(ids), *reversed(keys))))
 
 
-def indexed_ranks(field: str, index: Index, reference_data: ReferenceData, language: Language) -> Ranks:
-    """The ranks of a field the index holds."""
-    if field == "disaster_start_date":
-        return _dense_ranks(index.starts)
-    if field == "created_at":
-        return _dense_ranks(index.created)
-    if field == "updated_at":
-        return _dense_ranks(index.updated)
-    if field == "id":
-        return _dense_ranks(index.ids)
+def indexed_ranks(
+    ordering: ColumnOrdering | FacetOrdering, index: Index, reference_data: ReferenceData, language: Language
+) -> Ranks:
+    """The ranks of a field that the index holds."""
+    if isinstance(ordering, ColumnOrdering):
+        return _dense_ranks(getattr(index, ordering.column))
     ranks = np.full(len(index.ids), NULL_RANK, dtype=np.int32)
-    if field == "ifrc_severity_level":
-        words = [f"s{level}" for level in range(3)]
-    else:  # types of disaster, by name
-        words = [f"d{number}" for number in reference_data.types_by_name(language)]
-    for rank, word in enumerate(words):
-        ranks[np.asarray(index.with_any_facet(word).to_array())] = rank
+    for rank, value in enumerate(ordering.values(reference_data, language)):
+        ranks[np.asarray(index.with_any_facet(ordering.facet.word(value)).to_array())] = rank
     return ranks
 
 
 class RankBuilder:
-    """Ranks of a field that only the records hold, made while these are read, a batch at a time."""
+    """Ranks of a field that only the packed events hold, built while they are read in batches."""
 
-    def __init__(self, field: str, index: Index, language: Language) -> None:
-        self._field = field
+    def __init__(self, ordering: SourceOrdering, index: Index, language: Language) -> None:
+        self._ordering = ordering
         self._index = index
         self._language = language
         self._positions: list[npt.NDArray[np.int64]] = []
         self._values: list[Any] = []
-        self._decode = msgspec.json.Decoder(OrderingFields).decode
+        self._decode = msgspec.json.Decoder(SourceFields).decode
 
     def add(self, rows: Sequence[tuple[int, bytes]]) -> None:
-        """Take events as they are kept."""
+        """Add packed events."""
         positions = np.asarray(self._index.positions(int64_array([number for number, _ in rows])))
-        values = [_sort_value(self._field, self._decode(packed), self._language) for _, packed in rows]
+        values = [self._ordering.value(self._decode(packed), self._language) for _, packed in rows]
         is_known = np.array([value not in ("", None) for value in values], dtype=bool) & (positions != NOT_FOUND)
         self._positions.append(positions[is_known])
         self._values += [value for value, known in zip(values, is_known.tolist(), strict=True) if known]
@@ -112,14 +93,6 @@ class RankBuilder:
         steps = [0, *(values[one] != values[next_] for one, next_ in pairwise(in_order))]
         ranks[positions[in_order]] = np.cumsum(steps)
         return ranks
-
-
-def _sort_value(field: str, fields: OrderingFields, language: Language) -> str | int | None:
-    if field == "num_affected":
-        return fields.num_affected
-    if field == "glide":
-        return fields.glide
-    return sort_key(in_language(getattr(fields, field), language, fields.original_language))
 
 
 def _dense_ranks(column: Int64Array) -> Ranks:

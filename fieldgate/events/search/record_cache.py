@@ -1,22 +1,21 @@
-"""Records as callers were shown them lately, so that a page is a join of ready bytes.
+"""A cache of rendered records, so that a page is a join of ready bytes.
 
-They are of one state of the data, and go with it. When another state follows, those that did not change are handed on.
+It belongs to one snapshot. The next snapshot takes over the records that did not change.
 """
 
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence, Set
 
-RECORD_OVERHEAD_BYTES = 256  # bytes, beside its own: its key, and its place in the order of use
+RECORD_OVERHEAD_BYTES = 256  # of memory per record, beside its own bytes
 
 
 class RecordCache:
-    """Keeps records by their id, apart for callers who are shown them otherwise, within a bound of memory."""
+    """Records by variant (language and scope) and id, within a memory limit."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._used_bytes = 0
-        # Those asked for last come last. Of their records those kept last do: to write down the use of each of fifty
-        # takes as long again as to find them.
+        # Variants are in LRU order, records in FIFO order: moving each of fifty records takes as long as finding them.
         self._variants: OrderedDict[Hashable, OrderedDict[int, bytes]] = OrderedDict()
 
     @property
@@ -25,20 +24,20 @@ class RecordCache:
         return self._used_bytes
 
     def get(self, variant: Hashable, ids: Sequence[int]) -> list[bytes | None]:
-        """The records of these ids, None where one is not here."""
-        shelf = self._variants.get(variant)
-        if shelf is None:
+        """The records of these ids, None for those not cached."""
+        records_by_id = self._variants.get(variant)
+        if records_by_id is None:
             return [None] * len(ids)
         self._variants.move_to_end(variant)
-        return list(map(shelf.get, ids))
+        return list(map(records_by_id.get, ids))
 
     def put(self, variant: Hashable, records: Mapping[int, bytes]) -> None:
-        """Keep records, and let go of those kept the longest where memory needs it."""
-        shelf = self._variants.setdefault(variant, OrderedDict())
+        """Add records. Evicts the oldest records of the least recently used variants over the limit."""
+        records_by_id = self._variants.setdefault(variant, OrderedDict())
         self._variants.move_to_end(variant)
         for number, record in records.items():
-            self._used_bytes += _entry_bytes(record) - _entry_bytes(shelf.get(number))
-            shelf[number] = record
+            self._used_bytes += _entry_bytes(record) - _entry_bytes(records_by_id.get(number))
+            records_by_id[number] = record
         while self._used_bytes > self._max_bytes:
             oldest = next(iter(self._variants.values()))
             if oldest:
@@ -47,16 +46,16 @@ class RecordCache:
                 self._variants.popitem(last=False)
 
     def transfer_unchanged(self, changed_ids: Set[int]) -> "RecordCache":
-        """All but the changed ones, for the state that follows. Nothing stays here, and nothing is kept any more:
-        whoever still reads the earlier state must not put its records where those of the later are."""
+        """Move all but the changed records to a cache for the next snapshot. This one is empty then, and stays so:
+        readers of the earlier state must not add to the later one."""
         following = RecordCache(self._max_bytes)
         following._used_bytes, following._variants = self._used_bytes, self._variants
         self._max_bytes, self._used_bytes, self._variants = 0, 0, OrderedDict()
-        for to, shelf in list(following._variants.items()):
-            for number in shelf.keys() & changed_ids:
-                following._used_bytes -= _entry_bytes(shelf.pop(number))
-            if not shelf:
-                del following._variants[to]
+        for variant, records_by_id in list(following._variants.items()):
+            for number in records_by_id.keys() & changed_ids:
+                following._used_bytes -= _entry_bytes(records_by_id.pop(number))
+            if not records_by_id:
+                del following._variants[variant]
         return following
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from fieldgate.cache import BoundedCache
 from fieldgate.db import Database
+from fieldgate.events.event_writer import EventWriter
 from fieldgate.events.ingest.bulk_write import (
     BulkWriteResult,
     FailureCallback,
@@ -23,7 +24,7 @@ from fieldgate.events.ingest.bulk_write import (
     write_records,
 )
 from fieldgate.events.ingest.parsing import parse_event
-from fieldgate.events.store import EventStore, EventWriter
+from fieldgate.events.store import EventStore
 from fieldgate.events.sync import page_reader, sync_state
 from fieldgate.events.sync.merge_translations import merge_translations
 from fieldgate.events.sync.page_reader import (

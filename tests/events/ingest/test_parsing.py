@@ -15,7 +15,7 @@ from fieldgate.events.document_templates import (
     build_list_template,
 )
 from fieldgate.events.ingest.parsing import InvalidEvent, parse_event
-from fieldgate.events.model import District, Event, EventLink, FeaturedDocument, FieldReport, KeyFigure
+from fieldgate.events.model import District, Event, EventLink, FeaturedDocument, FieldReport, KeyFigure, Visibility
 from fieldgate.events.sync.merge_translations import merge_translations
 from fieldgate.events.visibility import FULL_SCOPE
 from fieldgate.i18n.languages import Language
@@ -133,7 +133,7 @@ BEFORE = Event(
     disaster_start_date=START,
     created_at=START,
     updated_at=START,
-    visibility=3,
+    visibility=Visibility.PUBLIC,
     slug="floods",
     field_reports=(FieldReport(id=1, created_at=START, updated_at=START, num_affected=5, recent_affected=1),),
 )

@@ -1,4 +1,4 @@
-"""Whatever is written, filtered, ordered and paged: the index says what looking at every event says."""
+"""The search finds what the reference search finds, for any writes, filters, orderings and pages."""
 
 import asyncio
 import sys
@@ -31,7 +31,7 @@ few = st.sampled_from((None, None, None, True, False))
 
 
 def a(strategy: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
-    """Mostly nothing: many filters at once match no event at all."""
+    """Mostly None: many filters at once match no event."""
     return st.none() | st.none() | st.none() | strategy
 
 
@@ -66,8 +66,8 @@ filters = st.builds(
 asked = st.tuples(filters, sights, st.sampled_from(Language), st.integers(1, 5), st.integers(0, 8))
 
 
-class House:
-    """A database with events, and processes that read it."""
+class SearchHarness:
+    """A database with events, and searches that read it."""
 
     def __init__(self, database: Database) -> None:
         self.store = EventStore(database, DataVersions(database))
@@ -111,46 +111,46 @@ class House:
         st.tuples(event_lists(), st.lists(st.integers(0, 40), max_size=2), st.lists(asked, max_size=4)), max_size=4
     )
 )
-async def test_lists_are_what_looking_at_every_event_finds(database: Database, steps: list[tuple]) -> None:  # type: ignore[type-arg]
-    house = House(database)
+async def test_search_equals_reference_search(database: Database, steps: list[tuple]) -> None:  # type: ignore[type-arg]
+    harness = SearchHarness(database)
     for written, gone, questions in steps:
-        await house.put(written)
+        await harness.put(written)
         for number in gone:
-            await house.delete(number)
+            await harness.delete(number)
         for question in questions:
-            await house.check(question)
-    await house.store.delete(list(house.held))
+            await harness.check(question)
+    await harness.store.delete(list(harness.held))
 
 
-async def test_what_was_deleted_may_come_back(database: Database) -> None:
-    """After all others, so that its id stands at two positions, one of them dead."""
-    house = House(database)
+async def test_deleted_event_can_be_created_again(database: Database) -> None:
+    """At the end, so that its id has two positions, one of them deleted."""
+    harness = SearchHarness(database)
     (first, second) = events_of_round(1)[:2]
-    await house.put([first, second])
+    await harness.put([first, second])
     question = (EventFilters(id=first.id), PUBLIC_SCOPE, Language.ENGLISH, 5, 0)
     for days in (1000, 2000):
-        await house.check(question)
-        await house.delete(first.id)
-        await house.check(question)
-        await house.put([msgspec.structs.replace(first, disaster_start_date=START + timedelta(days=days))])
-        await house.check(question)
-        await house.check((EventFilters(search="round"), PUBLIC_SCOPE, Language.ENGLISH, 5, 0))
-    await house.delete(first.id)
-    await house.check((EventFilters(), PUBLIC_SCOPE, Language.ENGLISH, 5, 0))
+        await harness.check(question)
+        await harness.delete(first.id)
+        await harness.check(question)
+        await harness.put([msgspec.structs.replace(first, disaster_start_date=START + timedelta(days=days))])
+        await harness.check(question)
+        await harness.check((EventFilters(search="round"), PUBLIC_SCOPE, Language.ENGLISH, 5, 0))
+    await harness.delete(first.id)
+    await harness.check((EventFilters(), PUBLIC_SCOPE, Language.ENGLISH, 5, 0))
 
 
-async def test_orders_by_what_only_records_hold_are_of_one_state(database: Database) -> None:
-    house = House(database)
-    await house.put(events_of_round(2))
-    reader = house.readers[0]
+async def test_ordering_by_packed_fields_needs_the_current_version(database: Database) -> None:
+    harness = SearchHarness(database)
+    await harness.put(events_of_round(2))
+    reader = harness.readers[0]
     before = await reader.snapshot()
-    await house.put(events_of_round(4))
+    await harness.put(events_of_round(4))
     with pytest.raises(SnapshotExpired):
         await before.find(EventFilters(ordering="num_affected"), PUBLIC_SCOPE, Language.ENGLISH, PageRequest(5))
-    await house.check((EventFilters(ordering="-num_affected,name"), PUBLIC_SCOPE, Language.ENGLISH, 5, 0))
+    await harness.check((EventFilters(ordering="-num_affected,name"), PUBLIC_SCOPE, Language.ENGLISH, 5, 0))
 
 
-async def test_a_failure_is_not_kept() -> None:
+async def test_failures_are_not_cached() -> None:
     kept = SingleFlightCache[int](2)
 
     async def fail() -> int:
@@ -170,7 +170,7 @@ async def test_a_failure_is_not_kept() -> None:
     assert await kept.get("x", succeed) == 1
 
 
-async def test_a_large_index_is_made_beside_the_answers(database: Database) -> None:
+async def test_large_index_is_rebuilt_in_background(database: Database) -> None:
     changes = DataVersions(database)
     events = EventSearch(
         EventStore(database, changes), ReferenceStore(database, changes), changes, max_blocking_rebuild_events=0
@@ -207,7 +207,7 @@ async def _shown(events: EventSearch | EventSnapshot, **filters: Any) -> list[tu
 
 
 @pytest.mark.parametrize("at_once", [1000, 0])
-async def test_answers_are_of_one_state_while_another_process_writes(
+async def test_answers_are_consistent_while_another_process_writes(
     database: Database, database_url: str, at_once: int
 ) -> None:
     rounds = 40

@@ -1,4 +1,4 @@
-"""Where events stand, after any changes: the index that follows knows what one made anew knows."""
+"""An index after changes equals one that is built from scratch."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ ids = st.lists(st.integers(-INT64_MAX, INT64_MAX), unique=True, max_size=40)
 
 
 @given(ids, st.data())
-def test_ids_that_come_and_go_are_put_into_their_places(known: list[int], data: st.DataObject) -> None:
+def test_id_lookup_with_changes_equals_rebuilt(known: list[int], data: st.DataObject) -> None:
     before = BitMap(range(len(known)))
     gone = data.draw(st.sets(st.sampled_from(known))) if known else set()
     # What was deleted may come back under its id.
@@ -34,7 +34,7 @@ def test_ids_that_come_and_go_are_put_into_their_places(known: list[int], data: 
         assert place is None or all_ids[place] == number
 
 
-def test_many_are_sorted_anew() -> None:
+def test_many_changes_are_sorted() -> None:
     known, new = int64_array(range(0, 400, 2)), list(range(399, 399 - 2 * (MAX_IN_PLACE_CHANGES + 1), -2))
     all_ids = known + int64_array(new)
     alive = BitMap(range(len(all_ids)))
@@ -43,7 +43,7 @@ def test_many_are_sorted_anew() -> None:
     assert found.positions == array("I", sorted(range(len(all_ids)), key=all_ids.__getitem__))
 
 
-def test_numbers_that_no_column_holds_are_nowhere() -> None:
+def test_ids_out_of_range_are_not_found() -> None:
     by_id = IdLookup.from_ids(int64_array([7]), BitMap([0]))
     assert by_id.position(INT64_MAX + 1) is None
     assert by_id.position(-INT64_MAX - 2) is None
@@ -66,7 +66,7 @@ print(len(index), "numpy" in sys.modules)
 """
 
 
-def test_an_index_that_grows_brings_what_it_is_asked_with() -> None:
-    """It grows in a thread; it is asked on the event loop, which loading numpy would hold up."""
+def test_growing_index_loads_numpy() -> None:
+    """It grows in a thread; queries run on the event loop, which loading numpy would block."""
     told = subprocess.run([sys.executable, "-c", GROWING], capture_output=True, text=True, check=True, timeout=60)
     assert told.stdout.splitlines() == ["2 False", "3 True"]

@@ -1,4 +1,4 @@
-"""What is asked of columns, by loops and by numpy: both say the same."""
+"""Operations give the same results by loops and by numpy."""
 
 import tracemalloc
 from array import array
@@ -27,14 +27,14 @@ def many(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @given(column)
-def test_in_order(values: list[int]) -> None:
+def test_argsort(values: list[int]) -> None:
     found = int_arrays.argsort(int64_array(values))
     assert found == array("I", sorted(range(len(values)), key=values.__getitem__))
     assert int_arrays.take(int64_array(values), found) == int64_array(sorted(values))
 
 
 @given(st.lists(st.tuples(small | number, number), max_size=30, unique_by=lambda both: both[1]))
-def test_in_order_of_both(values: list[tuple[int, int]]) -> None:
+def test_argsort_with_tiebreak(values: list[tuple[int, int]]) -> None:
     found = int_arrays.argsort_with_tiebreak(
         int64_array([one for one, _ in values]), int64_array([other for _, other in values])
     )
@@ -42,33 +42,33 @@ def test_in_order_of_both(values: list[tuple[int, int]]) -> None:
 
 
 @given(st.integers(0, 30).flatmap(lambda count: st.permutations(range(count))))
-def test_inverse(order: list[int]) -> None:
+def test_inverse_permutation(order: list[int]) -> None:
     turns = int_arrays.inverse_permutation(array("I", order))
     assert [order[turn] for turn in turns] == list(range(len(order)))
 
 
 @given(column, small | number, small | number)
-def test_within(values: list[int], low: int, high: int) -> None:
+def test_indices_in_range(values: list[int], low: int, high: int) -> None:
     found = int_arrays.indices_in_range(int64_array(values), low, high)
     assert list(found) == [place for place, value in enumerate(values) if low <= value <= high]
 
 
 @given(st.lists(small | number, max_size=30, unique=True), column)
-def test_found(values: list[int], wanted: list[int]) -> None:
+def test_find_positions(values: list[int], wanted: list[int]) -> None:
     in_order = int_arrays.argsort(int64_array(values))
     found = int_arrays.find_positions(int_arrays.take(int64_array(values), in_order), in_order, int64_array(wanted))
     assert list(found) == [values.index(each) if each in values else NOT_FOUND for each in wanted]
 
 
 @given(column, column)
-def test_common(values: list[int], others: list[int]) -> None:
+def test_intersect(values: list[int], others: list[int]) -> None:
     assert int_arrays.intersect(int64_array(values), int64_array(others)) == int64_array(
         [each for each in values if each in others]
     )
 
 
-def test_few_in_common_with_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is left of an export, near its end: the many are not all held once more for it."""
+def test_intersect_few_with_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of an export near its end: without a copy of the large array."""
     monkeypatch.setattr(int_arrays, "NUMPY_THRESHOLD", NUMPY_THRESHOLD)
     few, all_of_them = int64_array([7, 100_000, 8]), int64_array(range(50_000))
     int_arrays.intersect(few, all_of_them)  # numpy is loaded

@@ -1,4 +1,4 @@
-"""What is kept of records is what was put there last, never more than the bound, and nothing that changed."""
+"""The cache holds what was put last, within its limit, and no changed records."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ changes = st.tuples(st.just("change"), tos, st.sets(numbers))
 
 
 @given(st.lists(puts | gets | changes))
-def test_whatever_happens(steps: list) -> None:  # type: ignore[type-arg]
+def test_cache_against_model(steps: list) -> None:  # type: ignore[type-arg]
     shown = RecordCache(BOUND)
     last: dict[tuple[object, int], bytes] = {}
     left: list[RecordCache] = []
@@ -39,7 +39,7 @@ def test_whatever_happens(steps: list) -> None:  # type: ignore[type-arg]
     assert all(earlier.used_bytes == 0 for earlier in left)
 
 
-def test_of_those_not_asked_for_the_longest_what_was_kept_first_goes_first() -> None:
+def test_eviction_is_lru_by_variant_and_fifo_by_record() -> None:
     shown = RecordCache(3 * (RECORD_OVERHEAD_BYTES + 1))
     shown.put("fr", {1: b"1", 2: b"2"})
     shown.put("en", {3: b"3"})

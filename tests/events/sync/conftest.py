@@ -9,7 +9,7 @@ import pytest
 
 from fieldgate.db import Database, DataVersions
 from fieldgate.events.ingest.bulk_write import WriteFailure
-from fieldgate.events.model import District, EventLink, KeyFigure
+from fieldgate.events.model import District, EventLink, KeyFigure, Visibility
 from fieldgate.events.store import EventStore
 from fieldgate.events.sync import remote
 from fieldgate.events.sync.remote import RemoteServer
@@ -29,7 +29,7 @@ DETAILED_EVENT = make_event(
     districts=(District(id=1, name="North", code="N"),),
     key_figures=(KeyFigure(id=1, number="12", deck={"en": "people", "ar": "أشخاص"}),),
     links=(EventLink(id=1, url="https://a.example", title={"fr": "Carte"}, original_language="fr"),),
-    visibility=2,
+    visibility=Visibility.SECRETARIAT,
 )
 SOURCE_EVENTS = [*EVENTS, DETAILED_EVENT]
 LISTED_EVENTS = [event for event in SOURCE_EVENTS if event.parent_event is None]

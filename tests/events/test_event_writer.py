@@ -1,4 +1,4 @@
-"""Events that leave lists without being deleted: whoever saw them learns of it, and nobody else."""
+"""Events that leave lists without being deleted: recorded for callers who saw them, and for nobody else."""
 
 import asyncio
 from typing import Any
@@ -23,7 +23,7 @@ MEMBERS = EVERYBODY - {"public"}
 
 
 class People:
-    """Those who look at one event, after each of its states."""
+    """Callers who look at one event after each of its states."""
 
     def __init__(self, event_service: Service, tokens: dict[str, str]) -> None:
         self._house = event_service
@@ -70,7 +70,7 @@ async def people(event_service: Service) -> People:
     )
 
 
-async def test_merged_into_another(people: People) -> None:
+async def test_event_merged_into_another(people: People) -> None:
     await people.put(7001)
     await people.check(7001, EVERYBODY, set())
     await people.put(7001, parent_event=0)
@@ -81,7 +81,7 @@ async def test_merged_into_another(people: People) -> None:
     await people.check(7001, EVERYBODY, set())
 
 
-async def test_hidden_step_by_step(people: People) -> None:
+async def test_event_hidden_step_by_step(people: People) -> None:
     await people.put(7002)
     await people.put(7002, visibility=1)
     await people.check(7002, MEMBERS, {"public"})
@@ -101,7 +101,7 @@ async def test_hidden_step_by_step(people: People) -> None:
     await people.check(7002, EVERYBODY, set())
 
 
-async def test_the_countries_of_a_society(people: People) -> None:
+async def test_countries_of_a_society(people: People) -> None:
     await people.put(7003, visibility=4)
     await people.check(7003, {"indian", "ifrc"}, set())
     await people.put(7003, visibility=4, countries=[84, 123])
@@ -110,7 +110,7 @@ async def test_the_countries_of_a_society(people: People) -> None:
     await people.check(7003, {"ifrc"}, {"indian"})
 
 
-async def test_who_never_saw_it_learns_nothing(people: People) -> None:
+async def test_deletion_is_hidden_from_callers_who_never_saw_the_event(people: People) -> None:
     await people.put(7004, visibility=2)
     await people.put(7004, visibility=2, parent_event=1)
     await people.check(7004, set(), {"ifrc"})

@@ -1,0 +1,242 @@
+"""Writes of events, with everything that is derived from them, their history and their deletions."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import TypeVar
+
+import msgspec
+from sqlalchemy import insert, literal, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fieldgate.db import DataVersions, Timestamp, insert_rows, now
+from fieldgate.db.tables import topic_versions
+from fieldgate.events.derived import EVENT_FORMAT, derive
+from fieldgate.events.document_templates import build_list_template
+from fieldgate.events.model import Event, pack, unpack
+from fieldgate.events.tables import deleted, documents, events, history, words
+from fieldgate.events.visibility import Audience
+
+TOPIC = "events"
+HISTORY_RETENTION = timedelta(minutes=10)  # no reader lags that far behind
+BATCH_SIZE = 500  # rows of one statement
+
+Value = TypeVar("Value")
+
+
+class EventWriteResult(msgspec.Struct):
+    """What a write did."""
+
+    created: int = 0
+    changed: int = 0
+    unchanged: int = 0
+
+
+class SlugTaken(Exception):
+    """Another event has this slug."""
+
+
+class EventWriter:
+    """The writes of one transaction, all with the same version."""
+
+    def __init__(self, connection: AsyncConnection, data_versions: DataVersions) -> None:
+        self._connection = connection
+        self._data_versions = data_versions
+        self._version = 0
+
+    @property
+    def connection(self) -> AsyncConnection:
+        """For other writes in the same transaction."""
+        return self._connection
+
+    async def upsert(self, new: Sequence[Event], *, is_demo: bool | None = None) -> EventWriteResult:
+        """Create or replace events. Unchanged ones are not written.
+
+        Without `is_demo` an event keeps its flag, and a new event gets that of the existing ones: they never mix.
+        """
+        known = await self._load_packed([event.id for event in new])
+        fresh = [(event, packed) for event in new if known.get(event.id) != (packed := pack(event))]
+        result = EventWriteResult(unchanged=len(new) - len(fresh))
+        if not fresh:
+            return result
+        version = await self._next_version()
+        old = [event.id for event, _ in fresh if event.id in known]
+        ids = [event.id for event, _ in fresh]
+        demo_ids = await self._demo_ids(ids, old) if is_demo is None else frozenset(ids if is_demo else ())
+        result.changed, result.created = len(old), len(fresh) - len(old)
+        before = {id_: unpack(known[id_]) for id_ in old}
+        await self._archive(before, version)
+        await self._record_deletions({event.id: (before.get(event.id), event) for event, _ in fresh}, version)
+        await self._insert(fresh, version, demo_ids)
+        return result
+
+    async def load(self, ids: Sequence[int]) -> dict[int, Event]:
+        """The existing events, by id."""
+        return {id_: unpack(packed) for id_, packed in (await self._load_packed(ids)).items()}
+
+    async def ids_by_slug(self, slugs: Sequence[str]) -> dict[str, int]:
+        """The ids of the events with these slugs."""
+        found: dict[str, int] = {}
+        for some in _batches(slugs):
+            rows = await self._connection.execute(select(events.c.slug, events.c.id).where(events.c.slug.in_(some)))
+            found.update((row.slug, row.id) for row in rows)
+        return found
+
+    async def delete(self, ids: Sequence[int]) -> int:
+        """Delete events. Returns how many there were."""
+        known = await self._load_packed(ids)
+        if not known:
+            return 0
+        version = await self._next_version()
+        before = {id_: unpack(packed) for id_, packed in known.items()}
+        await self._archive(before, version)
+        await self._record_deletions({id_: (event, None) for id_, event in before.items()}, version)
+        return len(known)
+
+    async def _record_deletions(self, changes: Mapping[int, tuple[Event | None, Event | None]], version: int) -> None:
+        """Record events that left the lists, or are hidden from some of the callers who saw them."""
+        recorded: dict[int, tuple[Audience, Audience | None]] = {}
+        for some in _batches(list(changes)):
+            for row in await self._connection.execute(select(deleted).where(deleted.c.id.in_(some))):
+                kept = None if row.kept_visibility is None else _parse_audience(row.kept_visibility, row.kept_countries)
+                recorded[row.id] = _parse_audience(row.visibility, row.countries), kept
+        new: dict[int, tuple[Audience, Audience | None]] = {}
+        for id_, (before, after) in changes.items():
+            audience = _list_audience(before) if after else before and Audience.of(before.visibility, before.countries)
+            if id_ in recorded:
+                audience = recorded[id_][0] | audience if audience else recorded[id_][0]
+            kept = _list_audience(after)
+            if audience and not (kept and kept.includes(audience)):
+                new[id_] = audience, kept
+        for some in _batches([id_ for id_ in recorded if new.get(id_) != recorded[id_]]):
+            await self._connection.execute(deleted.delete().where(deleted.c.id.in_(some)))
+        timestamp = now()
+        rows = [
+            {
+                "id": id_,
+                "deleted_at": timestamp,
+                "version": version,
+                "visibility": audience.visibility,
+                "countries": _join_ids(audience.countries),
+                "kept_visibility": kept.visibility if kept else None,
+                "kept_countries": _join_ids(kept.countries) if kept else None,
+            }
+            for id_, (audience, kept) in new.items()
+            if recorded.get(id_) != (audience, kept)
+        ]
+        if rows:
+            await self._connection.execute(insert(deleted), rows)
+
+    async def _next_version(self) -> int:
+        if not self._version:
+            await self._data_versions.bump(self._connection, TOPIC)
+            found = await self._connection.execute(
+                select(topic_versions.c.version).where(topic_versions.c.topic == TOPIC)
+            )
+            self._version = int(found.scalar_one())
+        return self._version
+
+    async def _demo_ids(self, ids: Sequence[int], existing_ids: Sequence[int]) -> frozenset[int]:
+        """The demo events among these: existing ones keep their flag, new ones get that of the first and last event."""
+        ends = [select(events.c.is_demo).order_by(order).limit(1) for order in (events.c.id, events.c.id.desc())]
+        found = {(await self._connection.execute(end)).scalar() for end in ends}
+        demo_ids = set(ids).difference(existing_ids) if found == {True} else set()
+        for some in _batches(existing_ids):
+            rows = await self._connection.execute(select(events.c.id).where(events.c.id.in_(some), events.c.is_demo))
+            demo_ids.update(rows.scalars())
+        return frozenset(demo_ids)
+
+    async def _load_packed(self, ids: Sequence[int]) -> dict[int, bytes]:
+        found: dict[int, bytes] = {}
+        for some in _batches(ids):
+            rows = await self._connection.execute(select(events.c.id, events.c.packed).where(events.c.id.in_(some)))
+            found.update((row.id, bytes(row.packed)) for row in rows)
+        return found
+
+    async def _archive(self, before: Mapping[int, Event], version: int) -> None:
+        """Move the present state to the history, for readers that still answer from the version before."""
+        timestamp = now()
+        await self._connection.execute(history.delete().where(history.c.at < timestamp - HISTORY_RETENTION))
+        for some in _batches(list(before)):
+            await self._convert_documents(some, before)
+            state = select(
+                documents.c.id, literal(version), literal(timestamp, history.c.at.type), documents.c.document,
+                words.c.names, words.c.glide, words.c.appeal_codes, documents.c.format,
+            ).join_from(documents, words, words.c.id == documents.c.id)  # fmt: skip
+            names = ["id", "until", "at", "document", "names", "glide", "appeal_codes", "format"]
+            await self._connection.execute(
+                insert(history).from_select(names, state.where(documents.c.id.in_(some), documents.c.version < version))
+            )
+            for table in (documents, words, events):
+                await self._connection.execute(table.delete().where(table.c.id.in_(some)))
+
+    async def _convert_documents(self, ids: Sequence[int], before: Mapping[int, Event]) -> None:
+        """Bring documents to the current format before they are archived: the history has no packed events."""
+        is_old = documents.c.id.in_(ids), documents.c.format != EVENT_FORMAT
+        for id_ in (await self._connection.execute(select(documents.c.id).where(*is_old))).scalars().all():
+            new = {"document": build_list_template(before[id_]), "format": EVENT_FORMAT}
+            await self._connection.execute(documents.update().where(documents.c.id == id_).values(new))
+
+    async def _insert(self, fresh: Sequence[tuple[Event, bytes]], version: int, demo_ids: frozenset[int]) -> None:
+        for slug in await self.ids_by_slug([event.slug for event, _ in fresh if event.slug is not None]):
+            raise SlugTaken(slug)
+        derived = [derive(event) for event, _ in fresh]
+        await insert_rows(
+            self._connection,
+            events,
+            [
+                {
+                    "id": event.id,
+                    "version": version,
+                    "slug": event.slug,
+                    "parent_event": event.parent_event,
+                    "visibility": event.visibility,
+                    "start": Timestamp.pack(event.disaster_start_date),
+                    "created": Timestamp.pack(event.created_at),
+                    "updated": Timestamp.pack(event.updated_at),
+                    "facets": each.facets,
+                    "is_demo": event.id in demo_ids,
+                    "packed": packed,
+                }
+                for (event, packed), each in zip(fresh, derived, strict=True)
+            ],
+        )
+        await insert_rows(
+            self._connection,
+            documents,
+            [
+                {"id": event.id, "version": version, "document": each.document, "format": EVENT_FORMAT}
+                for (event, _), each in zip(fresh, derived, strict=True)
+            ],
+        )
+        await insert_rows(
+            self._connection,
+            words,
+            [
+                {
+                    "id": event.id,
+                    "version": version,
+                    "names": each.names,
+                    "glide": each.glide,
+                    "appeal_codes": each.appeal_codes,
+                }
+                for (event, _), each in zip(fresh, derived, strict=True)
+            ],
+        )
+
+
+def _list_audience(event: Event | None) -> Audience | None:
+    """Who sees an event in lists; None for an event that is not in lists."""
+    return None if event is None or event.parent_event is not None else Audience.of(event.visibility, event.countries)
+
+
+def _join_ids(ids: Iterable[int]) -> str:
+    return "," + ",".join(map(str, sorted(ids))) + ","
+
+
+def _parse_audience(visibility: int, countries: str) -> Audience:
+    return Audience.of(visibility, (int(id_) for id_ in countries.split(",") if id_))
+
+
+def _batches(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    for start in range(0, len(values), BATCH_SIZE):
+        yield values[start : start + BATCH_SIZE]

@@ -1,0 +1,56 @@
+"""The filters that a query of the database answers."""
+
+from collections.abc import Awaitable, Callable
+from functools import reduce
+from operator import and_
+from typing import NamedTuple
+
+import msgspec
+from pyroaring import BitMap
+
+from fieldgate.events.facets import COUNTRY, DISASTER_TYPE
+from fieldgate.events.search.filters import search_words
+from fieldgate.events.search.index import Index
+from fieldgate.events.store import EventStore
+from fieldgate.reference.reference_data import ReferenceData, fold_text
+
+
+class SqlFilterContext(msgspec.Struct, frozen=True):
+    """The state of the events that a filter is applied to."""
+
+    store: EventStore
+    index: Index
+    version: int
+    reference_data: ReferenceData
+
+
+class SqlFilter(NamedTuple):
+    select: Callable[[SqlFilterContext, str], Awaitable[BitMap]]
+    since: int = 0  # the EVENT_FORMAT that introduced what it queries, or last changed it
+
+
+async def _by_search(context: SqlFilterContext, search: str) -> BitMap:
+    """Events with every word in a name: of the event, of a country or of the disaster type."""
+    index, reference_data = context.index, context.reference_data
+    sets = []
+    for word in search_words(search):
+        named = index.by_ids(await context.store.ids_by_name(fold_text(word), context.version))
+        about = [COUNTRY.word(country) for country in reference_data.countries_matching(word)]
+        about += [DISASTER_TYPE.word(kind) for kind in reference_data.types_matching(word)]
+        sets.append(named | index.with_any_facet(*about))
+    return reduce(and_, sorted(sets, key=len)) if sets else index.live_positions
+
+
+async def _by_glide(context: SqlFilterContext, glide: str) -> BitMap:
+    return context.index.by_ids(await context.store.ids_by_glide(glide, context.version))
+
+
+async def _by_appeal_code(context: SqlFilterContext, code: str) -> BitMap:
+    return context.index.by_ids(await context.store.ids_by_appeal_code(code, context.version))
+
+
+SQL_FILTERS: dict[str, SqlFilter] = {
+    "search": SqlFilter(_by_search),
+    "glide": SqlFilter(_by_glide),
+    "appeal_code": SqlFilter(_by_appeal_code),
+}

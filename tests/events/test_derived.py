@@ -1,0 +1,70 @@
+"""What is derived from packed events, and that it only changes together with `EVENT_FORMAT`."""
+
+import hashlib
+from datetime import UTC, datetime
+
+import msgspec
+
+from fieldgate.events.derived import EVENT_FORMAT, derive
+from fieldgate.events.facets import FACETS
+from fieldgate.events.model import Appeal, Event, FieldReport, Person, Visibility
+
+TIMESTAMP = datetime(2026, 7, 14, 6, 30, tzinfo=UTC)
+FULL_EVENT = Event(
+    id=1,
+    name={"fr": "Crue", "en": "Flood", "ar": "فيضان"},
+    summary={"es": "Mucha agua"},
+    original_language="fr",
+    dtype=12,
+    countries=(123, 84),
+    num_affected=12,
+    ifrc_severity_level=2,
+    glide="FL-2026-000123-NPL",
+    disaster_start_date=TIMESTAMP,
+    created_at=TIMESTAMP,
+    updated_at=TIMESTAMP,
+    auto_generated_source="WHO scraper",
+    is_featured=True,
+    is_featured_region=True,
+    visibility=Visibility.PUBLIC,
+    appeals=(Appeal(id=1, aid="1", code="mdrnp001", atype=1, status=0, end_date=TIMESTAMP),),
+    field_reports=(
+        FieldReport(
+            id=1,
+            created_at=TIMESTAMP,
+            updated_at=TIMESTAMP,
+            contacts=(Person(id=1, name="Amina"),),
+            epi_figures_source=1,
+        ),
+    ),
+)
+# The digest of everything derived from this event, by format. A change of it without a new format would leave the
+# stored events as they are: add a line here and bump `EVENT_FORMAT`.
+DIGESTS = {1: "67a024ce2afef3019fee68408003a333c5035b509c62a5d816b99c31e06aea14"}
+
+
+def test_derived_data_changes_only_with_the_format() -> None:
+    digest = hashlib.sha256(msgspec.msgpack.encode(derive(FULL_EVENT))).hexdigest()
+    assert DIGESTS[EVENT_FORMAT] == digest, "bump EVENT_FORMAT"
+
+
+def test_facets_of_an_event() -> None:
+    words = derive(FULL_EVENT).facets.split()
+    expected = {
+        "visibility": ("3",),
+        "severity": ("2",),
+        "country": ("84", "123"),
+        "appeal_type": ("1",),
+        "disaster_type": ("12",),
+        "featured": ("",),
+        "featured_in_region": ("",),
+        "source": ("1",),
+    }
+    assert words == [FACETS[name].word(value) for name, values in expected.items() for value in values]
+
+
+def test_search_text_of_an_event() -> None:
+    derived = derive(FULL_EVENT)
+    assert derived.names.split("\x1f") == ["crue", "flood", "فيضان"]
+    assert derived.glide == "FL-2026-000123-NPL"
+    assert derived.appeal_codes == ",MDRNP001,"
