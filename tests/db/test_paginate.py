@@ -1,7 +1,7 @@
 """Pages of rows, on both databases."""
 
 import pytest
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, null, select
 
 from fieldgate.db import Database, PreparedPage, insert_rows, paginate
 from fieldgate.db.tables import topic_versions
@@ -55,3 +55,10 @@ async def test_prepared_page_and_count(nine_rows: Database, limit: int, offset: 
 async def test_prepared_page_without_match(nine_rows: Database) -> None:
     prepared = PreparedPage(nine_rows, TEST_ROWS.where(VERSION > 100), (TOPIC,))
     assert await prepared.load(PageRequest()) == (0, [])
+
+
+async def test_prepared_page_keeps_rows_with_null_columns(nine_rows: Database) -> None:
+    query = select(null().label("before"), TOPIC, null().label("after")).where(TOPIC.like("test %"))
+    prepared = PreparedPage(nine_rows, query, (TOPIC,))
+    count, rows = await prepared.load(PageRequest(2, 1))
+    assert (count, [tuple(row) for row in rows]) == (9, [(None, "test 1", None), (None, "test 2", None)])
