@@ -11,7 +11,12 @@ from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
 from fieldgate.permissions.effects import _EFFECT_MESSAGES, Effect, EffectKind, EffectReason
 from fieldgate.permissions.rules import PermissionState, RuleOutcome
-from fieldgate.permissions.submission_filters import ANY_SUBMISSIONS, PARTIALLY_GRANTABLE, with_implied_filters
+from fieldgate.permissions.submission_filters import (
+    ANY_SUBMISSIONS,
+    PARTIALLY_GRANTABLE,
+    filters_json_size,
+    with_implied_filters,
+)
 from fieldgate.permissions.violations import RuleViolation
 from tests.permissions.permission_strategies import (
     ASSIGNABLE,
@@ -393,6 +398,25 @@ def test_empty_filters_are_refused(sent: Any, message: str) -> None:
         with pytest.raises(RuleViolation, match=f"^{message}") as refused:
             act(PermissionState(), [PARTIAL], "survey", sent)
         assert refused.value.field == "partial_permissions"
+
+
+def test_number_of_filters_is_limited() -> None:
+    filters = [{"_submitted_by": str(number)} for number in range(1001)]
+    assert len(with_implied_filters({"view_submissions": tuple(filters[:1000])})["view_submissions"]) == 1000
+    with pytest.raises(RuleViolation) as refused:
+        with_implied_filters({"view_submissions": tuple(filters)})
+    assert "at most 1000 " in str(refused.value.message)
+    with pytest.raises(RuleViolation):  # each implies one for viewing and one for adding
+        with_implied_filters({"change_submissions": tuple(filters[:334])})
+
+
+def test_size_of_filters_is_limited() -> None:
+    around = len('{"view_submissions":[{"a":""}]}')
+    largest = with_implied_filters({"view_submissions": ({"a": "x" * (64 * 1024 - around)},)})
+    assert filters_json_size(largest) == 64 * 1024
+    with pytest.raises(RuleViolation) as refused:
+        with_implied_filters({"view_submissions": ({"a": "x" * (64 * 1024 - around + 1)},)})
+    assert "at most 64 KiB" in str(refused.value.message)
 
 
 @pytest.mark.parametrize("codename", sorted(TABLE["partial_submissions"][2]))
