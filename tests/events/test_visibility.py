@@ -70,6 +70,14 @@ def test_societies_include_the_secretariat_but_not_the_reverse() -> None:
         assert not secretariat.includes(societies)
 
 
+def test_visibility_may_be_a_plain_number() -> None:
+    both, one = Audience.of(4, (NEPAL, INDIA)), Audience.of(Visibility.SOCIETIES, (NEPAL,))
+    assert both.includes(one)
+    assert not one.includes(both)
+    assert Audience.of(4, (INDIA,)) | one == both
+    assert ViewerScope(MEMBER_LEVELS, frozenset({NEPAL})).can_see(4, (NEPAL,))
+
+
 @pytest.mark.parametrize("audience", AUDIENCES, ids=str)
 def test_union_includes_both_and_nobody_else(audience: Audience) -> None:
     for other in AUDIENCES:
