@@ -36,6 +36,12 @@ async def test_own_order_of_the_query_is_kept_first(nine_rows: Database) -> None
     assert (count, [row.topic for row in rows]) == (9, ["test 8", "test 3"])
 
 
+async def test_query_without_a_condition(nine_rows: Database) -> None:
+    async with nine_rows.read_transaction() as connection:
+        page = await paginate(connection, select(TOPIC), PageRequest(1000, 0), order_by=[TOPIC])
+    assert page.total == len(page.rows) >= 9
+
+
 async def test_no_match(nine_rows: Database) -> None:
     async with nine_rows.read_transaction() as connection:
         page = await paginate(connection, TEST_ROWS.where(VERSION > 100), PageRequest(), order_by=[TOPIC])

@@ -287,6 +287,14 @@ def test_assigning_partial_again_replaces_filters() -> None:
     assert told(outcome) == ["partial_submissions: now for other submissions, as asked."]
 
 
+def test_adding_or_removing_one_of_several_filters_is_a_change() -> None:
+    one, two = {"view_submissions": (A,)}, {"view_submissions": (A, B)}
+    for before, after in ((one, two), (two, one)):
+        outcome = rules.assign(holding(PARTIAL, filters=before), PARTIAL, "survey", after)
+        assert outcome.state.filters == after
+        assert [effect.kind for effect in outcome.effects] == [EffectKind.FILTERED]
+
+
 def test_one_and_true_are_different_filters() -> None:
     one, true = ({"view_submissions": ({"q": value},)} for value in (1, True))
     outcome = rules.assign(holding(PARTIAL, filters=one), PARTIAL, "survey", true)

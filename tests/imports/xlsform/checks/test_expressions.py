@@ -17,3 +17,9 @@ def test_broken_reference_in_a_formula_is_reported_once() -> None:
 def test_words_for_true_and_false_are_formulas(word: str) -> None:
     rows: Rows = [[*HEADER, "required", "readonly"], ["text", "a", "A", word, word]]
     assert parse_workbook(xlsx({"survey": rows}), "form").warnings == []
+
+
+def test_instance_name_is_checked() -> None:
+    sheets = {"survey": [HEADER, ["text", "a", "A"]], "settings": [["instance_name"], ["concat(${a}"]]}
+    (problem,) = rejection(xlsx(sheets)).problems
+    assert (problem.code, problem.sheet, problem.row) == ("broken_expression", "settings", 2)
