@@ -103,6 +103,47 @@ def test_changed_index(rows: list[IndexRow], written: list[IndexRow], deleted: s
     check(before, rows)
 
 
+@given(rows_by_id, st.data())
+def test_index_with_edited_added_and_deleted_events(rows: list[IndexRow], data: st.DataObject) -> None:
+    index, expected = built_from(rows), {row.id: row for row in rows}
+    for turn in range(3):
+        some = st.sets(st.sampled_from(sorted(expected)), max_size=5) if expected else st.just(set[int]())
+        deleted = data.draw(some)
+        edited = data.draw(some) - deleted
+        written = [
+            IndexRow(number, expected[number].start, data.draw(times), data.draw(times), data.draw(facets))
+            for number in edited
+        ]
+        # Later than all others, with ids that were not used before.
+        written += [
+            IndexRow(100 * turn + number, 10 + turn, data.draw(times), data.draw(times), data.draw(facets))
+            for number in data.draw(st.sets(st.integers(40, 60), max_size=3))
+        ]
+        index = index.with_changes(written, deleted)
+        expected = {number: row for number, row in expected.items() if number not in deleted}
+        expected |= {row.id: row for row in written}
+        check(index, list(expected.values()))
+
+
+def test_of_events_with_one_start_only_a_lower_id_can_be_appended() -> None:
+    five, six, seven = (IndexRow(number, 1, 1, 1, "v3") for number in (5, 6, 7))
+    check(built_from([six]).with_changes([five], []), [five, six])
+    with pytest.raises(RebuildRequired):
+        built_from([six]).with_changes([seven], [])
+
+
+def test_largest_and_smallest_ids_are_found() -> None:
+    index = built_from([IndexRow(2**63 - 1, 1, 1, 1, "v3"), IndexRow(-(2**63), 2, 2, 2, "v3")])
+    assert [index.position(2**63 - 1), index.position(-(2**63))] == [0, 1]
+    assert index.by_ids([2**63 - 1, -(2**63)]) == BitMap([0, 1])
+
+
+def test_edited_event_loses_facets() -> None:
+    index = built_from([IndexRow(1, 1, 1, 1, "v3 c7 c8"), IndexRow(2, 2, 2, 2, "v3")])
+    edited = IndexRow(1, 1, 1, 5, "v4 c8")
+    check(index.with_changes([edited], []), [edited, IndexRow(2, 2, 2, 2, "v3")])
+
+
 def test_deleted_event_comes_back_at_the_end() -> None:
     index = built_from([IndexRow(1, 1, 1, 1, "v3 c7"), IndexRow(2, 2, 2, 2, "v3")])
     index = index.with_changes([], [1])
