@@ -26,7 +26,7 @@ from fieldgate.permissions.rules import RuleOutcome
 from fieldgate.permissions.violations import RuleViolation
 from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam
 
-OWNER = "The owner has every permission already; it cannot be assigned or removed."
+OWNER = "The owner already has every permission; it cannot be assigned or removed."
 REFUSED = "This removal is refused."
 CSV = "user,permission\nviewer,view_asset\n"
 
