@@ -1,7 +1,7 @@
 """`python -m tests.injected_regressions WHAT …`: count the hot paths of a Fieldgate that was made worse on purpose.
 
-What the guard of the hot paths shall notice, done to the service as it runs: a query too many, a loop that runs twice,
-an answer that is copied once more.
+Regressions that the hot-path test must notice, injected into the running service: an extra query, a loop that runs
+twice, a response that is copied once more.
 """
 
 import sys

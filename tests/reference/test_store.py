@@ -92,7 +92,7 @@ async def test_reference_data_is_loaded_once_per_version(database: Database, sto
     assert len({id(each) for each in second}) == 1
     assert second[0] is not first[0]
     assert 900 in second[0].countries_in_region(0)
-    assert 900 not in first[0].countries, "whoever holds an older one sees one state throughout"
+    assert 900 not in first[0].countries, "holders of an older snapshot see one state throughout"
 
 
 async def test_another_process_sees_a_change(database_url: str, database: Database, store: ReferenceStore) -> None:

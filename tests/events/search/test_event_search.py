@@ -225,7 +225,7 @@ async def test_answers_are_consistent_while_another_process_writes(
         number = shown[0][1] if shown else None
         assert shown == _in_order(events_of_round(number) if number else [])
         seen.add(number)
-        await asyncio.sleep(0)  # answers that are at hand would leave no turn to whoever makes the next index
+        await asyncio.sleep(0)  # cached results would leave no turn to the task that builds the next index
         country = 84 if (number or 0) % 2 else 123
         in_country = await _shown(events, countries__in=(country,), search="round")
         assert in_country == _in_order(events_of_round(in_country[0][1]) if in_country and in_country[0][1] else [])
