@@ -34,11 +34,15 @@ class CountryFilters(msgspec.Struct, frozen=True, kw_only=True):
         tuple[int, ...], Meta(description="Only those of one of these types, separated by commas.")
     ] = ()
     is_independent: Annotated[bool | None, Meta(description="Only independent states, or only others.")] = None
+    is_nationalsociety: Annotated[
+        bool | None,
+        Meta(description="Only those that have a national society or stand for one, or only others."),
+    ] = None
     is_deprecated: Annotated[
         bool | None,
         Meta(description="`true` lists only entries that are no longer in use; otherwise they are left out."),
     ] = None
-    mini: Annotated[bool | None, Meta(description="Accepted without effect: records are always small.")] = None
+    mini: Annotated[bool | None, Meta(description="`true` gives the small records that events have.")] = None
     ordering: Ordering = "name"
 
 
@@ -93,8 +97,16 @@ def _matches(country: Country, filters: CountryFilters) -> bool:
         and filters.record_type in (None, country.record_type)
         and (not filters.record_type__in or country.record_type in filters.record_type__in)
         and filters.is_independent in (None, country.independent)
+        and filters.is_nationalsociety in (None, _is_national_society(country))
         and country.is_deprecated is bool(filters.is_deprecated)
+        and (country.is_listed or country.is_deprecated)
     )
+
+
+def _is_national_society(country: Country) -> bool:
+    """As in IFRC GO: independent with a named society, or with RC in its name, or the society in Brussels."""
+    has_society = bool(country.independent) and any(country.society_names.values())
+    return has_society or "RC" in country.names.get("en", "") or country.iso == "BX"
 
 
 def _same_code(wanted: str, code: str | None) -> bool:

@@ -7,6 +7,9 @@ import msgspec
 
 from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, LocalizedText, without_fallbacks
 from fieldgate.reference.reference_data import Country, DisasterType
+from fieldgate.reference.schemas import PROFILE_FIELDS
+
+MAX_PROFILE_VALUE_BYTES = 64 * 1024  # a rectangle and a point are small; a border line would fill every list
 
 ReferenceRecord = TypeVar("ReferenceRecord", Country, DisasterType)
 RecordByLanguage = Mapping[str, Mapping[str, Any]]  # by language code
@@ -30,7 +33,9 @@ def parse_country(
     if "region" in record:
         region = record["region"]
         values["region"] = region.get("id") if isinstance(region, dict) else region
+    values["profile"] = dict(before.profile if before else {}) | _parse_profile(record)
     values["original_language"] = _original_language(record)
+    values["overviews"] = _merge_texts(by_language, "overview", before.overviews if before else {}, english_first)
     values["names"] = _merge_texts(by_language, "name", before.names if before else {}, english_first)
     values["society_names"] = _merge_texts(
         by_language, "society_name", before.society_names if before else {}, english_first
@@ -50,6 +55,20 @@ def parse_disaster_type(
         "original_language": _original_language(record),
     }
     return _convert_record(values, DisasterType)
+
+
+def _parse_profile(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a full record. A value of another type counts as unknown."""
+    profile = {}
+    for name in PROFILE_FIELDS.keys() & record.keys():
+        value = str(record[name]) if isinstance(record[name], float) else record[name]  # a score is decimal text
+        if isinstance(value, (list, dict)) and len(msgspec.json.encode(value)) > MAX_PROFILE_VALUE_BYTES:
+            value = None
+        try:
+            profile[name] = msgspec.to_builtins(msgspec.convert(value, PROFILE_FIELDS[name]))
+        except msgspec.ValidationError:
+            continue
+    return profile
 
 
 def _original_language(record: Mapping[str, Any]) -> str:

@@ -4,17 +4,18 @@ reference_data = ReferenceData(countries, types)
 reference_data.countries_json(Language.FRENCH, event.countries)
 """
 
-import unicodedata
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
+from typing import Any
 
 import msgspec
 
 from fieldgate.http.response.links import encode
+from fieldgate.i18n.collation import collation_key
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import LocalizedText, in_language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.reference.schemas import DisasterTypeRecord, MiniCountry
+from fieldgate.reference.schemas import PROFILE_FIELDS, CountryRecord, DisasterTypeRecord, MiniCountry
 
 RECORD_TYPES = {
     1: Message("Country"),
@@ -23,6 +24,7 @@ RECORD_TYPES = {
     4: Message("Country office"),
     5: Message("Representative office"),
 }
+_UNKNOWN_PROFILE: Mapping[str, Any] = {**dict.fromkeys(PROFILE_FIELDS), "links": []}
 
 
 class Country(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +42,9 @@ class Country(msgspec.Struct, frozen=True, kw_only=True):
     average_household_size: float | None = None
     society_names: LocalizedText = {}
     original_language: str = "en"
+    is_listed: bool = True
+    overviews: LocalizedText = {}
+    profile: Mapping[str, Any] = {}  # fields that only the full record has
 
 
 class DisasterType(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +76,7 @@ class ReferenceData:
         self._type_names = {each.id: _fold_names(each.names) for each in self.types.values()}
         self._countries_by_language: dict[Language, dict[int, _LocalizedRecord]] = {}
         self._types_by_language: dict[Language, dict[int, _LocalizedRecord]] = {}
+        self._full_countries: dict[tuple[Language, int], bytes] = {}
 
     def country(self, id_: int) -> Country | None:
         return self.countries.get(id_)
@@ -106,6 +112,13 @@ class ReferenceData:
     def country_json(self, language: Language, id_: int) -> bytes:
         return self._localized_countries(language)[id_].encoded
 
+    def full_country_json(self, language: Language, id_: int) -> bytes:
+        """Return the record that lists of countries have, with more fields than countries in events."""
+        key = (language, id_)
+        if key not in self._full_countries:
+            self._full_countries[key] = encode(_full_country_record(self.countries[id_], language))
+        return self._full_countries[key]
+
     def countries_json(self, language: Language, ids: Iterable[int]) -> bytes:
         """Return a JSON array of countries, ordered by name."""
         localized = self._localized_countries(language)
@@ -132,20 +145,14 @@ class ReferenceData:
     def _localized_countries(self, language: Language) -> dict[int, _LocalizedRecord]:
         if language not in self._countries_by_language:
             records = [_country_record(country, language) for country in self.countries.values()]
-            self._countries_by_language[language] = _localize_records(records)
+            self._countries_by_language[language] = _localize_records(records, language)
         return self._countries_by_language[language]
 
     def _localized_types(self, language: Language) -> dict[int, _LocalizedRecord]:
         if language not in self._types_by_language:
             records = [_type_record(each, language) for each in self.types.values()]
-            self._types_by_language[language] = _localize_records(records)
+            self._types_by_language[language] = _localize_records(records, language)
         return self._types_by_language[language]
-
-
-def sort_key(name: str) -> str:
-    """Return the key to order names by, without accents: Émirats is under E."""
-    apart = unicodedata.normalize("NFKD", name.casefold())
-    return "".join([letter for letter in apart if not unicodedata.combining(letter)])
 
 
 def fold_text(text: str) -> str:
@@ -153,8 +160,10 @@ def fold_text(text: str) -> str:
     return text.casefold().replace("’", "'")
 
 
-def _localize_records(records: Iterable[MiniCountry | DisasterTypeRecord]) -> dict[int, _LocalizedRecord]:
-    ordered = sorted(records, key=lambda record: (sort_key(record.name), record.id))
+def _localize_records(
+    records: Iterable[MiniCountry | DisasterTypeRecord], language: Language
+) -> dict[int, _LocalizedRecord]:
+    ordered = sorted(records, key=lambda record: (collation_key(record.name, language), record.id))
     return {record.id: _LocalizedRecord(encode(record), record.name, place) for place, record in enumerate(ordered)}
 
 
@@ -188,6 +197,14 @@ def _country_record(country: Country, language: Language) -> MiniCountry:
         society_name=in_language(country.society_names, language, country.original_language),
         name=in_language(country.names, language, country.original_language),
         translation_module_original_language=country.original_language,
+    )
+
+
+def _full_country_record(country: Country, language: Language) -> CountryRecord:
+    return CountryRecord(
+        **msgspec.structs.asdict(_country_record(country, language)),
+        **{**_UNKNOWN_PROFILE, **country.profile},
+        overview=in_language(country.overviews, language, country.original_language) or None,
     )
 
 

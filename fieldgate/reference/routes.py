@@ -20,7 +20,7 @@ from fieldgate.reference.filters import (
     matching_types,
 )
 from fieldgate.reference.regions import region_records
-from fieldgate.reference.schemas import DisasterTypeRecord, MiniCountry, RegionRecord
+from fieldgate.reference.schemas import PROFILE_FIELDS, CountryRecord, DisasterTypeRecord, MiniCountry, RegionRecord
 from fieldgate.reference.store import TOPIC, ReferenceStore
 
 TAG = "Countries, regions and disaster types"
@@ -39,6 +39,10 @@ _COUNTRY_EXAMPLE: dict[str, Any] = {
     "society_name": "",
     "name": "Nepal",
     "translation_module_original_language": "en",
+    **dict.fromkeys(PROFILE_FIELDS),
+    "links": [],
+    "centroid": {"type": "Point", "coordinates": [84.1, 28.4]},
+    "overview": None,
 }
 _REGION_EXAMPLE: dict[str, Any] = {
     "name": 0,
@@ -53,7 +57,8 @@ _TYPE_EXAMPLE = {"id": 12, "summary": "", "name": "Flood", "translation_module_o
 
 @get_list(
     "/api/v2/country/",
-    response=MiniCountry,
+    response=CountryRecord,
+    alternate_response=MiniCountry,
     title=Message("Countries"),
     description=Message("Countries, territories and the regions that events can be in, with their codes."),
     tag=TAG,
@@ -62,17 +67,16 @@ _TYPE_EXAMPLE = {"id": 12, "summary": "", "name": "Flood", "translation_module_o
 )
 async def country_list(
     page: PageRequest, language: Language, query: CountryFilters, store: ReferenceStore
-) -> ListResult[MiniCountry]:
+) -> ListResult[CountryRecord]:
     reference_data = await store.current()
     found = matching_countries(reference_data, query, language)
-    return ListResult(
-        len(found), [msgspec.Raw(reference_data.country_json(language, number)) for number in _page_ids(page, found)]
-    )
+    to_json = reference_data.country_json if query.mini else reference_data.full_country_json
+    return ListResult(len(found), [msgspec.Raw(to_json(language, number)) for number in _page_ids(page, found)])
 
 
 @get(
     "/api/v2/country/{id}/",
-    response=MiniCountry,
+    response=CountryRecord,
     title=Message("Country"),
     description=Message("One country, even if it is no longer in use."),
     tag=TAG,
@@ -85,7 +89,7 @@ async def country_detail(id: str, language: Language, store: ReferenceStore) -> 
     number = parse_integer(id)
     if number is None or reference_data.country(number) is None:
         raise NotFound(Message("There is no country {id}.", id=id[:50]))
-    return msgspec.Raw(reference_data.country_json(language, number))
+    return msgspec.Raw(reference_data.full_country_json(language, number))
 
 
 @get_list(

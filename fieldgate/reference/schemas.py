@@ -1,6 +1,6 @@
 """Records of countries, regions and disaster types."""
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -28,6 +28,46 @@ class MiniCountry(msgspec.Struct, frozen=True, kw_only=True):
     society_name: Annotated[str, Meta(description="Name of its national society; may be empty.")]
     name: Annotated[str, Meta(description="Name of the country, in the language of the response.")]
     translation_module_original_language: OriginalLanguage
+
+
+class CountryLink(msgspec.Struct, frozen=True, kw_only=True):
+    title: str = ""
+    url: str = ""
+    id: int | None = None
+
+
+class Geometry(msgspec.Struct, frozen=True, kw_only=True):
+    """A geometry of GeoJSON."""
+
+    type: Literal["Point", "Polygon", "MultiPolygon"]
+    coordinates: Annotated[list[Any], Meta(description="Numbers, nested as the type requires.")]
+
+
+class CountryRecord(MiniCountry, frozen=True, kw_only=True):
+    """A country in full. What only this record has is known if it was pulled from a server that knows it."""
+
+    society_url: Annotated[str | None, Meta(description="Website of its national society.")]
+    url_ifrc: Annotated[str | None, Meta(description="Its page on the website of the IFRC.")]
+    key_priorities: Annotated[str | None, Meta(description="Priorities of the IFRC in the country.")]
+    inform_score: Annotated[str | None, Meta(description="Risk by the INFORM index, a decimal number.")]
+    bbox: Annotated[Geometry | None, Meta(description="The rectangle around it, as GeoJSON.")]
+    centroid: Annotated[Geometry | None, Meta(description="Its centre, as GeoJSON.")]
+    links: Annotated[list[CountryLink], Meta(description="Links about the country.")]
+    address_1: Annotated[str | None, Meta(description="Address of its national society.")]
+    address_2: Annotated[str | None, Meta(description="Second line of the address.")]
+    city_code: Annotated[str | None, Meta(description="Postal code of the address.")]
+    phone: Annotated[str | None, Meta(description="Telephone number of its national society.")]
+    website: Annotated[str | None, Meta(description="Website given with the address.")]
+    emails: Annotated[list[str] | None, Meta(description="Addresses for e-mail.")]
+    overview: Annotated[str | None, Meta(description="A text about the country, in the language of the response.")]
+
+
+# Stored as they are, except `overview`, which has translations.
+PROFILE_FIELDS = {
+    field.name: field.type
+    for field in msgspec.structs.fields(CountryRecord)
+    if field.name not in MiniCountry.__struct_fields__ and field.name != "overview"
+}
 
 
 class RegionRecord(msgspec.Struct, frozen=True, kw_only=True):

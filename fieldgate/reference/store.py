@@ -1,10 +1,10 @@
 """Queries about countries and disaster types, and the cached `ReferenceData`."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import msgspec
-from sqlalchemy import Table, select
+from sqlalchemy import Table, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db import Database, DataVersions, upsert
@@ -59,6 +59,12 @@ class ReferenceStore:
     async def upsert_disaster_types(self, connection: AsyncConnection, rows: Iterable[DisasterType]) -> int:
         """Insert or update disaster types. Return how many changed."""
         return await self._upsert(connection, disaster_types, rows)
+
+    async def list_only(self, connection: AsyncConnection, ids: Collection[int]) -> None:
+        """Take countries out of the list that have other ids. They are still found by id."""
+        others = countries.c.is_listed & countries.c.id.not_in(ids)
+        if (await connection.execute(update(countries).where(others).values(is_listed=False))).rowcount:
+            await self._data_versions.bump(connection, TOPIC)
 
     async def _upsert(self, connection: AsyncConnection, table: Table, rows: Iterable[msgspec.Struct]) -> int:
         held = {row["id"]: dict(row) for row in (await connection.execute(select(table))).mappings()}

@@ -7,7 +7,7 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, select, text
 
 import fieldgate.accounts.tables
 import fieldgate.assets.tables
@@ -17,6 +17,7 @@ import fieldgate.reference.tables  # noqa: F401  (they register their tables)
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, metadata, migrations
 from fieldgate.db.migrations import head_revision
 from fieldgate.db.schema import REQUIRED_REVISION, current_revision, upgrade
+from fieldgate.reference.tables import disaster_types
 from tests.conftest import new_database
 
 
@@ -87,4 +88,27 @@ async def test_revision_3_fills_in_name_keys(empty_database_url: str) -> None:
         keys = await connection.execute(text("SELECT name_key FROM assets ORDER BY id"))
         assert keys.scalars().all() == ["école", "zone"]
         assert (await connection.execute(text("SELECT name FROM files"))).scalars().all() == ["f"]
+    await database.close()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("Flash Flood", "Pluvial/Flash Flood"), ("Sudden flood", "Sudden flood")]
+)
+async def test_revision_12_renames_flash_floods(empty_database_url: str, before: str, after: str) -> None:
+    """Unless the name came from another server."""
+    database = Database(empty_database_url)
+
+    def upgrade_to_revision_10(connection: Connection) -> None:
+        config = migrations._config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0010")
+        connection.execute(disaster_types.update().where(disaster_types.c.id == 27).values(names={"en": before}))
+
+    async with database.transaction() as connection:
+        await connection.run_sync(upgrade_to_revision_10)
+    await upgrade(database)
+    async with database.read_transaction() as connection:
+        names = (await connection.execute(select(disaster_types.c.names).where(disaster_types.c.id == 27))).scalar_one()
+    assert names["en"] == after
+    assert ("fr" in names) is (before != after)
     await database.close()

@@ -7,9 +7,10 @@ from typing import Any
 from fieldgate.events.model import Event
 from fieldgate.events.search.filters import EventFilters, ordering_terms, search_words
 from fieldgate.events.visibility import ViewerScope
+from fieldgate.i18n.collation import collation_key
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import in_language
-from fieldgate.reference.reference_data import ReferenceData, fold_text, sort_key
+from fieldgate.reference.reference_data import ReferenceData, fold_text
 
 
 def matching_ids(
@@ -40,7 +41,8 @@ def _sort_key(event: Event, field: str, language: Language, reference_data: Refe
             return None
         return reference_data.types_by_name(language).index(event.dtype)
     if field in ("name", "summary"):
-        return sort_key(in_language(getattr(event, field), language, event.original_language)) or None
+        text = in_language(getattr(event, field), language, event.original_language)
+        return collation_key(text, language) if text else None
     if field == "glide":
         return event.glide or None
     return getattr(event, field)

@@ -5,8 +5,10 @@ from urllib.parse import quote
 
 import pytest
 
+from fieldgate.i18n.collation import collation_key
 from fieldgate.i18n.languages import Language
-from fieldgate.reference.reference_data import Country, sort_key
+from fieldgate.reference.reference_data import Country
+from fieldgate.reference.schemas import MiniCountry
 from fieldgate.reference.store import ReferenceStore
 from tests.conftest import BASE_URL, Service, StartService
 
@@ -14,7 +16,9 @@ COUNTRY, REGION, TYPE = "/api/v2/country/", "/api/v2/region/", "/api/v2/disaster
 KEYS = {
     COUNTRY: [
         "iso", "iso3", "id", "record_type", "record_type_display", "region", "independent", "is_deprecated", "fdrs",
-        "average_household_size", "society_name", "name", "translation_module_original_language",
+        "average_household_size", "society_name", "name", "translation_module_original_language", "society_url",
+        "url_ifrc", "key_priorities", "inform_score", "bbox", "centroid", "links", "address_1", "address_2",
+        "city_code", "phone", "website", "emails", "overview",
     ],
     REGION: ["name", "id", "region_name", "bbox", "label", "translation_module_original_language"],
     TYPE: ["id", "summary", "name", "translation_module_original_language"],
@@ -56,7 +60,56 @@ async def test_country_record(service: Service) -> None:
         "iso": "AF", "iso3": "AFG", "id": 14, "record_type": 1, "record_type_display": "País", "region": 2,
         "independent": True, "is_deprecated": False, "fdrs": "DAF001", "average_household_size": None,
         "society_name": "", "name": "Afganistán", "translation_module_original_language": "en",
+        "society_url": None, "url_ifrc": None, "key_priorities": None, "inform_score": None, "bbox": None,
+        "centroid": None, "links": [], "address_1": None, "address_2": None, "city_code": None, "phone": None,
+        "website": None, "emails": None, "overview": None,
     }  # fmt: skip
+
+
+async def test_mini_record(service: Service) -> None:
+    """The record that events have."""
+    records = await _all(service, COUNTRY, "mini=true")
+    assert {tuple(record) for record in records} == {tuple(MiniCountry.__struct_fields__)}
+    in_full = await _all(service, COUNTRY, "mini=false")
+    assert [record["id"] for record in records] == [record["id"] for record in in_full]
+    assert [record | shown for record, shown in zip(in_full, records, strict=True)] == in_full
+
+
+async def test_flash_flood_has_the_name_clients_match_on(service: Service) -> None:
+    assert (await service.get(f"{TYPE}27/")).json()["name"] == "Pluvial/Flash Flood"
+    assert await _ids(service, TYPE, "name=Pluvial/Flash Flood") == [27]
+
+
+async def test_national_societies(start: StartService) -> None:
+    countries = [
+        Country(id=901, names={"en": "Newland"}, independent=True, society_names={"fr": "Croix-Rouge"}),
+        Country(id=902, names={"en": "Oldland"}, independent=False, society_names={"fr": "Croix-Rouge"}),
+        Country(id=903, names={"en": "ICRC"}),
+        Country(id=904, names={"en": "Elsewhere"}, iso="BX"),
+        Country(id=905, names={"en": "Farland"}, independent=True),
+    ]
+    async with start() as service:
+        store = ReferenceStore(service.database, service.data_versions)
+        async with service.database.transaction() as connection:
+            await store.upsert_countries(connection, countries)
+        societies = await _ids(service, COUNTRY, "is_nationalsociety=true")
+        others = await _ids(service, COUNTRY, "is_nationalsociety=false")
+        everything = await _ids(service, COUNTRY, "")
+    assert {901, 903, 904} <= set(societies)
+    assert {902, 905} <= set(others)
+    assert sorted(societies + others) == sorted(everything)
+
+
+async def test_country_that_is_not_listed_is_found_by_id(start: StartService) -> None:
+    async with start() as service:
+        store = ReferenceStore(service.database, service.data_versions)
+        before = (await service.get(COUNTRY)).headers["ETag"]
+        async with service.database.transaction() as connection:
+            await store.list_only(connection, [14, 123])
+        assert await _ids(service, COUNTRY, "") == [14, 123]
+        assert await _ids(service, COUNTRY, "id=27") == []
+        assert (await service.get(f"{COUNTRY}27/")).json()["name"] == "Bangladesh"
+        assert (await service.get(COUNTRY)).headers["ETag"] != before
 
 
 async def test_region_0(service: Service) -> None:
@@ -75,7 +128,7 @@ async def test_region_0(service: Service) -> None:
 @pytest.mark.parametrize("path", [COUNTRY, TYPE])
 async def test_default_order_is_by_localized_name(service: Service, path: str, language: Language) -> None:
     names = [record["name"] for record in await _all(service, path, language=language.value)]
-    assert names == sorted(names, key=sort_key)
+    assert names == sorted(names, key=lambda name: collation_key(name, language))
     for ordering in ("name", "id"):
         forward = await _ids(service, path, f"ordering={ordering}", language.value)
         assert await _ids(service, path, f"ordering=-{ordering}", language.value) == forward[::-1]
@@ -143,7 +196,7 @@ async def test_deprecated_countries_are_listed_on_request(service: Service) -> N
     [
         (TYPE, "search=flood", {12, 27}),
         (TYPE, "search=flood flash", {27}),
-        (TYPE, "search=inondation", {12}),
+        (TYPE, "search=inondation", {12, 27}),
         (TYPE, "name=FLOOD", {12}),
         (TYPE, "name=séisme", {2}),
         (TYPE, "id__in=12,2,3", {2, 12}),
@@ -168,7 +221,7 @@ BAD: list[tuple[str, str, str, str]] = [
     *((COUNTRY, name, value, NUMBER) for name in ("id", "region", "record_type") for value in ("abc", "1.5", "1,2")),
     *((path, "id__in", "1,abc", TAKEN.format("abc")) for path in KEYS),
     *((COUNTRY, name, "0,x,1.5", TAKEN.format("x")) for name in ("region__in", "record_type__in")),
-    *((COUNTRY, name, "maybe", TRUTH) for name in ("is_independent", "is_deprecated", "mini")),
+    *((COUNTRY, name, "maybe", TRUTH) for name in ("is_independent", "is_nationalsociety", "is_deprecated", "mini")),
     *((path, "ordering", value, ORDER) for path in (COUNTRY, TYPE) for value in ("iso", "--name", "NAME")),
     *((COUNTRY, name, "a%00b", NULLS) for name in ("iso", "iso3", "name", "search", "id", "id__in")),
     *((TYPE, name, "a%00b", NULLS) for name in ("name", "search")),

@@ -61,7 +61,7 @@ async def test_migration_inserts_disaster_types(store: ReferenceStore) -> None:
     directory = await store.current()
     numbers = [1, 2, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 19, 20, 21, 23, 24, 27, 54, 57, 62, 66, 67, 68]
     assert list(directory.types) == numbers
-    assert directory.type_name(Language.ENGLISH, 27) == "Flash Flood"
+    assert directory.type_name(Language.ENGLISH, 27) == "Pluvial/Flash Flood"
     assert directory.type_name(Language.FRENCH, 2) == "Séisme"
 
 

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import msgspec
 
 from fieldgate.events.facets import DISASTER_TYPE, SEVERITY, Facet
+from fieldgate.i18n.collation import collation_key
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.localized_text import LocalizedText, in_language
-from fieldgate.reference.reference_data import ReferenceData, sort_key
+from fieldgate.reference.reference_data import ReferenceData
 
 
 class SourceFields(msgspec.Struct):
@@ -45,7 +46,7 @@ class FacetOrdering(NamedTuple):
 class SourceOrdering(NamedTuple):
     """By a value read from the packed events; None and "" come last."""
 
-    value: Callable[[SourceFields, Language], str | int | None]
+    value: Callable[[SourceFields, Language], str | bytes | int | None]
     since: int = 0
 
 
@@ -65,5 +66,6 @@ ORDERINGS: dict[str, Ordering] = {
 }
 
 
-def _text_key(texts: LocalizedText, fields: SourceFields, language: Language) -> str:
-    return sort_key(in_language(texts, language, fields.original_language))
+def _text_key(texts: LocalizedText, fields: SourceFields, language: Language) -> bytes | None:
+    text = in_language(texts, language, fields.original_language)
+    return collation_key(text, language) if text else None

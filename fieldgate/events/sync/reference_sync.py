@@ -5,10 +5,12 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
+import msgspec
+
 from fieldgate.db import Database
 from fieldgate.events.sync.page_reader import PageReader, Record, RecordByLanguage, record_id
 from fieldgate.reference.parsing import InvalidReferenceRecord, parse_country, parse_disaster_type
-from fieldgate.reference.reference_data import ReferenceData
+from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
 from fieldgate.reference.store import ReferenceStore
 
 COUNTRIES_PATH, TYPES_PATH = "country/", "disaster_type/"
@@ -25,21 +27,29 @@ class ReferenceSync:
         self._store = store
         self._reader = reader
         self._english_first = english_first
+        self._listed: frozenset[int] = frozenset()  # ids of the countries in the list of the remote server
 
     async def pull(self) -> tuple[int, int]:
         """Pull all countries and disaster types. Returns how many of each changed."""
-        countries = await self._fetch_all(COUNTRIES_PATH, {"mini": "true"})
-        return await self._upsert(countries, await self._fetch_all(TYPES_PATH, {}))
+        countries = await self._fetch_all(COUNTRIES_PATH, {})
+        is_complete = not self._reader.list_changed
+        types = await self._fetch_all(TYPES_PATH, {})
+        self._listed = frozenset(map(record_id, countries))
+        changed = await self._upsert(countries, types)
+        if self._listed and is_complete:
+            async with self._database.transaction() as connection:
+                await self._store.list_only(connection, self._listed)
+        return changed
 
-    async def add_missing(self, events: Iterable[RecordByLanguage]) -> ReferenceData:
-        """Add what events refer to and the lists lack, such as deprecated countries."""
+    async def update_from_events(self, events: Iterable[RecordByLanguage]) -> ReferenceData:
+        """Add or update what events refer to and the lists lack, such as deprecated countries."""
         reference_data = await self._store.current()
         countries: dict[int, RecordByLanguage] = defaultdict(dict)
         types: dict[int, RecordByLanguage] = defaultdict(dict)
         for by_language in events:
             for language, record in by_language.items():
                 for country in _countries_in(record):
-                    if country["id"] not in reference_data.countries:
+                    if country["id"] not in self._listed:
                         countries[country["id"]][language] = country
                 dtype = record.get("dtype")
                 if not isinstance(dtype, dict) or not isinstance(dtype.get("id"), int):
@@ -62,16 +72,23 @@ class ReferenceSync:
         self, countries: Iterable[RecordByLanguage], types: Iterable[RecordByLanguage]
     ) -> tuple[int, int]:
         reference_data = await self._store.current()
-        new_countries, new_types = [], []
+        new_countries: list[Country] = []
+        new_types: list[DisasterType] = []
         # An invalid record is skipped: each event that refers to it reports it as missing.
         for by_language in countries:
             before = reference_data.countries.get(record_id(by_language))
             with suppress(InvalidReferenceRecord):
-                new_countries.append(parse_country(_by_code(by_language), before, english_first=self._english_first))
+                country = parse_country(_by_code(by_language), before, english_first=self._english_first)
+                is_listed = country.id in self._listed or (before is not None and before.is_listed)
+                country = msgspec.structs.replace(country, is_listed=is_listed)
+                new_countries += [country] if country != before else []
         for by_language in types:
             known = reference_data.types.get(record_id(by_language))
             with suppress(InvalidReferenceRecord):
-                new_types.append(parse_disaster_type(_by_code(by_language), known, english_first=self._english_first))
+                dtype = parse_disaster_type(_by_code(by_language), known, english_first=self._english_first)
+                new_types += [dtype] if dtype != known else []
+        if not new_countries and not new_types:
+            return 0, 0
         async with self._database.transaction() as connection:
             return (
                 await self._store.upsert_countries(connection, new_countries),

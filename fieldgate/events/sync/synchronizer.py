@@ -183,7 +183,7 @@ class Synchronizer:
         if self._remote.has_token:
             details = await asyncio.gather(*(self._with_detail(by_language) for by_language in events.values()))
             events = dict(zip(events, details, strict=True))
-        reference_data = await self._reference_sync.add_missing(events.values())
+        reference_data = await self._reference_sync.update_from_events(events.values())
         pending = [self._pending_record(id_, by_language, reference_data) for id_, by_language in events.items()]
 
         async def save_progress(writer: EventWriter, failed: Collection[int]) -> None:

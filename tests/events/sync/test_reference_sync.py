@@ -1,10 +1,14 @@
 """Countries of a remote server."""
 
+import json
 from typing import Any
 
 import httpx
 
 from fieldgate.db import DataVersions
+from fieldgate.i18n.languages import Language
+from fieldgate.reference.reference_data import ReferenceData
+from fieldgate.reference.schemas import PROFILE_FIELDS
 from fieldgate.reference.store import ReferenceStore
 from tests.events.sync.conftest import SyncTarget
 from tests.events.sync.live_system import LiveSystem, live_record
@@ -29,3 +33,91 @@ async def test_countries_on_different_pages_by_language(target: SyncTarget) -> N
     reference_data = await ReferenceStore(target.database, DataVersions(target.database)).current()
     assert reference_data.countries[9001].names == {"en": "Land 9001", "fr": "Zoulou"}
     assert reference_data.countries[9003].names == {"en": "Land 9003", "fr": "Alpha"}
+
+
+class CountrySystem(LiveSystem):
+    """A server whose list of countries can be set. Events carry other countries in full, as the live system does."""
+
+    def __init__(self, records: list[dict[str, Any]], countries: list[dict[str, Any]]) -> None:
+        super().__init__(records)
+        self.failures.clear()
+        self.countries = countries
+
+    def page(self, request: httpx.Request, found: list[dict[str, Any]]) -> httpx.Response:
+        if not request.url.path.endswith("/country/"):
+            return super().page(request, found)
+        assert "mini" not in request.url.params
+        language = request.headers["Accept-Language"]
+        return super().page(request, [{**each, "overview": f"{each['name']} in {language}"} for each in self.countries])
+
+
+NEPAL = {
+    "id": 123, "iso": "NP", "iso3": "NPL", "region": 2, "name": "Nepal", "record_type": 1, "independent": True,
+    "society_url": "https://nrcs.example", "url_ifrc": "https://ifrc.example/nepal", "key_priorities": None,
+    "inform_score": "5.10", "links": [{"title": "Map", "url": "https://map.example", "id": 4, "more": 1}],
+    "bbox": {"type": "Polygon", "coordinates": [[[80.0, 26.3], [88.2, 26.3], [88.2, 30.4], [80.0, 26.3]]]},
+    "centroid": {"type": "Point", "coordinates": [84.1, 28.4]}, "emails": ["a@nrcs.example"], "phone": "+977 1",
+    "address_1": "Kalimati", "address_2": None, "city_code": "44600", "website": 12, "nsi_youth": True,
+}  # fmt: skip
+
+
+async def _reference_data(target: SyncTarget) -> ReferenceData:
+    return await ReferenceStore(target.database, DataVersions(target.database)).current()
+
+
+async def test_full_record_of_a_country(target: SyncTarget) -> None:
+    system = CountrySystem([live_record(1)], [NEPAL])
+    await target.sync(system.transport())
+    reference_data = await _reference_data(target)
+    shown = json.loads(reference_data.full_country_json(Language.FRENCH, 123))
+    wanted = {name: NEPAL[name] for name in PROFILE_FIELDS if name not in ("links", "website")}
+    assert {name: shown[name] for name in wanted} == wanted
+    assert shown["links"] == [{"title": "Map", "url": "https://map.example", "id": 4}]
+    assert shown["website"] is None, "12 is not a text"
+    assert shown["overview"] == "Nepal in fr"
+    assert shown["name"] == "Népal", "a translation that the server lacks is kept"
+
+    system.countries = [{**NEPAL, "phone": None, "inform_score": 5.2}]
+    await target.sync(system.transport())
+    shown = json.loads((await _reference_data(target)).full_country_json(Language.ENGLISH, 123))
+    assert (shown["phone"], shown["inform_score"], shown["city_code"]) == (None, "5.2", "44600")
+
+
+async def test_large_geometry_is_left_out(target: SyncTarget) -> None:
+    border = {"type": "Polygon", "coordinates": [[[float(number), 1.5] for number in range(20_000)]]}
+    await target.sync(CountrySystem([live_record(1)], [{**NEPAL, "bbox": border}]).transport())
+    assert (await _reference_data(target)).countries[123].profile["bbox"] is None
+
+
+async def test_countries_that_the_server_does_not_list(target: SyncTarget) -> None:
+    system = CountrySystem([live_record(1)], [NEPAL])
+    await target.sync(system.transport())
+    countries = (await _reference_data(target)).countries
+    assert [id_ for id_, country in countries.items() if country.is_listed] == [123]
+    assert countries[14].names["en"] == "Afghanistan", "still known by id"
+
+    system.countries = [NEPAL, {"id": 14, "name": "Afghanistan", "record_type": 1}]
+    await target.sync(system.transport())
+    countries = (await _reference_data(target)).countries
+    assert [id_ for id_, country in countries.items() if country.is_listed] == [14, 123]
+
+    system.countries = []  # an empty list is a fault of the server
+    await target.sync(system.transport())
+    countries = (await _reference_data(target)).countries
+    assert [id_ for id_, country in countries.items() if country.is_listed] == [14, 123]
+
+
+async def test_deprecated_countries_are_updated_from_events(target: SyncTarget) -> None:
+    old = {"id": 11, "iso": None, "iso3": None, "name": "Serbia", "is_deprecated": True, "record_type": 1, "region": 3}
+    new = {**old, "id": 9001, "name": "Old country"}
+    system = CountrySystem([live_record(1, countries=[{"id": 123}, old, new])], [NEPAL])
+    await target.sync(system.transport())
+    countries = (await _reference_data(target)).countries
+    assert (countries[11].names["en"], countries[9001].names["en"]) == ("Serbia", "Old country")
+    assert countries[123].names["en"] == "Nepal", "what is listed is not taken from events"
+
+    changed = {**new, "name": "Former country", "region": 0}
+    system.records = [live_record(1, countries=[{"id": 123}, old, changed], updated_at="2026-02-01T00:00:00Z")]
+    await target.sync(system.transport())
+    country = (await _reference_data(target)).countries[9001]
+    assert (country.names["en"], country.region, country.is_listed) == ("Former country", 0, False)
