@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from fieldgate.assets.search_query import MAX_SEARCH_CHARS, check_search
 from fieldgate.http.response.links import Link
 from fieldgate.permissions.schemas import PartialRecord
 
@@ -13,6 +14,7 @@ ASSETS_PATH = "/api/v2/assets/"
 
 AssetType = Literal["survey", "template", "block", "question", "collection", "empty"]
 SharingStatus = Literal["private", "shared", "public", "public-discoverable"]
+AccessType = Literal["owned", "shared", "public", "superuser"]
 
 
 def asset_path(uid: str) -> str:
@@ -35,6 +37,15 @@ class AssignmentRecord(msgspec.Struct, frozen=True, kw_only=True):
         str | dict[str, str],
         Meta(description="Label of the permission. For partial_submissions, an object with one label per permission."),
     ]
+
+
+class DownloadRecord(msgspec.Struct, frozen=True):
+    format: Annotated[str, Meta(description="xls, xlsx or xml.")]
+    url: Annotated[Link, Meta(description="URL of the file.")]
+
+
+class ChildrenRecord(msgspec.Struct, frozen=True):
+    count: Annotated[int, Meta(description="Number of assets in the collection that you can view.")]
 
 
 class AssetRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +80,30 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True):
             "a single asset shows all of them if you manage it."
         ),
     ]
+    owner_label: Annotated[str, Meta(description="Username of the owner.")]
+    created_by: Annotated[str, Meta(description="User who created the asset.")]
+    last_modified_by: Annotated[str | None, Meta(description="Not recorded: null.")]
+    downloads: Annotated[list[DownloadRecord], Meta(description="The form as files. Collections have none.")]
+    children: Annotated[ChildrenRecord, Meta(description="What is in a collection.")]
+    access_types: Annotated[
+        list[AccessType] | None, Meta(description="Why a collection is visible to you; null for other assets.")
+    ]
+    subscribers_count: Annotated[int, Meta(description="There are no subscriptions: 0.")]
+    # Fieldgate does not deploy forms and collects no submissions. Clients of KoboToolbox read these fields.
+    has_deployment: Annotated[bool, Meta(description="Forms are not deployed: false.")]
+    deployment_status: Annotated[
+        Literal["draft", "-"], Meta(description="draft for a survey, as it is not deployed; - for other assets.")
+    ]
+    deployment__active: Annotated[bool, Meta(description="Forms are not deployed: false.")]
+    deployment__submission_count: Annotated[int, Meta(description="There are no submissions: 0.")]
+    deployment__last_submission_time: Annotated[datetime | None, Meta(description="There are no submissions: null.")]
+    deployment__encrypted: Annotated[bool, Meta(description="Forms are not deployed: false.")]
+    deployment__uuid: Annotated[str | None, Meta(description="Forms are not deployed: null.")]
+    deployed_version_id: Annotated[str | None, Meta(description="Forms are not deployed: null.")]
+    date_deployed: Annotated[datetime | None, Meta(description="Forms are not deployed: null.")]
+    data: Annotated[Link, Meta(description="Where submissions would be. There are none, so the status is 404.")]
+    data_sharing: Annotated[dict[str, Any], Meta(description="There are no submissions to share: empty.")]
+    export_settings: Annotated[list[Any], Meta(description="There are no submissions to export: empty.")]
 
 
 class EffectivePermission(msgspec.Struct, frozen=True):
@@ -83,12 +118,39 @@ class AssignablePermission(msgspec.Struct, frozen=True):
     ]
 
 
+class DeployedVersions(msgspec.Struct, frozen=True):
+    """An empty list with the keys of an envelope."""
+
+    count: Annotated[int, Meta(description="Always 0.")]
+    next: Annotated[str | None, Meta(description="Always null.")]
+    previous: Annotated[str | None, Meta(description="Always null.")]
+    results: Annotated[list[Any], Meta(description="Always empty.")]
+
+
 class AssetDetail(AssetRecord, frozen=True, kw_only=True):
     content: Annotated[dict[str, Any], Meta(description="Form content: survey, choices, settings, translations.")]
     effective_permissions: Annotated[list[EffectivePermission], Meta(description="What you can do with the asset.")]
     assignable_permissions: Annotated[
         list[AssignablePermission], Meta(description="Permissions that can be assigned on an asset of this type.")
     ]
+    version__content_hash: Annotated[str, Meta(description="SHA-256 of the content as JSON. Changes with it.")]
+    xls_link: Annotated[Link | None, Meta(description="URL of the form as a workbook; null for a collection.")]
+    embeds: Annotated[list[DownloadRecord], Meta(description="The XForm, if there is one.")]
+    # The same as in lists: Fieldgate has nothing to show here, but clients of KoboToolbox read these fields.
+    deployed_versions: Annotated[DeployedVersions, Meta(description="Forms are not deployed: an empty list.")]
+    deployment__links: Annotated[dict[str, Any], Meta(description="Forms are not deployed: empty.")]
+    deployment__data_download_links: Annotated[dict[str, Any], Meta(description="There are no submissions: empty.")]
+    hooks_link: Annotated[Link, Meta(description="Where hooks would be. There are none, so the status is 404.")]
+    exports: Annotated[Link, Meta(description="Where exports of submissions would be. The status is 404.")]
+    files: Annotated[list[Any], Meta(description="There are no media files: empty.")]
+    paired_data: Annotated[str | None, Meta(description="There are no submissions: null.")]
+    project_ownership: Annotated[dict[str, Any] | None, Meta(description="Ownership is not transferred: null.")]
+    analysis_form_json: Annotated[dict[str, Any], Meta(description="There is no analysis of submissions.")]
+    advanced_features: Annotated[dict[str, Any], Meta(description="There are none: empty.")]
+    report_styles: Annotated[dict[str, Any], Meta(description="There are no reports: empty.")]
+    report_custom: Annotated[dict[str, Any], Meta(description="There are no reports: empty.")]
+    map_styles: Annotated[dict[str, Any], Meta(description="There are no maps: empty.")]
+    map_custom: Annotated[dict[str, Any], Meta(description="There are no maps: empty.")]
 
 
 class VersionRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +170,13 @@ class VersionDetail(VersionRecord, frozen=True, kw_only=True):
 class AssetFilters(msgspec.Struct, frozen=True):
     q: Annotated[
         str,
-        Meta(description="Up to 20 words. All must be in the name; case is ignored.", max_length=1000),
+        Meta(
+            description="Up to 20 words, phrases in quotes, and field:value terms, combined with AND, OR, NOT and "
+            "parentheses. Words and phrases are searched in the name; case is ignored. Fields: asset_type, name, "
+            "name__icontains, owner__username, owner__username__icontains, parent (a uid or null), tags, uid.",
+            max_length=MAX_SEARCH_CHARS,
+            extra={"check": check_search},
+        ),
     ] = ""
     asset_type: Annotated[AssetType | None, Meta(description="Only assets of this type.")] = None
     status: Annotated[
@@ -123,6 +191,10 @@ class AssetFilters(msgspec.Struct, frozen=True):
         Literal["date_modified", "-date_modified", "date_created", "-date_created", "name", "-name"],
         Meta(description="Sort order. Default: last changed first."),
     ] = "-date_modified"
+    collections_first: Annotated[bool, Meta(description="true: collections before all other assets.")] = False
+    current_user_permissions_only: Annotated[
+        bool, Meta(description="true: only your own assignments in `permissions`.")
+    ] = False
 
 
 # For the OpenAPI document only: the route checks it, with its own error message.

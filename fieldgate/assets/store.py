@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Select, and_, case, func, not_, select
+from sqlalchemy import ColumnElement, Row, Select, and_, case, func, not_, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
@@ -12,6 +12,8 @@ from fieldgate.assets import visibility_sql
 from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, effective_user_id
 from fieldgate.assets.content_format import CONTENT_FORMAT, STEPS, Step, upgrade_content
 from fieldgate.assets.names import name_key
+from fieldgate.assets.search_query import SearchExpression
+from fieldgate.assets.search_sql import SearchCompiler
 from fieldgate.assets.tables import assets, assignments, files, versions
 from fieldgate.db import Database, DataVersions, RowPage, new_uid, now, paginate
 from fieldgate.identity import Caller, User
@@ -43,10 +45,11 @@ class NewAsset(NewVersion, frozen=True, kw_only=True):
 class AssetSearch(msgspec.Struct, frozen=True):
     """Filters and order of a list of assets."""
 
-    words: Sequence[str] = ()
+    expression: SearchExpression | None = None
     asset_type: str = ""
     status: str | None = None
     ordering: str = "-date_modified"
+    collections_first: bool = False
 
 
 _ORDERS: dict[str, ColumnElement[Any]] = {
@@ -136,13 +139,16 @@ class AssetStore:
             query = query.where(assets.c.owner_id != effective_user_id(caller))
         if search.asset_type:
             query = query.where(assets.c.asset_type == search.asset_type)
-        for word in search.words:
-            query = query.where(assets.c.name_key.contains(name_key(word), autoescape=True))
+        if search.expression is not None:
+            compiler = SearchCompiler(caller, is_sqlite=self._database.is_sqlite)
+            query = query.where(compiler.compile(search.expression))
         order = _ORDERS[search.ordering.removeprefix("-")]
-        order = order.desc() if search.ordering.startswith("-") else order.asc()
+        orders = [order.desc() if search.ordering.startswith("-") else order.asc(), assets.c.id]
+        if search.collections_first:
+            orders.insert(0, case((assets.c.asset_type == "collection", 0), else_=1))
         async with self._database.read_transaction() as connection:
             # Only ids are sorted; full rows are read for the page only.
-            count, found = await paginate(connection, query, page, order_by=[order, assets.c.id])
+            count, found = await paginate(connection, query, page, order_by=orders)
             ids = [row.id for row in found]
             rows = await connection.execute(_select_visible(caller).where(assets.c.id.in_(ids)))
             by_id = {row.id: row for row in rows}
@@ -155,6 +161,18 @@ class AssetStore:
             query = query.add_columns(versions.c.content, versions.c.content_format)
             row: Row[Any] | None = (await connection.execute(query)).one_or_none()
             return row
+
+    async def count_children(self, caller: Caller, collection_ids: Sequence[int]) -> dict[int, int]:
+        """Return the number of assets in each collection that the caller can view, by collection id."""
+        if not collection_ids:
+            return {}
+        query = select(assets.c.parent_id, func.count().label("children")).where(assets.c.parent_id.in_(collection_ids))
+        if not caller.is_superuser:
+            user_ids = {effective_user_id(caller), PUBLIC_USER_ID}
+            query = query.where(or_(*(visibility_sql.is_listed(user_id, None) for user_id in sorted(user_ids))))
+        async with self._database.read_transaction() as connection:
+            rows = await connection.execute(query.group_by(assets.c.parent_id))
+            return {row.parent_id: row.children for row in rows}
 
     async def get_xform(self, asset_id: int) -> tuple[str, str | None] | None:
         """Return the name of an asset and the XForm of its newest version."""

@@ -81,17 +81,18 @@ def test_links_reach_every_record_once(count: int, limit: int, offset: int, othe
 
 
 @given(
-    limit=st.one_of(st.none(), st.text(max_size=6), st.integers(-5, 10**30).map(str)),
-    offset=st.one_of(st.none(), st.text(max_size=6), st.integers(-5, 10**30).map(str)),
+    st.dictionaries(
+        st.sampled_from(["limit", "offset", "start", "page", "page_size"]),
+        st.one_of(st.text(max_size=6), st.integers(-5, 10**30).map(str)),
+    )
 )
-def test_any_input_is_a_page_or_a_validation_error(limit: str | None, offset: str | None) -> None:
-    given_values = {name: value for name, value in (("limit", limit), ("offset", offset)) if value is not None}
+def test_any_input_is_a_page_or_a_validation_error(parameters: dict[str, str]) -> None:
     page, named = PageRequest(), set[str]()
     try:
-        page = parse_page(given_values)
+        page = parse_page(parameters)
     except ValidationError as problem:
         named = set(problem.fields)
-    assert named <= set(given_values)
+    assert named <= set(parameters)
     assert 1 <= page.limit <= MAX_LIMIT
     assert 0 <= page.offset <= MAX_OFFSET
 
@@ -114,13 +115,30 @@ def test_any_input_is_a_page_or_a_validation_error(limit: str | None, offset: st
         ({"offset": "9" * 5000}, PageRequest(DEFAULT_LIMIT, MAX_OFFSET)),
         ({"offset": str(MAX_OFFSET + 1)}, PageRequest(DEFAULT_LIMIT, MAX_OFFSET)),
         ({"offset": "1000000000000000000"}, PageRequest(DEFAULT_LIMIT, 10**18)),
+        ({"page": "1"}, PageRequest(DEFAULT_LIMIT, 0)),
+        ({"page": "3"}, PageRequest(DEFAULT_LIMIT, 100)),
+        ({"page": "", "page_size": " "}, PageRequest(DEFAULT_LIMIT, 0)),
+        ({"page_size": "20"}, PageRequest(20, 0)),
+        ({"page": "3", "page_size": "20"}, PageRequest(20, 40)),
+        ({"page": "3", "limit": "20"}, PageRequest(20, 40)),
+        ({"page": "2", "page_size": "3", "limit": "4"}, PageRequest(4, 3)),
+        ({"page": "2", "page_size": "5000"}, PageRequest(1000, 1000, is_clipped=True)),
+        ({"page": "2", "page_size": "5000", "limit": "4"}, PageRequest(4, 1000)),
+        ({"page": "2", "page_size": "3", "offset": "7"}, PageRequest(3, 7)),
+        ({"page": "2", "page_size": "3", "start": "7"}, PageRequest(3, 7)),
+        ({"page": "2", "page_size": "3", "offset": "0"}, PageRequest(3, 0)),
+        ({"page": "2", "page_size": "3", "offset": ""}, PageRequest(3, 3)),
+        ({"page": "abc", "offset": "7"}, PageRequest(DEFAULT_LIMIT, 7)),
+        ({"page_size": "abc", "limit": "7"}, PageRequest(7, 0)),
+        ({"page": "9" * 5000, "page_size": "1000"}, PageRequest(1000, MAX_OFFSET)),
+        ({"page": "٢", "page_size": "٣"}, PageRequest(3, 3)),
     ],
 )
 def test_parse_page(parameters: dict[str, str], expected: PageRequest) -> None:
     assert parse_page(parameters) == expected
 
 
-@pytest.mark.parametrize("name", ["limit", "offset", "start"])
+@pytest.mark.parametrize("name", ["limit", "offset", "start", "page", "page_size"])
 @pytest.mark.parametrize("text", ["-1", "abc", "1.5", "1e3", "0x10", "1_000", "--1", "-" + "9" * 5000, "½", "1 2"])
 def test_invalid_page_names_the_parameter(name: str, text: str) -> None:
     with pytest.raises(ValidationError) as refused:
@@ -128,10 +146,34 @@ def test_invalid_page_names_the_parameter(name: str, text: str) -> None:
     assert list(refused.value.fields) == [name]
 
 
-def test_limit_zero_is_refused_and_offset_zero_is_not() -> None:
-    with pytest.raises(ValidationError):
-        parse_page({"limit": "0"})
+def test_zero_is_an_offset_and_nothing_else() -> None:
+    for name in ("limit", "page", "page_size"):
+        with pytest.raises(ValidationError):
+            parse_page({name: "0"})
+    with pytest.raises(ValidationError) as refused:
+        parse_page({"page": "0", "page_size": "x"})
+    assert sorted(refused.value.fields) == ["page", "page_size"]
+    with pytest.raises(ValidationError) as refused:
+        parse_page({"page": "2", "page_size": "x", "limit": "4"})
+    assert sorted(refused.value.fields) == ["page_size"]
     assert parse_page({"offset": "0"}).offset == 0
+
+
+@given(count=st.integers(0, 300), size=st.integers(1, 400), names=st.sampled_from(["page_size", "limit"]))
+def test_page_numbers_reach_every_record_once(count: int, size: int, names: str) -> None:
+    records = list(range(count))
+    seen: list[int] = []
+    for number in range(1, ceil(count / size) + 2):
+        page = parse_page({"page": str(number), names: str(size)})
+        seen += records[page.offset : page.offset + page.limit]
+        next_link, previous_link = page_links(ADDRESS, {"page": str(number), names: str(size)}, page, count)
+        for link in (next_link, previous_link):
+            if link is not None:
+                assert {name for name, _ in parse_qsl(urlsplit(link).query)} == {"limit", "offset"}
+        if next_link is not None:
+            following = parse_page(dict(parse_qsl(urlsplit(next_link).query)))
+            assert (following.offset, following.limit) == (len(seen), size)
+    assert seen == records
 
 
 @pytest.mark.parametrize(
@@ -211,6 +253,32 @@ async def test_links_over_http(start: StartService) -> None:
         assert answer.headers["Link"] == f'<{body["next"]}>; rel="next", <{body["previous"]}>; rel="prev"'
         assert [record["number"] for record in body["results"]] == list(range(21, 41, 2))
         assert "Link" not in (await service.get("/api/v2/numbers/?limit=1000")).headers
+
+
+async def test_page_numbers_over_http(start: StartService) -> None:
+    everything = list(range(1, 101))
+    async with start(numbers(100)) as service:
+        for size in (1, 7, 50, 100, 101):
+            found: list[int] = []
+            for number in range(1, ceil(100 / size) + 1):
+                body = (await service.get(f"/api/v2/numbers/?page={number}&page_size={size}")).json()
+                found += [record["number"] for record in body["results"]]
+            assert found == everything
+            assert await _walk(service, f"/api/v2/numbers/?page=1&page_size={size}") == everything
+        answer = await service.get("/api/v2/numbers/?page=2&page_size=10&parity=odd&format=json")
+        assert answer.json()["next"] == f"{BASE_URL}/api/v2/numbers/?format=json&limit=10&offset=20&parity=odd"
+        assert answer.json()["previous"] == f"{BASE_URL}/api/v2/numbers/?format=json&limit=10&offset=0&parity=odd"
+        assert "Fieldgate-Ignored" not in answer.headers
+        strict = {"Prefer": "handling=strict"}
+        assert (await service.get("/api/v2/numbers/?page=2&page_size=10", headers=strict)).status_code == 200
+        past = (await service.get("/api/v2/numbers/?page=99&page_size=30")).json()
+        assert (past["results"], past["next"]) == ([], None)
+        assert past["previous"] == f"{BASE_URL}/api/v2/numbers/?limit=30&offset=70"
+        clipped = await service.get("/api/v2/numbers/?page=1&page_size=9999")
+        assert clipped.headers["Fieldgate-Limit"] == "1000"
+        for query, name in (("page=0", "page"), ("page=x", "page"), ("page_size=0", "page_size")):
+            refused = await service.get(f"/api/v2/numbers/?{query}")
+            assert (refused.status_code, list(refused.json())) == (400, [name])
 
 
 async def test_links_keep_the_requested_path(start: StartService) -> None:

@@ -3,15 +3,22 @@
 An asset shows its permission assignments, so this package is above `fieldgate.assets.sharing`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Raw
 from sqlalchemy import Row
 
 from fieldgate.accounts.schemas import user_path
-from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found
+from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found, effective_user_id
 from fieldgate.assets.names import strip_control_characters
+from fieldgate.assets.routes.deployment_fields import (
+    NOT_DEPLOYED,
+    NOT_DEPLOYED_DETAIL,
+    XFORM_TYPES,
+    detail_fields,
+    list_fields,
+)
 from fieldgate.assets.schemas import (
     ASSETS_PATH,
     AssetChange,
@@ -23,6 +30,7 @@ from fieldgate.assets.schemas import (
     EffectivePermission,
     asset_path,
 )
+from fieldgate.assets.search_query import parse_search
 from fieldgate.assets.sharing.io.serializers import ASSIGNMENT_EXAMPLE, assignment_records
 from fieldgate.assets.sharing.loading import load_visible_asset, load_visible_many
 from fieldgate.assets.sharing.model.grants import AssetGrants
@@ -35,15 +43,13 @@ from fieldgate.errors import ValidationError
 from fieldgate.http.operations import delete, get, get_list, patch
 from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import permission_path
 
 TAG = "Assets"
-MAX_SEARCH_WORDS = 20
-XFORM_TYPES = ("survey", "template")
 # The order in which a user interface offers permissions.
 ASSIGNABLE_ORDER = (
     "view_asset", "change_asset", "discover_asset", "manage_asset", "add_submissions", "view_submissions",
@@ -72,12 +78,26 @@ ASSET_EXAMPLE: dict[str, Any] = {
     "date_created": "2026-11-15T08:30:00Z",
     "date_modified": "2026-11-15T09:00:00Z",
     "permissions": [ASSIGNMENT_EXAMPLE],
+    "owner_label": "amina",
+    "created_by": "amina",
+    "downloads": [{"format": name, "url": f"{_BASE[:-1]}.{name}"} for name in ("xls", "xlsx", "xml")],
+    "children": {"count": 0},
+    "access_types": None,
+    "deployment_status": "draft",
+    "data": f"{_BASE}data/",
+    **NOT_DEPLOYED,
 }  # fmt: skip
 _DETAIL_EXAMPLE: dict[str, Any] = {
     **ASSET_EXAMPLE,
     "content": {"survey": [], "choices": [], "settings": {}},
     "effective_permissions": [{"codename": "view_asset"}],
     "assignable_permissions": [{"url": "http://127.0.0.1:8000/api/v2/permissions/view_asset/", "label": "View form"}],
+    "version__content_hash": "4d1f8b6d3b0e0f7f6a9c5f0a2c7a3f3b5e8c9d1a0b2c4e6f8a1b3c5d7e9f0a2b",
+    "xls_link": f"{_BASE[:-1]}.xls",
+    "embeds": [{"format": "xform", "url": f"{_BASE}xform/"}],
+    "hooks_link": f"{_BASE}hooks/",
+    "exports": f"{_BASE}exports/",
+    **NOT_DEPLOYED_DETAIL,
 }
 
 
@@ -101,30 +121,35 @@ async def asset_list(
 ) -> ListResult[bytes]:
     if caller.id is None and query.status != DISCOVERABLE:
         return ListResult(0, [])
-    words = query.q.split()
-    if len(words) > MAX_SEARCH_WORDS:
-        raise ValidationError(
-            {"q": [PluralMessage("Enter at most {count} word.", "Enter at most {count} words.", MAX_SEARCH_WORDS)]}
-        )
-    search = AssetSearch(words, query.asset_type or "", query.status, query.ordering)
+    search = AssetSearch(
+        parse_search(query.q), query.asset_type or "", query.status, query.ordering, query.collections_first
+    )
     count, rows = await store.list_visible(caller, search, page)
     grants_by_uid = await load_visible_many([row.uid for row in rows], caller, sharing)
+    children = await store.count_children(caller, [row.id for row in rows if row.asset_type == "collection"])
     cost = sum(_cost(grants) for grants in grants_by_uid.values())
-    return ListResult(count, await run_by_cost(cost, _encode_records, rows, grants_by_uid, caller, language))
+    own_only = query.current_user_permissions_only
+
+    def encode_records() -> list[bytes]:
+        return [_encode_record(row, grants_by_uid.get(row.uid), caller, language, children, own_only) for row in rows]
+
+    return ListResult(count, await run_by_cost(cost, encode_records))
 
 
-def _encode_records(
-    rows: Iterable[Row[Any]], grants_by_uid: Mapping[str, AssetGrants], caller: Caller, language: Language
-) -> list[bytes]:
-    return [
-        encode(
-            AssetRecord(
-                **_record_fields(row),
-                permissions=_permission_records(grants_by_uid.get(row.uid), caller, language),
-            )
-        )
-        for row in rows
-    ]
+def _encode_record(
+    row: Row[Any],
+    grants: AssetGrants | None,
+    caller: Caller,
+    language: Language,
+    children: Mapping[int, int],
+    own_only: bool,
+) -> bytes:
+    record = AssetRecord(
+        **_record_fields(row),
+        **list_fields(row, caller, grants, children),
+        permissions=_permission_records(grants, caller, language, own_only=own_only),
+    )
+    return encode(record)
 
 
 @get(
@@ -194,17 +219,25 @@ async def _detail_response(
     row = await store.get_visible(caller, asset.id)
     if row is None:  # deleted since it was authorized
         raise asset_not_found(asset.uid)
-    return await run_by_cost(_cost(grants), _encode_detail, asset, row, store, caller, language, grants)
+    children = await store.count_children(caller, [row.id] if row.asset_type == "collection" else [])
+    fields = _record_fields(row) | list_fields(row, caller, grants, children)
+    return await run_by_cost(_cost(grants), _encode_detail, asset, row, fields, store, caller, language, grants)
 
 
 def _encode_detail(
-    asset: AuthorizedAsset, row: Row[Any], store: AssetStore, caller: Caller, language: Language, grants: AssetGrants
+    asset: AuthorizedAsset,
+    row: Row[Any],
+    fields: dict[str, Any],
+    store: AssetStore,
+    caller: Caller,
+    language: Language,
+    grants: AssetGrants,
 ) -> Raw:
     allowed = [*sorted(asset.allowed), *(["delete_asset"] if asset.may_delete else [])]
     assignable = rules.assignable(row.asset_type)
     record = AssetDetail(
-        **_record_fields(row),
-        content=store.content(row),
+        **fields,
+        **detail_fields(row, store.content(row)),
         effective_permissions=[EffectivePermission(codename) for codename in allowed],
         assignable_permissions=[
             AssignablePermission(Link(permission_path(codename)), label(codename, row.asset_type, language))
@@ -221,12 +254,16 @@ def _cost(grants: AssetGrants) -> int:
     return grants.cost + len(rules.owner_permissions(grants.asset_type))
 
 
-def _permission_records(grants: AssetGrants | None, caller: Caller, language: Language) -> list[AssignmentRecord]:
+def _permission_records(
+    grants: AssetGrants | None, caller: Caller, language: Language, *, own_only: bool = False
+) -> list[AssignmentRecord]:
     """Assignments that a caller sees in an asset. Anonymous callers see the owner's only."""
     if grants is None:  # deleted since the list was read
         return []
     assignments = grants.visible_to(caller)
-    if caller.id is None:
+    if own_only:
+        assignments = [each for each in assignments if each.user.id == effective_user_id(caller)]
+    elif caller.id is None:
         assignments = [each for each in assignments if each.user.id == grants.scope.owner_id]
     return assignment_records(grants, assignments, language)
 

@@ -50,6 +50,19 @@ _PAGING_PARAMETERS: list[dict[str, Any]] = [
         "description": "Records to skip before the first one returned. `start` means the same.",
         "schema": {"type": "integer", "minimum": 0, "default": 0},
     },
+    {
+        "name": "page",
+        "in": "query",
+        "description": "Number of a page, from 1. An `offset` takes precedence, and links use it.",
+        "schema": {"type": "integer", "minimum": 1},
+    },
+    {
+        "name": "page_size",
+        "in": "query",
+        "description": "Records on a page with a number; by default `limit`, which takes precedence as the number of "
+        f"records returned. Larger values than {MAX_LIMIT} mean {MAX_LIMIT}.",
+        "schema": {"type": "integer", "minimum": 1},
+    },
 ]
 
 

@@ -1,4 +1,4 @@
-"""Parse `limit` and `offset`."""
+"""Parse `limit` and `offset`, and `page` and `page_size`, which mean the same in other words."""
 
 import re
 from collections.abc import Mapping
@@ -10,23 +10,25 @@ from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT, PageRequest
 # Larger offsets are cut to this: no list is longer, and SQL accepts it.
 MAX_OFFSET = 2**62
 
-PAGING_PARAMETERS = frozenset({"limit", "offset", "start"})
+PAGING_PARAMETERS = frozenset({"limit", "offset", "start", "page", "page_size"})
 
 _INTEGER = re.compile(r"\s*[+-]?\d+\s*")
 
 
 def parse_page(parameters: Mapping[str, str]) -> PageRequest:
-    """Parse the page of a request. Blank counts as absent, and a limit above the maximum as the maximum."""
+    """Parse the page of a request. Blank counts as absent, and a limit above the maximum as the maximum.
+
+    `offset` wins over `start`, and both over `page`; `limit` wins over `page_size`. What another parameter overrides is
+    not parsed.
+    """
     errors: dict[str, list[Message]] = {}
     limit, offset, clipped = DEFAULT_LIMIT, 0, False
-    text = parameters.get("limit", "")
+    # One live system uses `page_size` for the limit, if it is alone.
+    name = "limit" if parameters.get("limit", "").strip() else "page_size"
+    text = parameters.get(name, "")
     if text.strip():
-        number = parse_integer(text)
-        if number is None or number < 1:
-            errors["limit"] = [Message("Enter a whole number from {low} to {high}.", low=1, high=MAX_LIMIT)]
-        else:
-            limit, clipped = min(number, MAX_LIMIT), number > MAX_LIMIT
-    # One live system calls the offset `start`.
+        limit, clipped = _parse_limit(name, text, errors)
+    # The same system calls the offset `start`.
     name = "offset" if parameters.get("offset", "").strip() else "start"
     text = parameters.get(name, "")
     if text.strip():
@@ -35,9 +37,35 @@ def parse_page(parameters: Mapping[str, str]) -> PageRequest:
             errors[name] = [Message("Enter a whole number, {low} or more.", low=0)]
         else:
             offset = number
+    elif "page" in parameters:
+        offset = _parse_page_offset(parameters, limit, errors)
     if errors:
         raise ValidationError(errors)
     return PageRequest(limit, offset, clipped)
+
+
+def _parse_limit(name: str, text: str, errors: dict[str, list[Message]]) -> tuple[int, bool]:
+    """Return the limit and whether it was cut to the maximum."""
+    number = parse_integer(text)
+    if number is None or number < 1:
+        errors[name] = [Message("Enter a whole number from {low} to {high}.", low=1, high=MAX_LIMIT)]
+        return DEFAULT_LIMIT, False
+    return min(number, MAX_LIMIT), number > MAX_LIMIT
+
+
+def _parse_page_offset(parameters: Mapping[str, str], limit: int, errors: dict[str, list[Message]]) -> int:
+    """Return the offset of the page with the number `page`. A page has `page_size` records, by default the limit."""
+    text = parameters["page"]
+    if not text.strip():
+        return 0
+    number = parse_integer(text)
+    if number is None or number < 1:
+        errors["page"] = [Message("Enter a whole number, {low} or more.", low=1)]
+        return 0
+    size = parameters.get("page_size", "")
+    if size.strip() and "page_size" not in errors:
+        limit, _ = _parse_limit("page_size", size, errors)
+    return min((number - 1) * limit, MAX_OFFSET)
 
 
 def parse_integer(text: str) -> int | None:

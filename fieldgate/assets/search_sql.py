@@ -1,0 +1,74 @@
+"""A search expression in SQL, as far as the caller can see: what is hidden in a record is not found either."""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, String, and_, column, exists, func, not_, or_, select
+
+from fieldgate.accounts.store import username_key
+from fieldgate.accounts.tables import users
+from fieldgate.assets.authorization import effective_user_id
+from fieldgate.assets.names import name_key
+from fieldgate.assets.search_query import SearchAnd, SearchExpression, SearchNot, SearchOr, SearchTerm
+from fieldgate.assets.tables import assets
+from fieldgate.assets.visibility_sql import collection_is_visible
+from fieldgate.identity import Caller
+
+NULL = "null"  # as a value: `parent:null`
+
+
+class SearchCompiler:
+    """Compiles searches of one caller to conditions on `assets`. All values are bound parameters."""
+
+    def __init__(self, caller: Caller, *, is_sqlite: bool) -> None:
+        self._caller = caller
+        self._is_sqlite = is_sqlite
+
+    def compile(self, expression: SearchExpression) -> ColumnElement[bool]:
+        match expression:
+            case SearchAnd(operands):
+                return and_(*map(self.compile, operands))
+            case SearchOr(operands):
+                return or_(*map(self.compile, operands))
+            case SearchNot(operand):
+                return not_(self.compile(operand))
+            case SearchTerm(value, field):
+                return self._compile_term(field, value)
+
+    def _compile_term(self, field: str, value: str) -> ColumnElement[bool]:
+        match field:
+            case "" | "name__icontains":
+                return assets.c.name_key.contains(name_key(value), autoescape=True)
+            case "name":
+                return assets.c.name_key == name_key(value)
+            case "asset_type":
+                return assets.c.asset_type == value.lower()
+            case "uid":
+                return assets.c.uid == value
+            case "owner__username":
+                return _owner_matches(users.c.username_key == username_key(value))
+            case "owner__username__icontains":
+                return _owner_matches(users.c.username_key.contains(username_key(value), autoescape=True))
+            case "tags" | "tags__name":
+                return self._has_tag(value)
+            case "parent" | "parent__uid":
+                return not_(self._is_in_collection()) if value == NULL else self._is_in_collection(value)
+        raise LookupError(field)
+
+    def _has_tag(self, tag: str) -> ColumnElement[bool]:
+        elements = func.json_each if self._is_sqlite else func.json_array_elements_text
+        tags = elements(assets.c.tags).table_valued(column("value", String))
+        return exists(select(tags.c.value).where(tags.c.value == tag).correlate(assets))
+
+    def _is_in_collection(self, uid: str | None = None) -> ColumnElement[bool]:
+        """Whether an asset is in a collection that the caller can view: any one, or one with this uid."""
+        collections = assets.alias()
+        conditions: list[Any] = [collections.c.id == assets.c.parent_id]
+        if uid is not None:
+            conditions.append(collections.c.uid == uid)
+        if not self._caller.is_superuser:
+            conditions.append(collection_is_visible(collections, effective_user_id(self._caller)))
+        return exists(select(collections.c.id).where(*conditions).correlate_except(collections))
+
+
+def _owner_matches(condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    return assets.c.owner_id.in_(select(users.c.id).where(condition))

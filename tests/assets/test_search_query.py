@@ -1,0 +1,152 @@
+"""The parser of the search expression `q`."""
+
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from fieldgate.assets.search_query import (
+    MAX_SEARCH_DEPTH,
+    MAX_SEARCH_TERMS,
+    SEARCH_FIELDS,
+    SearchAnd,
+    SearchExpression,
+    SearchNot,
+    SearchOr,
+    SearchSyntaxError,
+    SearchTerm,
+    parse_search,
+)
+from fieldgate.i18n.messages import Message
+from tests.assets.search_expressions import count_terms, expressions, matches, to_text
+
+A, B, C = SearchTerm("a"), SearchTerm("b"), SearchTerm("c")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", None),
+        (" \t\n", None),
+        ("a", A),
+        ("a b c", SearchAnd((A, B, C))),
+        ("a AND b c", SearchAnd((A, B, C))),
+        ("a OR b", SearchOr((A, B))),
+        ("a b OR c", SearchOr((SearchAnd((A, B)), C))),
+        ("a AND (b OR c)", SearchAnd((A, SearchOr((B, C))))),
+        ("a(b)", SearchTerm("a(b)")),
+        ("(a)(b)", SearchAnd((A, B))),
+        ("((a))", A),
+        ("NOT a b", SearchAnd((SearchNot(A), B))),
+        ("NOT (a b)", SearchNot(SearchAnd((A, B)))),
+        ("NOT(a)AND(b)", SearchAnd((SearchNot(A), B))),
+        ("NOT NOT a", A),
+        ("a NOT b", SearchAnd((A, SearchNot(B)))),
+        ("and or not", SearchAnd((SearchTerm("and"), SearchTerm("or"), SearchTerm("not")))),
+        ('"AND"', SearchTerm("AND")),
+        ('"a b"', SearchTerm("a b")),
+        ("'a b'", SearchTerm("a b")),
+        (r'"a \"b\" \\"', SearchTerm('a "b" \\')),
+        ('""', SearchTerm("")),
+        ("N'Djamena", SearchTerm("N'Djamena")),
+        ("'Asir", SearchTerm("'Asir")),
+        ("l'eau d'Asir'", SearchAnd((SearchTerm("l'eau"), SearchTerm("d'Asir'")))),
+        ('5"', SearchTerm('5"')),
+        ("100% _", SearchAnd((SearchTerm("100%"), SearchTerm("_")))),
+        ("12:30", SearchTerm("12:30")),
+        ("مرحلة:2", SearchTerm("مرحلة:2")),
+        (":a", SearchTerm(":a")),
+        ("asset_type:survey", SearchTerm("survey", "asset_type")),
+        ("(asset_type:survey)", SearchTerm("survey", "asset_type")),
+        ('name:"a b"', SearchTerm("a b", "name")),
+        ("name:'a b'", SearchTerm("a b", "name")),
+        ('name:""', SearchTerm("", "name")),
+        ("name:AND", SearchTerm("AND", "name")),
+        ("tags:subject:fungus", SearchTerm("subject:fungus", "tags")),
+        ("parent:null", SearchTerm("null", "parent")),
+        ("name:f(x)", SearchTerm("f(x)", "name")),
+        ("NOT asset_type:block a", SearchAnd((SearchNot(SearchTerm("block", "asset_type")), A))),
+    ],
+)
+def test_parse(text: str, expected: SearchExpression | None) -> None:
+    assert parse_search(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a AND", "Something is missing at character 6: a word, a phrase in quotes, or a value."),
+        ("NOT", "Something is missing at character 4: a word, a phrase in quotes, or a value."),
+        ("name:", "Something is missing at character 6: a word, a phrase in quotes, or a value."),
+        ("name: a", "Something is missing at character 6: a word, a phrase in quotes, or a value."),
+        ("tags:(a OR b)", "Something is missing at character 6: a word, a phrase in quotes, or a value."),
+        ("AND", "Unexpected AND at character 1. To search for it, put it in quotes."),
+        ("a OR OR b", "Unexpected OR at character 6. To search for it, put it in quotes."),
+        ("a AND AND b", "Unexpected AND at character 7. To search for it, put it in quotes."),
+        ("()", "Unexpected ) at character 2. To search for it, put it in quotes."),
+        ("a) b", "Unexpected ) at character 2. To search for it, put it in quotes."),
+        ("b (a", "The parenthesis at character 3 is not closed."),
+        ('b "a', "The quote at character 3 is not closed."),
+        ('name:"a', "The quote at character 6 is not closed."),
+        (
+            "owner:amina",
+            f"There is no search field owner. Fields: {', '.join(SEARCH_FIELDS)}. "
+            "Put text that contains a colon in quotes.",
+        ),
+        (
+            "settings__country[]__value:CAN",
+            f"There is no search field settings__country[]__value. Fields: {', '.join(SEARCH_FIELDS)}. "
+            "Put text that contains a colon in quotes.",
+        ),
+    ],
+)
+def test_errors_say_where(text: str, message: str) -> None:
+    with pytest.raises(SearchSyntaxError) as refused:
+        parse_search(text)
+    assert str(refused.value.args[0]) == message
+
+
+def test_limits() -> None:
+    parse_search(" ".join("a" * MAX_SEARCH_TERMS))
+    with pytest.raises(SearchSyntaxError, match="at most 20 words"):
+        parse_search(" OR ".join("a" * (MAX_SEARCH_TERMS + 1)))
+    parse_search("(" * MAX_SEARCH_DEPTH + "a" + ")" * MAX_SEARCH_DEPTH)
+    with pytest.raises(SearchSyntaxError, match="at most 10 levels"):
+        parse_search("(" * (MAX_SEARCH_DEPTH + 1) + "a" + ")" * (MAX_SEARCH_DEPTH + 1))
+    assert parse_search("NOT " * 200 + "a") == A
+
+
+@given(expressions)
+def test_expressions_survive_writing_and_parsing(expression: SearchExpression) -> None:
+    """The parser returns what was written, up to parentheses that do not matter."""
+    parsed = parse_search(to_text(expression))
+    assert parsed is not None
+    assert parsed == expression
+
+
+ALPHABET = st.sampled_from([*"ab:()'\"\\ \t_é٣", "AND", "OR", "NOT", "name:", "tags:", " "])
+
+
+@given(st.one_of(st.text(max_size=50), st.lists(ALPHABET, max_size=30).map("".join)))
+def test_any_text_is_an_expression_or_a_message(text: str) -> None:
+    parsed, reason = None, None
+    try:
+        parsed = parse_search(text)
+    except SearchSyntaxError as error:
+        reason = error.args[0]
+    assert isinstance(reason, Message) or (parsed is None) == (not text.strip())
+    if parsed is not None:
+        assert count_terms(parsed) <= MAX_SEARCH_TERMS
+        assert parse_search(to_text(parsed)) == parsed
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1, max_size=6), min_size=1, max_size=20))
+def test_plain_words_must_all_match(words: list[str]) -> None:
+    """A search without operators, quotes, colons and parentheses is what it was before there were any."""
+    assume(not any(word in ("AND", "OR", "NOT") or set(word) & set("\"'():\\") for word in words))
+    record: dict[str, Any] = {"name": " ".join(words), "asset_type": "survey", "uid": "a", "owner__username": "o",
+                              "tag_string": "", "parent": None}  # fmt: skip
+    parsed = parse_search(" ".join(words))
+    assert parsed == (SearchAnd(tuple(map(SearchTerm, words))) if len(words) > 1 else SearchTerm(words[0]))
+    assert matches(parsed, record)

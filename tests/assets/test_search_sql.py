@@ -1,0 +1,148 @@
+"""Searches in SQL find what the same search finds in Python, in the records that the caller sees."""
+
+import random
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from fieldgate.assets.names import name_key
+from fieldgate.assets.search_query import parse_search
+from fieldgate.assets.tables import assets
+from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldUser, generate_world
+from tests.assets.search_expressions import matches, random_expression, to_text
+from tests.conftest import Service, StartService
+
+PATH = "/api/v2/assets/"
+NAMES = ("Market 100%", "under_score", "École Été", "école", "it's (1)", 'a "quoted" name', "Straße", "back\\slash")
+TAGS = ("water", "Water", "subject:fungus", "été", 'a "b"', "100%")
+
+
+async def records(service: Service, user: WorldUser, **parameters: str) -> list[dict[str, Any]]:
+    if user is PUBLIC_USER:
+        parameters["status"] = "public-discoverable"
+    response = await service.get(PATH, params={"limit": "1000", **parameters}, headers=user.headers)
+    assert response.status_code == 200, response.text
+    found: list[dict[str, Any]] = response.json()["results"]
+    return found
+
+
+async def rename(world: PermissionWorld, rng: random.Random) -> None:
+    async with world.service.database.transaction() as connection:
+        for asset in world.assets:
+            name, tags = rng.choice(NAMES), rng.sample(TAGS, rng.randint(0, 3))
+            values = {"name": name, "name_key": name_key(name), "tags": tags}
+            await connection.execute(assets.update().where(assets.c.id == asset.id).values(values))
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_sql_finds_what_python_finds(start: StartService, database_url: str, seed: int) -> None:
+    async with start(database_url=database_url) as service:
+        rng, world = random.Random(seed), await generate_world(service, seed)
+        await rename(world, rng)
+        uids = [asset.uid for asset in world.assets]
+        usernames = [user.username for user in world.users]
+        parts = ("a", "É", "%", "_", "100%", "ss", "\\", "(1)", "'", '"', "e\u0301")
+        values = {
+            "": parts,
+            "name__icontains": parts,
+            "name": [*NAMES, "ÉCOLE", "STRASSE", "a"],
+            "asset_type": ["survey", "SURVEY", "collection", "block", "florb"],
+            "uid": [*uids, "anope", "a" * 100],
+            "owner__username": [*usernames, usernames[0].upper(), "nobody"],
+            "owner__username__icontains": ["USER-", usernames[1][:8], "%"],
+            "tags": [*TAGS, "nope", "a"],
+            "tags__name": TAGS,
+            "parent": ["null", *uids, "nope"],
+            "parent__uid": uids,
+        }
+        active = [user for user in world.users if not user.is_disabled]
+        for user in (*active, PUBLIC_USER):
+            visible = await records(service, user)
+            for _ in range(12):
+                expression = random_expression(rng, values)
+                found = await records(service, user, q=to_text(expression))
+                expected = [record["uid"] for record in visible if matches(expression, record)]
+                assert [record["uid"] for record in found] == expected, to_text(expression)
+
+
+async def test_every_field(start: StartService, database_url: str) -> None:
+    async with start(database_url=database_url) as service:
+        world = PermissionWorld(service)
+        owner, other = await world.create_user(username="Amina"), await world.create_user(username="omar")
+        library = await world.create_asset(owner, "collection")
+        block = await world.create_asset(owner, "block", library)
+        survey = await world.create_asset(owner)
+        shared = await world.create_asset(other)
+        await world.grant(owner, shared, "view_asset")
+        async with service.database.transaction() as connection:
+            tagged = assets.update().where(assets.c.id == survey.id)
+            await connection.execute(tagged.values(name="Eau 100%", name_key="eau 100%", tags=["subject:eau", "été"]))
+
+        async def found(query: str) -> set[str]:
+            return {record["uid"] for record in await records(service, owner, q=query)}
+
+        everything = {library.uid, block.uid, survey.uid, shared.uid}
+        for query, expected in (
+            ("asset_type:survey", {survey.uid, shared.uid}),
+            ("asset_type:Collection", {library.uid}),
+            ("asset_type:florb", set[str]()),
+            ("(asset_type:block OR asset_type:collection) AND parent:null", {library.uid}),
+            (f"parent:{library.uid}", {block.uid}),
+            (f"parent__uid:{library.uid} asset_type:block", {block.uid}),
+            ("NOT parent:null", {block.uid}),
+            (f"uid:{survey.uid}", {survey.uid}),
+            (f"uid:{survey.uid.lower()}x", set()),
+            ("owner__username:OMAR", {shared.uid}),
+            ("owner__username__icontains:min", everything - {shared.uid}),
+            ('name:"eau 100%"', {survey.uid}),
+            ("name:eau", set()),
+            ("name__icontains:EAU", {survey.uid}),
+            ("tags:subject:eau", {survey.uid}),
+            ("tags__name:été", {survey.uid}),
+            ("tags:Été", set()),
+            ("tags:eau", set()),
+            ("NOT tags:été", everything - {survey.uid}),
+            ("eau NOT tags:été", set()),
+            ('"u 1"', {survey.uid}),
+        ):
+            assert await found(query) == expected, query
+
+
+async def test_hidden_assets_are_not_found(start: StartService, database_url: str) -> None:
+    """Neither an asset nor a collection that the caller cannot view changes what a search returns."""
+    async with start(database_url=database_url) as service:
+        world = PermissionWorld(service)
+        owner, viewer, superuser = [await world.create_user(is_superuser=index == 2) for index in range(3)]
+        collection = await world.create_asset(owner, "collection")
+        inside = await world.create_asset(owner, "survey", collection)
+        hidden = await world.create_asset(owner)
+        await world.grant(viewer, inside, "view_asset")
+        async with service.database.read_transaction() as connection:
+            hidden_name = (await connection.execute(select(assets.c.name).where(assets.c.id == hidden.id))).scalar_one()
+        for query in (f"uid:{hidden.uid}", f'name:"{hidden_name}"', f"uid:{collection.uid}", "asset_type:collection"):
+            assert await records(service, viewer, q=query) == [], query
+        everything = [record["uid"] for record in await records(service, viewer)]
+        assert everything == [inside.uid]
+        # The record shows no collection, so a search must not reveal it.
+        assert (await records(service, viewer))[0]["parent"] is None
+        assert await records(service, viewer, q=f"parent__uid:{collection.uid}") == []
+        assert await records(service, viewer, q="NOT parent:null") == []
+        assert [each["uid"] for each in await records(service, viewer, q="parent:null")] == [inside.uid]
+        assert await records(service, PUBLIC_USER, q=f"uid:{inside.uid} OR NOT uid:x") == []
+        await world.grant(superuser, inside, "view_asset")
+        assert len(await records(service, superuser, q=f"parent:{collection.uid}")) == 1
+        assert len(await records(service, owner, q=f"parent:{collection.uid}")) == 1
+
+
+async def test_values_are_bound_parameters(start: StartService, database_url: str) -> None:
+    async with start(database_url=database_url) as service:
+        world = PermissionWorld(service)
+        owner = await world.create_user()
+        await world.create_asset(owner)
+        attack = "x'); DROP TABLE assets; --"
+        for field in ("", "name:", "tags:", "uid:", "parent:", "owner__username:", "asset_type:", "name__icontains:"):
+            query = f'{field}"{attack}" OR {field}"\' OR 1=1 --"'
+            assert parse_search(query) is not None
+            assert await records(service, owner, q=query) == []
+        assert len(await records(service, owner)) == 1
