@@ -10,5 +10,6 @@ memory is limited.
 from fieldgate.imports.xlsform.importer import Form, parse_workbook
 from fieldgate.imports.xlsform.issues import FormRejected, Issue
 from fieldgate.imports.xlsform.library import Library, LibraryItem
+from fieldgate.imports.xlsform.workbook_reader import has_second_reader
 
-__all__ = ["Form", "FormRejected", "Issue", "Library", "LibraryItem", "parse_workbook"]
+__all__ = ["Form", "FormRejected", "Issue", "Library", "LibraryItem", "has_second_reader", "parse_workbook"]

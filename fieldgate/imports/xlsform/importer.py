@@ -36,10 +36,10 @@ class Form(msgspec.Struct):
     warnings: list[Issue]
 
 
-def parse_workbook(data: bytes, name: str) -> Form | Library:
+def parse_workbook(data: bytes, name: str, use_first_reader: bool = True) -> Form | Library:
     """Parse a workbook with a survey or a library sheet. `name` is the title of a form that has none."""
     issues = IssueCollector()
-    workbook_sheets = read_workbook(data)
+    workbook_sheets = read_workbook(data, use_first_reader=use_first_reader)
     if is_windows_text(data):
         message = Message(
             "The file is not Unicode text. Check accented letters, or save it as CSV UTF-8 and import it again."
