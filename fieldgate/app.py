@@ -35,6 +35,7 @@ from fieldgate.http.application import Application
 from fieldgate.http.endpoint import AppContext
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
+from fieldgate.http.request.body_draining import BodyDrainer
 from fieldgate.http.request.hosts import HostPolicy
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_cache import ResponseCache
@@ -116,6 +117,7 @@ def build_app(
         settings=settings,
         host_policy=HostPolicy(settings),
         cors=Cors(settings),
+        body_drainer=BodyDrainer(settings.max_upload),
         authenticator=authenticator,
         data_versions=data_versions,
         common_topics=(IDENTITY_TOPIC,),
