@@ -13,6 +13,8 @@ from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.routes import asset_routes, version_routes
+from fieldgate.assets.routes.unsupported_paths import UNSUPPORTED_PATH, unsupported_messages
+from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.assets.sharing.routes import (
     assignment_routes,
     batch_routes,
@@ -31,7 +33,7 @@ from fieldgate.events.reindex import event_rebuilder
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.store import EventStore
 from fieldgate.http import health
-from fieldgate.http.application import Application
+from fieldgate.http.application import Application, OtherPaths
 from fieldgate.http.endpoint import AppContext
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
@@ -77,6 +79,15 @@ def operations() -> tuple[Operation, ...]:
     )
     pages = (*web_routes.OPERATIONS, *static_files.OPERATIONS)
     return (*resources, health.index_operation(resources), health.healthz, health.readyz, health.metrics, *pages)
+
+
+def other_paths(declared: Sequence[Operation]) -> OtherPaths:
+    """Paths of old clients, and those of KoboToolbox that do not exist here."""
+    return OtherPaths(
+        aliases={"/assets": ASSETS_PATH.rstrip("/"), "/imports": import_routes.PATH.rstrip("/")},
+        unsupported=UNSUPPORTED_PATH,
+        unsupported_messages=unsupported_messages(operation.route.path for operation in declared),
+    )
 
 
 def build_app(
@@ -143,7 +154,7 @@ def build_app(
             await data_versions.stop()
             await database.close()
 
-    return Application(all_operations, app_context, lifespan)
+    return Application(all_operations, app_context, lifespan, other_paths(all_operations))
 
 
 def create_app() -> Application:

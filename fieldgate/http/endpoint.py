@@ -87,8 +87,12 @@ class Request(msgspec.Struct):
 class Endpoint:
     """All operations of one path."""
 
-    def __init__(self, path: str, operations: Sequence[Operation], app_context: AppContext) -> None:
+    def __init__(
+        self, path: str, operations: Sequence[Operation], app_context: AppContext, not_found: Message | None = None
+    ) -> None:
+        """`not_found` is the message of an endpoint without operations."""
         self._path = path
+        self._not_found = not_found
         self._app_context = app_context
         self._operations = {operation.route.method: operation for operation in operations}
         if "GET" in self._operations:
@@ -144,7 +148,7 @@ class Endpoint:
         operation = self._operations.get(request.method, self._default_operation)
         try:
             if operation is None:
-                raise NotFound
+                raise NotFound(self._not_found)
             if request.method == "OPTIONS":
                 return await self._options_response(request)
             parsed = self._parse(operation, request, base_url)

@@ -147,7 +147,7 @@ console.log(JSON.stringify(seen));
 
 
 def test_node_fetch_sees_refusals(cases: list[Refusal]) -> None:
-    command = [NODE, "--input-type=module", "-e", _NODE_SCRIPT, json.dumps(cases)]
+    command = [str(NODE), "--input-type=module", "-e", _NODE_SCRIPT, json.dumps(cases)]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     assert finished.returncode == 0, finished.stderr
     assert json.loads(finished.stdout) == expected_statuses(cases)
