@@ -13,6 +13,8 @@ from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.routes import asset_routes, version_routes
+from fieldgate.assets.routes.unsupported_paths import UNSUPPORTED_PATH, unsupported_messages
+from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.assets.sharing.routes import (
     assignment_routes,
     batch_routes,
@@ -31,10 +33,11 @@ from fieldgate.events.reindex import event_rebuilder
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.store import EventStore
 from fieldgate.http import health
-from fieldgate.http.application import Application
+from fieldgate.http.application import Application, OtherPaths
 from fieldgate.http.endpoint import AppContext
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
+from fieldgate.http.request.body_draining import BodyDrainer
 from fieldgate.http.request.hosts import HostPolicy
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_cache import ResponseCache
@@ -78,6 +81,15 @@ def operations() -> tuple[Operation, ...]:
     return (*resources, health.index_operation(resources), health.healthz, health.readyz, health.metrics, *pages)
 
 
+def other_paths(declared: Sequence[Operation]) -> OtherPaths:
+    """Paths of old clients, and those of KoboToolbox that do not exist here."""
+    return OtherPaths(
+        aliases={"/assets": ASSETS_PATH.rstrip("/"), "/imports": import_routes.PATH.rstrip("/")},
+        unsupported=UNSUPPORTED_PATH,
+        unsupported_messages=unsupported_messages(operation.route.path for operation in declared),
+    )
+
+
 def build_app(
     settings: Settings,
     *,
@@ -116,6 +128,7 @@ def build_app(
         settings=settings,
         host_policy=HostPolicy(settings),
         cors=Cors(settings),
+        body_drainer=BodyDrainer(settings.max_upload),
         authenticator=authenticator,
         data_versions=data_versions,
         common_topics=(IDENTITY_TOPIC,),
@@ -141,7 +154,7 @@ def build_app(
             await data_versions.stop()
             await database.close()
 
-    return Application(all_operations, app_context, lifespan)
+    return Application(all_operations, app_context, lifespan, other_paths(all_operations))
 
 
 def create_app() -> Application:

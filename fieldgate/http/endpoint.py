@@ -20,6 +20,7 @@ from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import BodyKind, Operation
 from fieldgate.http.request import body_parsing, dry_run, query_string
 from fieldgate.http.request.authentication import Authenticator, authenticate, check_csrf
+from fieldgate.http.request.body_draining import CONNECTION_CLOSE, BodyDrainer, BodyStream
 from fieldgate.http.request.cookies import read_cookie
 from fieldgate.http.request.hosts import BaseURL, HostPolicy
 from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, ParsedRequest, RequestHead, parse_request
@@ -57,6 +58,7 @@ class AppContext(msgspec.Struct, frozen=True):
     settings: Settings
     host_policy: HostPolicy
     cors: Cors
+    body_drainer: BodyDrainer
     authenticator: Authenticator
     data_versions: VersionSource
     # Topics that every cached response depends on, beside its own.
@@ -85,8 +87,12 @@ class Request(msgspec.Struct):
 class Endpoint:
     """All operations of one path."""
 
-    def __init__(self, path: str, operations: Sequence[Operation], app_context: AppContext) -> None:
+    def __init__(
+        self, path: str, operations: Sequence[Operation], app_context: AppContext, not_found: Message | None = None
+    ) -> None:
+        """`not_found` is the message of an endpoint without operations."""
         self._path = path
+        self._not_found = not_found
         self._app_context = app_context
         self._operations = {operation.route.method: operation for operation in operations}
         if "GET" in self._operations:
@@ -106,6 +112,9 @@ class Endpoint:
         headers, is_clean = _join_headers(scope["headers"])
         peer = scope["client"][0] if scope.get("client") else ""
         client = ClientAddress(app.host_policy.client_address(peer, headers), peer)
+        body = None
+        if b"content-length" in headers or b"transfer-encoding" in headers:
+            receive = body = BodyStream(receive, headers)
         request = Request(
             scope["method"], scope["raw_path"], path_values, scope["query_string"], headers, client, receive
         )  # fmt: skip
@@ -120,6 +129,8 @@ class Endpoint:
         except Exception as error:
             response = await responses.encode(self._error_response(error, request, request_id), encoding="")
         extra: list[Header] = [(b"x-request-id", request_id), *app.cors.headers(headers.get(b"origin", b""))]
+        if body is not None and not body.is_finished and not await app.body_drainer.drain(body):
+            extra.append(CONNECTION_CLOSE)
         status = response.status
         try:
             status = await responses.send_response(receive, send, response, extra, headers, request.method)
@@ -130,12 +141,14 @@ class Endpoint:
             app.request_metrics.record_request(
                 request, self._path, status, started, request_id, request.caller.username
             )
+        if body is not None and not body.is_finished:
+            await app.body_drainer.linger(body)
 
     async def _respond(self, request: Request, base_url: BaseURL) -> Response:
         operation = self._operations.get(request.method, self._default_operation)
         try:
             if operation is None:
-                raise NotFound
+                raise NotFound(self._not_found)
             if request.method == "OPTIONS":
                 return await self._options_response(request)
             parsed = self._parse(operation, request, base_url)

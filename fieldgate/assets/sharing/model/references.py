@@ -12,6 +12,7 @@ from fieldgate.i18n.messages import Message
 ReferenceKind = Literal["users", "permissions", "assets"]
 
 API_ROOT = "/api/v2/"
+ASSETS_ALIAS = "/assets/"  # the path of old clients
 MAX_REFERENCE_CHARS = 2000
 MAX_QUOTED_CHARS = 50  # of input that an error message repeats
 
@@ -42,6 +43,8 @@ def parse_reference(kind: ReferenceKind, text: str) -> str:
     except ValueError:
         raise _invalid_reference(kind, given) from None
     _, found, rest = path.partition(f"{API_ROOT}{kind}/")
+    if kind == "assets" and not found:
+        _, found, rest = path.partition(ASSETS_ALIAS)
     name = unquote(rest.removesuffix("/") if rest.endswith("/") else rest.removesuffix(".json"))
     if not found or not name or "\0" in name or (kind != "users" and "/" in name):
         raise _invalid_reference(kind, given)
