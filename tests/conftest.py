@@ -72,6 +72,7 @@ NOT_QUICK = frozenset(
         "test_collection_concurrency",
         "test_corpus",
         "test_docs",
+        "test_generated_clients",
         "test_hostile",
         "test_hot_paths",
         "test_libraries",

@@ -36,6 +36,7 @@ Serializer = Callable[[Sequence[bytes]], bytes]
 OperationDecorator = Callable[[Handler], "Operation"]
 
 JSON_OR_HTML = (Format.JSON, Format.HTML)
+_WELL_KNOWN_MEDIA_TYPES = ("text/", JSON_MEDIA_TYPE, Format.BYTES.media_type)
 
 
 class ResponseKind(Enum):
@@ -116,6 +117,12 @@ class ResponseSpec(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def media_types(self) -> list[str]:
         return [self.media_type] if self.media_type else [each.media_type for each in self.formats]
+
+    @property
+    def offers_bytes(self) -> bool:
+        """Whether the response is a file of a media type that clients may not know, so they can get it as bytes."""
+        is_file = self.kind is ResponseKind.RAW and self.type is None
+        return is_file and not any(each.startswith(_WELL_KNOWN_MEDIA_TYPES) for each in self.media_types)
 
 
 class CachePolicy(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ class Format(Enum):
     CSV = ("csv", "text/csv", "text/csv; charset=utf-8")
     NDJSON = ("ndjson", "application/x-ndjson", "application/x-ndjson")
     XLSX = ("xlsx", *["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"] * 2)
+    BYTES = ("bytes", *["application/octet-stream"] * 2)  # a file of any kind, see `prefers_bytes`
 
     __hash__ = object.__hash__
 
@@ -37,6 +38,16 @@ def choose_format(offered: Sequence[Format], query_value: str, accept: bytes) ->
             Message("There is no format {format} here; try one of: {known}.", format=query_value[:40], known=words)
         )
     return _choose_by_accept(tuple(offered), accept[:MAX_HEADER_BYTES])
+
+
+def prefers_bytes(media_type: str, accept: bytes) -> bool:
+    """Whether a file is requested as `application/octet-stream` rather than by its own media type.
+
+    Generated clients know few media types, but all of them know this one.
+    """
+    ranges = parse_quality_values(accept[:MAX_HEADER_BYTES])
+    as_bytes, as_itself = _rank(Format.BYTES.media_type, ranges, 1), _rank(media_type, ranges, 0)
+    return as_bytes is not None and (as_itself is None or as_bytes > as_itself)
 
 
 @lru_cache(maxsize=1024)

@@ -6,6 +6,8 @@ from fieldgate.i18n.languages import LANGUAGES_BY_CODE
 
 SCHEMA_PATH = "#/components/schemas/"
 STRING_SCHEMA = {"type": "string"}
+# The keyword of OpenAPI 3.1, and the one of 3.0 that most generators of clients look for.
+BINARY_SCHEMA = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
 
 RESPONSE_HEADERS: dict[str, dict[str, Any]] = {
     "Allow": {"description": "Methods of this URL.", "schema": STRING_SCHEMA},

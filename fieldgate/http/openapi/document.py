@@ -7,7 +7,9 @@ import msgspec
 import yaml
 
 from fieldgate import __version__
+from fieldgate.http.openapi.body_schemas import split_by_media_type
 from fieldgate.http.openapi.components import (
+    BINARY_SCHEMA,
     ERROR_RESPONSES,
     ERROR_SCHEMAS,
     RESPONSE_HEADERS,
@@ -67,9 +69,11 @@ def _build_document(operations: Sequence[Operation]) -> dict[str, Any]:
     by_kind = dict(zip(kinds, schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        paths.setdefault(operation.route.path, {})[operation.route.method.lower()] = describe_operation(
-            operation, by_kind
-        )
+        bodies = {}
+        if operation.body.type is not None:
+            bodies = split_by_media_type(operation.body, by_kind[operation.body.type], components)
+        described = describe_operation(operation, by_kind, bodies)
+        paths.setdefault(operation.route.path, {})[operation.route.method.lower()] = described
     return {
         "openapi": "3.1.0",
         "info": {
@@ -95,5 +99,5 @@ def _schema_hook(kind: type) -> dict[str, Any]:
     if kind is Link:
         return {"type": "string", "format": "uri"}
     if kind is UploadedFile:
-        return {"type": "string", "format": "binary"}
+        return BINARY_SCHEMA
     raise NotImplementedError(kind)

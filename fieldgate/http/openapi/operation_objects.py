@@ -1,19 +1,24 @@
 """One operation: its parameters, request body and responses."""
 
 from http import HTTPStatus
-from typing import Any, get_origin
-
-import msgspec
+from typing import Any
 
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.openapi.components import SECURITY_SCHEMES, STRING_SCHEMA, header_refs, list_schema
+from fieldgate.http.openapi.components import (
+    BINARY_SCHEMA,
+    SECURITY_SCHEMES,
+    STRING_SCHEMA,
+    header_refs,
+    list_schema,
+)
 from fieldgate.http.openapi.parameters import describe_parameters
 from fieldgate.http.operations import Operation, ResponseKind
-from fieldgate.http.request.body_parsing import JSON_MEDIA_TYPE
-from fieldgate.http.request.validation import possible_types
 
 
-def describe_operation(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
+def describe_operation(
+    operation: Operation, schemas: dict[Any, Any], bodies: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """One operation. `schemas` are those of types, `bodies` those of the request body by media type."""
     responses: dict[str, Any] = {str(operation.response.status): _success_response(operation, schemas)}
     if operation.response.alternate_type is not None and operation.response.status != HTTPStatus.OK:
         content = {
@@ -47,24 +52,10 @@ def describe_operation(operation: Operation, schemas: dict[Any, Any]) -> dict[st
         "responses": responses,
         "security": ([] if operation.route.requires_login else [{}]) + [{name: []} for name in SECURITY_SCHEMES],
     }
-    if operation.body.type is not None:
-        described["requestBody"] = {
-            "required": True,
-            "content": {
-                media_type: _body_content(operation, media_type, schemas) for media_type in operation.body.media_types
-            },
-        }
+    if bodies:
+        content = {media_type: {"schema": schema} for media_type, schema in bodies.items()}
+        described["requestBody"] = {"required": True, "content": content}
     return described
-
-
-def _body_content(operation: Operation, media_type: str, schemas: dict[Any, Any]) -> dict[str, Any]:
-    """The content of a body in one media type. Forms hold lists and objects as JSON."""
-    content: dict[str, Any] = {"schema": schemas[operation.body.type]}
-    if media_type != JSON_MEDIA_TYPE:
-        fields = msgspec.structs.fields(operation.body.type)
-        nested = [field.encode_name for field in fields if get_origin(possible_types(field.type)[0]) in (list, dict)]
-        content |= {"encoding": {name: {"contentType": JSON_MEDIA_TYPE} for name in nested}} if nested else {}
-    return content
 
 
 def _success_response(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
@@ -73,8 +64,10 @@ def _success_response(operation: Operation, schemas: dict[Any, Any]) -> dict[str
         return {"description": "Done.", "headers": header_refs()}
     content: dict[str, Any] = {}
     if operation.response.kind is ResponseKind.RAW and operation.response.type is None:
-        schema = operation.response.schema or STRING_SCHEMA
-        content = {media_type: {"schema": schema} for media_type in operation.response.media_types}
+        for media_type in operation.response.media_types:
+            content[media_type] = {"schema": operation.response.schema or _file_schema(media_type)}
+        if operation.response.offers_bytes:
+            content[Format.BYTES.media_type] = {"schema": BINARY_SCHEMA}
         return {"description": "Done.", "headers": header_refs(), "content": content}
     schema, example = schemas[operation.response.type], operation.description.example
     if operation.response.alternate_type is not None and operation.response.status == HTTPStatus.OK:
@@ -90,7 +83,12 @@ def _success_response(operation: Operation, schemas: dict[Any, Any]) -> dict[str
 
 def _other_formats(operation: Operation) -> dict[str, Any]:
     return {
-        offered.media_type: {"schema": STRING_SCHEMA}
+        offered.media_type: {"schema": _file_schema(offered.media_type)}
         for offered in operation.response.formats
         if offered is not Format.JSON
     }
+
+
+def _file_schema(media_type: str) -> dict[str, Any]:
+    """Office documents and unknown files are bytes, everything else is text."""
+    return BINARY_SCHEMA if media_type.startswith(("application/vnd.", Format.BYTES.media_type)) else STRING_SCHEMA

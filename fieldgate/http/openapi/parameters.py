@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.openapi.body_schemas import without_null
 from fieldgate.http.openapi.components import STRING_SCHEMA
 from fieldgate.http.operations import Operation, ResponseKind
 from fieldgate.http.request.validation import possible_types
@@ -72,7 +73,7 @@ def describe_parameters(operation: Operation) -> list[dict[str, Any]]:
         for name in re.findall(r"{(\w+)}", operation.route.path)
     ]
     for field in msgspec.structs.fields(operation.query_type) if operation.query_type else ():
-        schema = _without_null(msgspec.json.schema(field.type))
+        schema = without_null(msgspec.json.schema(field.type))
         about = schema.pop("description", "")
         described: dict[str, Any] = {"name": field.encode_name, "in": "query", "description": about, "schema": schema}
         if field.required:
@@ -102,9 +103,3 @@ def describe_parameters(operation: Operation) -> list[dict[str, Any]]:
     if operation.route.method == "GET":
         found.append(_IF_NONE_MATCH)
     return found
-
-
-def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a query parameter, which can be left out but not be null."""
-    choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
-    return {**choices[0], **{key: value for key, value in schema.items() if key != "anyOf"}} if choices else schema

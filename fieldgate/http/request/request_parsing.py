@@ -112,7 +112,9 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
 
 def _choose_format(operation: Operation, query_value: str, has_suffix: bool, accept: bytes) -> Format:
     if not operation.response.is_negotiated:  # it has only one format
-        return operation.response.formats[0]
+        spec = operation.response
+        is_bytes = accept and spec.offers_bytes and formats.prefers_bytes(spec.media_types[0], accept)
+        return Format.BYTES if is_bytes else spec.formats[0]
     if has_suffix and not query_value:
         return Format.JSON
     return formats.choose_format(operation.response.formats, query_value, accept)

@@ -163,6 +163,8 @@ class ResponseBuilder:
 
     def _complete_raw(self, response: Response, request: ParsedRequest, etag: bytes) -> Response:
         """Add the common headers to a response that a handler built; the handler's own headers win."""
+        if request.format is Format.BYTES:
+            response = _as_bytes(response)
         own = dict(response.headers)
         headers = [header for header in (*self._common_headers(request), responses.HTML_CSP) if header[0] not in own]
         if response.status != HTTPStatus.OK or response.stream is not None or responses.NO_STORE in response.headers:
@@ -184,6 +186,13 @@ class ResponseBuilder:
         ]
         etag = responses.make_body_etag(page) if context.operation.route.method == "GET" else b""
         return Response(context.status, headers, page, etag)
+
+
+def _as_bytes(response: Response) -> Response:
+    """The same file as `application/octet-stream`."""
+    others = [header for header in response.headers if header[0] != b"content-type"]
+    headers = [*others, (b"content-type", Format.BYTES.content_type)]
+    return Response(response.status, headers, response.body, response.etag, response.stream)
 
 
 def _list_headers(request: ParsedRequest, next_page: str | None, previous_page: str | None) -> list[Header]:

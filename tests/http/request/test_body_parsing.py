@@ -134,8 +134,9 @@ def test_bodies_and_previews_are_documented() -> None:
 
 
 def test_form_encoding_of_lists_is_documented() -> None:
-    content = OpenAPIChecker.for_operations(()).document["paths"]["/api/v2/assets/{uid}/permission-assignments/"][
-        "post"
-    ]["requestBody"]["content"]
-    assert content["multipart/form-data"]["encoding"] == {"partial_permissions": {"contentType": "application/json"}}
-    assert "encoding" not in content["application/json"]
+    schemas = OpenAPIChecker.for_operations(()).document["components"]["schemas"]
+    for name in ("AssignmentBodyForm", "AssignmentBodyMultipart"):
+        field = schemas[name]["properties"]["partial_permissions"]
+        assert (field["type"], field["contentMediaType"]) == ("string", "application/json")
+        assert field["contentSchema"]["type"] == "array"
+    assert "contentSchema" not in schemas["AssignmentBody"]["properties"]["partial_permissions"]

@@ -1,0 +1,77 @@
+"""Schemas of request bodies: one for each media type.
+
+JSON has no files. In a form every value is text, so null does not exist, and lists and objects are JSON in a text. Only
+a multipart body has files. Each schema has its own name, because generated clients choose the media type by the type of
+the body.
+"""
+
+from typing import Any, get_origin
+
+import msgspec
+
+from fieldgate.http.openapi.components import BINARY_SCHEMA, SCHEMA_PATH, STRING_SCHEMA
+from fieldgate.http.operations import RequestBody
+from fieldgate.http.request.body_parsing import JSON_MEDIA_TYPE, UploadedFile
+from fieldgate.http.request.validation import possible_types
+
+MULTIPART_MEDIA_TYPE = "multipart/form-data"
+# A suffix of the struct's name for each media type.
+_SUFFIXES = {JSON_MEDIA_TYPE: "", "application/x-www-form-urlencoded": "Form", MULTIPART_MEDIA_TYPE: "Multipart"}
+
+Schema = dict[str, Any]
+
+
+def split_by_media_type(body: RequestBody, schema: Schema, components: dict[str, Schema]) -> dict[str, Schema]:
+    """Return the schema of a body in each of its media types, and add to the components what they refer to."""
+    if len(body.media_types) == 1:
+        return {body.media_types[0]: schema}
+    name = schema["$ref"].removeprefix(SCHEMA_PATH)
+    declared = components[name]
+    found: dict[str, Schema] = {}
+    for media_type in _preferred_first(body):
+        own_name = name + _SUFFIXES[media_type]
+        components[own_name] = _body_schema(body.type, declared, media_type) | {"title": own_name}
+        found[media_type] = {"$ref": SCHEMA_PATH + own_name}
+    return found
+
+
+def _preferred_first(body: RequestBody) -> list[str]:
+    """The media types; first the one with a file, if there is one: many generated clients use the first only."""
+    has_file = any(UploadedFile in possible_types(field.type) for field in msgspec.structs.fields(body.type))
+    return sorted(body.media_types, key=lambda media_type: has_file and media_type != MULTIPART_MEDIA_TYPE)
+
+
+def _body_schema(kind: type[msgspec.Struct], declared: Schema, media_type: str) -> Schema:
+    properties: dict[str, Schema] = {}
+    for field in msgspec.structs.fields(kind):
+        types = possible_types(field.type)
+        if UploadedFile in types and media_type != MULTIPART_MEDIA_TYPE:
+            continue
+        schema = _without_blank_default(declared["properties"][field.encode_name])
+        properties[field.encode_name] = schema if media_type == JSON_MEDIA_TYPE else _as_form_field(schema, types)
+    return {**declared, "properties": properties}
+
+
+def _as_form_field(schema: Schema, types: list[Any]) -> Schema:
+    schema = without_null(schema)
+    about = {key: schema[key] for key in ("description",) if key in schema}
+    if UploadedFile in types:
+        return BINARY_SCHEMA | about
+    if get_origin(types[0]) in (list, dict):
+        structure = {key: value for key, value in schema.items() if key not in about}
+        return {**STRING_SCHEMA, "contentMediaType": JSON_MEDIA_TYPE, "contentSchema": structure, **about}
+    return STRING_SCHEMA | about if types == [Any] else schema
+
+
+def without_null(schema: Schema) -> Schema:
+    """A schema of a value that can be left out but not be null."""
+    choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
+    if not choices:
+        return schema
+    own = {key: value for key, value in schema.items() if key != "anyOf"}
+    return {**choices[0], **own} if len(choices) == 1 else {**own, "anyOf": choices}
+
+
+def _without_blank_default(schema: Schema) -> Schema:
+    """Without a default that means "absent": generated clients would send it."""
+    return {key: value for key, value in schema.items() if key != "default" or value not in ("", None)}

@@ -1,0 +1,2 @@
+// Node needs the extension in imports between files.
+export default { output: { path: "generated", module: { extension: ".js" } } };
