@@ -211,7 +211,7 @@ class Synchronizer:
         return True
 
     def _pending_record(self, id_: int, by_language: RecordByLanguage, reference_data: ReferenceData) -> PendingRecord:
-        record = merge_translations(by_language, english_first=not self._is_fieldgate)
+        record = merge_translations(by_language)
         return PendingRecord(id_, f"event {id_}", lambda before: parse_event(record, reference_data, before=before))
 
     async def _with_detail(self, by_language: RecordByLanguage) -> RecordByLanguage:

@@ -110,7 +110,7 @@ async def test_event_that_changes_while_it_is_read(target: SyncTarget) -> None:
     await target.sync(system.transport())
     stored = await target.store.by_id(1)
     assert stored is not None
-    assert stored.name in ({"es": "Otra", "fr": "Autre"}, {"es": "Otra", "en": "Autre"}), "all languages of one version"
+    assert stored.name == {"es": "Otra", **dict.fromkeys(("en", "fr", "ar"), "Autre")}, "all languages of one version"
 
 
 async def test_event_that_keeps_changing_is_reported(target: SyncTarget) -> None:
