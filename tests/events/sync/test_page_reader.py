@@ -11,7 +11,8 @@ import pytest
 from fieldgate.events.ingest.bulk_write import BulkWriteResult
 from fieldgate.events.store import EventStore
 from fieldgate.events.sync import page_reader
-from fieldgate.events.sync.synchronizer import CHANGED_DURING_READ, LIST_CHANGED_DURING_READ
+from fieldgate.events.sync.event_puller import CHANGED_DURING_READ
+from fieldgate.events.sync.synchronizer import LIST_CHANGED_DURING_READ
 from fieldgate.i18n.languages import Language
 from tests.conftest import BASE_URL, Service
 from tests.events.event_service import EVENTS, START, make_event
