@@ -1,11 +1,12 @@
 """`fieldgate events load` and `fieldgate events sync`: events from files and from other servers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -16,13 +17,15 @@ from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 
 # Modules about events are slow to import, and other commands do not need them: they are imported where they are used.
 if TYPE_CHECKING:
-    from fieldgate.events.ingest.bulk_write import BulkWriteResult, WriteFailure
-    from fieldgate.events.ingest.file_loader import FileRecord
+    from fieldgate.events.ingest.bulk_write import WriteFailure
+    from fieldgate.events.ingest.file_loader import FileRecord, LoadOptions, LoadResult
     from fieldgate.events.store import EventStore
-    from fieldgate.events.sync.synchronizer import SyncReport
+    from fieldgate.events.sync.synchronizer import SyncOptions, SyncReport
     from fieldgate.reference.store import ReferenceStore
 
 PROGRESS_INTERVAL = 100  # records between two updates of the progress bar
+# Names of the numbers in records. The numbers are accepted too.
+VISIBILITIES = {"public": 3, "movement": 1, "societies": 4, "secretariat": 2}
 
 replace_demo_option = click.option(
     "--replace-demo",
@@ -37,6 +40,15 @@ class EventStores(NamedTuple):
     reference: "ReferenceStore"
 
 
+def _parse_visibility(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    for name, number in VISIBILITIES.items():
+        if value.lower() in (name, str(number)):
+            return number
+    raise click.BadParameter(f"choose one of {', '.join(VISIBILITIES)}, not {value!r}.")
+
+
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option(
@@ -46,21 +58,32 @@ class EventStores(NamedTuple):
     show_default=True,
     help="Language of texts without a language of their own.",
 )
+@click.option(
+    "--visibility",
+    callback=_parse_visibility,
+    metavar=f"[{'|'.join(VISIBILITIES)}]",
+    help="Who can see the events whose records do not say it.  [default: movement, for new events]",
+)
 @replace_demo_option
 @data_option
-def load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path | None) -> None:
+def load(files: tuple[str, ...], language: str, visibility: int | None, replace_demo: bool, data: Path | None) -> None:
     """Load events from FILEs: pages of the API, JSON arrays, lines of JSON, or CSV; gzipped or not.
 
     `-` is standard input. Unchanged events are left alone, and nothing is deleted. Invalid records are reported and
     skipped; the rest are saved.
     """
-    written = asyncio.run(_load(files, language, replace_demo, data))
-    click.echo(str(written))
-    if written.failed:
+    from fieldgate.events.ingest.file_loader import LoadOptions
+    from fieldgate.events.model import Visibility
+
+    options = LoadOptions(Language(language), None if visibility is None else Visibility(visibility))
+    result = asyncio.run(_load(files, options, replace_demo, data))
+    click.echo(str(result.written))
+    _echo_not_public(result)
+    if result.written.failed:
         raise SystemExit(1)
 
 
-async def _load(files: tuple[str, ...], language: str, replace_demo: bool, data: Path | None) -> "BulkWriteResult":
+async def _load(files: tuple[str, ...], options: "LoadOptions", replace_demo: bool, data: Path | None) -> "LoadResult":
     from fieldgate.events.ingest import file_loader
 
     async with _open_stores(data) as (_, store, reference):
@@ -69,9 +92,25 @@ async def _load(files: tuple[str, ...], language: str, replace_demo: bool, data:
             all_records = (record for path in files for record in file_loader.read_records(path))
             records = _with_progress(all_records, on_progress)
             try:
-                return await file_loader.load(store, reference, records, Language(language), _print_failure)
+                return await file_loader.load(store, reference, records, options, _print_failure)
             except file_loader.InvalidFile as error:
                 raise click.ClickException(str(error)) from None
+
+
+def _echo_not_public(result: "LoadResult") -> None:
+    """Say how many of the events only users with an account can see, and how to change that."""
+    count = len(result.not_public)
+    if not count:
+        return
+    click.echo(
+        f"{count} {'event is' if count == 1 else 'events are'} not public: only users who are logged in can see "
+        f"{'it' if count == 1 else 'them'}"
+    )
+    if result.without_visibility:
+        click.echo(
+            f"{len(result.without_visibility)} of these because the record does not say who can see it. "
+            "To make such events public, load the same files again with --visibility public"
+        )
 
 
 def _with_progress(records: Iterable["FileRecord"], on_progress: ProgressReporter) -> Iterator["FileRecord"]:
@@ -92,6 +131,34 @@ def _parse_timestamp(_: click.Context, __: click.Parameter, value: str | None) -
         ) from None
 
 
+def sync_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Options of `events sync`, passed to the command as one `SyncOptions`."""
+
+    @click.option(
+        "--since",
+        callback=_parse_timestamp,
+        metavar="TIME",
+        help="Pull what changed since this time.  [default: since the last run]",
+    )
+    @click.option("--full", is_flag=True, help="Pull everything again, with all details.")
+    @click.option("--keep-missing", is_flag=True, help="Keep events that the server no longer has.")
+    @click.option(
+        "--max-missing",
+        type=click.IntRange(0, 100),
+        metavar="PERCENT",
+        default=10,
+        show_default=True,
+        help="Delete nothing if the server no longer lists more than this share of the events.",
+    )
+    @wraps(command)
+    def collect(*, since: datetime | None, full: bool, keep_missing: bool, max_missing: int, **arguments: Any) -> None:
+        from fieldgate.events.sync.synchronizer import SyncOptions
+
+        command(options=SyncOptions(since, full, keep_missing, max_missing), **arguments)
+
+    return collect
+
+
 @click.command()
 @click.argument("base_url", metavar="BASE_URL")
 @click.option(
@@ -99,37 +166,41 @@ def _parse_timestamp(_: click.Context, __: click.Parameter, value: str | None) -
     default="",
     help="Token for that server. With a token, details and events that are not public are pulled too.",
 )
-@click.option(
-    "--since",
-    callback=_parse_timestamp,
-    metavar="TIME",
-    help="Pull what changed since this time.  [default: since the last run]",
-)
-@click.option("--full", is_flag=True, help="Pull everything again.")
+@sync_options
 @replace_demo_option
 @data_option
-def sync(base_url: str, token: str, since: datetime | None, full: bool, replace_demo: bool, data: Path | None) -> None:
+def sync(base_url: str, token: str, options: "SyncOptions", replace_demo: bool, data: Path | None) -> None:
     """Pull events, countries and disaster types from another server with this API, such as IFRC GO.
 
     BASE_URL is the address of the server, such as https://goadmin.ifrc.org. The first run pulls everything, later runs
-    pull what changed. If a run is stopped, the next run continues where it stopped. Events are deleted only if the
-    server reports them as deleted.
+    pull what changed. If a run is stopped, the next run continues where it stopped. Events that were pulled from this
+    server and that it no longer has are deleted.
     """
-    if since is not None and full:
+    if options.since is not None and options.full:
         raise click.UsageError("--since and --full cannot be used together.")
-    report = asyncio.run(_sync(base_url, token, since, full, replace_demo, data))
+    report = asyncio.run(_sync(base_url, token, options, replace_demo, data))
+    _echo_report(report)
+    if report.problem:
+        raise click.ClickException(report.problem)
+    if report.events.failed:
+        raise SystemExit(1)
+
+
+def _echo_report(report: "SyncReport") -> None:
     if report.resumed:
         click.echo("continued a run that had been stopped")
     if report.since is not None:
         click.echo(f"pulled what changed since {report.since:%Y-%m-%d %H:%M:%S} UTC")
     click.echo(f"countries changed {report.countries}, disaster types changed {report.types}")
+    if report.requested_by_id:
+        click.echo(f"requested {report.requested_by_id} by id that are not in the list")
+    if report.missing_unchecked:
+        click.echo("the list changed while it was read: the next run looks for deleted events")
     click.echo(str(report.events))
-    if report.events.failed:
-        raise SystemExit(1)
 
 
 async def _sync(
-    base_url: str, token: str, since: datetime | None, full: bool, replace_demo: bool, data: Path | None
+    base_url: str, token: str, options: "SyncOptions", replace_demo: bool, data: Path | None
 ) -> "SyncReport":
     from fieldgate.events.sync.remote import RemoteError, RemoteServer
     from fieldgate.events.sync.synchronizer import Synchronizer
@@ -140,7 +211,7 @@ async def _sync(
             with progress_bar() as on_progress:
                 async with RemoteServer(base_url, token) as remote:
                     synchronizer = Synchronizer(remote, database, store, reference, _print_failure, on_progress)
-                    return await synchronizer.run(since, full=full)
+                    return await synchronizer.run(options)
         except RemoteError as error:
             raise click.ClickException(str(error)) from None
 

@@ -84,7 +84,15 @@ def build_list_template(event: Event) -> bytes:
 
 
 def list_fields(event: Event) -> dict[str, Any]:
-    return {"dtype": _type_placeholder(event), **_common_fields(event), **_text_fields(event)}
+    fields = {"dtype": _type_placeholder(event), **_common_fields(event), **_text_fields(event)}
+    preview = event.countries_for_preview
+    if preview is not None and set(preview) != set(event.countries):  # most records stay short
+        fields["countries_for_preview"] = _countries_placeholder(preview)
+    return fields
+
+
+def preview_countries(event: Event) -> tuple[int, ...]:
+    return event.countries if event.countries_for_preview is None else event.countries_for_preview
 
 
 def build_detail_template(event: Event) -> bytes:
@@ -119,7 +127,7 @@ def build_detail_template(event: Event) -> bytes:
                 }
                 for link in event.links
             ],
-            "countries_for_preview": _countries_placeholder(event.countries),
+            "countries_for_preview": _countries_placeholder(preview_countries(event)),
             "response_activity_count": event.response_activity_count,
             "visibility": event.visibility,
             **_text_fields(event),

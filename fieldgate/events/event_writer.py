@@ -13,7 +13,7 @@ from fieldgate.db.tables import topic_versions
 from fieldgate.events.derived import EVENT_FORMAT, derive
 from fieldgate.events.document_templates import build_list_template
 from fieldgate.events.model import Event, pack, unpack
-from fieldgate.events.tables import deleted, documents, events, history, words
+from fieldgate.events.tables import deleted, documents, events, history, sources, words
 from fieldgate.events.visibility import Audience
 
 TOPIC = "events"
@@ -90,6 +90,8 @@ class EventWriter:
         before = {id_: unpack(packed) for id_, packed in known.items()}
         await self._archive(before, version)
         await self._record_deletions({id_: (event, None) for id_, event in before.items()}, version)
+        for some in _batches(list(known)):
+            await self._connection.execute(sources.delete().where(sources.c.id.in_(some)))
         return len(known)
 
     async def _record_deletions(self, changes: Mapping[int, tuple[Event | None, Event | None]], version: int) -> None:

@@ -189,6 +189,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hide_attached_field_reports: bool = False
     hide_field_report_map: bool = False
     response_activity_count: Count = 0
+    countries_for_preview: tuple[Id, ...] | None = None  # None: all its countries
 
 
 _encoder = msgspec.json.Encoder()

@@ -98,6 +98,7 @@ class _MiniFields(msgspec.Struct):
     countries: msgspec.Raw
     name: msgspec.Raw
     translation_module_original_language: msgspec.Raw
+    countries_for_preview: msgspec.Raw = msgspec.Raw()  # absent if they are `countries`
 
 
 MINI_FIELDS = tuple(field.name for field in msgspec.structs.fields(MiniEvent))
@@ -115,7 +116,7 @@ def to_rows(records: Iterable[bytes]) -> Iterable[list[CSVCell]]:
 def to_mini(record: bytes) -> bytes:
     """Convert a list record to a mini record."""
     fields = msgspec.structs.asdict(_decode_mini(record))
-    fields["countries_for_preview"] = fields.pop("countries")
+    fields["countries_for_preview"] = fields["countries_for_preview"] or fields["countries"]
     return msgspec.json.encode({name: fields[name] for name in MINI_FIELDS})
 
 

@@ -153,6 +153,10 @@ class _EventRecordBase(_EventFields):
 
 class EventRecord(_EventRecordBase):
     dtype: Annotated[DisasterTypeRecord | None, Meta(description="Disaster type.")]
+    countries_for_preview: (
+        Annotated[list[MiniCountry], Meta(description="Countries to show in previews, if they are not `countries`.")]
+        | UnsetType
+    ) = UNSET
 
 
 class JoinedIds(msgspec.Struct):
@@ -213,7 +217,7 @@ class EventDetail(_EventRecordBase):
     hide_field_report_map: Annotated[bool, Meta(description="Display hint for websites.")]
     featured_documents: Annotated[list[FeaturedDocumentRecord], Meta(description="Featured documents, newest first.")]
     links: Annotated[list[EventLinkRecord], Meta(description="Related links.")]
-    countries_for_preview: Annotated[list[MiniCountry], Meta(description="Affected countries, ordered by name.")]
+    countries_for_preview: Annotated[list[MiniCountry], Meta(description="Countries to show in previews.")]
     response_activity_count: Annotated[int, Meta(description="Number of response activities.")]
     visibility: Annotated[
         int, Meta(description="Who can see it: 3 everybody, 1 movement, 4 national societies, 2 secretariat.")
@@ -226,7 +230,7 @@ class MiniEvent(msgspec.Struct):
     dtype: Annotated[DisasterTypeRecord | None, Meta(description="Disaster type.")]
     auto_generated_source: Annotated[str | None, Meta(description="Source of an automatically created event.")]
     emergency_response_contact_email: Annotated[str | None, Meta(description="Email address of the response team.")]
-    countries_for_preview: Annotated[list[MiniCountry], Meta(description="Affected countries, ordered by name.")]
+    countries_for_preview: Annotated[list[MiniCountry], Meta(description="Countries to show in previews.")]
     name: Annotated[str, Meta(description="Name.")]
     translation_module_original_language: OriginalLanguage
 

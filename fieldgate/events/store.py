@@ -24,7 +24,7 @@ from fieldgate.events.document_templates import build_list_template
 from fieldgate.events.event_writer import TOPIC, EventWriter, EventWriteResult
 from fieldgate.events.model import Event, Visibility, unpack
 from fieldgate.events.search.index import Index, IndexBuilder, IndexRow
-from fieldgate.events.tables import deleted, documents, events, history, words
+from fieldgate.events.tables import deleted, documents, events, history, sources, words
 from fieldgate.events.visibility import ViewerScope
 from fieldgate.pagination import PageRequest
 
@@ -97,7 +97,7 @@ class EventStore:
             count: int = (await connection.execute(select(func.count()).select_from(is_demo.subquery()))).scalar_one()
             if count:
                 await self._data_versions.bump(connection, TOPIC, REBUILD_TOPIC)
-                for table in (documents, words, history, deleted):
+                for table in (documents, words, history, deleted, sources):
                     await connection.execute(table.delete().where(table.c.id.in_(is_demo)))
                 await connection.execute(events.delete().where(events.c.is_demo))
             return count

@@ -1,6 +1,18 @@
-"""Tables of events: the events, their list documents and search text, their recent history, and the deleted ones."""
+"""Tables of events: the events, their list documents and search text, their history, the deleted ones, and syncs."""
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, LargeBinary, SmallInteger, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    false,
+)
 
 from fieldgate.db import Timestamp, metadata
 
@@ -86,5 +98,21 @@ syncs = Table(
     Column("since", Timestamp),
     Column("is_filtered", Boolean, nullable=False),
     Column("reached", BigInteger, nullable=False),  # the offset up to which everything is written
+    Column("last_ids", Text, nullable=False, server_default="[]"),  # of the records before that offset, as JSON
+    Column("is_full", Boolean, nullable=False, server_default=false()),  # requests all details
+    Column("run", BigInteger, nullable=False, server_default="0"),  # its number, higher than that of any earlier one
     Column("failing", Text, nullable=False, server_default=""),  # ids of events to fetch again, separated by spaces
+)
+
+# The server each event was pulled from. The source of an event without a row is unknown.
+sources = Table(
+    "event_sources",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
+    Column("source", String(500), nullable=False, index=True),
+    Column("with_token", Boolean, nullable=False),  # at least once; a run without a token cannot tell if it was deleted
+    Column("listed_in", BigInteger, nullable=False),  # the last run whose list had it
+    Column("digest", LargeBinary, nullable=False),  # of the list record
+    Column("detail_in", BigInteger, nullable=False),  # the last run that requested the detail record, 0 for none
+    Column("detail_at", Timestamp),  # when that run began
 )

@@ -70,6 +70,7 @@ def events(ids: st.SearchStrategy[int]) -> st.SearchStrategy[Event]:
         appeals=st.lists(appeals, max_size=2).map(tuple),
         field_reports=st.lists(reports, max_size=2).map(tuple),
         contacts=st.lists(persons, max_size=1).map(tuple),
+        countries_for_preview=st.none() | st.lists(st.sampled_from(COUNTRIES), max_size=2, unique=True).map(tuple),
     )
 
 

@@ -5,7 +5,8 @@ from hypothesis import given
 
 from fieldgate.events.document_templates import TemplateRenderer, build_detail_template, build_list_template
 from fieldgate.events.model import Event, pack, unpack
-from fieldgate.events.schemas import EventDetail, EventRecord
+from fieldgate.events.record_shapes import to_mini
+from fieldgate.events.schemas import EventDetail, EventRecord, MiniEvent
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.reference_data import Country, DisasterType, ReferenceData
@@ -35,6 +36,10 @@ def test_rendered_templates_are_valid_records(events: list[Event]) -> None:
                 }
                 assert {report.id for report in record.field_reports} == seen
                 assert {report.id for report in detail.field_reports} == seen
+                preview = event.countries if event.countries_for_preview is None else event.countries_for_preview
+                short = msgspec.json.decode(to_mini(listed), type=MiniEvent, strict=True)
+                for each in (detail, short):
+                    assert sorted(country.id for country in each.countries_for_preview) == sorted(preview)
                 people = [*detail.contacts, *(each for report in record.field_reports for each in report.contacts)]
                 if not scope.can_see_contacts:
                     assert people == []

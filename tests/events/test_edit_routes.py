@@ -77,6 +77,29 @@ async def test_create_replace_delete(service: Service) -> None:
     assert (await service.request("DELETE", f"{PATH}7001/", headers=headers)).status_code == 404
 
 
+async def test_countries_for_preview(service: Service) -> None:
+    headers = await superuser(service)
+
+    async def write(**fields: Any) -> list[list[int]]:
+        await service.request("PUT", f"{PATH}7001/", json={**EVENT, "countries": [123, 84], **fields}, headers=headers)
+        detail = (await service.get(f"{PATH}7001/")).json()
+        mini, listed = [(await service.get(f"{PATH}{path}?id=7001")).json()["results"][0] for path in ("mini/", "")]
+        listed.setdefault("countries_for_preview", listed["countries"])
+        return [sorted(country["id"] for country in each["countries_for_preview"]) for each in (detail, mini, listed)]
+
+    assert await write() == [[84, 123]] * 3, "all countries where the event does not say"
+    assert await write(countries_for_preview=[84]) == [[84]] * 3
+    assert await write(countries_for_preview=[]) == [[]] * 3
+    assert await write(countries_for_preview=[{"id": 123}, 84]) == [[84, 123]] * 3
+    assert await write() == [[84, 123]] * 3
+    unknown = {**EVENT, "countries_for_preview": [99999]}
+    refused = await service.request("PUT", f"{PATH}7001/", json=unknown, headers=headers)
+    assert (refused.status_code, refused.json()) == (
+        400,
+        {"countries_for_preview.0": ["There is no country 99999."]},
+    )
+
+
 async def test_event_written_among_demo_events_is_a_demo_event(database_url: str) -> None:
     async with run_service(Settings(database_url=database_url, access_log=False)) as service:
         store = EventStore(service.database, service.data_versions)

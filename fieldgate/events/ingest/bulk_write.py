@@ -53,7 +53,8 @@ class PendingRecord(msgspec.Struct, frozen=True):
     parse: EventParser  # gets the stored event, if any; raises `InvalidEvent`
 
 
-TransactionHook = Callable[[EventWriter, Collection[int]], Awaitable[None]]  # gets the ids of the failed records
+# Gets the valid events, written or unchanged, and the ids of the failed records.
+TransactionHook = Callable[[EventWriter, Mapping[int, Event], Collection[int]], Awaitable[None]]
 
 
 async def write_records(
@@ -71,7 +72,7 @@ async def write_records(
         _reject_taken_slugs(by_id, events, ids_by_slug, failed)
         outcome = await writer.upsert(list(events.values()))
         if in_transaction is not None:
-            await in_transaction(writer, failed.keys())
+            await in_transaction(writer, events, failed.keys())
     for failures in failed.values():
         for failure in failures:
             on_failure(failure)

@@ -7,13 +7,14 @@ import csv
 import gzip
 import io
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
 import msgspec
 
+from fieldgate.events.event_writer import EventWriter
 from fieldgate.events.ingest.bulk_write import (
     BATCH_SIZE,
     BulkWriteResult,
@@ -23,7 +24,7 @@ from fieldgate.events.ingest.bulk_write import (
     write_records,
 )
 from fieldgate.events.ingest.parsing import parse_event
-from fieldgate.events.model import Id
+from fieldgate.events.model import Event, Id, Visibility
 from fieldgate.events.record_shapes import COLUMNS
 from fieldgate.events.store import EventStore
 from fieldgate.http.response.csv_safe import unescape_formula
@@ -64,22 +65,42 @@ def read_records(path: str) -> Iterator[FileRecord]:
         raise InvalidFile(f"{name} cannot be read: {reason}.") from None
 
 
+class LoadOptions(NamedTuple):
+    language: Language = Language.ENGLISH  # of texts without a language of their own
+    visibility: Visibility | None = None  # of events whose records do not say it
+
+
+class LoadResult(msgspec.Struct):
+    written: BulkWriteResult = msgspec.field(default_factory=BulkWriteResult)
+    not_public: set[int] = msgspec.field(default_factory=set)  # loaded events that only some users can see
+    without_visibility: set[int] = msgspec.field(default_factory=set)  # those of them whose records do not say why
+
+
 async def load(
     store: EventStore,
     reference: ReferenceStore,
     file_records: Iterable[FileRecord],
-    language: Language,
+    options: LoadOptions,
     on_failure: FailureCallback,
-) -> BulkWriteResult:
+) -> LoadResult:
     """Save all valid records in batches. Fields a record does not have keep their stored values."""
     reference_data = await reference.current()
-    total = BulkWriteResult()
+    result = LoadResult()
+    total = result.written
     pending: dict[int, PendingRecord] = {}
+    unspecified: set[int] = set()  # pending records that do not say who can see the event
+
+    async def count_not_public(_: EventWriter, events: Mapping[int, Event], __: Collection[int]) -> None:
+        hidden = {id_ for id_, event in events.items() if event.visibility != Visibility.PUBLIC}
+        for ids, found in ((result.not_public, hidden), (result.without_visibility, hidden & unspecified)):
+            ids.difference_update(events)
+            ids.update(found)
 
     async def flush() -> None:
         if pending:
-            total.add(await write_records(store, list(pending.values()), on_failure))
+            total.add(await write_records(store, list(pending.values()), on_failure, count_not_public))
             pending.clear()
+            unspecified.clear()
 
     for location, record, reason in file_records:
         id_ = None if record is None else _record_id(record)
@@ -93,13 +114,24 @@ async def load(
             continue
         if id_ in pending or len(pending) >= BATCH_SIZE:  # a second record of an event updates the first
             await flush()
+        if record.get("visibility") is None:
+            unspecified.add(id_)
+            record = _with_visibility(record, options.visibility)
         pending[id_] = PendingRecord(
             id_,
             location,
-            lambda before, record=record: parse_event(record, reference_data, language, before),  # type: ignore[misc]
+            lambda before, record=record: parse_event(  # type: ignore[misc]
+                record, reference_data, options.language, before
+            ),
         )
     await flush()
-    return total
+    return result
+
+
+def _with_visibility(record: dict[str, Any], visibility: Visibility | None) -> dict[str, Any]:
+    """Add the visibility to a record that does not say it. Without one, a stored event keeps its own."""
+    others = {name: value for name, value in record.items() if name != "visibility"}
+    return others if visibility is None else {**others, "visibility": int(visibility)}
 
 
 @contextmanager

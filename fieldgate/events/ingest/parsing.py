@@ -72,6 +72,9 @@ def parse_event(
     if context.errors:
         raise InvalidEvent(context.errors)
     assert isinstance(event, Event)  # noqa: S101 -- without errors there is an event
+    preview = event.countries_for_preview
+    if preview is not None and set(preview) == set(event.countries):  # as records show it where the event does not say
+        return msgspec.structs.replace(event, countries_for_preview=None)
     return event
 
 

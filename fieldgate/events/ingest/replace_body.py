@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from fieldgate.events.ingest.parsing import parse_event, wire_name
+from fieldgate.events.ingest.value_parsers import bare_type
 from fieldgate.events.model import Event, Visibility
 from fieldgate.i18n.languages import Language, LanguageCode
 from fieldgate.i18n.localized_text import LocalizedText
@@ -50,8 +51,8 @@ def _body_type(name: str, kind: Any) -> Any:
         return ReferenceInput
     if kind is Visibility:
         return Literal[tuple(map(int, kind))]
-    if get_origin(kind) is tuple:
-        item = get_args(kind)[0]
+    if get_origin(bare_type(kind)) is tuple:
+        item = get_args(bare_type(kind))[0]
         is_struct = isinstance(item, type) and issubclass(item, msgspec.Struct)
         return list[_body_struct(item)] if is_struct else list[ReferenceInput]  # type: ignore[misc]
     return kind

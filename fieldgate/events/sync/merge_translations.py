@@ -1,10 +1,16 @@
-"""Merge the versions of a record in several languages into one, dropping texts that are only fallbacks."""
+"""Merge the versions of a record in several languages into one, dropping texts that are only fallbacks.
+
+A server shows a text in every language. Where it has no translation, it falls back: Fieldgate to the original language,
+IFRC GO to the first of English, French, Spanish and Arabic. The texts alone do not always tell which of them are
+translations: if a Spanish original is shown in French in all other languages, then the English text may be missing, or
+the French one. `without_repeated_original` therefore drops only texts that Fieldgate's own fallback shows again.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, without_fallbacks
+from fieldgate.i18n.localized_text import FALLBACK_LANGUAGES, LocalizedText
 
 Record = Mapping[str, Any]
 
@@ -17,22 +23,30 @@ NESTED_TRANSLATED_FIELDS = {
 }
 
 
-def merge_translations(records: Mapping[Language, Record], *, english_first: bool = False) -> dict[str, Any]:
-    """Return the event record with each translated field as an object keyed by language.
-
-    A text the server fell back to is not a translation. Servers fall back to the original language or, with
-    `english_first`, to English before all others, as IFRC GO does.
-    """
+def merge_translations(records: Mapping[Language, Record]) -> dict[str, Any]:
+    """Return the event record with each translated field as an object keyed by language."""
     by_code = {language.value: record for language, record in records.items()}
-    merged = _merge_record(by_code, TRANSLATED_FIELDS, english_first)
+    merged = _merge_record(by_code, TRANSLATED_FIELDS)
     for name, nested_names in NESTED_TRANSLATED_FIELDS.items():
         if merged.get(name) and isinstance(merged[name], list):
             lists = {code: record[name] for code, record in by_code.items() if isinstance(record.get(name), list)}
-            merged[name] = _merge_items(lists, nested_names, english_first)
+            merged[name] = _merge_items(lists, nested_names)
     return merged
 
 
-def _merge_record(by_language: Mapping[str, Record], names: Sequence[str], english_first: bool) -> dict[str, Any]:
+def without_repeated_original(shown: Mapping[str, str | None], original: str) -> LocalizedText:
+    """Return the fewest texts with which readers of every language get what the server showed them.
+
+    Readers without a text in their language get the original (`in_language`). So the original is kept, and each text
+    that differs from it. A translation that differs from the original is never lost, and no text is invented.
+    """
+    codes = dict.fromkeys((original, *FALLBACK_LANGUAGES, *shown))
+    return {
+        code: text for code in codes if (text := shown.get(code)) and (code == original or text != shown.get(original))
+    }
+
+
+def _merge_record(by_language: Mapping[str, Record], names: Sequence[str]) -> dict[str, Any]:
     """Merge one record. Fields that are not texts are the same in all languages."""
     record = dict(next(iter(by_language.values())))
     original = record.get("translation_module_original_language")
@@ -42,11 +56,11 @@ def _merge_record(by_language: Mapping[str, Record], names: Sequence[str], engli
             text is None or isinstance(text, str) for text in texts_by_code.values()
         ):
             written_in = original if original in FALLBACK_LANGUAGES else "en"
-            record[name] = without_fallbacks(texts_by_code, written_in, english_first=english_first)
+            record[name] = without_repeated_original(texts_by_code, written_in)
     return record
 
 
-def _merge_items(lists: Mapping[str, Sequence[Any]], names: Sequence[str], english_first: bool) -> list[Any]:
+def _merge_items(lists: Mapping[str, Sequence[Any]], names: Sequence[str]) -> list[Any]:
     """Merge a list of nested records by their ids."""
     by_id = {
         code: {item["id"]: item for item in items if isinstance(item, dict) and isinstance(item.get("id"), int)}
@@ -56,5 +70,5 @@ def _merge_items(lists: Mapping[str, Sequence[Any]], names: Sequence[str], engli
     for item in next(iter(lists.values())):
         id_ = item.get("id") if isinstance(item, dict) else None
         versions = {code: items[id_] for code, items in by_id.items() if id_ in items}
-        merged.append(_merge_record(versions, names, english_first) if versions else item)
+        merged.append(_merge_record(versions, names) if versions else item)
     return merged

@@ -8,10 +8,12 @@ from typing import Any
 import msgspec
 
 from fieldgate.events.model import MAX_ID
-from fieldgate.events.sync.remote import RemotePage, RemoteServer
+from fieldgate.events.sync.remote import RemoteNotFound, RemotePage, RemoteServer
 from fieldgate.i18n.languages import Language
 
 EVENTS_PATH = "event/"
+MINI_PATH = "event/mini/"
+MINI_FIELDS = ("auto_generated_source", "countries_for_preview")  # in no other list
 PAGE_SIZE = 500  # records
 MAX_PREFETCHED_PAGES = 4
 PAGE_OVERLAP = 5  # records requested again with the next page, to detect that the list moved in between
@@ -19,6 +21,16 @@ MAX_REREADS = 3  # of a record that changed while it was read, or of a list that
 
 Record = dict[str, Any]
 RecordByLanguage = dict[Language, Record]  # one record in every language
+
+
+class ListPosition(msgspec.Struct, frozen=True):
+    """How far a list has been read."""
+
+    offset: int = 0
+    last_ids: tuple[Any, ...] = ()  # of the records before the offset, to detect that the list moved
+
+
+LIST_START = ListPosition()
 
 
 class SyncPage(msgspec.Struct, frozen=True):
@@ -34,6 +46,10 @@ class SyncPage(msgspec.Struct, frozen=True):
     def end(self) -> int:
         return self.offset + len(self.ids)
 
+    def position_after(self, number: int) -> ListPosition:
+        """The position after this number of its records."""
+        return ListPosition(self.offset + number, tuple(self.ids[max(0, number - PAGE_OVERLAP) : number]))
+
 
 class PageReader:
     """Reads lists of a remote server.
@@ -45,18 +61,27 @@ class PageReader:
     def __init__(self, remote: RemoteServer, *, is_fieldgate: bool) -> None:
         self._remote = remote
         self._is_fieldgate = is_fieldgate
+        self._has_mini_list = not is_fieldgate  # Fieldgate's list has all fields of the mini list
         self.list_changed = False  # a list moved on every attempt: records may be missing
+        # The last list was read to its end, each page continued the one before, and if the server chooses the order,
+        # the number of records stayed the same. Then what was not in the list is not on the server's list.
+        self.is_consistent = False
 
-    async def pages(self, path: str, parameters: Mapping[str, str], offset: int = 0) -> AsyncIterator[SyncPage]:
-        """Yield all pages of a list in order. Pages are prefetched and overlap.
+    async def pages(
+        self, path: str, parameters: Mapping[str, str], start: ListPosition = LIST_START
+    ) -> AsyncIterator[SyncPage]:
+        """Yield all pages of a list in order, from a position on. Pages are prefetched and overlap.
 
         A page that does not continue the one before means that the list has moved. Then reading goes back one page if
         the list is ordered by id, and starts again otherwise.
         """
         parameters = {**parameters, "ordering": "id"} if self._is_fieldgate else parameters
         overlap, step, rereads = 0, 0, 0
-        next_offset, end, count = offset, 0, offset + 1
-        last_ids: list[Any] = []
+        last_ids = list(start.last_ids)
+        next_offset = end = start.offset - len(last_ids)
+        count = next_offset + 1
+        counts: set[int] = set()
+        has_moved = self.is_consistent = False
         prefetched: deque[asyncio.Task[SyncPage]] = deque()
         try:
             while True:
@@ -65,18 +90,20 @@ class PageReader:
                     prefetched.append(asyncio.create_task(self._fetch_page(path, parameters, next_offset)))
                     next_offset += step
                 if not prefetched:
-                    return
+                    break
                 page = await prefetched.popleft()
                 count = page.count
                 if last_ids and page.offset and not self._continues(last_ids, page):
                     if self._is_fieldgate or rereads < MAX_REREADS:
                         await _cancel(prefetched)
                         rereads += 1
-                        next_offset = end = max(0, page.offset - step) if self._is_fieldgate else 0
+                        next_offset = end = max(0, page.offset - (step or PAGE_SIZE)) if self._is_fieldgate else 0
+                        counts.clear()
                         continue
-                    self.list_changed = True
+                    self.list_changed = has_moved = True
+                counts.add(count)
                 if page.end <= end:
-                    return
+                    break
                 yield page
                 if not step:
                     overlap = min(1 if self._is_fieldgate else PAGE_OVERLAP, len(page.ids) // 2)
@@ -86,6 +113,7 @@ class PageReader:
                     await _cancel(prefetched)
                     next_offset = page.end - overlap
                 last_ids, end = page.ids[len(page.ids) - overlap :], page.end
+            self.is_consistent = end >= count and not has_moved and (self._is_fieldgate or len(counts) <= 1)
         finally:
             await _cancel(prefetched)
 
@@ -102,9 +130,30 @@ class PageReader:
             for id_ in [id_ for id_, by_language in records.items() if is_inconsistent(by_language)]:
                 reread = await self._reread(id_, records.pop(id_))
                 records |= {id_: reread} if reread else {}
+            await self._add_mini_fields(records, limit=PAGE_SIZE, offset=offset, **parameters)
         english = pages[Language.ENGLISH]
         without_id = [record for record in english.results if valid_id(record) is None]
         return SyncPage(offset, [record.get("id") for record in english.results], english.count, records, without_id)
+
+    async def _add_mini_fields(self, records: dict[int, RecordByLanguage], **parameters: Any) -> None:
+        """Add the fields that are only in the mini list. It has the same order; records that moved are requested."""
+        if not (self._has_mini_list and records):
+            return
+        try:
+            mini = _group_by_id({Language.ENGLISH: await self._mini_records(**parameters)})
+            moved = [id_ for id_ in records if id_ not in mini]
+            for found in await asyncio.gather(*(self._mini_records(id=id_) for id_ in moved)):
+                mini |= _group_by_id({Language.ENGLISH: found})
+        except RemoteNotFound:
+            self._has_mini_list = False
+            return
+        for id_, by_language in records.items():
+            short = mini.get(id_, {}).get(Language.ENGLISH, {})
+            fields = {name: short[name] for name in MINI_FIELDS if name in short}
+            records[id_] = {language: {**record, **fields} for language, record in by_language.items()}
+
+    async def _mini_records(self, **parameters: Any) -> list[Record]:
+        return (await self._remote.get_page(MINI_PATH, Language.ENGLISH, **parameters)).results
 
     async def _reread(self, id_: int, by_language: RecordByLanguage) -> RecordByLanguage | None:
         """Fetch an event again that changed between the requests for its languages. None if it no longer exists."""

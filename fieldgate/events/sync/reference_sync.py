@@ -98,7 +98,7 @@ class ReferenceSync:
 
 def _countries_in(record: Record) -> list[Record]:
     """The country records in an event and in its field reports."""
-    countries = _objects(record.get("countries"))
+    countries = _objects(record.get("countries")) + _objects(record.get("countries_for_preview"))
     for report in _objects(record.get("field_reports")):
         countries += _objects(report.get("countries"))
     return [country for country in countries if isinstance(country.get("id"), int)]

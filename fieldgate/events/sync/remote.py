@@ -25,6 +25,8 @@ MAX_RETRY_AFTER_SECONDS = 10 * 60
 TIMEOUT_SECONDS = 150  # the live system takes up to two minutes for large pages
 MAX_CONCURRENT_REQUESTS = 8
 RETRY_STATUSES = (408, 425, 429, 500, 502, 503, 504)
+NOT_FOUND_STATUSES = (404, 410)
+MAX_SOURCE_CHARS = 500  # stored with every event
 
 
 class RemoteError(Exception):
@@ -32,7 +34,7 @@ class RemoteError(Exception):
 
 
 class RemoteNotFound(RemoteError):
-    """The remote server answered 404."""
+    """The remote server answered 404 or 410."""
 
 
 class RemotePage(msgspec.Struct, frozen=True):
@@ -44,7 +46,7 @@ class RemotePage(msgspec.Struct, frozen=True):
 
 class RemoteServer:
     def __init__(self, base_url: str, token: str = "", transport: httpx.AsyncBaseTransport | None = None) -> None:
-        self.source = base_url.rstrip("/").removesuffix(API_ROOT.rstrip("/")).rstrip("/")
+        self.source = _source_name(base_url)
         self.has_token = bool(token)
         headers = {"User-Agent": f"fieldgate/{__version__}", "Accept": "application/json"}
         if token:
@@ -52,7 +54,7 @@ class RemoteServer:
         self._semaphore = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
         try:
             self._client = httpx.AsyncClient(
-                base_url=self.source + API_ROOT,
+                base_url=_without_api_root(base_url) + API_ROOT,
                 headers=headers,
                 timeout=TIMEOUT_SECONDS,
                 follow_redirects=True,
@@ -115,7 +117,7 @@ class RemoteServer:
                 if response.status_code == httpx.codes.OK:
                     return response
                 problem = f"{response.url} answered {response.status_code}"
-                if response.status_code == httpx.codes.NOT_FOUND:
+                if response.status_code in NOT_FOUND_STATUSES:
                     raise RemoteNotFound(f"{problem}.")
                 if response.status_code not in RETRY_STATUSES:
                     raise RemoteError(f"{problem}: {response.text[:200]}")
@@ -125,6 +127,23 @@ class RemoteServer:
         raise RemoteError(
             f"{problem}, {MAX_ATTEMPTS} times. Run the command again later: it continues where it stopped."
         )
+
+
+def _without_api_root(base_url: str) -> str:
+    return base_url.rstrip("/").removesuffix(API_ROOT.rstrip("/")).rstrip("/")
+
+
+def _source_name(base_url: str) -> str:
+    """The URL of the server as it is stored: without credentials, and equal for equal hosts."""
+    text = _without_api_root(base_url)
+    if len(text) > MAX_SOURCE_CHARS:
+        raise RemoteError(f"The URL of the server must not be longer than {MAX_SOURCE_CHARS} characters.")
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        return text
+    # httpx writes the host in lower case and leaves out default ports.
+    return str(url.copy_with(username=None, password=None)).rstrip("/") if url.host else text
 
 
 def _retry_delay(attempt: int, retry_after: float | None) -> float:

@@ -1,12 +1,14 @@
 """Progress of a synchronization, stored in the database so that an interrupted run can continue."""
 
 from datetime import datetime
+from typing import Any
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.db import Database, upsert
+from fieldgate.events.sync.page_reader import ListPosition
 from fieldgate.events.tables import syncs
 
 
@@ -17,17 +19,25 @@ class SyncState(msgspec.Struct, frozen=True, kw_only=True):
     began: datetime | None = None  # start of the run under way
     since: datetime | None = None
     is_filtered: bool = False  # the server filters by `since`
+    is_full: bool = False  # all details are requested
+    run: int = 0  # number of the run under way, or of the last one
     reached: int = 0  # offset up to which the list is saved
+    last_ids: tuple[Any, ...] = ()  # of the records before `reached`
     failing: tuple[int, ...] = ()  # ids of events to request again
 
-    def can_resume(self, since: datetime | None, *, is_filtered: bool) -> bool:
-        """Whether an interrupted run requested the same."""
-        return self.began is not None and (self.since, self.is_filtered) == (since, is_filtered)
+    def can_resume(self, since: datetime | None, *, is_filtered: bool, full: bool) -> bool:
+        """Whether an interrupted run requested the same, or more."""
+        requested = self.since, self.is_filtered
+        return self.began is not None and requested == (since, is_filtered) and (self.is_full or not full)
 
     @property
     def is_contiguous(self) -> bool:
         """Whether this run leaves no gap: it pulls everything, or everything since the last complete run."""
         return self.since is None or (self.finished is not None and self.since <= self.finished)
+
+    @property
+    def position(self) -> ListPosition:
+        return ListPosition(self.reached, self.last_ids)
 
 
 async def load_state(database: Database, source: str, *, with_token: bool) -> SyncState:
@@ -36,10 +46,18 @@ async def load_state(database: Database, source: str, *, with_token: bool) -> Sy
         row = (await connection.execute(select(syncs).where(condition))).mappings().first()
     if row is None:
         return SyncState(source=source, with_token=with_token)
-    return SyncState(**{**row, "failing": tuple(map(int, row["failing"].split()))})
+    failing, last_ids = tuple(map(int, row["failing"].split())), tuple(msgspec.json.decode(row["last_ids"]))
+    return SyncState(**{**row, "failing": failing, "last_ids": last_ids})
+
+
+async def next_run(database: Database) -> int:
+    """A number for a new run, higher than that of every earlier run with any server."""
+    async with database.read_transaction() as connection:
+        return int((await connection.execute(select(func.max(syncs.c.run)))).scalar() or 0) + 1
 
 
 async def save_state(connection: AsyncConnection, state: SyncState) -> None:
     """Save the state in the transaction that made the progress."""
-    values = {**msgspec.structs.asdict(state), "failing": " ".join(map(str, state.failing))}
+    last_ids = msgspec.json.encode(state.last_ids).decode()
+    values = {**msgspec.structs.asdict(state), "failing": " ".join(map(str, state.failing)), "last_ids": last_ids}
     await connection.execute(upsert(connection.dialect, syncs), values)

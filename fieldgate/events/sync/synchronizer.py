@@ -3,57 +3,50 @@
     async with RemoteServer("https://goadmin.ifrc.org", token) as remote:
         report = await Synchronizer(remote, database, store, reference, on_failure).run()
 
-Each page is saved in one transaction together with the progress, so the next run continues after an interruption.
-Events are deleted only if the remote server lists them as deleted.
+Each batch of events is saved in one transaction together with the progress, so the next run continues after an
+interruption. Events that the server no longer lists are requested by id, and deleted if it does not have them any more
+(`missing_events.py`).
 """
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import msgspec
 
-from fieldgate.cache import BoundedCache
 from fieldgate.db import Database
-from fieldgate.events.event_writer import EventWriter
-from fieldgate.events.ingest.bulk_write import (
-    BulkWriteResult,
-    FailureCallback,
-    PendingRecord,
-    WriteFailure,
-    write_records,
-)
-from fieldgate.events.ingest.parsing import parse_event
+from fieldgate.events.ingest.bulk_write import BulkWriteResult, FailureCallback, WriteFailure
 from fieldgate.events.store import EventStore
-from fieldgate.events.sync import page_reader, sync_state
-from fieldgate.events.sync.merge_translations import merge_translations
-from fieldgate.events.sync.page_reader import (
-    EVENTS_PATH,
-    PageReader,
-    RecordByLanguage,
-    SyncPage,
-    is_inconsistent,
-    record_id,
-    valid_id,
-)
+from fieldgate.events.sync import sync_state
+from fieldgate.events.sync.event_puller import EventPuller
+from fieldgate.events.sync.missing_events import MAX_MISSING_PERCENT, MissingEvents, TooManyMissing
+from fieldgate.events.sync.page_reader import EVENTS_PATH, PageReader
 from fieldgate.events.sync.reference_sync import COUNTRIES_PATH, ReferenceSync
-from fieldgate.events.sync.remote import RemoteNotFound, RemoteServer
+from fieldgate.events.sync.remote import RemoteServer
 from fieldgate.events.sync.sync_state import SyncState
 from fieldgate.i18n.languages import Language
-from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import ReferenceStore
 
-DELETED_PATH = "event/deleted/"
 SINCE_MARGIN = timedelta(minutes=5)  # requested again: clocks differ, and writes under way were not visible
 MAX_FAILING_EVENTS = 10_000  # requested again by id; with more of them, the next run pulls everything
 ID_BATCH_SIZE = 100
-MAX_CACHED_RECORDS = 10_000  # records this run need not write again
-CHANGED_DURING_READ = "The event kept changing while it was read. The next run requests it again."
 LIST_CHANGED_DURING_READ = (
     "The lists kept changing while they were read, and records may be missing. Run the command again."
 )
 
 ProgressCallback = Callable[[int, int], None]  # records done, records in total
+
+
+class SyncOptions(msgspec.Struct, frozen=True):
+    """What a run pulls, and which deletions it makes."""
+
+    since: datetime | None = None  # by default the start of the last complete run
+    full: bool = False  # pull everything, with all details
+    keep_missing: bool = False  # delete nothing
+    max_missing_percent: int = MAX_MISSING_PERCENT  # delete nothing if more events are missing
+
+
+DEFAULT_OPTIONS = SyncOptions()
 
 
 class SyncReport(msgspec.Struct):
@@ -64,6 +57,9 @@ class SyncReport(msgspec.Struct):
     types: int = 0
     since: datetime | None = None  # only events changed since then were requested
     resumed: bool = False  # the run continued an interrupted one
+    requested_by_id: int = 0  # events that were not in the list
+    missing_unchecked: bool = False  # the list changed while it was read, so missing events were not requested
+    problem: str = ""  # why missing events were not deleted
 
 
 def _ignore_progress(done: int, total: int) -> None:
@@ -88,43 +84,57 @@ class Synchronizer:
         self._reference = reference
         self._on_failure = on_failure
         self._on_progress = on_progress
-        self._seen_versions = BoundedCache[str, str](MAX_CACHED_RECORDS)  # `updated_at` of records seen in this run
 
-    async def run(self, since: datetime | None = None, *, full: bool = False) -> SyncReport:
-        """Pull everything, or what changed since `since`, by default since the start of the last complete run."""
+    async def run(self, options: SyncOptions = DEFAULT_OPTIONS) -> SyncReport:
+        """Pull everything, or what changed since the start of the last complete run."""
         report = SyncReport(BulkWriteResult())
         probe = await self._remote.get_page(COUNTRIES_PATH, Language.ENGLISH, limit=1, who_are_you="fieldgate")
         # Only a Fieldgate server names unknown parameters. It can order by id, and falls back to the original language.
         self._is_fieldgate = "who_are_you" in probe.unknown_parameters
         self._reader = PageReader(self._remote, is_fieldgate=self._is_fieldgate)
-        self._reference_sync = ReferenceSync(
+        reference_sync = ReferenceSync(
             self._database, self._reference, self._reader, english_first=not self._is_fieldgate
         )
-        report.countries, report.types = await self._reference_sync.pull()
+        self._puller = EventPuller(
+            self._remote,
+            self._database,
+            self._store,
+            reference_sync,
+            self._on_failure,
+            is_fieldgate=self._is_fieldgate,
+        )
+        report.countries, report.types = await reference_sync.pull()
 
-        state = await self._start(report, since, full=full, timestamp=probe.timestamp)
+        state = await self._start(report, options, timestamp=probe.timestamp)
         if state.is_filtered:
             state = await self._pull_failing(state, report)
         state = await self._pull_events(state, report)
-        # Without a token, events that were only hidden are listed as deleted. A copy made with a token keeps them.
-        if self._remote.has_token or not (await self._load_state(with_token=True)).finished:
-            report.events.deleted = await self._pull_deleted(state.since)
+        if not options.keep_missing:
+            await self._resolve_missing(state, report, options.max_missing_percent)
         await self._finish(state, report)
         return report
 
-    async def _start(self, report: SyncReport, since: datetime | None, *, full: bool, timestamp: datetime) -> SyncState:
+    async def _start(self, report: SyncReport, options: SyncOptions, *, timestamp: datetime) -> SyncState:
         """Continue an interrupted run that requested the same, or begin a new one."""
-        state = await self._load_state(with_token=self._remote.has_token)
-        if since is None and not full and state.finished is not None:
+        state = await sync_state.load_state(self._database, self._remote.source, with_token=self._remote.has_token)
+        since = options.since
+        if since is None and not options.full and state.finished is not None:
             since = state.finished - SINCE_MARGIN
         is_filtered = since is not None and await self._supports_changed_since(since)
         report.since = since if is_filtered else None
-        if state.can_resume(since, is_filtered=is_filtered):
+        if state.can_resume(since, is_filtered=is_filtered, full=options.full):
             report.resumed = True
             return state
-        failing = state.failing if is_filtered else ()
-        return msgspec.structs.replace(
-            state, began=timestamp, since=since, is_filtered=is_filtered, reached=0, failing=failing
+        return SyncState(
+            source=state.source,
+            with_token=state.with_token,
+            finished=state.finished,
+            began=timestamp,
+            since=since,
+            is_filtered=is_filtered,
+            is_full=options.full,
+            run=await sync_state.next_run(self._database),
+            failing=state.failing if is_filtered else (),
         )
 
     async def _finish(self, state: SyncState, report: SyncReport) -> None:
@@ -132,13 +142,12 @@ class Synchronizer:
             self._on_failure(WriteFailure(self._remote.source, "", LIST_CHANGED_DURING_READ))
             report.events.failed += 1
         # Unless the run is marked as finished, the next one requests the same again.
-        if state.is_contiguous and not self._reader.list_changed and len(state.failing) <= MAX_FAILING_EVENTS:
+        has_all = state.is_contiguous and not self._reader.list_changed and not report.problem
+        if has_all and len(state.failing) <= MAX_FAILING_EVENTS:
             state = msgspec.structs.replace(state, finished=state.began)
+        state = msgspec.structs.replace(state, began=None, reached=0, last_ids=())
         async with self._database.transaction() as connection:
-            await sync_state.save_state(connection, msgspec.structs.replace(state, began=None, reached=0))
-
-    async def _load_state(self, *, with_token: bool) -> SyncState:
-        return await sync_state.load_state(self._database, self._remote.source, with_token=with_token)
+            await sync_state.save_state(connection, state)
 
     async def _supports_changed_since(self, since: datetime) -> bool:
         """Whether the server supports `updated_at__gte`. A server that does not may silently return all events."""
@@ -152,98 +161,37 @@ class Synchronizer:
     async def _pull_failing(self, state: SyncState, report: SyncReport) -> SyncState:
         """Request the events again that failed in the last run."""
         ids = [str(id_) for id_ in state.failing]
-        state = msgspec.structs.replace(state, failing=())  # events that no longer exist are forgotten
         batch_size = ID_BATCH_SIZE if self._is_fieldgate else 1
         for batch in (ids[start : start + batch_size] for start in range(0, len(ids), batch_size)):
             parameters = {"id__in": ",".join(batch)} if self._is_fieldgate else {"id": batch[0]}
+            gone = set(map(int, batch))
             async for page in self._reader.pages(EVENTS_PATH, parameters):
-                state = await self._write_page(state, page, state.reached, report)
+                state = await self._puller.save_page(state, page, report.events, keep_position=True)
+                gone -= page.records.keys()
+            failing = tuple(id_ for id_ in state.failing if id_ not in gone)  # those that no longer exist are forgotten
+            state = msgspec.structs.replace(state, failing=failing)
         return state
 
     async def _pull_events(self, state: SyncState, report: SyncReport) -> SyncState:
         parameters = {"updated_at__gte": _isoformat(state.since)} if state.is_filtered and state.since else {}
-        # The list may have become shorter since the interruption, so the last page is read again.
-        offset = max(0, state.reached - page_reader.PAGE_SIZE)
-        async for page in self._reader.pages(EVENTS_PATH, parameters, offset):
-            state = await self._write_page(state, page, page.end, report)
+        async for page in self._reader.pages(EVENTS_PATH, parameters, state.position):
+            state = await self._puller.save_page(state, page, report.events)
             self._on_progress(page.end, page.count)
         return state
 
-    async def _write_page(self, state: SyncState, page: SyncPage, reached: int, report: SyncReport) -> SyncState:
-        """Save the records of a page that this run has not seen, and the progress."""
-        self._report_records_without_id(page, report)
-        events = {
-            id_: by_language for id_, by_language in page.records.items() if self._is_unseen(str(id_), by_language)
-        }
-        inconsistent = [id_ for id_, by_language in events.items() if is_inconsistent(by_language)]
-        for id_ in inconsistent:  # saving the event would lose the translations that were not seen
-            self._on_failure(WriteFailure(f"event {id_}", "", CHANGED_DURING_READ))
-            report.events.failed += 1
-            del events[id_]
-        if self._remote.has_token:
-            details = await asyncio.gather(*(self._with_detail(by_language) for by_language in events.values()))
-            events = dict(zip(events, details, strict=True))
-        reference_data = await self._reference_sync.update_from_events(events.values())
-        pending = [self._pending_record(id_, by_language, reference_data) for id_, by_language in events.items()]
-
-        async def save_progress(writer: EventWriter, failed: Collection[int]) -> None:
-            nonlocal state
-            failing = (set(state.failing) - events.keys()).union(failed, inconsistent)
-            state = msgspec.structs.replace(state, reached=reached, failing=tuple(sorted(failing)))
-            await sync_state.save_state(writer.connection, state)
-
-        report.events.add(await write_records(self._store, pending, self._on_failure, save_progress))
-        return state
-
-    def _report_records_without_id(self, page: SyncPage, report: SyncReport) -> None:
-        for record in page.without_id:
-            if self._is_unseen(str(record), {Language.ENGLISH: record}):
-                location = f"record {str(record.get('id'))[:40]!r}"
-                self._on_failure(WriteFailure(location, "id", "A whole number is needed."))
-                report.events.failed += 1
-
-    def _is_unseen(self, key: str, by_language: RecordByLanguage) -> bool:
-        """Whether this run has not seen this version of the record yet."""
-        version = str(next(iter(by_language.values())).get("updated_at"))
-        if self._seen_versions.get(key) == version:
-            return False
-        self._seen_versions.put(key, version)
-        return True
-
-    def _pending_record(self, id_: int, by_language: RecordByLanguage, reference_data: ReferenceData) -> PendingRecord:
-        record = merge_translations(by_language, english_first=not self._is_fieldgate)
-        return PendingRecord(id_, f"event {id_}", lambda before: parse_event(record, reference_data, before=before))
-
-    async def _with_detail(self, by_language: RecordByLanguage) -> RecordByLanguage:
-        """Add the fields that only the detail record has. Few events have translated texts among them."""
-        path = f"{EVENTS_PATH}{record_id(by_language)}/"
+    async def _resolve_missing(self, state: SyncState, report: SyncReport, max_percent: int) -> None:
+        """Delete or update events that are no longer listed, if the whole list was read."""
+        is_consistent = self._reader.is_consistent and not self._reader.list_changed
+        report.missing_unchecked = not (state.is_filtered or is_consistent)
+        missing = MissingEvents(self._remote, self._database, self._store, self._puller)
+        is_complete = is_consistent and not state.is_filtered
         try:
-            english = await self._remote.get_record(path, Language.ENGLISH)
-            details = dict.fromkeys(by_language, english)
-            if english.get("key_figures") or english.get("links"):
-                others = [language for language in by_language if language is not Language.ENGLISH]
-                records = await asyncio.gather(*(self._remote.get_record(path, language) for language in others))
-                details |= dict(zip(others, records, strict=True))
-        except RemoteNotFound:
-            return by_language
-        return {language: {**details[language], **record} for language, record in by_language.items()}
-
-    async def _pull_deleted(self, since: datetime | None) -> int:
-        """Delete the events the server lists as deleted. Returns how many; 0 if it has no such list."""
-        parameters = {} if since is None else {"since": _isoformat(since)}
-        deleted: list[int] = []
-        try:
-            while True:
-                page = await self._remote.get_page(
-                    DELETED_PATH, Language.ENGLISH, limit=page_reader.PAGE_SIZE, offset=len(deleted), **parameters
-                )
-                ids = [id_ for record in page.results if (id_ := valid_id(record)) is not None]
-                deleted += ids
-                if not ids or len(deleted) >= page.count:
-                    break
-        except RemoteNotFound:
-            return 0
-        return await self._store.delete(deleted) if deleted else 0
+            found = await missing.resolve(state, is_complete=is_complete, max_percent=max_percent)
+        except TooManyMissing as error:
+            report.problem = str(error)
+        else:
+            report.requested_by_id = found.requested
+            report.events.add(found.written)
 
 
 def _isoformat(timestamp: datetime) -> str:

@@ -12,7 +12,7 @@ from fieldgate.db import Database, DataVersions
 from fieldgate.events.document_templates import TemplateRenderer, build_list_template
 from fieldgate.events.export.serializers import PAGE_ENCODERS
 from fieldgate.events.ingest.bulk_write import BulkWriteResult, WriteFailure
-from fieldgate.events.ingest.file_loader import load, read_records
+from fieldgate.events.ingest.file_loader import LoadOptions, load, read_records
 from fieldgate.events.model import Appeal, Event
 from fieldgate.events.store import EventStore
 from fieldgate.events.visibility import FULL_SCOPE
@@ -44,7 +44,8 @@ class FileLoading:
             path.write_bytes(content)
             paths.append(str(path))
         records = (record for path in paths for record in read_records(path))
-        return await load(self.store, self.reference, records, language, self._record_failure)
+        options = LoadOptions(language)
+        return (await load(self.store, self.reference, records, options, self._record_failure)).written
 
     def _record_failure(self, failure: WriteFailure) -> None:
         self.failures.append(str(failure).removeprefix(f"{self.folder}/"))

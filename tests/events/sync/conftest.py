@@ -14,7 +14,7 @@ from fieldgate.events.store import EventStore
 from fieldgate.events.sync import remote
 from fieldgate.events.sync.remote import RemoteServer
 from fieldgate.events.sync.sync_state import SyncState, load_state
-from fieldgate.events.sync.synchronizer import Synchronizer, SyncReport
+from fieldgate.events.sync.synchronizer import Synchronizer, SyncOptions, SyncReport
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import Settings
 from tests.conftest import BASE_URL, Service, run_service
@@ -51,12 +51,13 @@ class SyncTarget:
         since: datetime | None = None,
         full: bool = False,
         on_page: Callable[[int, int], None] = lambda done, total: None,
+        options: SyncOptions | None = None,
     ) -> SyncReport:
         reference = ReferenceStore(self.database, DataVersions(self.database))
         async with RemoteServer(BASE_URL, token, transport) as remote:
             remote._client.event_hooks["request"].append(self._record_request)
             synchronizer = Synchronizer(remote, self.database, self.store, reference, self._record_failure, on_page)
-            return await synchronizer.run(since, full=full)
+            return await synchronizer.run(options or SyncOptions(since, full))
 
     async def state(self, *, with_token: bool = False) -> SyncState:
         return await load_state(self.database, BASE_URL, with_token=with_token)

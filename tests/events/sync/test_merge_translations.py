@@ -1,34 +1,87 @@
 """Merging the versions of a record in several languages."""
 
-import pytest
+from collections.abc import Mapping
 
-from fieldgate.events.sync.merge_translations import merge_translations
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldgate.events.sync.merge_translations import merge_translations, without_repeated_original
 from fieldgate.i18n.languages import Language
+from fieldgate.i18n.localized_text import in_language
 
 MINIMAL = {"id": 7, "name": "Floods", "disaster_start_date": "2026-07-14"}
+CODES = tuple(language.value for language in Language)
+# Few texts, so that equal ones are common; an empty text is a missing one.
+texts_by_language = st.fixed_dictionaries({}, optional={code: st.sampled_from(("", "a", "b", "c")) for code in CODES})
+codes = st.sampled_from(CODES)
+
+
+def shown_by(texts: Mapping[str, str], order: tuple[str, ...]) -> dict[str, str]:
+    """What a server shows in each language: the text in that language, else the first one in the order."""
+    return {code: next((texts[each] for each in (code, *order) if texts.get(each)), "") for code in CODES}
+
+
+def shown_by_live_system(texts: Mapping[str, str]) -> dict[str, str]:
+    return shown_by(texts, ("en", "fr", "es", "ar"))
+
+
+def shown_by_fieldgate(texts: Mapping[str, str], original: str) -> dict[str, str]:
+    return {code: in_language(texts, Language(code), original) for code in CODES}
+
+
+@given(texts_by_language, codes, st.booleans())
+def test_readers_get_the_texts_of_the_source(texts: dict[str, str], original: str, is_fieldgate: bool) -> None:
+    shown = shown_by_fieldgate(texts, original) if is_fieldgate else shown_by_live_system(texts)
+    stored = without_repeated_original(shown, original)
+    assert shown_by_fieldgate(stored, original) == shown
+    for code, text in texts.items():
+        if text and text != shown[original]:
+            assert stored.get(code) == text, "no translation is lost"
+    assert set(stored.values()) <= set(texts.values()), "no text is invented"
+    for code in stored:
+        fewer = {each: text for each, text in stored.items() if each != code}
+        assert len(set(shown.values())) == 1 or shown_by_fieldgate(fewer, original) != shown, "no text is superfluous"
+
+
+@given(texts_by_language, codes)
+def test_a_copy_of_a_copy_has_the_same_texts(texts: dict[str, str], original: str) -> None:
+    stored = without_repeated_original(shown_by_live_system(texts), original)
+    assert without_repeated_original(shown_by_fieldgate(stored, original), original) == stored
 
 
 @pytest.mark.parametrize(
-    ("texts", "original", "english_first"),
+    ("texts", "original", "stored"),
     [
-        ({"es": "Inundación"}, "es", False),
-        ({"es": "Inundación", "en": "Flood"}, "es", False),
-        ({"es": "Inundación", "en": "Flood", "fr": "Flood"}, "es", False),
-        ({"en": "Flood", "ar": "فيضان"}, "en", False),
-        ({"es": "Inundación"}, "es", True),
-        ({"es": "Inundación", "en": "Flood"}, "es", True),
-        ({"es": "Inundación", "en": "Flood", "fr": "Crue"}, "es", True),
-        ({"en": "Flood", "ar": "فيضان"}, "en", True),
-        ({"fr": "Crue", "ar": "فيضان", "en": "Flood"}, "fr", True),
+        # Fallbacks to the original are not stored.
+        ({"es": "Inundación"}, "es", {"es": "Inundación"}),
+        ({"en": "Flood", "ar": "فيضان"}, "en", {"en": "Flood", "ar": "فيضان"}),
+        ({"en": "Flood", "fr": "Crue"}, "fr", {"en": "Flood", "fr": "Crue", "es": "Flood", "ar": "Flood"}),
+        # The French text stays the French text; it is also what the source shows in English.
+        ({"es": "Inundación", "fr": "Crue"}, "es", {"es": "Inundación", "en": "Crue", "fr": "Crue", "ar": "Crue"}),
+        ({"ar": "فيضان", "fr": "Crue", "es": "Inundación"}, "ar",
+         {"ar": "فيضان", "en": "Crue", "fr": "Crue", "es": "Inundación"}),
     ],
-)
-def test_fallbacks_are_not_translations(texts: dict[str, str], original: str, english_first: bool) -> None:
-    order = ("en", "fr", "es", "ar") if english_first else (original, "en", "fr", "es", "ar")
-    records = {}
-    for language in Language:
-        text = next(texts[code] for code in (language.value, *order) if code in texts)
-        records[language] = {**MINIMAL, "name": text, "translation_module_original_language": original}
-    assert merge_translations(records, english_first=english_first)["name"] == texts
+)  # fmt: skip
+def test_texts_of_the_live_system(texts: dict[str, str], original: str, stored: dict[str, str]) -> None:
+    shown = shown_by_live_system(texts)
+    records = {
+        language: {**MINIMAL, "name": shown[language.value], "translation_module_original_language": original}
+        for language in Language
+    }
+    assert merge_translations(records)["name"] == stored
+
+
+def test_nested_records_are_merged_by_id() -> None:
+    def link(title: str) -> dict[str, object]:
+        return {"id": 1, "title": title, "description": "", "translation_module_original_language": "es"}
+
+    records = {
+        language: {**MINIMAL, "links": [link("Mapa" if language is Language.SPANISH else "Carte")]}
+        for language in Language
+    }
+    title = {"es": "Mapa", "en": "Carte", "fr": "Carte", "ar": "Carte"}
+    assert merge_translations(records)["links"][0]["title"] == title
 
 
 def test_invalid_texts_are_left_unchanged() -> None:

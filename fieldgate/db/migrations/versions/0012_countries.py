@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0012"
-down_revision = "0010"
+down_revision = "0011"
 
 SEEDS = Path(__file__).parent.parent / "seeds"
 FLASH_FLOOD = 27
