@@ -76,7 +76,10 @@ NOT_QUICK = frozenset(
         "test_hostile",
         "test_hot_paths",
         "test_libraries",
+        "test_missing_database",
+        "test_progress",
         "test_url_fetcher",
+        "test_worker_command",
     }
 )
 

@@ -1,5 +1,6 @@
 """The `fieldgate` command: one file per group of commands."""
 
+import os
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from fieldgate.cli.tokens import token
 from fieldgate.cli.users import user
 from fieldgate.cli.worker import worker
 from fieldgate.db import is_unavailable
+from fieldgate.settings import unknown_variables
 
 
 class CommandGroup(click.Group):
@@ -34,6 +36,8 @@ class CommandGroup(click.Group):
 @click.version_option(__version__, prog_name="fieldgate")
 def main() -> None:
     """Fieldgate: a self-hosted service for humanitarian field data."""
+    for variable in unknown_variables(os.environ):
+        click.echo(f"Warning: {variable} is not a setting and has no effect.", err=True)
 
 
 main.add_command(serve)

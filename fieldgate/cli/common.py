@@ -1,8 +1,14 @@
-"""Settings and database of the commands."""
+"""Settings and database of the commands.
+
+A command that begins with an empty database says that it creates one. For every other command the database must exist,
+so that a mistyped `--data` is an error and not an empty database.
+"""
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+import shlex
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -11,9 +17,9 @@ import msgspec
 from sqlalchemy.exc import ArgumentError
 
 from fieldgate.accounts.store import AccountStore
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import Database, DataVersions, sqlite_file
 from fieldgate.db.schema import REQUIRED_REVISION, current_revision, upgrade
-from fieldgate.settings import BadSetting, Settings, unknown_variables
+from fieldgate.settings import BadSetting, Settings
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,21 +41,34 @@ def load_settings(data: Path | None) -> Settings:
         settings = Settings.from_environment(os.environ)
     except BadSetting as error:
         raise click.ClickException(str(error)) from None
-    for variable in unknown_variables(os.environ):
-        click.echo(f"Warning: {variable} is not a setting and has no effect.", err=True)
     return settings if data is None else msgspec.structs.replace(settings, data=data)
 
 
-async def ensure_schema(database: Database) -> None:
-    """Migrate SQLite; on PostgreSQL, check that `fieldgate migrate` was run."""
-    if database.is_sqlite:
-        await upgrade(database)
-    elif await current_revision(database) != REQUIRED_REVISION:
-        raise click.ClickException("The database does not have the schema of this release. Run: fieldgate migrate")
-
-
-def open_database(settings: Settings) -> Database:
+@asynccontextmanager
+async def open_database(settings: Settings, *, creates: bool = False) -> AsyncIterator[Database]:
+    """Open the database, with the schema of this release. With `creates`, an SQLite file need not exist yet."""
+    database = connect(settings, creates=creates)
     try:
+        revision = await current_revision(database)
+        if revision is None and not (creates and database.is_sqlite):
+            raise _missing_database(settings, f"{_address(database)} has no tables of Fieldgate.")
+        if revision is None:
+            announce_creation(database)
+        if database.is_sqlite:
+            await upgrade(database)
+        elif revision != REQUIRED_REVISION:
+            raise click.ClickException("The database does not have the schema of this release. Run: fieldgate migrate")
+        yield database
+    finally:
+        await database.close()
+
+
+def connect(settings: Settings, *, creates: bool) -> Database:
+    """Return the database without looking into it. Only with `creates`, the folder of a new SQLite file is made."""
+    try:
+        file = sqlite_file(settings.database)
+        if file is not None and not creates and not (file.is_file() and file.stat().st_size):
+            raise _missing_database(settings, f"There is no database at {file.absolute()}.")
         return Database(settings.database)
     except (ValueError, ArgumentError) as error:
         raise click.ClickException(f"FIELDGATE_DATABASE_URL: {error}") from None
@@ -57,19 +76,36 @@ def open_database(settings: Settings) -> Database:
         raise click.ClickException(f"The folder {settings.data} cannot be used: {error.strerror}.") from None
 
 
+def announce_creation(database: Database) -> None:
+    """Say on standard error that a new database is created, and where."""
+    click.echo(f"Creating a new database: {_address(database)}", err=True)
+
+
+def _missing_database(settings: Settings, what: str) -> click.ClickException:
+    setting, option = "FIELDGATE_DATABASE_URL", ""
+    if not settings.database_url:
+        setting, option = "--data (or FIELDGATE_DATA)", f" --data {shlex.quote(str(settings.data))}"
+    return click.ClickException(
+        f"{what} Check {setting}. If it is right, create the database. Run: fieldgate migrate{option}"
+    )
+
+
+def _address(database: Database) -> str:
+    """The path of an SQLite file, or the URL of a PostgreSQL database without its password."""
+    if database.is_sqlite:
+        return str(Path(str(database.url.database)).absolute())
+    return database.url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
+
+
 def with_account_store(
-    command: Callable[Concatenate[AccountStore, P], Awaitable[T]],
+    command: Callable[Concatenate[AccountStore, P], Awaitable[T]], *, creates: bool = False
 ) -> Callable[Concatenate[Path | None, P], T]:
     """Run a coroutine with the account store of the database that `--data` and the environment choose."""
 
     def run(data: Path | None, /, *args: P.args, **kwargs: P.kwargs) -> T:
         async def run_with_store() -> T:
-            database = open_database(load_settings(data))
-            try:
-                await ensure_schema(database)
+            async with open_database(load_settings(data), creates=creates) as database:
                 return await command(AccountStore(database, DataVersions(database)), *args, **kwargs)
-            finally:
-                await database.close()
 
         return asyncio.run(run_with_store())
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
+from fieldgate.cli.common import data_option, load_settings, open_database
 from fieldgate.cli.events_load_sync import load, sync
 from fieldgate.cli.events_reindex import reindex
 from fieldgate.cli.output import ProgressReporter, ignore_progress, progress_bar
@@ -46,24 +46,21 @@ def demo(count: int, seed: int, replace: bool, data: Path | None) -> None:
 async def _demo(count: int, seed: int, replace: bool, data: Path | None) -> None:
     from fieldgate.events.store import EventStore  # slow to import, and other commands do not need it
 
-    database = open_database(load_settings(data))
-    try:
-        await ensure_schema(database)
+    async with open_database(load_settings(data), creates=True) as database:
         store = EventStore(database, DataVersions(database))
         if await store.has_real():
             raise click.ClickException(
                 "This database has real events. Choose another folder for demo events: --data DIR"
             )
-        if await store.has_demo():
-            if not replace:
-                raise click.ClickException("This database already has demo events. Replace them with --replace.")
-            await store.delete_demo()
+        has_demo = await store.has_demo()
+        if has_demo and not replace:
+            raise click.ClickException("This database already has demo events. Replace them with --replace.")
         started = time.monotonic()
         with progress_bar(count) as show:
+            if has_demo:
+                await store.delete_demo()
             await create_demo_events(database, store, count, seed, show)
         click.echo(f"created {count} demo event{'' if count == 1 else 's'} in {time.monotonic() - started:.1f} s")
-    finally:
-        await database.close()
 
 
 async def create_demo_events(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
+from fieldgate.cli.common import data_option, load_settings, open_database
 from fieldgate.cli.output import ProgressReporter, progress_bar
 from fieldgate.db import Database, DataVersions
 from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
@@ -208,8 +208,8 @@ async def _sync(
     async with _open_stores(data) as (database, store, reference):
         await _check_demo_events(store, replace_demo)
         try:
-            with progress_bar() as on_progress:
-                async with RemoteServer(base_url, token) as remote:
+            async with RemoteServer(base_url, token) as remote:
+                with progress_bar(status=lambda: remote.status) as on_progress:
                     synchronizer = Synchronizer(remote, database, store, reference, _print_failure, on_progress)
                     return await synchronizer.run(options)
         except RemoteError as error:
@@ -222,13 +222,9 @@ async def _open_stores(data: Path | None) -> AsyncIterator[EventStores]:
     from fieldgate.events.store import EventStore
     from fieldgate.reference.store import ReferenceStore
 
-    database = open_database(load_settings(data))
-    data_versions = DataVersions(database)
-    try:
-        await ensure_schema(database)
+    async with open_database(load_settings(data), creates=True) as database:
+        data_versions = DataVersions(database)
         yield EventStores(database, EventStore(database, data_versions), ReferenceStore(database, data_versions))
-    finally:
-        await database.close()
 
 
 async def _check_demo_events(store: "EventStore", replace_demo: bool) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
+from fieldgate.cli.common import data_option, load_settings, open_database
 from fieldgate.cli.output import progress_bar
 from fieldgate.db import DataVersions
 
@@ -31,13 +31,9 @@ def reindex(is_forced: bool, data: Path | None) -> None:
 async def _reindex(is_forced: bool, data: Path | None) -> int | None:
     from fieldgate.events.reindex import event_rebuilder  # here: its imports take a while
 
-    database = open_database(load_settings(data))
-    try:
-        await ensure_schema(database)
+    async with open_database(load_settings(data)) as database:
         with progress_bar() as show:
             rebuilder = event_rebuilder(database, DataVersions(database))
             if not await rebuilder.run(is_forced=is_forced, on_progress=show):
                 return None
         return (await rebuilder.state()).done
-    finally:
-        await database.close()

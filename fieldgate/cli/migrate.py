@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from fieldgate.cli.common import data_option, load_settings, open_database
+from fieldgate.cli.common import announce_creation, connect, data_option, load_settings
 from fieldgate.db.schema import REQUIRED_REVISION, current_revision, upgrade
 
 
@@ -20,9 +20,11 @@ def migrate(data: Path | None) -> None:
 
 
 async def _migrate(data: Path | None) -> None:
-    database = open_database(load_settings(data))
+    database = connect(load_settings(data), creates=True)
     try:
         before = await current_revision(database)
+        if before is None:
+            announce_creation(database)
         await upgrade(database)
     finally:
         await database.close()

@@ -1,9 +1,16 @@
 """Tables on standard output, and progress bars on standard error."""
 
+import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+import click
+
+PROGRESS_SECONDS = 10.0  # between two lines of progress
+PROGRESS_SECONDS_VARIABLE = "_FIELDGATE_PROGRESS_SECONDS"  # for tests: another interval
 REDIRECTED_WIDTH_CHARS = 500  # so that files and pipes get whole lines
 
 ProgressReporter = Callable[[int, int | None], None]  # records done, and in all if known
@@ -29,10 +36,14 @@ def ignore_progress(_done: int, _total: int | None) -> None:
 
 
 @contextmanager
-def progress_bar(total: int | None = None) -> Iterator[ProgressReporter]:
-    """Show a progress bar if standard error is a terminal."""
+def progress_bar(total: int | None = None, status: Callable[[], str] = str) -> Iterator[ProgressReporter]:
+    """Show a progress bar if standard error is a terminal, otherwise print a line every ten seconds.
+
+    `status` returns what the command waits for, or nothing.
+    """
     if not sys.stderr.isatty():
-        yield ignore_progress
+        with _progress_lines(total, status) as report:
+            yield report
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
@@ -41,3 +52,31 @@ def progress_bar(total: int | None = None) -> Iterator[ProgressReporter]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def _progress_lines(total: int | None, status: Callable[[], str]) -> Iterator[ProgressReporter]:
+    """Print lines of progress from a thread: the command may be waiting, or busy."""
+    interval = float(os.environ.get(PROGRESS_SECONDS_VARIABLE) or PROGRESS_SECONDS)
+    began = time.monotonic()
+    latest: tuple[int, int | None] = (0, total)
+    ended = threading.Event()
+
+    def report(done: int, in_all: int | None) -> None:
+        nonlocal latest
+        latest = (done, in_all)
+
+    def print_lines() -> None:
+        while not ended.wait(interval):
+            done, in_all = latest
+            count = f"{done} events" if in_all is None else f"{done} of {in_all} events"
+            parts = [f"{time.monotonic() - began:.0f} s", count, status()]
+            click.echo(": ".join([parts[0], ", ".join(filter(None, parts[1:]))]), err=True)
+
+    thread = threading.Thread(target=print_lines, daemon=True)
+    thread.start()
+    try:
+        yield report
+    finally:
+        ended.set()
+        thread.join()

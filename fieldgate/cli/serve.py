@@ -23,7 +23,7 @@ from granian.constants import Interfaces, Loops
 
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
-from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
+from fieldgate.cli.common import data_option, load_settings, open_database
 from fieldgate.cli.events import create_demo_events
 from fieldgate.db import Database, DataVersions, now
 from fieldgate.http.request.hosts import is_in_networks
@@ -150,14 +150,10 @@ def _supervise_worker(stop_event: threading.Event) -> None:
 
 
 async def _prepare_database(settings: Settings, demo: bool) -> None:
-    database = open_database(settings)
-    try:
-        await ensure_schema(database)
+    async with open_database(settings, creates=True) as database:
         if demo:
             await _create_demo_user(AccountStore(database, DataVersions(database)))
             await _create_demo_events(database)
-    finally:
-        await database.close()
 
 
 async def _create_demo_user(store: AccountStore) -> None:

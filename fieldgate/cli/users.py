@@ -1,21 +1,29 @@
 """`fieldgate user …`: user accounts."""
 
+import asyncio
+import difflib
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken, username_key
-from fieldgate.accounts.tables import PUBLIC_USERNAME
-from fieldgate.cli.common import data_option, with_account_store
+from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME
+from fieldgate.cli.common import data_option, load_settings, open_database, with_account_store
 from fieldgate.cli.output import print_table
+from fieldgate.db import DataVersions
+from fieldgate.i18n.languages import Language
+
+if TYPE_CHECKING:
+    from fieldgate.reference.reference_data import Country, ReferenceData
 
 MAX_NAME_CHARS = 150
+MAX_SUGGESTIONS = 3
 MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 8, 1000
 
 _USERNAME = re.compile(r"[\w.@+-]+")
@@ -45,12 +53,11 @@ def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Pa
         )
     if name.lower().endswith(".json"):
         raise click.BadParameter("a name cannot end in .json, which selects a format in URLs.", param_hint="NAME")
-    for country in countries:
-        if not re.fullmatch(r"[A-Za-z]{3}", country):
-            raise click.BadParameter(f"three letters such as KEN, not {country!r}.", param_hint="--country")
     for option in ("first", "last"):
         if not details[option].isprintable() or len(details[option]) > MAX_NAME_CHARS:
             raise click.BadParameter(f"a name of at most {MAX_NAME_CHARS} letters.", param_hint=f"--{option}")
+    if countries:
+        _check_countries(data, countries)
     password = _read_password(password_stdin)
     new = NewUser(
         username=name,
@@ -106,6 +113,7 @@ def _read_password(from_stdin: bool) -> str:
 def password(name: str, password_stdin: bool, data: Path | None) -> None:
     """Set the password of the user NAME. Browser sessions end; tokens stay valid."""
     with _require_user(name):
+        _check_exists(data, name)
         _set_password(data, name, Passwords().hash(_read_password(password_stdin)))
     click.echo(f"password of user {name} changed")
 
@@ -138,9 +146,49 @@ def _require_user(name: str) -> Iterator[None]:
         raise click.ClickException(f"The user {name} does not exist.") from None
 
 
-@with_account_store
-async def _create(store: AccountStore, new: NewUser) -> int:
+def _check_countries(data: Path | None, codes: tuple[str, ...]) -> None:
+    """Refuse a code that no country has, and name the nearest ones."""
+    reference_data = asyncio.run(_load_reference_data(data))
+    for code in codes:
+        if reference_data.country_by_iso3(code) is None:
+            nearest = ", ".join(
+                f"{each.iso3} ({reference_data.country_name(Language.ENGLISH, each.id)})"
+                for each in _nearest_countries(reference_data, code)
+            )
+            advice = f"The nearest are: {nearest}." if nearest else "Enter three letters such as KEN."
+            raise click.BadParameter(f"no country has the code {code!r}. {advice}", param_hint="--country")
+
+
+async def _load_reference_data(data: Path | None) -> "ReferenceData":
+    from fieldgate.reference.store import ReferenceStore  # slow to import, and only --country needs it
+
+    async with open_database(load_settings(data), creates=True) as database:
+        return await ReferenceStore(database, DataVersions(database)).current()
+
+
+def _nearest_countries(reference_data: "ReferenceData", text: str) -> list["Country"]:
+    """The country with this two-letter code, then those with a similar name, then those with a similar code."""
+    coded = {country.iso3: country for country in reference_data.countries.values() if country.iso3}
+    two_letters = [iso3 for iso3, country in coded.items() if (country.iso or "-").casefold() == text.casefold()]
+    names = {name.casefold(): iso3 for iso3, country in coded.items() for name in country.names.values()}
+    by_name = [names[name] for name in difflib.get_close_matches(text.casefold(), names, MAX_SUGGESTIONS, 0.8)]
+    by_code = difflib.get_close_matches(text.upper(), coded, n=len(coded))
+    by_code.sort(key=lambda iso3: (iso3[:2] != text[:2].upper(), iso3[0] != text[0].upper()))
+    return [coded[iso3] for iso3 in dict.fromkeys([*two_letters, *by_name, *by_code])][:MAX_SUGGESTIONS]
+
+
+async def _create_user(store: AccountStore, new: NewUser) -> int:
     return await store.create_user(new)
+
+
+_create = with_account_store(_create_user, creates=True)
+
+
+@with_account_store
+async def _check_exists(store: AccountStore, name: str) -> None:
+    row = await store.find_any(name)
+    if row is None or row.id == PUBLIC_USER_ID:
+        raise UnknownUser(name)
 
 
 @with_account_store

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from fieldgate.cli.common import data_option, ensure_schema, load_settings, open_database
+from fieldgate.cli.common import data_option, load_settings, open_database
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.runtime.parent_watch import exit_with_parent
 from fieldgate.settings import Settings
@@ -16,7 +16,10 @@ from fieldgate.settings import Settings
 @click.command()
 @data_option
 def worker(data: Path | None) -> None:
-    """Process imports until stopped. Any number of workers, on any machine, share the work."""
+    """Process imports until stopped. Any number of workers, on any machine, share the work.
+
+    It prints a line when it is ready.
+    """
     settings = load_settings(data)
     logging.config.dictConfig(logging_config(settings.log_level))
     asyncio.run(_run_worker(settings))
@@ -24,15 +27,13 @@ def worker(data: Path | None) -> None:
 
 async def _run_worker(settings: Settings) -> None:
     # Slow to import, and other commands do not need it.
+    from fieldgate.imports.sandbox.runner import start_fork_server
     from fieldgate.imports.worker import ImportWorker
 
     stopping = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stopping.set)
     exit_with_parent()
-    database = open_database(settings)
-    try:
-        await ensure_schema(database)
-        await ImportWorker(settings, database).run(stopping)
-    finally:
-        await database.close()
+    async with open_database(settings, creates=True) as database:
+        await asyncio.to_thread(start_fork_server)
+        await ImportWorker(settings, database).run(stopping, on_ready=lambda: click.echo("ready for imports"))

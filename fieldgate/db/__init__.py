@@ -2,7 +2,7 @@
 
 from fieldgate.db.bulk import insert_rows
 from fieldgate.db.data_versions import IDENTITY_TOPIC, DataVersions
-from fieldgate.db.database import Database
+from fieldgate.db.database import Database, sqlite_file
 from fieldgate.db.errors import is_unavailable
 from fieldgate.db.paginate import PreparedPage, RowPage, paginate
 from fieldgate.db.prepared import PreparedQuery, in_bound_list, in_values
@@ -30,5 +30,6 @@ __all__ = [
     "now",
     "paginate",
     "snapshot",
+    "sqlite_file",
     "upsert",
 ]

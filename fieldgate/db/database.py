@@ -55,9 +55,10 @@ _SQLITE_PRAGMAS = (
 class Database:
     def __init__(self, database_url: str) -> None:
         self.url = _driver_url(database_url)
-        self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        if self.is_sqlite:
-            Path(str(self.url.database)).parent.mkdir(parents=True, exist_ok=True)
+        file = sqlite_file(database_url)
+        self.is_sqlite = file is not None
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
             options: dict[str, Any] = {"connect_args": _SQLITE_OPTIONS}
         else:
             # The driver understands PostgreSQL's own URL options (sslmode, host), the engine does not.
@@ -171,6 +172,12 @@ class Database:
             await self._pool.close()
             self._pool = None
         await self._engine.dispose()
+
+
+def sqlite_file(database_url: str) -> Path | None:
+    """The file of an SQLite database, None for PostgreSQL. `ValueError` if the URL is for neither."""
+    url = _driver_url(database_url)
+    return Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
 
 
 def _driver_url(database_url: str) -> URL:

@@ -75,10 +75,12 @@ class ImportWorker:
         self._content_upgrader = ContentUpgrader(database, content_steps)
         self._stopping = asyncio.Event()
 
-    async def run(self, stopping: asyncio.Event) -> None:
+    async def run(self, stopping: asyncio.Event, on_ready: Callable[[], None] = lambda: None) -> None:
         """Process imports until `stopping` is set. The current import is finished first."""
         upgrade = asyncio.create_task(self._upgrade_content(stopping))
         try:
+            await self._data_versions.start()
+            on_ready()
             await self._process_queue(stopping)
         finally:
             if not stopping.is_set():  # the worker failed
@@ -99,7 +101,6 @@ class ImportWorker:
 
     async def _process_queue(self, stopping: asyncio.Event) -> None:
         self._stopping = stopping
-        await self._data_versions.start()
         purged_at = float("-inf")
         while not stopping.is_set():
             try:

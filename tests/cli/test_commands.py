@@ -21,6 +21,14 @@ def made(data: Path, *options: str, name: str = "amina", environment: dict[str, 
     assert (done.returncode, done.stdout) == (0, f"user {name} created\n"), done.stderr
 
 
+@pytest.fixture(scope="module")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database without users, for commands that fail."""
+    data = tmp_path_factory.mktemp("migrated")
+    assert run_command("migrate", data=data).returncode == 0
+    return data
+
+
 def test_create_list_and_revoke(tmp_path: Path) -> None:
     made(tmp_path, "--superuser", "--ifrc", "--country", "KEN", "--country", "ssd", "--first", "Amina", "--last", "D")
     created = run_command("token", "create", "amina", "--expires", "90d", data=tmp_path)
@@ -44,7 +52,11 @@ def test_create_list_and_revoke(tmp_path: Path) -> None:
     [
         (("user", "create", "amina", "--password-stdin"), "short", "The password is too short: at least 8 characters."),
         (("user", "create", "a b", "--password-stdin"), PASSWORD, "letters, digits and . @ + - _ only"),
-        (("user", "create", "x", "--password-stdin", "--country", "KENYA"), PASSWORD, "three letters such as KEN"),
+        (
+            ("user", "create", "x", "--password-stdin", "--country", "xyzzy"),
+            PASSWORD,
+            "Enter three letters such as KEN.",
+        ),
         (("user", "create", "anonymousUSER", "--password-stdin"), PASSWORD, "AnonymousUser is the name of the public;"),
         (("user", "create", "x.JSON", "--password-stdin"), PASSWORD, "a name cannot end in .json"),
         (("user", "disable", "AnonymousUser"), "", "The user AnonymousUser does not exist."),
@@ -63,8 +75,8 @@ def test_create_list_and_revoke(tmp_path: Path) -> None:
         (("token", "create", "x", "--expires", "soon"), "", "expected a duration such as 90d, 12h or 30m, not 'soon'."),
     ],
 )
-def test_invalid_arguments_have_a_message(tmp_path: Path, arguments: tuple[str, ...], stdin: str, message: str) -> None:
-    done = run_command(*arguments, data=tmp_path, stdin=stdin)
+def test_invalid_arguments_have_a_message(migrated: Path, arguments: tuple[str, ...], stdin: str, message: str) -> None:
+    done = run_command(*arguments, data=migrated, stdin=stdin)
     assert done.returncode != 0
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -100,8 +112,8 @@ def test_file_that_is_not_a_database(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "Error: The database cannot be used: file is not a database\n")
 
 
-def test_unknown_setting_is_reported(tmp_path: Path) -> None:
-    done = run_command("user", "list", data=tmp_path, environment={"FIELDGATE_ALOWED_HOSTS": "x"})
+def test_unknown_setting_is_reported(migrated: Path) -> None:
+    done = run_command("user", "list", data=migrated, environment={"FIELDGATE_ALOWED_HOSTS": "x"})
     assert (done.returncode, done.stderr) == (
         0,
         "Warning: FIELDGATE_ALOWED_HOSTS is not a setting and has no effect.\n",
@@ -126,15 +138,14 @@ def test_password_must_be_utf8(tmp_path: Path) -> None:
 def test_postgresql_is_migrated_by_command_only(tmp_path: Path, empty_database_url: str, database_kind: str) -> None:
     environment = {"FIELDGATE_DATABASE_URL": empty_database_url}
     before = run_command("user", "list", data=tmp_path, environment=environment)
+    assert before.returncode == 1
+    assert "Run: fieldgate migrate" in before.stderr
     if database_kind == "postgresql":
-        assert before.returncode == 1
-        assert "Run: fieldgate migrate" in before.stderr
-        assert (
-            run_command("migrate", data=tmp_path, environment=environment).stdout
-            == f"schema {REQUIRED_REVISION}, was empty\n"
-        )
-    else:
-        assert before.returncode == 0
+        begun = run_command("events", "demo", "1", data=tmp_path, environment=environment)
+        assert "Run: fieldgate migrate" in begun.stderr
+    migrated = run_command("migrate", data=tmp_path, environment=environment)
+    assert migrated.stdout == f"schema {REQUIRED_REVISION}, was empty\n"
+    assert migrated.stderr.startswith("Creating a new database: ")
     assert (
         run_command("migrate", data=tmp_path, environment=environment).stdout
         == f"schema {REQUIRED_REVISION} (nothing to do)\n"
@@ -160,7 +171,7 @@ async def test_commands_take_effect_in_a_running_service(tmp_path: Path) -> None
 
 def test_unusable_data_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    done = run_command("user", "list", data=tmp_path / "file" / "data")
+    done = run_command("migrate", data=tmp_path / "file" / "data")
     assert done.returncode == 1
     assert "cannot be used: Not a directory." in done.stderr
 
@@ -171,3 +182,28 @@ def test_password_prompt_needs_confirmation(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "do not match" in done.output
     assert PASSWORD not in done.output
+
+
+@pytest.mark.parametrize(
+    ("code", "nearest"),
+    [("KEM", "KEN (Kenya), "), ("kenya", "KEN (Kenya)"), ("ke", "KEN (Kenya)"), ("germny", "DEU (Germany)")],
+)
+def test_unknown_country_is_refused_with_the_nearest(migrated: Path, code: str, nearest: str) -> None:
+    options = ("--password-stdin", "--country", "SSD", "--country", code)
+    done = run_command("user", "create", "amina", *options, data=migrated, stdin=PASSWORD)
+    assert done.returncode == 2
+    assert f"no country has the code '{code}'. The nearest are: {nearest}" in done.stderr
+    assert "amina" not in run_command("user", "list", data=migrated).stdout
+
+
+@pytest.mark.parametrize("name", ["nobody", "AnonymousUser"])
+def test_password_of_an_unknown_user_is_not_asked_for(migrated: Path, name: str) -> None:
+    done = run_command("user", "password", name, data=migrated)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Error: The user {name} does not exist.\n")
+
+
+def test_password_of_a_disabled_user_can_be_set(tmp_path: Path) -> None:
+    made(tmp_path)
+    run_command("user", "disable", "amina", data=tmp_path)
+    done = run_command("user", "password", "AMINA", "--password-stdin", data=tmp_path, stdin="another password")
+    assert done.stdout == "password of user AMINA changed\n"

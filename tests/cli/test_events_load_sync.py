@@ -36,7 +36,8 @@ def run_load(tmp_path: Path, *arguments: str, stdin: bytes = b"") -> tuple[int, 
         capture_output=True,
         check=False,
     )
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+    notice = f"Creating a new database: {tmp_path / 'data' / 'fieldgate.db'}\n"
+    return done.returncode, done.stdout.decode(), done.stderr.decode().removeprefix(notice)
 
 
 def test_load(tmp_path: Path) -> None:

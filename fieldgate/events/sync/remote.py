@@ -48,6 +48,7 @@ class RemoteServer:
     def __init__(self, base_url: str, token: str = "", transport: httpx.AsyncBaseTransport | None = None) -> None:
         self.source = _source_name(base_url)
         self.has_token = bool(token)
+        self.status = f"waiting for {self.source}"  # for a person who watches a long run
         headers = {"User-Agent": f"fieldgate/{__version__}", "Accept": "application/json"}
         if token:
             headers["Authorization"] = f"Token {token}"
@@ -112,11 +113,12 @@ class RemoteServer:
             except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
                 raise RemoteError(f"{self.source} is not a valid URL: {error}") from None
             except httpx.TransportError as error:
-                problem = f"{self.source} is unreachable: {error or type(error).__name__}"
+                self.status = problem = f"{self.source} is unreachable: {error or type(error).__name__}"
             else:
                 if response.status_code == httpx.codes.OK:
+                    self.status = ""
                     return response
-                problem = f"{response.url} answered {response.status_code}"
+                self.status = problem = f"{response.url} answered {response.status_code}"
                 if response.status_code in NOT_FOUND_STATUSES:
                     raise RemoteNotFound(f"{problem}.")
                 if response.status_code not in RETRY_STATUSES:

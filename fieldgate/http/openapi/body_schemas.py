@@ -21,18 +21,27 @@ _SUFFIXES = {JSON_MEDIA_TYPE: "", "application/x-www-form-urlencoded": "Form", M
 Schema = dict[str, Any]
 
 
-def split_by_media_type(body: RequestBody, schema: Schema, components: dict[str, Schema]) -> dict[str, Schema]:
-    """Return the schema of a body in each of its media types, and add to the components what they refer to."""
-    if len(body.media_types) == 1:
-        return {body.media_types[0]: schema}
-    name = schema["$ref"].removeprefix(SCHEMA_PATH)
-    declared = components[name]
-    found: dict[str, Schema] = {}
-    for media_type in _preferred_first(body):
-        own_name = name + _SUFFIXES[media_type]
-        components[own_name] = _body_schema(body.type, declared, media_type) | {"title": own_name}
-        found[media_type] = {"$ref": SCHEMA_PATH + own_name}
-    return found
+class BodySchemas:
+    """The schemas of all bodies. `components` are those of the structs, as they are declared."""
+
+    def __init__(self, components: dict[str, Schema]) -> None:
+        self._declared = components
+        self.components = dict(components)  # and those of each media type
+
+    def split(self, body: RequestBody, schema: Schema) -> dict[str, Schema]:
+        """Return the schema of a body in each of its media types."""
+        if len(body.media_types) == 1:
+            return {body.media_types[0]: schema}
+        name = schema["$ref"].removeprefix(SCHEMA_PATH)
+        found: dict[str, Schema] = {}
+        for media_type in _preferred_first(body):
+            own_name = name + _SUFFIXES[media_type]
+            if own_name != name and own_name in self._declared:
+                raise ValueError(f"{own_name} is the name of a struct and of a body; rename the struct")
+            own_schema = _body_schema(body.type, self._declared[name], media_type)
+            self.components[own_name] = own_schema | {"title": own_name}
+            found[media_type] = {"$ref": SCHEMA_PATH + own_name}
+        return found
 
 
 def _preferred_first(body: RequestBody) -> list[str]:

@@ -7,7 +7,7 @@ import msgspec
 import yaml
 
 from fieldgate import __version__
-from fieldgate.http.openapi.body_schemas import split_by_media_type
+from fieldgate.http.openapi.body_schemas import BodySchemas
 from fieldgate.http.openapi.components import (
     BINARY_SCHEMA,
     ERROR_RESPONSES,
@@ -67,12 +67,12 @@ def _build_document(operations: Sequence[Operation]) -> dict[str, Any]:
         kinds, schema_hook=_schema_hook, ref_template=SCHEMA_PATH + "{name}"
     )
     by_kind = dict(zip(kinds, schemas, strict=True))
+    body_schemas = BodySchemas(components)
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        bodies = {}
-        if operation.body.type is not None:
-            bodies = split_by_media_type(operation.body, by_kind[operation.body.type], components)
-        described = describe_operation(operation, by_kind, bodies)
+        has_body = operation.body.type is not None
+        body = body_schemas.split(operation.body, by_kind[operation.body.type]) if has_body else {}
+        described = describe_operation(operation, by_kind, body)
         paths.setdefault(operation.route.path, {})[operation.route.method.lower()] = described
     return {
         "openapi": "3.1.0",
@@ -86,7 +86,7 @@ def _build_document(operations: Sequence[Operation]) -> dict[str, Any]:
         "tags": [{"name": tag} for tag in dict.fromkeys(operation.description.tag for operation in operations)],
         "paths": paths,
         "components": {
-            "schemas": {**components, **ERROR_SCHEMAS},
+            "schemas": {**body_schemas.components, **ERROR_SCHEMAS},
             "headers": RESPONSE_HEADERS,
             "responses": {str(status): error_response(status) for status in ERROR_RESPONSES},
             "securitySchemes": SECURITY_SCHEMES,

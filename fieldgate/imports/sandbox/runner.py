@@ -100,6 +100,18 @@ def parse_in_sandbox(data: bytes, name: str, limits: SandboxLimits) -> xlsform.F
     return _run_in_process(xlsform.parse_workbook, (data, name, False), remaining)
 
 
+def start_fork_server() -> None:
+    """Start the server that processes are forked from, and wait until it has loaded the libraries. Blocks."""
+    process = _context.Process(target=_do_nothing, daemon=True)
+    with _without_main_module():
+        process.start()
+    process.join()
+
+
+def _do_nothing() -> None:
+    """The first process ends as soon as the fork server could start it."""
+
+
 def _run_in_process(
     parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits
 ) -> xlsform.Form | xlsform.Library:

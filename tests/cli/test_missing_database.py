@@ -1,0 +1,84 @@
+"""A mistyped `--data` or URL is an error and creates nothing; commands that begin a database say so."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import make_url
+
+from tests.conftest import PASSWORD
+from tests.processes import ServerProcess, run_command
+
+ON_EXISTING_DATA = [
+    ("user", "list"),
+    ("user", "password", "amina", "--password-stdin"),
+    ("user", "disable", "amina"),
+    ("user", "enable", "amina"),
+    ("token", "create", "amina"),
+    ("token", "list"),
+    ("token", "revoke", "1"),
+    ("events", "reindex"),
+]
+BEGINNING = [
+    ("migrate",),
+    ("user", "create", "amina", "--password-stdin"),
+    ("events", "demo", "1"),
+    ("events", "load", "-"),
+    ("events", "sync", "not a url"),
+]
+
+
+@pytest.mark.parametrize("arguments", ON_EXISTING_DATA, ids=" ".join)
+def test_command_on_existing_data_creates_nothing(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    folder = tmp_path / "mis typed"
+    done = run_command(*arguments, data=folder, stdin=PASSWORD)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"Error: There is no database at {folder / 'fieldgate.db'}. Check --data (or FIELDGATE_DATA). "
+        f"If it is right, create the database. Run: fieldgate migrate --data '{folder}'\n"
+    )
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("arguments", BEGINNING, ids=" ".join)
+def test_command_that_begins_a_database_says_so(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    notice = f"Creating a new database: {tmp_path / 'new' / 'fieldgate.db'}\n"
+    stdin = "[]" if "load" in arguments else PASSWORD
+    assert run_command(*arguments, data=tmp_path / "new", stdin=stdin).stderr.startswith(notice)
+    assert notice not in run_command(*arguments, data=tmp_path / "new", stdin=stdin).stderr
+
+
+def test_serve_says_that_it_creates_a_database(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "new", "--no-worker") as served:
+        pass
+    assert served.log.startswith(f"Creating a new database: {tmp_path / 'new' / 'fieldgate.db'}\n")
+
+
+def test_empty_file_is_no_database(tmp_path: Path) -> None:
+    file = tmp_path / "fieldgate.db"
+    file.touch()
+    done = run_command("user", "list", data=tmp_path)
+    assert f"There is no database at {file}." in done.stderr
+    assert file.stat().st_size == 0
+
+
+def test_relative_folder_is_shown_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run_command("user", "list", data=Path("dta"))
+    assert f"There is no database at {tmp_path / 'dta' / 'fieldgate.db'}." in done.stderr
+
+
+def test_database_url_without_our_tables(tmp_path: Path, empty_database_url: str, database_kind: str) -> None:
+    url = make_url(empty_database_url)
+    if database_kind == "postgresql":
+        url = url.set(password="hunter2")
+    environment = {"FIELDGATE_DATABASE_URL": url.render_as_string(hide_password=False)}
+    for arguments in (("user", "list"), ("events", "reindex")):
+        done = run_command(*arguments, data=tmp_path / "unused", environment=environment)
+        assert (done.returncode, done.stdout) == (1, "")
+        missing = "There is no database at " if database_kind == "sqlite" else " has no tables of Fieldgate."
+        assert missing in done.stderr
+        assert str(url.database) in done.stderr
+        assert "hunter2" not in done.stderr
+        advice = "Check FIELDGATE_DATABASE_URL. If it is right, create the database. Run: fieldgate migrate\n"
+        assert done.stderr.endswith(advice)
+    assert not (tmp_path / "unused").exists()
