@@ -188,7 +188,20 @@ class AssetFilters(msgspec.Struct, frozen=True):
         ),
     ] = None
     ordering: Annotated[
-        Literal["date_modified", "-date_modified", "date_created", "-date_created", "name", "-name"],
+        Literal[
+            "date_modified",
+            "-date_modified",
+            "date_created",
+            "-date_created",
+            "name",
+            "-name",
+            "asset_type",
+            "-asset_type",
+            "owner__username",
+            "-owner__username",
+            "subscribers_count",
+            "-subscribers_count",
+        ],
         Meta(description="Sort order. Default: last changed first."),
     ] = "-date_modified"
     collections_first: Annotated[bool, Meta(description="true: collections before all other assets.")] = False
