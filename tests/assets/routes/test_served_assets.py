@@ -123,6 +123,8 @@ async def test_forms_look_like_drafts_without_submissions(client: httpx.AsyncCli
         assert all(each["url"] == f"{bases[kind]}.{each['format']}" for each in asset["downloads"])
     detail = (await client.get(by_type["survey"]["url"])).json()
     assert detail["xls_link"] == f"{bases['survey']}.xls"
+    for key in ("data", "hooks_link", "exports", "paired_data"):
+        assert (await client.get(detail[key])).status_code == 404
     assert detail["deployed_versions"] == {"count": 0, "next": None, "previous": None, "results": []}
     assert (await client.get(by_type["collection"]["url"])).json()["xls_link"] is None
 
