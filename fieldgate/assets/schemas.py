@@ -143,7 +143,7 @@ class AssetDetail(AssetRecord, frozen=True, kw_only=True):
     hooks_link: Annotated[Link, Meta(description="Where hooks would be. There are none, so the status is 404.")]
     exports: Annotated[Link, Meta(description="Where exports of submissions would be. The status is 404.")]
     files: Annotated[list[Any], Meta(description="There are no media files: empty.")]
-    paired_data: Annotated[str | None, Meta(description="There are no submissions: null.")]
+    paired_data: Annotated[Link, Meta(description="Where paired data would be. The status is 404.")]
     project_ownership: Annotated[dict[str, Any] | None, Meta(description="Ownership is not transferred: null.")]
     analysis_form_json: Annotated[dict[str, Any], Meta(description="There is no analysis of submissions.")]
     advanced_features: Annotated[dict[str, Any], Meta(description="There are none: empty.")]
@@ -187,14 +187,27 @@ class AssetFilters(msgspec.Struct, frozen=True):
             "public-discoverable: all assets that the public can discover."
         ),
     ] = None
-    ordering: Annotated[
-        Literal["date_modified", "-date_modified", "date_created", "-date_created", "name", "-name"],
-        Meta(description="Sort order. Default: last changed first."),
-    ] = "-date_modified"
     collections_first: Annotated[bool, Meta(description="true: collections before all other assets.")] = False
     current_user_permissions_only: Annotated[
         bool, Meta(description="true: only your own assignments in `permissions`.")
     ] = False
+    ordering: Annotated[
+        Literal[
+            "date_modified",
+            "-date_modified",
+            "date_created",
+            "-date_created",
+            "name",
+            "-name",
+            "asset_type",
+            "-asset_type",
+            "owner__username",
+            "-owner__username",
+            "subscribers_count",
+            "-subscribers_count",
+        ],
+        Meta(description="Sort order. Default: last changed first."),
+    ] = "-date_modified"
 
 
 # For the OpenAPI document only: the route checks it, with its own error message.

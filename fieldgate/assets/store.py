@@ -56,6 +56,9 @@ _ORDERS: dict[str, ColumnElement[Any]] = {
     "date_modified": assets.c.modified_at,
     "date_created": assets.c.created_at,
     "name": assets.c.name_key,
+    "asset_type": assets.c.asset_type,
+    "owner__username": select(users.c.username_key).where(users.c.id == assets.c.owner_id).scalar_subquery(),
+    "subscribers_count": assets.c.id,  # nobody subscribes: all have the same
 }
 
 

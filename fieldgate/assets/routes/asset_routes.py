@@ -97,6 +97,7 @@ _DETAIL_EXAMPLE: dict[str, Any] = {
     "embeds": [{"format": "xform", "url": f"{_BASE}xform/"}],
     "hooks_link": f"{_BASE}hooks/",
     "exports": f"{_BASE}exports/",
+    "paired_data": f"{_BASE}paired-data/",
     **NOT_DEPLOYED_DETAIL,
 }
 

@@ -47,7 +47,6 @@ NOT_DEPLOYED_DETAIL: dict[str, Any] = {
     "deployment__links": {},
     "deployment__data_download_links": {},
     "files": [],
-    "paired_data": None,
     "project_ownership": None,
     "analysis_form_json": {"additional_fields": []},
     "advanced_features": {},
@@ -89,6 +88,7 @@ def detail_fields(row: Row[Any], content: dict[str, Any]) -> dict[str, Any]:
         "embeds": [DownloadRecord("xform", Link(f"{path}xform/"))] if has_xform else [],
         "hooks_link": Link(f"{path}hooks/"),
         "exports": Link(f"{path}exports/"),
+        "paired_data": Link(f"{path}paired-data/"),
     }
 
 

@@ -18,17 +18,23 @@ _INTEGER = re.compile(r"\s*[+-]?\d+\s*")
 def parse_page(parameters: Mapping[str, str]) -> PageRequest:
     """Parse the page of a request. Blank counts as absent, and a limit above the maximum as the maximum.
 
-    `offset` wins over `start`, and both over `page`; `limit` wins over `page_size`. What another parameter overrides is
-    not parsed.
+    `offset` wins over `start`, and both over `page`; `limit` wins over `page_size`.
     """
     errors: dict[str, list[Message]] = {}
     limit, offset, clipped = DEFAULT_LIMIT, 0, False
-    # One live system uses `page_size` for the limit, if it is alone.
-    name = "limit" if parameters.get("limit", "").strip() else "page_size"
-    text = parameters.get(name, "")
-    if text.strip():
-        limit, clipped = _parse_limit(name, text, errors)
-    # The same system calls the offset `start`.
+    text = parameters.get("limit", "")
+    has_limit = bool(text.strip())
+    if has_limit:
+        limit, clipped = _parse_limit("limit", text, errors)
+    page_offset = 0
+    if "page" in parameters or "page_size" in parameters:
+        size, size_clipped = limit, False
+        if parameters.get("page_size", "").strip():
+            size, size_clipped = _parse_limit("page_size", parameters["page_size"], errors)
+        page_offset = (_parse_page_number(parameters.get("page", ""), errors) - 1) * size
+        if not has_limit:
+            limit, clipped = size, size_clipped
+    # One live system calls the offset `start`.
     name = "offset" if parameters.get("offset", "").strip() else "start"
     text = parameters.get(name, "")
     if text.strip():
@@ -37,8 +43,8 @@ def parse_page(parameters: Mapping[str, str]) -> PageRequest:
             errors[name] = [Message("Enter a whole number, {low} or more.", low=0)]
         else:
             offset = number
-    elif "page" in parameters:
-        offset = _parse_page_offset(parameters, limit, errors)
+    else:
+        offset = min(page_offset, MAX_OFFSET)
     if errors:
         raise ValidationError(errors)
     return PageRequest(limit, offset, clipped)
@@ -53,19 +59,15 @@ def _parse_limit(name: str, text: str, errors: dict[str, list[Message]]) -> tupl
     return min(number, MAX_LIMIT), number > MAX_LIMIT
 
 
-def _parse_page_offset(parameters: Mapping[str, str], limit: int, errors: dict[str, list[Message]]) -> int:
-    """Return the offset of the page with the number `page`. A page has `page_size` records, by default the limit."""
-    text = parameters["page"]
+def _parse_page_number(text: str, errors: dict[str, list[Message]]) -> int:
+    """Return the number of a page, starting at 1."""
     if not text.strip():
-        return 0
+        return 1
     number = parse_integer(text)
     if number is None or number < 1:
         errors["page"] = [Message("Enter a whole number, {low} or more.", low=1)]
-        return 0
-    size = parameters.get("page_size", "")
-    if size.strip() and "page_size" not in errors:
-        limit, _ = _parse_limit("page_size", size, errors)
-    return min((number - 1) * limit, MAX_OFFSET)
+        return 1
+    return number
 
 
 def parse_integer(text: str) -> int | None:

@@ -123,6 +123,8 @@ async def test_forms_look_like_drafts_without_submissions(client: httpx.AsyncCli
         assert all(each["url"] == f"{bases[kind]}.{each['format']}" for each in asset["downloads"])
     detail = (await client.get(by_type["survey"]["url"])).json()
     assert detail["xls_link"] == f"{bases['survey']}.xls"
+    for key in ("data", "hooks_link", "exports", "paired_data"):
+        assert (await client.get(detail[key])).status_code == 404
     assert detail["deployed_versions"] == {"count": 0, "next": None, "previous": None, "results": []}
     assert (await client.get(by_type["collection"]["url"])).json()["xls_link"] is None
 
@@ -236,6 +238,20 @@ async def test_collections_first(client: httpx.AsyncClient) -> None:
         assert await names(ordering=ordering, collections_first="false") == plain
         pages = [await names(ordering=ordering, collections_first="true", limit="3", page=str(n)) for n in (1, 2, 3)]
         assert [name for page in pages for name in page] == first
+
+
+async def test_orders_that_clients_offer(client: httpx.AsyncClient) -> None:
+    for field in ("asset_type", "date_modified", "name", "owner__username", "subscribers_count"):
+        for ordering in (field, f"-{field}"):
+            pages = [
+                (await client.get(PATH, params={"ordering": ordering, "limit": "3", "page": str(number)})).json()
+                for number in (1, 2, 3)
+            ]
+            found = [record for page in pages for record in page["results"]]
+            assert len({record["uid"] for record in found}) == pages[0]["count"] == 7
+            if field in ("asset_type", "owner__username"):
+                values = [record[field] for record in found]
+                assert values == sorted(values, reverse=ordering.startswith("-"))
 
 
 async def test_pages_by_number(client: httpx.AsyncClient) -> None:
