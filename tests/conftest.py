@@ -68,13 +68,16 @@ SLOWEST_FIRST = (
 NOT_QUICK = frozenset(
     {
         *SLOWEST_FIRST,
+        "test_behind_nginx",
         "test_benchmarks",
+        "test_body_draining",
         "test_collection_concurrency",
         "test_corpus",
         "test_docs",
         "test_hostile",
         "test_hot_paths",
         "test_libraries",
+        "test_other_paths",
         "test_url_fetcher",
     }
 )
