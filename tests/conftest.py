@@ -68,7 +68,9 @@ SLOWEST_FIRST = (
 NOT_QUICK = frozenset(
     {
         *SLOWEST_FIRST,
+        "test_behind_nginx",
         "test_benchmarks",
+        "test_body_draining",
         "test_collection_concurrency",
         "test_corpus",
         "test_docs",
@@ -78,6 +80,7 @@ NOT_QUICK = frozenset(
         "test_libraries",
         "test_missing_database",
         "test_progress",
+        "test_other_paths",
         "test_url_fetcher",
         "test_worker_command",
     }

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from fieldgate.errors import Header
-from fieldgate.http.request.body_parsing import Receive
+from fieldgate.http.request.body_parsing import Receive, max_upload_body
 
-MAX_BYTES_OVER_UPLOAD_LIMIT = 8 * 1024 * 1024
+MAX_BYTES_OVER_LIMIT = 8 * 1024 * 1024  # beyond the largest body that would have been accepted
 MAX_SECONDS = 15.0  # before and after the response together
 MAX_SECONDS_BEFORE_RESPONSE = 10.0
 MAX_IDLE_SECONDS_AFTER_RESPONSE = 2.0
@@ -55,7 +55,8 @@ class BodyDrainer:
     """Discards bodies within limits for size, time and number."""
 
     def __init__(self, max_upload: int) -> None:
-        self._max_bytes = max_upload + MAX_BYTES_OVER_UPLOAD_LIMIT
+        """`max_upload` is the largest file that can be uploaded."""
+        self._max_bytes = max_upload_body(max_upload) + MAX_BYTES_OVER_LIMIT
         self.slow_bodies = 0
 
     async def drain(self, body: BodyStream) -> bool:

@@ -48,12 +48,16 @@ class UploadedFile:
         self.data = data
 
 
+def max_upload_body(file_limit: int) -> int:
+    """The largest body with a file: base64 makes it a third larger, and a form escapes `+` and `/` on top of that."""
+    return file_limit * 3 // 2 + DEFAULT_MAX_BODY_BYTES
+
+
 async def read_body(
     receive: Receive, headers: Mapping[bytes, bytes], file_limit: int | None, max_bytes: int = DEFAULT_MAX_BODY_BYTES
 ) -> bytes:
     """Read the whole body; raise `PayloadTooLarge` as soon as it exceeds the limit."""
-    # Base64 makes a file a third larger, and a form escapes `+` and `/` on top of that.
-    limit = max_bytes if file_limit is None else file_limit * 3 // 2 + DEFAULT_MAX_BODY_BYTES
+    limit = max_bytes if file_limit is None else max_upload_body(file_limit)
     declared = headers.get(b"content-length", b"0")
     if declared.isdigit() and int(declared) > limit:
         raise _too_large(limit) if file_limit is None else file_too_large(file_limit)

@@ -17,6 +17,7 @@ import ifaddr
 import msgspec
 
 from fieldgate.errors import BadRequest
+from fieldgate.http.request.refused_hosts import RefusedHostLog
 from fieldgate.i18n.messages import Message
 from fieldgate.settings import Network, Settings
 
@@ -51,6 +52,7 @@ class HostPolicy:
         self._fixed_url = settings.base_url
         self._trusted_proxies = settings.trusted_proxies
         self._allowed_hosts = settings.allowed_hosts or default_hosts(settings)
+        self._refused_hosts = RefusedHostLog()
         self._base_url = lru_cache(maxsize=1024)(self._base_url_uncached)
         self.is_trusted_proxy = lru_cache(maxsize=4096)(self._is_trusted_proxy_uncached)
 
@@ -79,21 +81,31 @@ class HostPolicy:
 
     def _base_url_uncached(self, scheme: str, host: bytes, forwarded: tuple[str, str, str, str]) -> BaseURL:
         forwarded_scheme, forwarded_host, forwarded_port, prefix = forwarded
+        host_header, given_host = (
+            ("X-Forwarded-Host", forwarded_host) if forwarded_host else ("Host", host.decode("latin-1"))
+        )
         scheme = forwarded_scheme.lower() or scheme
-        match = _HOST.fullmatch((forwarded_host or host.decode("latin-1")).lower())
-        port = (match and match["port"]) or forwarded_port
-        if (
-            match is None
-            or scheme not in _DEFAULT_PORTS
-            or not _PORT.fullmatch(port or _DEFAULT_PORTS[scheme])
-            or not _PREFIX.fullmatch(prefix)
-            or not self._is_allowed(match["name"])
-        ):
-            raise BadRequest(Message("This service is not configured for the host of the request."))
+        match = _HOST.fullmatch(given_host.lower())
+        if match is None:
+            raise self._invalid(host_header, given_host)
+        if not self._is_allowed(match["name"]):
+            self._refused_hosts.unknown_host(host_header, match["name"])
+            raise _unknown_host()
+        if scheme not in _DEFAULT_PORTS:
+            raise self._invalid("X-Forwarded-Proto", scheme)
+        port = match["port"] or forwarded_port
+        if not _PORT.fullmatch(port or _DEFAULT_PORTS[scheme]):
+            raise self._invalid(host_header if match["port"] else "X-Forwarded-Port", port)
+        if not _PREFIX.fullmatch(prefix):
+            raise self._invalid("X-Forwarded-Prefix", prefix)
         if self._fixed_url:
             return BaseURL(self._fixed_url, self._fixed_url.startswith("https:"))
         netloc = match["name"] if not port or port == _DEFAULT_PORTS[scheme] else f"{match['name']}:{port}"
         return BaseURL(f"{scheme}://{netloc}{prefix.rstrip('/')}", scheme == "https")
+
+    def _invalid(self, header: str, value: str) -> BadRequest:
+        self._refused_hosts.invalid_value(header, value)
+        return _unknown_host()
 
     def _is_allowed(self, name: str) -> bool:
         name = name.rstrip(".")
@@ -101,6 +113,10 @@ class HostPolicy:
             entry in ("*", name) or (entry.startswith(".") and (name.endswith(entry) or name == entry[1:]))
             for entry in self._allowed_hosts
         )
+
+
+def _unknown_host() -> BadRequest:
+    return BadRequest(Message("This service is not configured for the host of the request."))
 
 
 def default_hosts(settings: Settings) -> tuple[str, ...]:
