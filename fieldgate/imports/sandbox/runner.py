@@ -42,6 +42,7 @@ ABORT_CODES = tuple(
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["fieldgate.imports.sandbox.runner"])
+_main_module_lock = threading.Lock()
 
 
 class SandboxLimits(msgspec.Struct, frozen=True):
@@ -154,12 +155,13 @@ def _receive_result(parse: Callable[..., Any], arguments: tuple[Any, ...], limit
 def _without_main_module() -> Iterator[None]:
     """Keep multiprocessing from importing the main script in the new process: nothing of it is needed."""
     main_module = sys.modules["__main__"].__dict__
-    path = main_module.pop("__file__", None)
-    try:
-        yield
-    finally:
-        if path is not None:
-            main_module["__file__"] = path
+    with _main_module_lock:  # another thread could put it back too early
+        path = main_module.pop("__file__", None)
+        try:
+            yield
+        finally:
+            if path is not None:
+                main_module["__file__"] = path
 
 
 def _failure_reason(process: ForkServerProcess) -> FailureReason:

@@ -130,8 +130,10 @@ def test_main_module_is_not_loaded(tmp_path: Path) -> None:
         "print('loaded', flush=True)\n"
         "if __name__ == '__main__':\n"
         "    from fieldgate.imports.sandbox import runner\n"
-        "    for _ in range(2):\n"
-        f"        runner.parse_in_sandbox({CSV!r}, 'form', runner.SandboxLimits(2**30, 60))\n"
+        "    from concurrent.futures import ThreadPoolExecutor\n"
+        f"    parse = lambda _: runner.parse_in_sandbox({CSV!r}, 'form', runner.SandboxLimits(2**30, 60))\n"
+        "    with ThreadPoolExecutor(3) as pool:\n"
+        "        list(pool.map(parse, range(30)))\n"
     )
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "loaded\n"
