@@ -101,6 +101,7 @@ syncs = Table(
     Column("last_ids", Text, nullable=False, server_default="[]"),  # of the records before that offset, as JSON
     Column("is_full", Boolean, nullable=False, server_default=false()),  # requests all details
     Column("run", BigInteger, nullable=False, server_default="0"),  # its number, higher than that of any earlier one
+    Column("walk", BigInteger, nullable=False, server_default="0"),  # of its last walk through the list; at least `run`
     Column("failing", Text, nullable=False, server_default=""),  # ids of events to fetch again, separated by spaces
 )
 
@@ -111,7 +112,7 @@ sources = Table(
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False),
     Column("source", String(500), nullable=False, index=True),
     Column("with_token", Boolean, nullable=False),  # at least once; a run without a token cannot tell if it was deleted
-    Column("listed_in", BigInteger, nullable=False),  # the last run whose list had it
+    Column("listed_in", BigInteger, nullable=False),  # the last walk through the list in which the server had it
     Column("digest", LargeBinary, nullable=False),  # of the list record
     Column("detail_in", BigInteger, nullable=False),  # the last run that requested the detail record, 0 for none
     Column("detail_at", Timestamp),  # when that run began

@@ -18,6 +18,7 @@ from fieldgate.db.schema import upgrade
 from fieldgate.events.model import Event
 from fieldgate.events.store import EventStore
 from tests.events.event_service import make_event
+from tests.events.sync.go_server import TOKEN, GoServer, go_event
 from tests.processes import FIELDGATE_COMMAND, ServerProcess, run_command
 
 EVENT_COUNT = 4000
@@ -156,6 +157,14 @@ def all_pages(server: ServerProcess, language: str) -> list[Any]:
     return found
 
 
+def stored_ids(path: Path) -> set[int]:
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+            return {row[0] for row in connection.execute("SELECT id FROM events")}
+    except sqlite3.OperationalError:
+        return set()
+
+
 def reached(path: Path) -> int:
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
@@ -181,6 +190,87 @@ async def test_killed_sync_continues(tmp_path: Path) -> None:
         with ServerProcess(copy, "--no-worker") as copy_server:
             for language in ("en", "fr", "ar", "es"):
                 assert all_pages(copy_server, language) == all_pages(server, language), "everybody sees the copy"
+
+
+def test_sync_killed_between_details_continues(tmp_path: Path) -> None:
+    path = tmp_path / "fieldgate.db"
+    with GoServer([go_event(id_, visibility=id_ % 4 + 1) for id_ in range(1, 301)]) as server:
+        command: list[Any] = [FIELDGATE_COMMAND, "events", "sync", server.base_url, "--token", TOKEN]
+        process = subprocess.Popen([*command, "--data", tmp_path], stdout=subprocess.DEVNULL)
+
+        def kill(_: str) -> None:
+            if len(server.detail_requests()) == 120 and process.poll() is None:
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait(60)
+
+        server.before = kill
+        assert process.wait(60) == -signal.SIGKILL
+        stored, first = stored_ids(path), server.detail_requests()
+        assert len(stored) >= 75, "at most the batch under way is lost"
+        server.before = lambda _: None
+        server.requests.clear()
+        done = run_command("events", "sync", server.base_url, "--token", TOKEN, data=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "continued a run that had been stopped\n" in done.stdout
+        assert sorted(server.detail_requests()) == sorted(set(range(1, 301)) - stored)
+        assert len(first) + len(server.detail_requests()) <= 300 + 2 * 25 + 8
+        assert stored_ids(path) == set(range(1, 301))
+    with ServerProcess(tmp_path, "--no-worker") as copy, copy.client() as client:
+        assert client.get("/api/v2/event/?limit=1").json()["count"] == 75, "of the four visibilities one is public"
+
+
+def test_sync_deletes_what_the_server_no_longer_has(tmp_path: Path) -> None:
+    with GoServer([go_event(id_) for id_ in range(1, 31)]) as server:
+        assert run_command("events", "sync", server.base_url, data=tmp_path).returncode == 0
+        with ServerProcess(tmp_path, "--no-worker") as copy, copy.client() as client:
+            assert client.get("/api/v2/event/").json()["count"] == 30
+            for id_ in (1, 2, 3, 4):
+                del server.events[id_]
+            aborted = run_command("events", "sync", server.base_url, data=tmp_path)
+            assert aborted.returncode == 1
+            assert aborted.stdout.endswith("created 0, changed 0, unchanged 26, failed 0\n")
+            assert aborted.stderr == (
+                f"Error: {server.base_url} no longer lists 4 of 30 events. That is more than 10 %, so none was "
+                "deleted. Check the server. To delete them, run the command again with --max-missing 100. To keep "
+                "them, use --keep-missing.\n"
+            )
+            kept = run_command("events", "sync", server.base_url, "--keep-missing", data=tmp_path)
+            assert (kept.returncode, kept.stderr) == (0, "")
+            assert client.get("/api/v2/event/").json()["count"] == 30
+            done = run_command("events", "sync", server.base_url, "--max-missing", "20", data=tmp_path)
+            assert done.stdout.endswith(
+                "requested 4 by id that are not in the list\ncreated 0, changed 0, unchanged 26, failed 0, deleted 4\n"
+            )
+            assert client.get("/api/v2/event/").json()["count"] == 26
+            gone = client.get("/api/v2/event/deleted/").json()["results"]
+            assert {record["id"] for record in gone} == {1, 2, 3, 4}
+
+
+async def test_sync_from_another_fieldgate(tmp_path: Path) -> None:
+    source, copy = tmp_path / "source", tmp_path / "copy"
+    events = [make_event(id_, auto_generated_source="WHO scraper", countries_for_preview=()) for id_ in range(1, 31)]
+    await fill_database(source, [*events, make_event(31, countries_for_preview=(84,))])
+    run_command("user", "create", "amina", "--password-stdin", "--superuser", data=source, stdin="correct horse")
+    token = run_command("token", "create", "amina", data=source).stdout.strip()
+    with ServerProcess(source, "--no-worker") as server, server.client() as client:
+        assert run_command("events", "sync", server.base_url, data=copy).returncode == 0
+        headers = {"Authorization": f"Token {token}"}
+        record = client.get("/api/v2/event/2/", headers=headers).json()
+        client.put("/api/v2/event/2/", json={**record, "parent_event": 3}, headers=headers)
+        client.delete("/api/v2/event/1/", headers=headers)
+        for options in ((), ("--full",)):
+            done = run_command("events", "sync", server.base_url, *options, data=copy)
+            assert (done.returncode, done.stderr) == (0, "")
+        with ServerProcess(copy, "--no-worker") as copy_server, copy_server.client() as copy_client:
+            for language in ("en", "fr"):
+                assert all_pages(copy_server, language) == all_pages(server, language)
+            for path in ("mini/", "31/", "2/", "deleted/", "?auto_generated_source=WHO scraper"):
+                expected = client.get(f"/api/v2/event/{path}").json()
+                found = copy_client.get(f"/api/v2/event/{path}").json()
+                for page in (expected, found):
+                    for each in page.get("results", []):
+                        each.pop("deleted_at", None)
+                assert found == expected
 
 
 async def test_sync_errors(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ Detail records are requested only where the list record changed, and for all eve
 Events with details are saved in small batches, each in one transaction together with the progress.
 """
 
-import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Any
@@ -37,7 +36,7 @@ from fieldgate.events.sync.page_reader import (
     valid_id,
 )
 from fieldgate.events.sync.reference_sync import ReferenceSync
-from fieldgate.events.sync.remote import RemoteError, RemoteNotFound, RemoteServer
+from fieldgate.events.sync.remote import RemoteError, RemoteNotFound, RemoteServer, gather_or_cancel
 from fieldgate.events.sync.sync_state import SyncState
 from fieldgate.i18n.languages import Language
 
@@ -142,6 +141,7 @@ class EventPuller:
     ) -> None:
         """Write events and their sources. Those with a digest are in the list, those in `detailed` have details."""
         reference_data = await self._reference_sync.update_from_events(records.values())
+        with_token = await self._ids_shown_with_token(state, list(records))
 
         def pending(id_: int, record: Mapping[str, Any]) -> PendingRecord:
             return PendingRecord(id_, f"event {id_}", lambda before: parse_event(record, reference_data, before=before))
@@ -155,8 +155,19 @@ class EventPuller:
             if save_progress is not None:
                 await save_progress(writer, failed)
 
-        records_to_write = [pending(id_, self._merged(each)) for id_, each in records.items()]
-        result.add(await write_records(self._store, records_to_write, self._on_failure, save_sources_and_progress))
+        merged = {id_: self._merged(each) for id_, each in records.items()}
+        for id_ in with_token:  # the record has only the reports that are public; fields it does not have are kept
+            merged[id_].pop("field_reports", None)
+        new = [pending(id_, record) for id_, record in merged.items()]
+        result.add(await write_records(self._store, new, self._on_failure, save_sources_and_progress))
+
+    async def _ids_shown_with_token(self, state: SyncState, ids: list[int]) -> list[int]:
+        """Events of which a token showed more than this run sees: Fieldgate leaves out reports and contacts."""
+        if self._remote.has_token or not self._is_fieldgate:
+            return []
+        async with self._database.read_transaction() as connection:
+            known = await load_sources(connection, ids, state.source)
+        return [id_ for id_, row in known.items() if row.with_token]
 
     def _source_row(
         self, state: SyncState, id_: int, known: EventSource | None, digest: bytes | None, has_detail: bool
@@ -166,8 +177,8 @@ class EventPuller:
             id=id_,
             source=state.source,
             with_token=state.with_token or known.with_token,
-            listed_in=known.listed_in if digest is None else state.run,
-            digest=digest or b"",
+            listed_in=state.walk,
+            digest=digest or b"",  # without one, the detail is requested when the event is listed again
             detail_in=state.run if has_detail else known.detail_in,
             detail_at=state.began if has_detail else known.detail_at,
         )
@@ -196,7 +207,7 @@ class EventPuller:
             for id_ in records
             if id_ not in known or known[id_].digest != digests[id_] or not known[id_].has_fresh_detail(state)
         ]
-        found = await asyncio.gather(*(self._fetch_needed_detail(id_, records[id_]) for id_ in needed))
+        found = await gather_or_cancel(self._fetch_needed_detail(id_, records[id_]) for id_ in needed)
         details = {id_: each for id_, each in zip(needed, found, strict=True) if each is not None}
         return {**records, **details}, set(details)
 

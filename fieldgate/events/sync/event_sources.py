@@ -57,16 +57,15 @@ async def mark_listed(connection: AsyncConnection, ids: Sequence[int], state: Sy
     """Record that the list has these events, without having saved their records."""
     for some in _batches(ids):
         condition = sources.c.id.in_(some), sources.c.source == state.source
-        await connection.execute(update(sources).where(*condition).values(listed_in=state.run))
+        await connection.execute(update(sources).where(*condition).values(listed_in=state.walk))
 
 
 async def find_unlisted(connection: AsyncConnection, state: SyncState) -> MissingCandidates:
-    """Events of this source that the list of this run did not have and that it has not requested by id yet."""
+    """Events of this source that the list did not have in this walk and that it has not requested by id yet."""
     total = int((await connection.execute(_eligible_count(state))).scalar_one())
-    is_unchecked = sources.c.detail_in != state.run
-    is_missing = events.c.parent_event.is_(None), sources.c.listed_in != state.run, is_unchecked
+    is_missing = events.c.parent_event.is_(None), sources.c.listed_in != state.walk
     missing = await connection.execute(_eligible_ids(state, *is_missing).order_by(events.c.id))
-    is_merged = events.c.parent_event.is_not(None), is_unchecked, _is_due(state)
+    is_merged = events.c.parent_event.is_not(None), sources.c.detail_in != state.run, _is_due(state)
     merged = await connection.execute(_eligible_ids(state, *is_merged).order_by(events.c.id))
     return MissingCandidates(total, list(missing.scalars()), list(merged.scalars()))
 

@@ -10,7 +10,6 @@ Only events of this server are requested. A run without a token cannot tell a de
 leaves alone what a token showed.
 """
 
-import asyncio
 from typing import NamedTuple
 
 import msgspec
@@ -22,7 +21,7 @@ from fieldgate.events.sync import event_sources, page_reader
 from fieldgate.events.sync.event_puller import EventPuller
 from fieldgate.events.sync.event_sources import MissingCandidates
 from fieldgate.events.sync.page_reader import valid_id
-from fieldgate.events.sync.remote import RemoteNotFound, RemoteServer
+from fieldgate.events.sync.remote import RemoteNotFound, RemoteServer, gather_or_cancel
 from fieldgate.events.sync.sync_state import SyncState
 from fieldgate.i18n.languages import Language
 
@@ -74,7 +73,7 @@ class MissingEvents:
             return await event_sources.find_deleted(connection, state, deleted)
 
     async def _resolve_batch(self, state: SyncState, ids: list[int], result: BulkWriteResult) -> None:
-        answers = await asyncio.gather(*(self._puller.fetch_by_id(id_) for id_ in ids))
+        answers = await gather_or_cancel(self._puller.fetch_by_id(id_) for id_ in ids)
         records = {id_: record for id_, record in zip(ids, answers, strict=True) if record is not None}
         await self._puller.save_details(state, records, result)
         gone = [id_ for id_ in ids if id_ not in records]

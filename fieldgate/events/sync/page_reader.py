@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.events.model import MAX_ID
-from fieldgate.events.sync.remote import RemoteNotFound, RemotePage, RemoteServer
+from fieldgate.events.sync.remote import RemoteNotFound, RemotePage, RemoteServer, gather_or_cancel
 from fieldgate.i18n.languages import Language
 
 EVENTS_PATH = "event/"
@@ -142,7 +142,7 @@ class PageReader:
         try:
             mini = _group_by_id({Language.ENGLISH: await self._mini_records(**parameters)})
             moved = [id_ for id_ in records if id_ not in mini]
-            for found in await asyncio.gather(*(self._mini_records(id=id_) for id_ in moved)):
+            for found in await gather_or_cancel(self._mini_records(id=id_) for id_ in moved):
                 mini |= _group_by_id({Language.ENGLISH: found})
         except RemoteNotFound:
             self._has_mini_list = False
@@ -169,7 +169,7 @@ class PageReader:
 
     async def _fetch_all_languages(self, path: str, **parameters: Any) -> dict[Language, RemotePage]:
         languages = tuple(Language)
-        pages = await asyncio.gather(*(self._remote.get_page(path, language, **parameters) for language in languages))
+        pages = await gather_or_cancel(self._remote.get_page(path, language, **parameters) for language in languages)
         return dict(zip(languages, pages, strict=True))
 
 

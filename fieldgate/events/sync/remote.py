@@ -6,10 +6,11 @@ async with RemoteServer("https://goadmin.ifrc.org", token) as remote:
 
 import asyncio
 import random
+from collections.abc import Awaitable, Iterable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import msgspec
@@ -27,6 +28,8 @@ MAX_CONCURRENT_REQUESTS = 8
 RETRY_STATUSES = (408, 425, 429, 500, 502, 503, 504)
 NOT_FOUND_STATUSES = (404, 410)
 MAX_SOURCE_CHARS = 500  # stored with every event
+
+Answer = TypeVar("Answer")
 
 
 class RemoteError(Exception):
@@ -129,6 +132,17 @@ class RemoteServer:
         raise RemoteError(
             f"{problem}, {MAX_ATTEMPTS} times. Run the command again later: it continues where it stopped."
         )
+
+
+async def gather_or_cancel(requests: Iterable[Awaitable[Answer]]) -> list[Answer]:
+    """Wait for all requests. If one fails, the others are cancelled: none outlives the client."""
+    tasks = [asyncio.ensure_future(request) for request in requests]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _without_api_root(base_url: str) -> str:

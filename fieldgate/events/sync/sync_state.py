@@ -21,14 +21,14 @@ class SyncState(msgspec.Struct, frozen=True, kw_only=True):
     is_filtered: bool = False  # the server filters by `since`
     is_full: bool = False  # all details are requested
     run: int = 0  # number of the run under way, or of the last one
+    walk: int = 0  # number of its walk through the list; a list that moves is read again from the start
     reached: int = 0  # offset up to which the list is saved
     last_ids: tuple[Any, ...] = ()  # of the records before `reached`
     failing: tuple[int, ...] = ()  # ids of events to request again
 
     def can_resume(self, since: datetime | None, *, is_filtered: bool, full: bool) -> bool:
-        """Whether an interrupted run requested the same, or more."""
-        requested = self.since, self.is_filtered
-        return self.began is not None and requested == (since, is_filtered) and (self.is_full or not full)
+        """Whether an interrupted run requested the same."""
+        return self.began is not None and (self.since, self.is_filtered, self.is_full) == (since, is_filtered, full)
 
     @property
     def is_contiguous(self) -> bool:
@@ -50,10 +50,10 @@ async def load_state(database: Database, source: str, *, with_token: bool) -> Sy
     return SyncState(**{**row, "failing": failing, "last_ids": last_ids})
 
 
-async def next_run(database: Database) -> int:
-    """A number for a new run, higher than that of every earlier run with any server."""
+async def next_number(database: Database) -> int:
+    """A number for a new run or walk, higher than every earlier one with any server."""
     async with database.read_transaction() as connection:
-        return int((await connection.execute(select(func.max(syncs.c.run)))).scalar() or 0) + 1
+        return int((await connection.execute(select(func.max(syncs.c.walk)))).scalar() or 0) + 1
 
 
 async def save_state(connection: AsyncConnection, state: SyncState) -> None:

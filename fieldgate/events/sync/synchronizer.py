@@ -8,7 +8,6 @@ interruption. Events that the server no longer lists are requested by id, and de
 (`missing_events.py`).
 """
 
-import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -22,7 +21,7 @@ from fieldgate.events.sync.event_puller import EventPuller
 from fieldgate.events.sync.missing_events import MAX_MISSING_PERCENT, MissingEvents, TooManyMissing
 from fieldgate.events.sync.page_reader import EVENTS_PATH, PageReader
 from fieldgate.events.sync.reference_sync import COUNTRIES_PATH, ReferenceSync
-from fieldgate.events.sync.remote import RemoteServer
+from fieldgate.events.sync.remote import RemoteServer, gather_or_cancel
 from fieldgate.events.sync.sync_state import SyncState
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
@@ -117,6 +116,9 @@ class Synchronizer:
     async def _start(self, report: SyncReport, options: SyncOptions, *, timestamp: datetime) -> SyncState:
         """Continue an interrupted run that requested the same, or begin a new one."""
         state = await sync_state.load_state(self._database, self._remote.source, with_token=self._remote.has_token)
+        if state.began is not None and state.is_full and options.since is None:  # it requests more
+            report.resumed = True
+            return state
         since = options.since
         if since is None and not options.full and state.finished is not None:
             since = state.finished - SINCE_MARGIN
@@ -125,6 +127,7 @@ class Synchronizer:
         if state.can_resume(since, is_filtered=is_filtered, full=options.full):
             report.resumed = True
             return state
+        number = await sync_state.next_number(self._database)
         return SyncState(
             source=state.source,
             with_token=state.with_token,
@@ -133,7 +136,8 @@ class Synchronizer:
             since=since,
             is_filtered=is_filtered,
             is_full=options.full,
-            run=await sync_state.next_run(self._database),
+            run=number,
+            walk=number,
             failing=state.failing if is_filtered else (),
         )
 
@@ -152,9 +156,8 @@ class Synchronizer:
     async def _supports_changed_since(self, since: datetime) -> bool:
         """Whether the server supports `updated_at__gte`. A server that does not may silently return all events."""
         parameters = {"updated_at__gte": _isoformat(since)}
-        everything, changed = await asyncio.gather(
-            self._remote.get_page(EVENTS_PATH, Language.ENGLISH, limit=1),
-            self._remote.get_page(EVENTS_PATH, Language.ENGLISH, limit=1, **parameters),
+        everything, changed = await gather_or_cancel(
+            self._remote.get_page(EVENTS_PATH, Language.ENGLISH, limit=1, **each) for each in ({}, parameters)
         )
         return "updated_at__gte" not in changed.unknown_parameters and changed.count < everything.count
 
@@ -175,6 +178,8 @@ class Synchronizer:
     async def _pull_events(self, state: SyncState, report: SyncReport) -> SyncState:
         parameters = {"updated_at__gte": _isoformat(state.since)} if state.is_filtered and state.since else {}
         async for page in self._reader.pages(EVENTS_PATH, parameters, state.position):
+            if state.reached and not page.offset:  # the list moved, and is read again from the start
+                state = msgspec.structs.replace(state, walk=await sync_state.next_number(self._database))
             state = await self._puller.save_page(state, page, report.events)
             self._on_progress(page.end, page.count)
         return state

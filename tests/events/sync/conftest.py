@@ -1,24 +1,30 @@
 """Fixtures: a database to synchronize, and a service to synchronize from."""
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import select
 
 from fieldgate.db import Database, DataVersions
 from fieldgate.events.ingest.bulk_write import WriteFailure
-from fieldgate.events.model import District, EventLink, KeyFigure, Visibility
+from fieldgate.events.model import District, Event, EventLink, KeyFigure, Visibility
 from fieldgate.events.store import EventStore
 from fieldgate.events.sync import remote
+from fieldgate.events.sync.event_sources import EventSource
 from fieldgate.events.sync.remote import RemoteServer
 from fieldgate.events.sync.sync_state import SyncState, load_state
 from fieldgate.events.sync.synchronizer import Synchronizer, SyncOptions, SyncReport
+from fieldgate.events.tables import sources
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import Settings
 from tests.conftest import BASE_URL, Service, run_service
 from tests.events.event_service import EVENTS, make_event
+from tests.events.sync.go_server import GoServer
 
 DETAILED_EVENT = make_event(
     200,
@@ -33,6 +39,10 @@ DETAILED_EVENT = make_event(
 )
 SOURCE_EVENTS = [*EVENTS, DETAILED_EVENT]
 LISTED_EVENTS = [event for event in SOURCE_EVENTS if event.parent_event is None]
+
+
+def _ignore_page(done: int, total: int) -> None:
+    pass
 
 
 class SyncTarget:
@@ -50,17 +60,31 @@ class SyncTarget:
         token: str = "",
         since: datetime | None = None,
         full: bool = False,
-        on_page: Callable[[int, int], None] = lambda done, total: None,
-        options: SyncOptions | None = None,
+        on_page: Callable[[int, int], None] = _ignore_page,
     ) -> SyncReport:
-        reference = ReferenceStore(self.database, DataVersions(self.database))
         async with RemoteServer(BASE_URL, token, transport) as remote:
             remote._client.event_hooks["request"].append(self._record_request)
-            synchronizer = Synchronizer(remote, self.database, self.store, reference, self._record_failure, on_page)
-            return await synchronizer.run(options or SyncOptions(since, full))
+            return await self._synchronizer(remote, on_page).run(SyncOptions(since, full))
 
-    async def state(self, *, with_token: bool = False) -> SyncState:
-        return await load_state(self.database, BASE_URL, with_token=with_token)
+    async def pull(self, server: GoServer, token: str = "", **options: Any) -> SyncReport:
+        """Synchronize with a server over HTTP."""
+        async with RemoteServer(server.base_url, token) as remote:
+            return await self._synchronizer(remote).run(SyncOptions(**options))
+
+    def _synchronizer(self, remote: RemoteServer, on_page: Callable[[int, int], None] = _ignore_page) -> Synchronizer:
+        reference = ReferenceStore(self.database, DataVersions(self.database))
+        return Synchronizer(remote, self.database, self.store, reference, self._record_failure, on_page)
+
+    async def stored(self, *ids: int) -> list[Event | None]:
+        return [await self.store.by_id(id_) for id_ in ids]
+
+    async def source_rows(self, *ids: int) -> list[EventSource]:
+        async with self.database.read_transaction() as connection:
+            rows = await connection.execute(select(sources).where(sources.c.id.in_(ids)))
+            return [EventSource(**row) for row in rows.mappings()]
+
+    async def state(self, *, with_token: bool = False, source: str = BASE_URL) -> SyncState:
+        return await load_state(self.database, source, with_token=with_token)
 
     async def _record_request(self, request: httpx.Request) -> None:
         self.requested.append(request.url)
@@ -84,6 +108,14 @@ async def source(tmp_path: Path) -> AsyncIterator[Service]:
 @pytest.fixture(autouse=True)
 def _short_retry_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "INITIAL_BACKOFF_SECONDS", 0.001)
+
+
+@asynccontextmanager
+async def serve(database: Database) -> AsyncIterator[Service]:
+    """Serve the synchronized database."""
+    address = database.url.set(drivername=database.url.get_backend_name()).render_as_string(hide_password=False)
+    async with run_service(Settings(database_url=address, access_log=False)) as service:
+        yield service
 
 
 def transport_to(service: Service) -> httpx.ASGITransport:

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from fieldgate.events.sync import remote
-from fieldgate.events.sync.remote import RemoteError
+from fieldgate.events.sync.remote import RemoteError, RemoteServer
 from tests.events.sync.conftest import SyncTarget
 
 
@@ -39,3 +39,21 @@ def test_retry_delay() -> None:
     assert remote._parse_retry_after("12") == 12
     assert remote._parse_retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0
     assert remote._parse_retry_after("soon") is None
+
+
+@pytest.mark.parametrize(
+    ("base_url", "source"),
+    [
+        ("https://goadmin.ifrc.org/", "https://goadmin.ifrc.org"),
+        ("HTTP://amina:secret@Example.org:80/api/v2/", "http://example.org"),
+        ("http://127.0.0.1:8000/go/api/v2", "http://127.0.0.1:8000/go"),
+    ],
+)
+async def test_stored_name_of_a_source(base_url: str, source: str) -> None:
+    async with RemoteServer(base_url) as server:
+        assert server.source == source
+
+
+def test_url_that_is_too_long() -> None:
+    with pytest.raises(RemoteError, match="not be longer than 500 characters"):
+        RemoteServer("https://example.org/" + "x" * 500)

@@ -1,31 +1,21 @@
 """Synchronization with another instance and with a server like the live one: full, incremental and resumed."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import DataVersions
 from fieldgate.events.ingest.bulk_write import BulkWriteResult
 from fieldgate.events.store import EventStore
 from fieldgate.events.sync import page_reader, sync_state
 from fieldgate.i18n.languages import Language
 from fieldgate.reference.store import ReferenceStore
-from fieldgate.settings import Settings
-from tests.conftest import Service, run_service
+from tests.conftest import Service
 from tests.events.event_service import START, make_event
-from tests.events.sync.conftest import LISTED_EVENTS, SyncTarget, transport_to
+from tests.events.sync.conftest import LISTED_EVENTS, SyncTarget, serve, transport_to
 from tests.events.sync.live_system import LiveSystem, live_record
-
-
-@asynccontextmanager
-async def serve(database: Database) -> AsyncIterator[Service]:
-    address = database.url.set(drivername=database.url.get_backend_name()).render_as_string(hide_password=False)
-    async with run_service(Settings(database_url=address, access_log=False)) as service:
-        yield service
 
 
 async def all_records(service: Service, ids: list[int]) -> list[Any]:
@@ -105,6 +95,15 @@ async def test_merged_and_hidden_events_leave_the_lists(source: Service, target:
     assert (await target.store.by_id(3)) is not None, (
         "an event pulled with a token stays, although the public cannot see it"
     )
+
+
+async def test_run_without_a_token_keeps_reports_that_are_not_public(source: Service, target: SyncTarget) -> None:
+    await target.sync(transport_to(source), await source.create_token(is_superuser=True))
+    stored = await target.store.by_id(107)
+    assert stored is not None
+    assert len(stored.field_reports) == 2
+    await target.sync(transport_to(source))
+    assert await target.store.by_id(107) == stored
 
 
 async def test_since(source: Service, target: SyncTarget) -> None:

@@ -21,6 +21,7 @@ def upgrade() -> None:
     )
     op.create_index("ix_event_sources_source", "event_sources", ["source"])
     op.add_column("event_syncs", sa.Column("run", sa.BigInteger(), nullable=False, server_default="0"))
+    op.add_column("event_syncs", sa.Column("walk", sa.BigInteger(), nullable=False, server_default="0"))
     op.add_column("event_syncs", sa.Column("is_full", sa.Boolean(), nullable=False, server_default=sa.false()))
     op.add_column("event_syncs", sa.Column("last_ids", sa.Text(), nullable=False, server_default="[]"))
     # The next sync pulls everything once: it records the source of each event, and what is public.
