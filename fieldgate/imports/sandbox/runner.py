@@ -73,12 +73,14 @@ class _Result(msgspec.Struct, omit_defaults=True):
     details: str = ""
 
 
-def parse_in_sandbox(data: bytes, name: str, limits: SandboxLimits) -> xlsform.Form | xlsform.Library:
+def parse_in_sandbox(
+    data: bytes, name: str, limits: SandboxLimits, asset_uid: str | None = None
+) -> xlsform.Form | xlsform.Library:
     """Run `xlsform.parse_workbook` in a sandbox process. Blocks: call it from a thread.
 
     Raise FormRejected if the workbook is not valid, SandboxFailure if the process ended without a result.
     """
-    return _run_in_process(xlsform.parse_workbook, (data, name), limits)
+    return _run_in_process(xlsform.parse_workbook, (data, name, asset_uid), limits)
 
 
 def _run_in_process(

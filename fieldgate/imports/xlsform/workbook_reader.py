@@ -8,7 +8,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from python_calamine import CalamineWorkbook, SheetTypeEnum
 
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.xlsform.issues import FormRejected
+from fieldgate.imports.xlsform.rich_text import preserve_spaces
 from fieldgate.imports.xlsform.vocabulary import SHEET_NAMES, to_snake_case
 
 MAX_SHEETS = 50
@@ -56,7 +57,7 @@ def read_workbook(data: bytes) -> list[Sheet]:
 
 
 def _read_spreadsheet(data: bytes) -> list[Sheet]:
-    workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
+    workbook = CalamineWorkbook.from_filelike(io.BytesIO(preserve_spaces(data)))
     names = [sheet.name for sheet in workbook.sheets_metadata if sheet.typ is SheetTypeEnum.WorkSheet]
     _check_sheet_count(len(names))
     return [_read_sheet(workbook, name) for name in names]
@@ -75,7 +76,10 @@ def _cell_text(value: Any) -> str:
         return "TRUE" if value else "FALSE"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    if isinstance(value, date) and not isinstance(value, datetime):
+    if isinstance(value, datetime):
+        # Spreadsheets store days as fractions, which are not exact. They show whole seconds.
+        return str((value + timedelta(milliseconds=500)).replace(microsecond=0))
+    if isinstance(value, date):
         return f"{value} 00:00:00"
     return _UNPRINTABLE.sub("", str(value).replace("\u00a0", " ")).strip()
 
