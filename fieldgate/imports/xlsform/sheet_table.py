@@ -4,6 +4,7 @@ table = SheetTable.from_sheet("survey", sheet)
 table.rows[0].text("label")
 """
 
+import re
 from collections.abc import Iterator
 from itertools import zip_longest
 
@@ -14,12 +15,19 @@ from fieldgate.imports.xlsform.vocabulary import (
     COLUMN_ALIASES,
     COLUMNS_BY_SHEET,
     KOBO_COLUMNS,
+    LIBRARY,
     PASSTHROUGH_PREFIXES,
     TRANSLATABLE_COLUMNS,
+    UNLISTED_TRANSLATABLE_COLUMNS,
+    straighten_dashes,
     to_snake_case,
 )
 from fieldgate.imports.xlsform.workbook_reader import Sheet
 from fieldgate.imports.xlsform.xml_names import is_xml_name
+
+TAG_PREFIX = "tag::"  # of the key of a column with tags, followed by the tag
+
+_TAG_HEADER = re.compile(r"tag\s*::?\s*(\S.*)", re.IGNORECASE)
 
 FIRST_DATA_ROW = 2  # pyxform's number of the first row after the header, wherever the header is
 
@@ -122,18 +130,31 @@ def _parse_header(kind: str, header: str, separator: str) -> SheetColumn:
     whole = _canonical_name(header, aliases)
     if known is None or whole in known:
         return SheetColumn(header, whole)
-    parts = [part.strip() for part in header.split(separator)]
+    if kind == LIBRARY and (tag := _TAG_HEADER.fullmatch(header)):
+        return SheetColumn(header, f"{TAG_PREFIX}{tag[1]}")
+    parts = _split_header(header, separator)
     for length in range(min(2, len(parts)), 0, -1):
         key = _canonical_name("::".join(parts[:length]), aliases)
         if key in known and len(parts) == length:
             return SheetColumn(header, key)
         if key in known and key in TRANSLATABLE_COLUMNS and len(parts) == length + 1:
             return SheetColumn(header, key, parts[length])
+        if key in UNLISTED_TRANSLATABLE_COLUMNS and len(parts) == length + 1:
+            return SheetColumn(header, f"{key}::{parts[length]}")
     if len(parts) > 1 and to_snake_case(parts[0]) in PASSTHROUGH_PREFIXES:
-        return SheetColumn(header, "::".join([to_snake_case(parts[0]), *parts[1:]]))
-    if len(parts) > 1 and to_snake_case(parts[0]) == "tag" and kind == "library":
-        return SheetColumn(header, "::".join(["tag", *parts[1:]]))
+        # After a single colon the rest is one name with a prefix: `bind:odk:length` sets `odk:length`.
+        key = f"{to_snake_case(parts[0])}::{separator.join(parts[1:])}"
+        return SheetColumn(header, aliases.get(to_snake_case(key), key))
     return SheetColumn(header, header, known=False)
+
+
+def _split_header(header: str, separator: str) -> list[str]:
+    """The parts of a header. As in pyxform, the colon of `jr:constraintMsg` never separates."""
+    parts = [part.strip() for part in header.split(separator)]
+    if "jr" in parts[:-1]:
+        prefix = parts.index("jr")
+        parts[prefix : prefix + 2] = [f"jr:{parts[prefix + 1]}"]
+    return parts
 
 
 def is_compiled(column: SheetColumn, kind: str) -> bool:
@@ -144,7 +165,7 @@ def is_compiled(column: SheetColumn, kind: str) -> bool:
 
 
 def _canonical_name(header: str, aliases: dict[str, str]) -> str:
-    name = to_snake_case(header)
+    name = straighten_dashes(to_snake_case(header))
     return aliases.get(name, name)
 
 
