@@ -220,6 +220,8 @@ def _survey_row(row: _Row) -> _Row:
     if not isinstance(type_, str):
         return _with_hashtags(row)
     cells: dict[str, Any] = {"type": type_, **row}
+    if not row.get("name") and type_ not in AUTO_NAMED_TYPES:
+        cells = {"type": type_, "name": row.get("$autoname"), **{key: row[key] for key in row if key != "name"}}
     list_name = cells.pop("file" if type_ in FILE_SELECT_TYPES else "select_from_list_name", None)
     or_other = cells.pop("_or_other", None) in (True, "true")
     if type_ in TYPES_WITH_SPACES:
@@ -227,8 +229,6 @@ def _survey_row(row: _Row) -> _Row:
     elif list_name:
         words = (type_, "over" if type_ == LOOP else "", str(list_name), "or_other" if or_other else "")
         cells["type"] = " ".join(filter(None, words))
-    if not row.get("name") and type_ not in AUTO_NAMED_TYPES:
-        cells["name"] = row.get("$autoname")
     return _with_hashtags(cells)
 
 
@@ -252,15 +252,15 @@ def _settings(content: _Row, title: str | None, problems: list[ContentProblem]) 
     if not isinstance(settings, dict):
         problems.append(ContentProblem(_NOT_ROWS, SETTINGS))
         settings = {}
-    return settings if title is None else {**settings, "form_title": title}
+    return settings if title is None else {"form_title": title} | settings | {"form_title": title}
 
 
 def _add_empty_columns(content: _Row, survey: _SheetBuilder, choices: _SheetBuilder) -> None:
     """Add columns without cells to the survey: those that were imported without cells, and those that put the
     languages in order. The order of the languages is that of the columns."""
     if not survey.rows:
-        survey.add_column("type")
-        survey.add_column("name")
+        for key in ("type", "name", "label"):
+            survey.add_column(key)
     translated = content.get("translated")
     for key in translated if isinstance(translated, list) else ():
         if key in TRANSLATED_KEYS and key not in (*survey.translated_keys, *choices.translated_keys):

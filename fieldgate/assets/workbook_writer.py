@@ -3,6 +3,7 @@
 import io
 import tempfile
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from fieldgate.assets.content_sheets import ContentSheet
@@ -25,13 +26,17 @@ class TooLargeForWorkbook(Exception):
         self.column = column
 
 
-def write_workbook(sheets: Iterable[ContentSheet]) -> bytes:
-    """The bytes of an xlsx file. Rows are written to a temporary file first, so that few are in memory."""
+def write_workbook(sheets: Iterable[ContentSheet], created: datetime) -> bytes:
+    """The bytes of an xlsx file, equal for equal arguments.
+
+    Rows are written to a temporary file first, so that few are in memory.
+    """
     import xlsxwriter  # most processes never need it
 
     file = io.BytesIO()
     with tempfile.TemporaryDirectory(prefix="fieldgate-workbook-") as folder:
         workbook = xlsxwriter.Workbook(file, {"constant_memory": True, "tmpdir": folder})
+        workbook.set_properties({"created": created})
         try:
             for sheet in sheets:
                 _write_sheet(workbook, sheet)
