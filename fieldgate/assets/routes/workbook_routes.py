@@ -8,7 +8,8 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found
-from fieldgate.assets.routes.asset_routes import TAG, XFORM_TYPES
+from fieldgate.assets.routes.asset_routes import TAG
+from fieldgate.assets.routes.deployment_fields import XFORM_TYPES
 from fieldgate.assets.routes.version_routes import xform_response
 from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.assets.store import AssetStore

@@ -50,10 +50,12 @@ def parse_workbook(
             "The file is not Unicode text. Check accented letters, or save it as CSV UTF-8 and import it again."
         )
         issues.add_warning("guessed_encoding", message, None)
-    return parse_sheets(workbook_sheets, name, issues)
+    return parse_sheets(workbook_sheets, name, issues, asset_uid)
 
 
-def parse_sheets(workbook_sheets: list[Sheet], name: str, issues: IssueCollector) -> Form | Library:
+def parse_sheets(
+    workbook_sheets: list[Sheet], name: str, issues: IssueCollector, asset_uid: str | None = None
+) -> Form | Library:
     """Parse the sheets of a workbook."""
     sheets = _tables_by_kind(workbook_sheets)
     _check_sheet_names(workbook_sheets, sheets, issues)
