@@ -228,6 +228,7 @@ ACCEPTED: dict[str, dict[str, Rows]] = {
         "survey": [HEADER, ["select_one x", "a", "A"]],
         "choices": [[], [None, None], LIST, ["x", "1", "One"]],
     },
+    "leftovers far below the form": {"survey": [HEADER, GOOD, *([] for _ in range(61)), ["end group"], ["florb"]]},
     "calculated when another answer changes": {"survey": [[*HEADER, "trigger"], GOOD, ["text", "a", None, "${good}"]]},
     "column of a file with a colon": {
         "survey": [[*HEADER, "calculation"], ["calculate", "a", None, "instance('pumps')/root/item[1]/fuel:diesel"]]

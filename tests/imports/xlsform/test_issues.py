@@ -343,6 +343,10 @@ WARNINGS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         Place("survey", 2, "calculation"),
     ),
     "compiler_warning": ({"survey": [HEADER, GOOD, [], ["simserial", "a"]]}, Place("survey", 4, None)),
+    "ignored_rows": (
+        {"survey": [HEADER, GOOD, *([] for _ in range(61)), ["end group"]]},
+        Place("survey", 64, None),
+    ),
     "repeated_name": (
         {"survey": [HEADER, GOOD, ["begin group", "g", "G"], ["integer", "good", "Again"], ["end group"]]},
         Place("survey", 4, "name"),

@@ -48,6 +48,15 @@ def test_xform_is_the_same_as_from_pyxform(header: str) -> None:
     assert form.xform == convert(data, file_type=".xlsx", pretty_print=False).xform
 
 
+@pytest.mark.parametrize(("blank", "names"), [(0, ["good", "more"]), (60, ["good", "more"]), (61, ["good"])])
+def test_many_blank_rows_end_a_sheet(blank: int, names: list[str]) -> None:
+    data = xlsx({"survey": [HEADER, GOOD, *([] for _ in range(blank)), ["text", "more", "More"]]})
+    form = parse_workbook(data, "form")
+    assert isinstance(form, Form)
+    assert [row["name"] for row in form.content["survey"]] == names
+    assert ("/data/more" in convert(data, file_type=".xlsx").xform) == ("more" in names)
+
+
 def test_unknown_headers_are_not_compiled() -> None:
     form = parse_workbook(xlsx({"survey": [[*HEADER, "jr"], [*GOOD, "x"]]}), "form")
     assert [warning.code for warning in form.warnings] == ["unknown_column"]
