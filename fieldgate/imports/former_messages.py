@@ -60,7 +60,10 @@ REWORDED = {
         "The file could not be read: it is damaged or of an unknown kind. Open it, save it again and send the new file."
     ),
     "The file is no Unicode text. Check its accents, or save it as CSV UTF-8 and import it again.": (
-        "The file is not Unicode text. Check accented letters, or save it as CSV UTF-8 and import it again."
+        "The file is not Unicode text. Check that its letters are right, or save it as CSV UTF-8 and import it again."
+    ),
+    "The file is not Unicode text. Check accented letters, or save it as CSV UTF-8 and import it again.": (
+        "The file is not Unicode text. Check that its letters are right, or save it as CSV UTF-8 and import it again."
     ),
     "The file takes too long to read. Make it smaller, or split it. A small file is damaged: open it, save it anew"
     " and send that.": (

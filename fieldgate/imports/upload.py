@@ -14,6 +14,7 @@ from fieldgate.errors import Problem, ValidationError
 from fieldgate.http.request.body_parsing import UploadedFile, file_too_large
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.schemas import ImportRequest
+from fieldgate.imports.unicode_text import UTF_8, has_control_bytes, unicode_encoding
 
 DESIRED_TYPES = ("survey", "template", "block", "question")
 MAX_NAME_CHARS = 255
@@ -30,7 +31,6 @@ NON_CSV_PREFIXES = (
     "7z¼¯",
 )  # HTML, JSON and other files that could be mistaken for CSV
 
-_CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r"))
 _UID = re.compile(r"a[2-9A-HJ-NP-Za-km-z]{21}")
 _EXTENSION = re.compile(r"\.(xlsx|xlsm|xls|csv|ods)$", re.IGNORECASE)
 
@@ -166,12 +166,12 @@ def looks_like_workbook(data: bytes) -> bool:
     start = data[:SNIFF_BYTES]
     if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         return True
-    encoding = "utf-16" if start.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    encoding = unicode_encoding(start)
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(start, final=len(data) <= SNIFF_BYTES)
     except UnicodeDecodeError:
         # Plain CSV from Excel is in a Windows code page.
-        if encoding == "utf-16" or start.translate(None, _CONTROL_BYTES) != start:
+        if encoding != UTF_8 or has_control_bytes(start):
             return False
         text = start.decode("cp1252", errors="replace")
     return "\0" not in text and not text.lstrip().startswith(NON_CSV_PREFIXES) and _has_columns(text)

@@ -9,16 +9,20 @@ import io
 import logging
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 from python_calamine import CalamineWorkbook, SheetTypeEnum
 
 from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.imports.unicode_text import UTF_8, has_control_bytes, unicode_encoding
 from fieldgate.imports.xlsform.issues import FormRejected
 from fieldgate.imports.xlsform.rich_text import preserve_spaces
 from fieldgate.imports.xlsform.second_readers import SheetValues, read_xls_values, read_xlsx_values
+from fieldgate.imports.xlsform.text_encoding import guess_code_page
 from fieldgate.imports.xlsform.vocabulary import SHEET_NAMES, to_snake_case
 
 MAX_SHEETS = 50
@@ -29,14 +33,12 @@ MAX_CELL_CHARS = 65_536
 ZIP_MAGIC = b"PK"
 OLE2_MAGIC = b"\xd0\xcf\x11\xe0"
 ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")  # the stream of an encrypted workbook
-UTF_16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 CSV_DELIMITERS = ",;\t"
 
 log = logging.getLogger(__name__)
 
 # Invisible characters that XML does not allow.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r"))
 
 
 class Sheet(msgspec.Struct):
@@ -154,20 +156,32 @@ def _split_sections(rows: Iterable[tuple[int, list[str]]]) -> list[Sheet]:
 
 
 def _decode_text(data: bytes) -> str:
-    if is_windows_text(data):
-        return data.decode("cp1252")
-    return data.decode("utf-16" if data.startswith(UTF_16_BOMS) else "utf-8-sig")
+    page = code_page(data)
+    return data.decode(page or unicode_encoding(data))
 
 
-def is_windows_text(data: bytes) -> bool:
-    """Whether it is text but not Unicode, as Excel writes plain CSV in western Europe."""
-    if data.startswith((ZIP_MAGIC, OLE2_MAGIC, *UTF_16_BOMS)) or data.translate(None, _CONTROL_BYTES) != data:
-        return False
-    try:
+@lru_cache(maxsize=1)
+def code_page(data: bytes) -> str | None:
+    """Return the code page of a text file, None for Unicode and other files.
+
+    Raises FormRejected if it is not certain.
+    """
+    if has_second_reader(data) or unicode_encoding(data) != UTF_8 or has_control_bytes(data):
+        return None
+    with suppress(UnicodeDecodeError):
         data.decode()
-    except UnicodeDecodeError:
-        return True
-    return False
+        return None
+    page = guess_code_page(data)
+    with suppress(UnicodeDecodeError):
+        if page and data.decode(page):
+            return page
+    raise FormRejected(
+        "unknown_encoding",
+        Message(
+            "It is not certain which letters this file contains. Save it as Unicode and import it again. In Excel,"
+            " choose the file type CSV UTF-8. In LibreOffice, choose the character set Unicode (UTF-8)."
+        ),
+    )
 
 
 def _check_sheet_count(sheets: int) -> None:

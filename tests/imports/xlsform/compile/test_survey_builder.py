@@ -72,8 +72,9 @@ def test_xform_is_that_of_pyxform(survey: list[Row]) -> None:
 
 
 def test_large_form_is_that_of_pyxform() -> None:
-    survey = [dict(zip(("type", "name", "label", "relevant"), row, strict=False)) for row in nested_repeats(40)]
-    survey = [{key: str(text) for key, text in row.items() if text} for row in survey]
+    columns = ("type", "name", "label", "relevant")
+    rows = [zip(columns, row, strict=False) for row in nested_repeats(40)]
+    survey = [{key: str(text) for key, text in row if text} for row in rows]
     xform = compiled(build_survey, survey)
     assert xform.count("<repeat ") == 3
     assert xform == compiled(create_survey_element_from_dict, survey)
