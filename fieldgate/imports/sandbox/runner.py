@@ -32,7 +32,8 @@ GRACE_SECONDS = 10  # wall clock time in addition to the processor time, for a b
 MAX_RESULT_BYTES = 128 * 1024 * 1024  # the worker holds it in memory
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["fieldgate.imports.sandbox.runner"])
+_context.set_forkserver_preload(["fieldgate.imports.sandbox.runner", "fieldgate.imports.xlsform.importer"])
+_start_lock = threading.Lock()
 
 
 class SandboxLimits(msgspec.Struct, frozen=True):
@@ -119,14 +120,18 @@ def _receive_result(parse: Callable[..., Any], arguments: tuple[Any, ...], limit
 
 @contextmanager
 def _without_main_module() -> Iterator[None]:
-    """Keep multiprocessing from importing the main script in the new process: nothing of it is needed."""
+    """Keep multiprocessing from importing the main script in the new process: nothing of it is needed.
+
+    The name of the script is global, so processes are started one at a time.
+    """
     main_module = sys.modules["__main__"].__dict__
-    path = main_module.pop("__file__", None)
-    try:
-        yield
-    finally:
-        if path is not None:
-            main_module["__file__"] = path
+    with _start_lock:
+        path = main_module.pop("__file__", None)
+        try:
+            yield
+        finally:
+            if path is not None:
+                main_module["__file__"] = path
 
 
 def _failure_reason(process: ForkServerProcess, *, timed_out: bool) -> FailureReason:

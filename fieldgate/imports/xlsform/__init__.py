@@ -5,10 +5,19 @@ form.summary["row_count"]
 
 This package uses no files, network or database. For any input it raises only FormRejected, or MemoryError where
 memory is limited.
+
+The libraries that parse forms take 30 MB and half a second to load. They are loaded by the first call, so that a
+process that leaves parsing to a sandbox does not need them.
 """
 
-from fieldgate.imports.xlsform.importer import Form, parse_workbook
 from fieldgate.imports.xlsform.issues import FormRejected, Issue
-from fieldgate.imports.xlsform.library import Library, LibraryItem
+from fieldgate.imports.xlsform.parsed_results import Form, Library, LibraryItem
 
 __all__ = ["Form", "FormRejected", "Issue", "Library", "LibraryItem", "parse_workbook"]
+
+
+def parse_workbook(data: bytes, name: str) -> Form | Library:
+    """Parse a workbook with a survey or a library sheet. `name` is the title of a form that has none."""
+    from fieldgate.imports.xlsform import importer
+
+    return importer.parse_workbook(data, name)
