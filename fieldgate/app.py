@@ -12,7 +12,7 @@ from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.assets.routes import asset_routes, version_routes
+from fieldgate.assets.routes import asset_routes, version_routes, workbook_routes
 from fieldgate.assets.sharing.routes import (
     assignment_routes,
     batch_routes,
@@ -23,6 +23,7 @@ from fieldgate.assets.sharing.routes import (
 )
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
+from fieldgate.assets.workbook_downloads import WorkbookWriter
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
 from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.events import routes as event_routes
@@ -64,6 +65,7 @@ def operations() -> tuple[Operation, ...]:
         *import_routes.OPERATIONS,
         *asset_routes.OPERATIONS,
         *version_routes.OPERATIONS,
+        *workbook_routes.OPERATIONS,
         *assignment_routes.OPERATIONS,
         *bulk_routes.OPERATIONS,
         *table_routes.OPERATIONS,
@@ -107,6 +109,7 @@ def build_app(
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
         ImportStore(database, data_versions), AssetStore(database, data_versions), AssetAuthorizer(database),
+        WorkbookWriter(),
         AssignmentStore(database, data_versions), fetcher or URLFetcher(settings.import_hosts),
         reference, event_store, events, EventExporter(events, event_store),
         Catalogue(), OpenAPIDocument(all_operations),

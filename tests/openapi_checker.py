@@ -30,8 +30,11 @@ class OpenAPIChecker:
         self._registry: Registry[Any] = Registry().with_resource(
             "urn:openapi", Resource.from_contents(document, default_specification=DRAFT202012)
         )
-        # Same order as the router: a literal segment before a parameter.
-        paths = sorted(document["paths"], key=lambda path: [segment.startswith("{") for segment in path.split("/")])
+        # Same order as the router: a literal segment before a parameter, a parameter with a suffix before one without.
+        paths = sorted(
+            document["paths"],
+            key=lambda path: [(segment.startswith("{"), segment.endswith("}")) for segment in path.split("/")],
+        )
         self._paths = [(_pattern(path), document["paths"][path]) for path in paths]
 
     @classmethod

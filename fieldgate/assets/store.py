@@ -163,6 +163,21 @@ class AssetStore:
             row = (await connection.execute(query.where(assets.c.id == asset_id))).one_or_none()
             return None if row is None else (row.name, row.xform)
 
+    async def get_newest_version(self, asset_id: int) -> Row[Any] | None:
+        """Return the newest version with the name of the asset, without the content."""
+        columns = (versions.c.id, versions.c.uid, versions.c.file_id, versions.c.created_at, assets.c.name)
+        query: Select[Any] = select(*columns).join_from(assets, versions, _is_newest()).where(assets.c.id == asset_id)
+        async with self._database.read_transaction() as connection:
+            return (await connection.execute(query)).one_or_none()
+
+    async def get_content(self, version_id: int) -> dict[str, Any]:
+        """Return the content of a version, {} if it was deleted."""
+        columns = (versions.c.content, versions.c.content_format)
+        query: Select[Any] = select(*columns).where(versions.c.id == version_id)
+        async with self._database.read_transaction() as connection:
+            row = (await connection.execute(query)).one_or_none()
+            return {} if row is None else self.content(row)
+
     async def list_versions(self, asset_id: int, page: PageRequest) -> RowPage:
         """Return a page of the versions, newest first, without their contents."""
         columns = (versions.c.uid, versions.c.number, versions.c.summary, versions.c.created_at, files.c.name)

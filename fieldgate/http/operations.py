@@ -106,6 +106,7 @@ class ResponseSpec(msgspec.Struct, frozen=True, kw_only=True):
     formats: tuple[Format, ...]
     serializers: Mapping[Format, Serializer]
     media_type: str
+    alternate_media_type: str
     schema: Mapping[str, Any]
 
     @property
@@ -115,7 +116,9 @@ class ResponseSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def media_types(self) -> list[str]:
-        return [self.media_type] if self.media_type else [each.media_type for each in self.formats]
+        if not self.media_type:
+            return [each.media_type for each in self.formats]
+        return [self.media_type, *([self.alternate_media_type] if self.alternate_media_type else [])]
 
 
 class CachePolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -215,6 +218,7 @@ class RawOptions(ReadOptions, WriteOptions, total=False):
     response: Any
     # Media type and schema of a response that is not one of the formats.
     media_type: str
+    alternate_media_type: str
     schema: Mapping[str, Any]
 
 
@@ -320,6 +324,7 @@ def _response_spec(kind: ResponseKind, options: OperationOptions) -> ResponseSpe
         formats=options.get("formats", JSON_OR_HTML),
         serializers=options.get("serializers", {}),
         media_type=options.get("media_type", ""),
+        alternate_media_type=options.get("alternate_media_type", ""),
         schema=options.get("schema", {}),
     )
 

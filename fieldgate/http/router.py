@@ -1,7 +1,7 @@
 """Find the endpoint of a path.
 
 Paths without parameters are looked up in a dictionary. The others are compared with the patterns of the same number of
-segments; a literal segment wins over a parameter.
+segments; a literal segment wins over a parameter, and a parameter with a suffix (`{uid}.xlsx`) over one without.
 """
 
 from collections import defaultdict
@@ -10,21 +10,24 @@ from typing import Generic, TypeVar
 
 Target = TypeVar("Target")
 
+# A literal segment, or else the name of a parameter and its suffix.
+Segment = tuple[str, str, str]
+
 
 class Router(Generic[Target]):
     """Maps paths to targets, with and without the trailing slash."""
 
     def __init__(self, targets: Mapping[str, Target]) -> None:
         self._exact: dict[str, Target] = {}
-        self._patterns: dict[int, list[tuple[list[str], Target]]] = defaultdict(list)
+        self._patterns: dict[int, list[tuple[list[Segment], Target]]] = defaultdict(list)
         for path, target in targets.items():
             if "{" in path:
-                segments = path.strip("/").split("/")
+                segments = [_parse_segment(segment) for segment in path.strip("/").split("/")]
                 self._patterns[len(segments)].append((segments, target))
             else:
                 self._exact |= {path.rstrip("/") or "/": target, path.rstrip("/") + "/": target}
         for patterns in self._patterns.values():
-            patterns.sort(key=lambda pattern: [segment.startswith("{") for segment in pattern[0]])
+            patterns.sort(key=lambda pattern: [(not literal, not suffix) for literal, _, suffix in pattern[0]])
 
     def match(self, path: str) -> tuple[Target, dict[str, str]] | None:
         """The target of a path and the values of its parameters, or None."""
@@ -41,13 +44,25 @@ class Router(Generic[Target]):
         return None
 
 
-def _match_segments(pattern: list[str], segments: list[str]) -> dict[str, str] | None:
+def _parse_segment(segment: str) -> Segment:
+    if not segment.startswith("{"):
+        return segment, "", ""
+    name, _, suffix = segment[1:].partition("}")
+    return "", name, suffix
+
+
+def _match_segments(pattern: list[Segment], segments: list[str]) -> dict[str, str] | None:
     values: dict[str, str] = {}
-    for expected, segment in zip(pattern, segments, strict=True):
-        if expected.startswith("{"):
-            if not segment:
+    for (literal, name, suffix), segment in zip(pattern, segments, strict=True):
+        if literal:
+            if literal != segment:
                 return None
-            values[expected[1:-1]] = segment
-        elif expected != segment:
+        elif not segment:
+            return None
+        elif not suffix:
+            values[name] = segment
+        elif segment.endswith(suffix) and segment != suffix:
+            values[name] = segment[: -len(suffix)]
+        else:
             return None
     return values

@@ -138,6 +138,14 @@ def on_shared_asset(kind: str, path: str = "") -> Call:
     return lambda context, caller: context.request(caller, "GET", context.shared_asset(kind).path + path)
 
 
+def on_shared_file(kind: str, suffix: str) -> Call:
+    def call(context: MatrixContext, caller: str) -> Awaitable[httpx.Response]:
+        asset = context.shared_asset(kind)
+        return context.request(caller, "GET", asset.path.rstrip("/") + suffix.replace("{uid}", asset.uid))
+
+    return call
+
+
 def on_version(kind: str, path: str = "") -> Call:
     async def call(context: MatrixContext, caller: str) -> httpx.Response:
         return await context.request(caller, "GET", await context.version_url(context.shared_asset(kind)) + path)
@@ -283,6 +291,12 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "asset_detail": for_each_asset_kind(on_shared_asset),
     "asset_change": for_each_asset_kind(on_new_asset, "PATCH", json={"name": "Another"}),
     "asset_deletion": for_each_asset_kind(on_new_asset, "DELETE"),
+    "asset_workbook_xlsx": for_each_asset_kind(on_shared_file, ".xlsx"),
+    "asset_workbook_xls": for_each_asset_kind(on_shared_file, ".xls"),
+    "asset_xform_xml": for_each_asset_kind(on_shared_file, ".xml"),
+    "named_workbook_xlsx": for_each_asset_kind(on_shared_file, "/{uid}.xlsx"),
+    "named_workbook_xls": for_each_asset_kind(on_shared_file, "/{uid}.xls"),
+    "named_xform_xml": for_each_asset_kind(on_shared_file, "/{uid}.xml"),
     "asset_xform": for_each_asset_kind(on_shared_asset, "xform/"),
     "version_list": for_each_asset_kind(on_shared_asset, "versions/"),
     "version_detail": for_each_asset_kind(on_version),

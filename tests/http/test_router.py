@@ -35,6 +35,31 @@ def test_match(path: str, expected: object) -> None:
     assert ROUTES.match(path) == expected
 
 
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/a/7.xls", ("file", {"id": "7"})),
+        ("/a/7.xls/", ("file", {"id": "7"})),
+        ("/a/7.5.xls", ("file", {"id": "7.5"})),
+        ("/a/7.xlsx", ("one", {"id": "7.xlsx"})),
+        ("/a/.xls", ("one", {"id": ".xls"})),
+        ("/a/mini.xls", ("mini", {})),
+        ("/a/7/8.xls", ("nested", {"id": "7", "name": "8"})),
+    ],
+)
+def test_parameter_with_a_suffix(path: str, expected: object) -> None:
+    routes = Router(
+        {
+            "/a/{id}/": "one",
+            "/a/{id}.xls": "file",
+            "/a/mini.xls": "mini",
+            "/a/{id}/{x}/": "",
+            "/a/{id}/{name}.xls": "nested",
+        }
+    )
+    assert routes.match(path) == expected
+
+
 def test_literal_segment_wins_over_a_parameter_in_any_order() -> None:
     routes = Router(
         {"/a/{id}/{part}/": "part", "/a/{id}/bulk/": "bulk", "/a/{id}/bulk.json": "bulk", "/a/x/{part}/": "x"}

@@ -39,6 +39,11 @@ _VERSION_EXAMPLE: dict[str, Any] = {
     error_statuses=(404,),
 )
 async def asset_xform(uid: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore) -> Response:
+    return await xform_response(uid, caller, authorizer, store)
+
+
+async def xform_response(uid: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore) -> Response:
+    """The XForm of an asset as a file."""
     asset = await authorizer.authorize(uid, caller)
     found = await store.get_xform(asset.id)
     if found is None:

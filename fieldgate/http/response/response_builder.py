@@ -168,7 +168,7 @@ class ResponseBuilder:
         if response.status != HTTPStatus.OK or response.stream is not None or responses.NO_STORE in response.headers:
             etag = b""
         else:
-            etag = etag or responses.make_body_etag(response.body)
+            etag = response.etag or etag or responses.make_body_etag(response.body)
         return Response(response.status, [*headers, *response.headers], response.body, etag, response.stream)
 
     async def _html_response(self, context: PageContext) -> Response:

@@ -10,7 +10,7 @@ from typing import Any
 
 from fieldgate.imports.xlsform.question_types import FILE_SELECT_TYPES, METADATA_TYPES
 from fieldgate.imports.xlsform.questions import Question
-from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
+from fieldgate.imports.xlsform.sheet_table import Cell, SheetRow, SheetTable
 from fieldgate.imports.xlsform.vocabulary import (
     CHOICES,
     ENTITIES,
@@ -91,26 +91,34 @@ def _survey_row(question: Question, languages: list[str | None], names: _NameGen
 def _choices(table: SheetTable | None, languages: list[str | None]) -> Iterable[dict[str, Any]]:
     for row in table.filled_rows() if table else ():
         if "list_name" in row:
-            choice = _cells(row, languages)
+            choice = _texts(row.cells, languages)
             yield {**choice, "$kuid": _kuid(), "$autovalue": choice.get("name")}
 
 
 def _cells(row: SheetRow, languages: list[str | None]) -> dict[str, Any]:
     cells: dict[str, Any] = {}
-    for cell in row.cells:
-        key = cell.column.key
-        if key in _COMPUTED_COLUMNS or key.startswith("$"):
-            continue
-        if key in TRANSLATABLE_COLUMNS:
-            texts = cells.setdefault(key, [None] * len(languages))
-            texts[languages.index(cell.column.language)] = cell.text
-        elif key == "required":
-            cells[key] = _parse_boolean(cell.text)
+    for key, value in _texts(
+        (cell for cell in row.cells if cell.column.key not in _COMPUTED_COLUMNS), languages
+    ).items():
+        if key == "required":
+            cells[key] = _parse_boolean(value)
         elif key == "hxl":
-            cells["tags"] = [f"hxl:{part}" for part in _HASHTAG.findall(cell.text)]
+            cells["tags"] = [f"hxl:{part}" for part in _HASHTAG.findall(value)]
         else:
-            cells[key] = cell.text
+            cells[key] = value
     return cells
+
+
+def _texts(cells: Iterable[Cell], languages: list[str | None]) -> dict[str, Any]:
+    """The texts of a row by column; lists of texts, one for each language, for translated columns."""
+    texts: dict[str, Any] = {}
+    for cell in cells:
+        key = cell.column.key
+        if key in TRANSLATABLE_COLUMNS:
+            texts.setdefault(key, [None] * len(languages))[languages.index(cell.column.language)] = cell.text
+        elif not key.startswith("$"):
+            texts[key] = cell.text
+    return texts
 
 
 def _parse_boolean(text: str) -> str | bool:

@@ -30,6 +30,11 @@ def parse_workbook(data: bytes, name: str) -> Form | Library:
             "The file is not Unicode text. Check accented letters, or save it as CSV UTF-8 and import it again."
         )
         issues.add_warning("guessed_encoding", message, None)
+    return parse_sheets(workbook_sheets, name, issues)
+
+
+def parse_sheets(workbook_sheets: list[Sheet], name: str, issues: IssueCollector) -> Form | Library:
+    """Parse the sheets of a workbook."""
     sheets = _tables_by_kind(workbook_sheets)
     _check_sheet_names(workbook_sheets, sheets, issues)
     if LIBRARY in sheets:

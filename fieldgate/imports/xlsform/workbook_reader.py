@@ -51,7 +51,7 @@ def read_workbook(data: bytes) -> list[Sheet]:
         # Calamine and csv raise many kinds of errors. A panic in Rust is not even an Exception.
         raise _unreadable_workbook(data) from error
     for sheet in sheets:
-        _check_sheet_size(sheet)
+        check_sheet_size(sheet)
     return sheets
 
 
@@ -77,7 +77,12 @@ def _cell_text(value: Any) -> str:
         return str(int(value))
     if isinstance(value, date) and not isinstance(value, datetime):
         return f"{value} 00:00:00"
-    return _UNPRINTABLE.sub("", str(value).replace("\u00a0", " ")).strip()
+    return clean_text(str(value))
+
+
+def clean_text(text: str) -> str:
+    """A text without spaces at either end and without characters that XML does not allow."""
+    return _UNPRINTABLE.sub("", text.replace("\u00a0", " ")).strip()
 
 
 def _read_csv(data: bytes) -> list[Sheet]:
@@ -137,7 +142,8 @@ def _check_sheet_count(sheets: int) -> None:
         )
 
 
-def _check_sheet_size(sheet: Sheet) -> None:
+def check_sheet_size(sheet: Sheet) -> None:
+    """Raise FormRejected if the sheet is too large for a form."""
     if len(sheet.rows) > MAX_ROWS:
         raise _sheet_too_large(sheet.name)
     for _, texts in sheet.rows:

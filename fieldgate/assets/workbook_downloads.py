@@ -1,0 +1,83 @@
+"""The workbook of an asset: the uploaded file if it is one, otherwise a workbook written from the content."""
+
+import asyncio
+import zipfile
+from collections.abc import Mapping
+from datetime import datetime
+from io import BytesIO
+from typing import Any
+
+import msgspec
+
+from fieldgate.assets.content_sheets import MalformedContent, content_sheets
+from fieldgate.assets.workbook_writer import TooLargeForWorkbook, write_workbook
+from fieldgate.errors import NotFound, ServiceUnavailable
+from fieldgate.i18n.messages import Message
+
+XLSX_SUFFIX, XLS_SUFFIX = ".xlsx", ".xls"
+MEDIA_TYPES = {
+    XLSX_SUFFIX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    XLS_SUFFIX: "application/vnd.ms-excel",
+}
+MAX_WAITING = 16  # requests for workbooks at once; a large form takes seconds
+
+_OLE2_MAGIC = b"\xd0\xcf\x11\xe0"
+_ZIP_MAGIC = b"PK"
+_CONTENT_TYPES = "[Content_Types].xml"
+_MAX_CONTENT_TYPES_BYTES = 64 * 1024
+_XLSX_MAIN_PART = b"spreadsheetml.sheet.main+xml"  # with macros it is another type
+
+
+class WorkbookFile(msgspec.Struct, frozen=True):
+    data: bytes
+    suffix: str
+
+
+class WorkbookWriter:
+    """Writes workbooks in a thread, one at a time, so that large forms do not slow down other requests much."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+
+    async def write(self, content: Mapping[str, Any], title: str | None, created: datetime) -> WorkbookFile:
+        """Write a workbook. Equal arguments give equal bytes."""
+        if self._waiting >= MAX_WAITING:
+            raise ServiceUnavailable
+        self._waiting += 1
+        try:
+            async with self._turn:
+                return WorkbookFile(await asyncio.to_thread(_write, content, title, created), XLSX_SUFFIX)
+        except (MalformedContent, TooLargeForWorkbook) as error:
+            raise NotFound(
+                Message(
+                    "This form does not fit into an Excel workbook: a cell or a sheet is too large. Use its content "
+                    "as JSON instead."
+                )
+            ) from error
+        finally:
+            self._waiting -= 1
+
+
+def _write(content: Mapping[str, Any], title: str | None, created: datetime) -> bytes:
+    return write_workbook(content_sheets(content, title), created)
+
+
+def as_workbook(data: bytes, wanted_suffix: str) -> WorkbookFile | None:
+    """The uploaded file, if it can be sent for a path with this suffix. An xlsx file can be sent for `.xls`, too."""
+    suffix = _find_suffix(data)
+    return (
+        None if suffix is None or (suffix, wanted_suffix) == (XLS_SUFFIX, XLSX_SUFFIX) else WorkbookFile(data, suffix)
+    )
+
+
+def _find_suffix(data: bytes) -> str | None:
+    if data.startswith(_OLE2_MAGIC):
+        return XLS_SUFFIX
+    if not data.startswith(_ZIP_MAGIC):
+        return None
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive, archive.open(_CONTENT_TYPES) as part:
+            return XLSX_SUFFIX if _XLSX_MAIN_PART in part.read(_MAX_CONTENT_TYPES_BYTES) else None
+    except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, OSError, EOFError, ValueError):
+        return None  # an ods file, or one that only our reader can read
