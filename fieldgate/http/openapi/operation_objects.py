@@ -6,7 +6,7 @@ from typing import Any, get_origin
 import msgspec
 
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.openapi.components import SECURITY_SCHEMES, STRING_SCHEMA, header_refs, list_schema
+from fieldgate.http.openapi.components import SECURITY_SCHEMES, STRING_SCHEMA, error_response, header_refs, list_schema
 from fieldgate.http.openapi.parameters import describe_parameters
 from fieldgate.http.operations import Operation, ResponseKind
 from fieldgate.http.request.body_parsing import JSON_MEDIA_TYPE
@@ -38,6 +38,8 @@ def describe_operation(operation: Operation, schemas: dict[Any, Any]) -> dict[st
     if operation.response.is_negotiated:
         statuses |= {404, 406}
     responses |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(statuses)}
+    if operation.response.refusal_type is not None:
+        responses["400"] = error_response(400, schemas[operation.response.refusal_type])
     described: dict[str, Any] = {
         "operationId": operation.name,
         "summary": str(operation.description.title),
