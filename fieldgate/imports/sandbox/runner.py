@@ -32,8 +32,11 @@ GRACE_SECONDS = 10  # wall clock time in addition to the processor time, for a b
 MAX_RESULT_BYTES = 128 * 1024 * 1024  # the worker holds it in memory
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["fieldgate.imports.sandbox.runner", "fieldgate.imports.xlsform.importer"])
+_context.set_forkserver_preload(["fieldgate.imports.sandbox.runner", "fieldgate.imports.xlsform.content_importer"])
 _start_lock = threading.Lock()
+
+
+OnStart = Callable[[ForkServerProcess], None]
 
 
 class SandboxLimits(msgspec.Struct, frozen=True):
@@ -82,10 +85,23 @@ def parse_in_sandbox(data: bytes, name: str, limits: SandboxLimits) -> xlsform.F
     return _run_in_process(xlsform.parse_workbook, (data, name), limits)
 
 
+def parse_content_in_sandbox(
+    content: xlsform.EncodedContent, limits: SandboxLimits, on_start: OnStart | None = None
+) -> xlsform.Form:
+    """Run `xlsform.parse_content` in a sandbox process, like `parse_in_sandbox`.
+
+    `on_start` receives the process, to end it early.
+    """
+    parsed = _run_in_process(xlsform.parse_content, (content,), limits, on_start)
+    if isinstance(parsed, xlsform.Library):  # the process is not trusted
+        raise SandboxFailure(FailureReason.CRASH, "the result is a library")
+    return parsed
+
+
 def _run_in_process(
-    parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits
+    parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits, on_start: OnStart | None = None
 ) -> xlsform.Form | xlsform.Library:
-    result = _receive_result(parse, arguments, limits)
+    result = _receive_result(parse, arguments, limits, on_start)
     if rejection := result.rejection:
         raise xlsform.FormRejected(rejection.error_type, rejection.error, rejection.problems, rejection.warnings)
     if parsed := result.form or result.library:
@@ -93,13 +109,17 @@ def _run_in_process(
     raise SandboxFailure(result.failure or FailureReason.FAULT, result.details)
 
 
-def _receive_result(parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits) -> _Result:
+def _receive_result(
+    parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits, on_start: OnStart | None
+) -> _Result:
     receiver, sender = _context.Pipe(duplex=False)
     process = _context.Process(target=_child_main, args=(sender, parse, arguments, limits), daemon=True)
     deadline = time.monotonic() + limits.cpu_seconds + GRACE_SECONDS
     with _without_main_module():
         process.start()
     sender.close()
+    if on_start is not None:
+        on_start(process)
     # The process may send half a result and hang. The end of the process ends recv_bytes.
     watchdog = threading.Timer(limits.cpu_seconds + GRACE_SECONDS, process.kill)
     watchdog.start()

@@ -11,9 +11,18 @@ process that leaves parsing to a sandbox does not need them.
 """
 
 from fieldgate.imports.xlsform.issues import FormRejected, Issue
-from fieldgate.imports.xlsform.parsed_results import Form, Library, LibraryItem
+from fieldgate.imports.xlsform.parsed_results import EncodedContent, Form, Library, LibraryItem
 
-__all__ = ["Form", "FormRejected", "Issue", "Library", "LibraryItem", "parse_workbook"]
+__all__ = [
+    "EncodedContent",
+    "Form",
+    "FormRejected",
+    "Issue",
+    "Library",
+    "LibraryItem",
+    "parse_content",
+    "parse_workbook",
+]
 
 
 def parse_workbook(data: bytes, name: str) -> Form | Library:
@@ -21,3 +30,10 @@ def parse_workbook(data: bytes, name: str) -> Form | Library:
     from fieldgate.imports.xlsform import importer
 
     return importer.parse_workbook(data, name)
+
+
+def parse_content(content: EncodedContent) -> Form:
+    """Check form content like a workbook. A block or question of a library has no XForm."""
+    from fieldgate.imports.xlsform import content_importer
+
+    return content_importer.parse_content(content)

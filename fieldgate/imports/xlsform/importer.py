@@ -35,7 +35,7 @@ def parse_workbook(data: bytes, name: str) -> Form | Library:
 
 def parse_sheets(workbook_sheets: list[Sheet], name: str, issues: IssueCollector) -> Form | Library:
     """Parse the sheets of a workbook."""
-    sheets = _tables_by_kind(workbook_sheets)
+    sheets = tables_by_kind(workbook_sheets)
     _check_sheet_names(workbook_sheets, sheets, issues)
     if LIBRARY in sheets:
         return _build_library(sheets.pop(LIBRARY), sheets, issues)
@@ -73,7 +73,7 @@ def _build_library(table: SheetTable, sheets: dict[str, SheetTable], issues: Iss
     return Library(build_items(form), issues.warnings)
 
 
-def _tables_by_kind(workbook_sheets: list[Sheet]) -> dict[str, SheetTable]:
+def tables_by_kind(workbook_sheets: list[Sheet]) -> dict[str, SheetTable]:
     """The known sheets by kind. If only one sheet is filled, it is the survey, whatever its name."""
     kinds = {to_snake_case(sheet.name): sheet for sheet in reversed(workbook_sheets)}
     filled_sheets = [sheet for sheet in workbook_sheets if any(any(texts) for _, texts in sheet.rows)]

@@ -1,10 +1,22 @@
-"""What parsing returns: a form, or a library of blocks and questions. These load without the libraries that parse."""
+"""What is parsed, and the result: a form, or a library of blocks and questions.
+
+This module loads without the libraries that parse forms.
+"""
 
 from typing import Any, Literal
 
 import msgspec
 
 from fieldgate.imports.xlsform.issues import Issue
+
+
+class EncodedContent(msgspec.Struct, frozen=True):
+    """Form content as JSON. Questions of a library need no names. `allows_empty`: it may have no questions."""
+
+    data: bytes
+    name: str
+    is_library: bool = False
+    allows_empty: bool = False
 
 
 class Form(msgspec.Struct):
