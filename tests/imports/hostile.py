@@ -23,6 +23,8 @@ SHEET_PART, STRINGS_PART, RELATIONS_PART = (
 )
 SHEET_HEAD = f'<worksheet xmlns="{SPREADSHEET_NS}"><sheetData>'
 SHEET_TAIL = "</sheetData></worksheet>"
+# Calamine refuses it, so that openpyxl reads the sheet.
+ROWS_ONLY_HEAD = SHEET_HEAD.replace("<sheetData>", '<dimension ref="1:63"/><sheetData>')
 
 Part = str | bytes | Iterator[bytes]
 
@@ -63,8 +65,8 @@ def modified_workbook(parts: Mapping[str, Part], level: int = 6) -> bytes:
     return file.getvalue()
 
 
-def workbook_with_xml(xml: str) -> bytes:
-    return modified_workbook({SHEET_PART: f"{SHEET_HEAD}{rows_xml(SURVEY)}{xml}{SHEET_TAIL}"})
+def workbook_with_xml(xml: str, head: str = SHEET_HEAD) -> bytes:
+    return modified_workbook({SHEET_PART: f"{head}{rows_xml(SURVEY)}{xml}{SHEET_TAIL}"})
 
 
 def workbook_with_survey(
@@ -84,9 +86,9 @@ def repeat_filler(size: int, filler: bytes, before: str = "", after: str = "") -
     yield after.encode()
 
 
-def cell_bomb() -> bytes:
+def cell_bomb(head: str = SHEET_HEAD) -> bytes:
     """One cell larger than the memory."""
-    start = SHEET_HEAD + rows_xml(SURVEY) + '<row r="4"><c r="A4" t="inlineStr"><is><t>'
+    start = head + rows_xml(SURVEY) + '<row r="4"><c r="A4" t="inlineStr"><is><t>'
     return modified_workbook(
         {SHEET_PART: repeat_filler(700 * MEBIBYTE, b"x", start, "</t></is></c></row>" + SHEET_TAIL)}, level=1
     )
@@ -120,11 +122,11 @@ def whitespace_bomb() -> bytes:
     )
 
 
-def million_rows() -> bytes:
+def million_rows(head: str = SHEET_HEAD) -> bytes:
     """Every row a spreadsheet can have, each with a question."""
 
     def rows() -> Iterator[bytes]:
-        yield (SHEET_HEAD + rows_xml(SURVEY)).encode()
+        yield (head + rows_xml(SURVEY)).encode()
         for first in range(4, 1_048_577, 4096):
             numbers = range(first, min(first + 4096, 1_048_577))
             yield "".join(
@@ -140,6 +142,18 @@ def million_rows() -> bytes:
 def last_cell() -> bytes:
     """Two cells, in opposite corners of the largest possible sheet."""
     return workbook_with_xml('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>')
+
+
+def wide_row() -> bytes:
+    """A cell in a column that no sheet has."""
+    return workbook_with_xml('<row r="4"><c r="ZZZZZZ4"><v>1</v></c></row>', ROWS_ONLY_HEAD)
+
+
+def looping_xls() -> bytes:
+    """A file whose stream refers to its own sectors again and again, and whose sheets begin where they should not."""
+    book = bytearray(xls({"survey": SURVEY}, extent=(2**24, 256)))
+    book[512 + 4 * 9 : 512 + 4 * 10] = (2).to_bytes(4, "little")
+    return bytes(book)
 
 
 def out_of_range_cell() -> bytes:
@@ -174,8 +188,8 @@ def wide_header() -> bytes:
 # Depth
 
 
-def deep_xml() -> bytes:
-    return workbook_with_xml("<a>" * 1_000_000 + "</a>" * 1_000_000)
+def deep_xml(head: str = SHEET_HEAD) -> bytes:
+    return workbook_with_xml("<a>" * 1_000_000 + "</a>" * 1_000_000, head)
 
 
 def billion_laughs() -> bytes:
@@ -382,13 +396,21 @@ FAST_CASES: dict[str, HostileFile] = {
     "control characters in a csv": HostileFile(lambda: control_characters_csv(400), REFUSED, "form.csv"),
     "control characters far down a csv": HostileFile(lambda: control_characters_csv(5_000), INVALID, "form.csv"),
     "an xls cut short": HostileFile(lambda: xls({"survey": SURVEY})[:1100], UNREADABLE, "form.xls"),
-    "an xls without bounds": HostileFile(oversized_xls_header, TOO_LARGE, "form.xls"),
+    "an xls without bounds": HostileFile(oversized_xls_header, COMPLETE, "form.xls"),
+    "an xls that loops": HostileFile(looping_xls, UNREADABLE, "form.xls"),
+    "an xls of 4 billion cells": HostileFile(
+        lambda: xls({"survey": SURVEY}, extent=(2**24, 256)), COMPLETE, "form.xls"
+    ),
+    "deep XML for openpyxl": HostileFile(lambda: deep_xml(ROWS_ONLY_HEAD), COMPLETE),
+    "a column beyond for openpyxl": HostileFile(wide_row, UNREADABLE),
     "an ods without end": HostileFile(unterminated_ods, TOO_LARGE, "form.ods"),
 }
 
 SLOW_CASES: dict[str, HostileFile] = {
     "unending expressions": HostileFile(pathological_expressions, INVALID),
     "a bomb in a cell": HostileFile(cell_bomb, TOO_LARGE),
+    "a bomb in a cell for openpyxl": HostileFile(lambda: cell_bomb(ROWS_ONLY_HEAD), TOO_LARGE),
+    "1,048,576 rows for openpyxl": HostileFile(lambda: million_rows(ROWS_ONLY_HEAD), TOO_LARGE),
     "a bomb of nothing": HostileFile(whitespace_bomb, TOO_LARGE),
     "millions of strings": HostileFile(shared_strings_bomb, TOO_LARGE),
     "1,048,576 rows": HostileFile(million_rows, TOO_LARGE),

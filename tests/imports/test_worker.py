@@ -349,13 +349,13 @@ async def test_destination_changed_during_processing(
         assert asset.status_code == 404
 
 
-LIMITS = runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=1)
+LIMITS = runner.SandboxLimits(memory_bytes=128 * 2**20, cpu_seconds=1)
 
 
 @pytest.mark.parametrize(
     ("parse_function", "argument", "error_type", "message"),
     [
-        (failing_readers.exhaust_memory, 2**31, "too_large", "The file takes too much memory to read."),
+        (failing_readers.exhaust_memory, 2**40, "too_large", "The file takes too much memory to read."),
         (failing_readers.loop_forever, b"", "too_large", "The file takes too long to read."),
         (failing_readers.crash, b"", "reader_crashed", "The file could not be read: it is damaged"),
         (failing_readers.raise_error, b"", "fault", "Something went wrong on our side."),

@@ -1,11 +1,12 @@
 """Read a workbook in a separate process with limits, so that a hostile file can only make its own import fail.
 
-The process is forked from a server that has the libraries loaded, so it starts in milliseconds. Its memory and
-processor time are limited, and it cannot write files (see `confinement`). Its result is decoded as plain data, never
-unpickled: the process may be under the control of the author of the file.
+The process is forked from a server that has the libraries loaded, so it starts in milliseconds. Its memory (see
+`watchdog`) and processor time are limited, and it cannot write files (see `confinement`). Its result is decoded as
+plain data, never unpickled: the process may be under the control of the author of the file.
 """
 
 import gc
+import math
 import multiprocessing
 import os
 import resource
@@ -26,14 +27,22 @@ import msgspec
 from fieldgate.i18n.message_data import MessageData, message_from_data, message_to_data
 from fieldgate.i18n.messages import Message
 from fieldgate.imports import xlsform
-from fieldgate.imports.sandbox.confinement import confine_process
+from fieldgate.imports.sandbox.confinement import confine_process, offer_to_oom_killer
+from fieldgate.imports.sandbox.watchdog import Watchdog, can_watch_memory
 
 GRACE_SECONDS = 10  # wall clock time in addition to the processor time, for a busy machine
 MAX_RESULT_BYTES = 128 * 1024 * 1024  # the worker holds it in memory
+# Address space in addition to the memory, where that can be watched. A reader reserves 40 bytes for each cell of the
+# largest sheet of an xls file: 1,048,576 rows and 256 columns.
+RESERVED_BYTES = 16 * 1024**3
+# Native code gave up: Rust aborts if an allocation fails or a panic cannot be handled.
+ABORT_CODES = tuple(
+    -number for number in (signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP)
+)
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["fieldgate.imports.sandbox.runner", "fieldgate.imports.xlsform.content_importer"])
-_start_lock = threading.Lock()
+_main_module_lock = threading.Lock()
 
 
 OnStart = Callable[[ForkServerProcess], None]
@@ -52,12 +61,13 @@ class FailureReason(Enum):
 
 
 class SandboxFailure(Exception):
-    """The process ended without a result. `details` are for the log."""
+    """The process ended without a result. `details` are for the log; `aborted` if native code ended it."""
 
-    def __init__(self, reason: FailureReason, details: str = "") -> None:
+    def __init__(self, reason: FailureReason, details: str = "", *, aborted: bool = False) -> None:
         super().__init__(reason.value)
         self.reason = reason
         self.details = details
+        self.aborted = aborted
 
 
 class _Rejection(msgspec.Struct):
@@ -82,7 +92,16 @@ def parse_in_sandbox(data: bytes, name: str, limits: SandboxLimits) -> xlsform.F
 
     Raise FormRejected if the workbook is not valid, SandboxFailure if the process ended without a result.
     """
-    return _run_in_process(xlsform.parse_workbook, (data, name), limits)
+    started = time.monotonic()
+    try:
+        return _run_in_process(xlsform.parse_workbook, (data, name), limits)
+    except SandboxFailure as failure:
+        # An exception of the first reader lets the process try the second. An abort needs another process.
+        seconds_left = limits.cpu_seconds - math.ceil(time.monotonic() - started)
+        if not failure.aborted or seconds_left < 1 or not xlsform.has_second_reader(data):
+            raise
+    remaining = msgspec.structs.replace(limits, cpu_seconds=seconds_left)
+    return _run_in_process(xlsform.parse_workbook, (data, name, False), remaining)
 
 
 def parse_content_in_sandbox(
@@ -114,25 +133,27 @@ def _receive_result(
 ) -> _Result:
     receiver, sender = _context.Pipe(duplex=False)
     process = _context.Process(target=_child_main, args=(sender, parse, arguments, limits), daemon=True)
-    deadline = time.monotonic() + limits.cpu_seconds + GRACE_SECONDS
     with _without_main_module():
         process.start()
     sender.close()
     if on_start is not None:
         on_start(process)
     # The process may send half a result and hang. The end of the process ends recv_bytes.
-    watchdog = threading.Timer(limits.cpu_seconds + GRACE_SECONDS, process.kill)
-    watchdog.start()
+    seconds = limits.cpu_seconds + GRACE_SECONDS
+    watchdog = Watchdog(process.pid or 0, process.kill, limits.memory_bytes, seconds)
     try:
-        return _decoder.decode(receiver.recv_bytes(MAX_RESULT_BYTES))
-    except EOFError:
-        process.join()
-        raise SandboxFailure(_failure_reason(process, timed_out=time.monotonic() >= deadline)) from None
-    except (OSError, msgspec.MsgspecError) as error:  # an incomplete or invalid result
-        reason = FailureReason.TIME if time.monotonic() >= deadline else FailureReason.CRASH
-        raise SandboxFailure(reason, str(error)) from None
+        with watchdog:
+            try:
+                return _decoder.decode(receiver.recv_bytes(MAX_RESULT_BYTES))
+            except EOFError:
+                process.join()
+                details, reason = "", _failure_reason(process)
+            except (OSError, msgspec.MsgspecError) as error:  # an incomplete or invalid result
+                details, reason = str(error), FailureReason.CRASH
+        if killed_for := watchdog.killed_for:
+            raise SandboxFailure(FailureReason(killed_for.value), details)
+        raise SandboxFailure(reason, details, aborted=process.exitcode in ABORT_CODES)
     finally:
-        watchdog.cancel()
         process.kill()
         process.join()
         receiver.close()
@@ -145,7 +166,7 @@ def _without_main_module() -> Iterator[None]:
     The name of the script is global, so processes are started one at a time.
     """
     main_module = sys.modules["__main__"].__dict__
-    with _start_lock:
+    with _main_module_lock:
         path = main_module.pop("__file__", None)
         try:
             yield
@@ -154,8 +175,8 @@ def _without_main_module() -> Iterator[None]:
                 main_module["__file__"] = path
 
 
-def _failure_reason(process: ForkServerProcess, *, timed_out: bool) -> FailureReason:
-    if timed_out or process.exitcode == -signal.SIGXCPU:
+def _failure_reason(process: ForkServerProcess) -> FailureReason:
+    if process.exitcode == -signal.SIGXCPU:
         return FailureReason.TIME
     # Rust aborts if an allocation fails; the kernel kills a process if the machine is out of memory.
     if process.exitcode in (-signal.SIGABRT, -signal.SIGKILL):
@@ -165,12 +186,17 @@ def _failure_reason(process: ForkServerProcess, *, timed_out: bool) -> FailureRe
 
 def _child_main(pipe: Connection, parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits) -> None:
     gc.disable()  # the process is short-lived, and collecting takes a quarter of its time
+    offer_to_oom_killer()
     confine_process()
+    is_watched = can_watch_memory()
     # Ctrl-C or a supervisor may signal the whole group; the worker finishes this import before it stops.
     for stop_signal in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop_signal, signal.SIG_IGN)
     threading.Thread(target=_exit_with_worker, daemon=True).start()
-    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
+    address_space = limits.memory_bytes + (RESERVED_BYTES if is_watched else 0)
+    resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+    # Each process would have its own limits. It does not bind root.
+    resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
     # At the soft limit SIGXCPU tells the worker the reason; at the hard limit, a second later, SIGKILL does not.
     resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_seconds, limits.cpu_seconds + 1))
     try:
@@ -179,9 +205,14 @@ def _child_main(pipe: Connection, parse: Callable[..., Any], arguments: tuple[An
         encoded = _encoder.encode(_Result(failure=FailureReason.MEMORY))
     except Exception:
         encoded = _encoder.encode(_Result(failure=FailureReason.FAULT, details=traceback.format_exc()))
-    if len(encoded) > MAX_RESULT_BYTES:
+    if len(encoded) > MAX_RESULT_BYTES or (is_watched and _peak_memory() > limits.memory_bytes):
         encoded = _encoder.encode(_Result(failure=FailureReason.MEMORY))
     pipe.send_bytes(encoded)
+
+
+def _peak_memory() -> int:
+    """Return the most bytes that were resident. The watchdog may miss a short peak."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _call_parser(parse: Callable[..., Any], arguments: tuple[Any, ...]) -> _Result:

@@ -20,16 +20,24 @@ __all__ = [
     "Issue",
     "Library",
     "LibraryItem",
+    "has_second_reader",
     "parse_content",
     "parse_workbook",
 ]
 
 
-def parse_workbook(data: bytes, name: str) -> Form | Library:
+def parse_workbook(data: bytes, name: str, use_first_reader: bool = True) -> Form | Library:
     """Parse a workbook with a survey or a library sheet. `name` is the title of a form that has none."""
     from fieldgate.imports.xlsform import importer
 
-    return importer.parse_workbook(data, name)
+    return importer.parse_workbook(data, name, use_first_reader)
+
+
+def has_second_reader(data: bytes) -> bool:
+    """Whether a second reader can be tried if the first one fails."""
+    from fieldgate.imports.xlsform import workbook_reader
+
+    return workbook_reader.has_second_reader(data)
 
 
 def parse_content(content: EncodedContent) -> Form:

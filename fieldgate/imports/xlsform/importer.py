@@ -21,10 +21,10 @@ from fieldgate.imports.xlsform.workbook_reader import Sheet, is_windows_text, re
 _SIMILARITY_CUTOFF = 0.8  # 1 means equal. `choises` is similar to `choices`, `notes` is not
 
 
-def parse_workbook(data: bytes, name: str) -> Form | Library:
+def parse_workbook(data: bytes, name: str, use_first_reader: bool = True) -> Form | Library:
     """Parse a workbook with a survey or a library sheet. `name` is the title of a form that has none."""
     issues = IssueCollector()
-    workbook_sheets = read_workbook(data)
+    workbook_sheets = read_workbook(data, use_first_reader=use_first_reader)
     if is_windows_text(data):
         message = Message(
             "The file is not Unicode text. Check accented letters, or save it as CSV UTF-8 and import it again."

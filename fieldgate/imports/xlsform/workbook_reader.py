@@ -6,6 +6,7 @@ non-breaking spaces as spaces, no spaces at either end.
 
 import csv
 import io
+import logging
 import re
 from collections.abc import Iterable
 from datetime import date, datetime
@@ -16,6 +17,7 @@ from python_calamine import CalamineWorkbook, SheetTypeEnum
 
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.xlsform.issues import FormRejected
+from fieldgate.imports.xlsform.second_readers import SheetValues, read_xls_values, read_xlsx_values
 from fieldgate.imports.xlsform.vocabulary import SHEET_NAMES, to_snake_case
 
 MAX_SHEETS = 50
@@ -29,6 +31,8 @@ ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")  # the stream of an en
 UTF_16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 CSV_DELIMITERS = ",;\t"
 
+log = logging.getLogger(__name__)
+
 # Invisible characters that XML does not allow.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r"))
@@ -41,18 +45,50 @@ class Sheet(msgspec.Struct):
     rows: list[tuple[int, list[str]]]
 
 
-def read_workbook(data: bytes) -> list[Sheet]:
-    """All sheets. Raises FormRejected if the data is not a workbook, or too large for a form."""
-    try:
-        sheets = _read_spreadsheet(data) if data.startswith((ZIP_MAGIC, OLE2_MAGIC)) else _read_csv(data)
-    except (FormRejected, MemoryError, KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:
-        # Calamine and csv raise many kinds of errors. A panic in Rust is not even an Exception.
-        raise _unreadable_workbook(data) from error
-    for sheet in sheets:
-        check_sheet_size(sheet)
-    return sheets
+def read_workbook(data: bytes, *, use_first_reader: bool = True) -> list[Sheet]:
+    """All sheets. Raises FormRejected if the data is not a workbook, or too large for a form.
+
+    `use_first_reader` is False where it is known to end the process for this file.
+    """
+    if not has_second_reader(data):
+        readers = [_read_csv]
+    elif use_first_reader:
+        readers = [_read_spreadsheet, _read_with_second_reader]
+    else:
+        readers = [_read_with_second_reader]
+    for reader in readers:
+        try:
+            sheets = reader(data)
+        except (FormRejected, MemoryError, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
+            # Calamine, csv and the others raise many kinds of errors. A panic in Rust is not even an Exception.
+            log.info("%s failed: %s", reader.__name__, error)
+            continue
+        for sheet in sheets:
+            check_sheet_size(sheet)
+        return sheets
+    raise _unreadable_workbook(data)
+
+
+def has_second_reader(data: bytes) -> bool:
+    return data.startswith((ZIP_MAGIC, OLE2_MAGIC))
+
+
+def _read_with_second_reader(data: bytes) -> list[Sheet]:
+    workbook = (read_xls_values if data.startswith(OLE2_MAGIC) else read_xlsx_values)(data)
+    _check_sheet_count(len(workbook))
+    return [Sheet(sheet.name, _texts_of_sheet(sheet)) for sheet in workbook]
+
+
+def _texts_of_sheet(sheet: SheetValues) -> list[tuple[int, list[str]]]:
+    rows: list[tuple[int, list[str]]] = []
+    for number, values in enumerate(sheet.rows, 1):
+        if values and (number > MAX_ROWS or len(values) > MAX_COLUMNS):
+            raise _sheet_too_large(sheet.name)
+        if number <= MAX_ROWS:
+            rows.append((number, [_cell_text(value) for value in values]))
+    return rows
 
 
 def _read_spreadsheet(data: bytes) -> list[Sheet]:

@@ -1,10 +1,13 @@
 """Parsers that misbehave in the sandbox process. It imports this module, so keep the imports few."""
 
+import mmap
 import os
+import resource
 import signal
 import struct
 import sys
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from fieldgate.imports.sandbox import runner
@@ -13,6 +16,25 @@ from fieldgate.imports.xlsform import Form, parse_workbook
 
 def exhaust_memory(size: int) -> bytes:
     return b"x" * size
+
+
+def reserve_memory(size: int) -> Form:
+    """Reserve memory and use a page of it, as Calamine does for the size that a sheet claims to have."""
+    with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as reserved:
+        reserved[0] = 1
+        return Form({}, {}, None, None, None, "", 0, [])
+
+
+def use_memory_briefly(size: int) -> Form:
+    """Use memory and free it before the watchdog has looked, maybe."""
+    b"x" * size
+    return Form({}, {}, None, None, None, "", 0, [])
+
+
+def process_limits(_: bytes) -> Form:
+    with Path("/proc/self/oom_score_adj").open() as oom_score:
+        content = {"oom_score": int(oom_score.read()), "processes": resource.getrlimit(resource.RLIMIT_NPROC)}
+    return Form(content, {}, None, None, None, "", 0, [])
 
 
 def loop_forever(_: bytes) -> None:

@@ -11,27 +11,65 @@ import msgspec
 import pytest
 
 from fieldgate.imports.sandbox import runner
+from fieldgate.imports.sandbox.watchdog import can_watch_memory
 from fieldgate.imports.xlsform import Form
 from tests.imports.sandbox import failing_readers
+from tests.imports.xlsform.workbooks import Rows, xls
 
 MEBIBYTE = 1024 * 1024
 LIMITS = runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=1)
+LITTLE_MEMORY = runner.SandboxLimits(memory_bytes=128 * MEBIBYTE, cpu_seconds=20)
 CSV = b"type,name,label\ntext,a,A\n"
+
+needs_proc = pytest.mark.skipif(not can_watch_memory(), reason="memory of processes cannot be read here")
 
 
 @pytest.mark.parametrize(
-    ("parse", "argument", "reason"),
+    ("parse", "argument", "limits", "reason"),
     [
-        (failing_readers.exhaust_memory, 2**31, "memory"),
-        (failing_readers.loop_forever, b"", "time"),
-        (failing_readers.crash, b"", "crash"),
-        (failing_readers.raise_error, b"", "fault"),
+        (failing_readers.exhaust_memory, 2**31, LITTLE_MEMORY, "memory"),
+        (failing_readers.exhaust_memory, 2**40, LITTLE_MEMORY, "memory"),
+        (failing_readers.use_memory_briefly, 256 * MEBIBYTE, LITTLE_MEMORY, "memory"),
+        (failing_readers.loop_forever, b"", LIMITS, "time"),
+        (failing_readers.crash, b"", LIMITS, "crash"),
+        (failing_readers.raise_error, b"", LIMITS, "fault"),
     ],
 )
-def test_failure_reason(parse: Any, argument: Any, reason: str) -> None:
+def test_failure_reason(parse: Any, argument: Any, limits: runner.SandboxLimits, reason: str) -> None:
     with pytest.raises(runner.SandboxFailure, match=f"^{reason}$") as failure:
-        runner._run_in_process(parse, (argument,), LIMITS)
+        runner._run_in_process(parse, (argument,), limits)
     assert ("an error of ours" in failure.value.details) == (reason == "fault")
+
+
+@needs_proc
+def test_reserved_memory_is_not_used_memory() -> None:
+    form = runner._run_in_process(failing_readers.reserve_memory, (10 * 2**30,), LITTLE_MEMORY)
+    assert isinstance(form, Form)
+
+
+@needs_proc
+def test_sandbox_is_first_to_be_killed_and_starts_no_processes() -> None:
+    form = runner._run_in_process(failing_readers.process_limits, (b"",), LIMITS)
+    assert isinstance(form, Form)
+    assert form.content == {"oom_score": 1000, "processes": [0, 0]}
+
+
+@needs_proc
+@pytest.mark.parametrize("rows", [2**20, 2**24, 2**31])
+def test_xls_that_claims_many_rows(rows: int) -> None:
+    """Calamine reserves 10 GB for the first, is ended by the second and raises an error for the third."""
+    survey: Rows = [["type", "name", "label"], ["integer", "age", "Âge"], ["text", "a", "A"]]
+    form = runner.parse_in_sandbox(xls({"survey": survey}, extent=(rows, 256)), "old", LITTLE_MEMORY)
+    assert isinstance(form, Form)
+    assert form.summary["labels"] == ["Âge", "A"]
+
+
+def test_second_process_has_the_time_that_is_left() -> None:
+    """The first reader is ended by its file. Then there is less than a second left for the second."""
+    limits = runner.SandboxLimits(memory_bytes=2**30, cpu_seconds=1)
+    with pytest.raises(runner.SandboxFailure, match="memory") as failure:
+        runner.parse_in_sandbox(xls({"survey": [["type"]]}, extent=(2**24, 256)), "old", limits)
+    assert failure.value.aborted
 
 
 class _MakeFolder:
@@ -92,8 +130,10 @@ def test_main_module_is_not_loaded(tmp_path: Path) -> None:
         "print('loaded', flush=True)\n"
         "if __name__ == '__main__':\n"
         "    from fieldgate.imports.sandbox import runner\n"
-        "    for _ in range(2):\n"
-        f"        runner.parse_in_sandbox({CSV!r}, 'form', runner.SandboxLimits(2**30, 60))\n"
+        "    from concurrent.futures import ThreadPoolExecutor\n"
+        f"    parse = lambda _: runner.parse_in_sandbox({CSV!r}, 'form', runner.SandboxLimits(2**30, 60))\n"
+        "    with ThreadPoolExecutor(3) as pool:\n"
+        "        list(pool.map(parse, range(30)))\n"
     )
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "loaded\n"

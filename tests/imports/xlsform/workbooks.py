@@ -4,11 +4,25 @@ import io
 import struct
 import zipfile
 from collections.abc import Mapping, Sequence
+from datetime import date, time
 from xml.sax.saxutils import escape, quoteattr
 
 from openpyxl import Workbook
+from openpyxl.utils.datetime import to_excel
 
 Rows = Sequence[Sequence[object]]
+
+XLS_ERRORS = {
+    "#NULL!": 0x00,
+    "#DIV/0!": 0x07,
+    "#VALUE!": 0x0F,
+    "#REF!": 0x17,
+    "#NAME?": 0x1D,
+    "#NUM!": 0x24,
+    "#N/A": 0x2A,
+}
+_XLS_FORMATS = (0, 22)  # the format of each style: general, date and time
+_GENERAL, _DATE_AND_TIME = range(len(_XLS_FORMATS))
 
 
 def xlsx(sheets: Mapping[str, Rows]) -> bytes:
@@ -71,10 +85,15 @@ def ods(sheets: Mapping[str, Rows]) -> bytes:
     return file.getvalue()
 
 
-def xls(sheets: Mapping[str, Rows]) -> bytes:
-    """The binary format of Excel 97: records of a workbook (BIFF8) in a small OLE2 file."""
-    bodies = [_biff_sheet(rows) for rows in sheets.values()]
+def xls(sheets: Mapping[str, Rows], extent: tuple[int, int] | None = None) -> bytes:
+    """The binary format of Excel 97: records of a workbook (BIFF8) in a small OLE2 file.
+
+    `extent` is how many rows and columns each sheet claims to have. Excel counts formatted cells, empty ones too.
+    """
+    bodies = [_biff_sheet(rows, extent) for rows in sheets.values()]
     start = _record(0x0809, struct.pack("<HHHHII", 0x0600, 0x0005, 0, 0, 0, 0))
+    for number_format in _XLS_FORMATS:
+        start += _record(0x00E0, struct.pack("<HHH14x", 0, number_format, 0))
     end = _record(0x000A)
     length = len(start) + len(end) + sum(4 + 8 + 2 * len(name) for name in sheets)
     directory = b""
@@ -111,14 +130,25 @@ def _ole2_entry(name: str, kind: int, child: int, start: int, size: int) -> byte
     )
 
 
-def _biff_sheet(rows: Rows) -> bytes:
+def _biff_sheet(rows: Rows, extent: tuple[int, int] | None) -> bytes:
     cells = b"".join(
-        _record(0x0204, struct.pack("<HHHHB", y, x, 0, len(str(value)), 1) + str(value).encode("utf-16-le"))
-        for y, row in enumerate(rows)
-        for x, value in enumerate(row)
-        if value is not None
+        _biff_cell(y, x, value) for y, row in enumerate(rows) for x, value in enumerate(row) if value is not None
     )
-    return _record(0x0809, struct.pack("<HHHHII", 0x0600, 0x0010, 0, 0, 0, 0)) + cells + _record(0x000A)
+    dimensions = _record(0x0200, struct.pack("<IIHHH", 0, extent[0], 0, extent[1], 0)) if extent else b""
+    return _record(0x0809, struct.pack("<HHHHII", 0x0600, 0x0010, 0, 0, 0, 0)) + dimensions + cells + _record(0x000A)
+
+
+def _biff_cell(y: int, x: int, value: object) -> bytes:
+    if value in XLS_ERRORS:
+        return _record(0x0205, struct.pack("<HHHBB", y, x, _GENERAL, XLS_ERRORS[str(value)], 1))
+    if isinstance(value, bool):
+        return _record(0x0205, struct.pack("<HHHBB", y, x, _GENERAL, value, 0))
+    if isinstance(value, int | float):
+        return _record(0x0203, struct.pack("<HHHd", y, x, _GENERAL, value))
+    if isinstance(value, date | time):
+        return _record(0x0203, struct.pack("<HHHd", y, x, _DATE_AND_TIME, to_excel(value)))
+    text = str(value).encode("utf-16-le")
+    return _record(0x0204, struct.pack("<HHHHB", y, x, _GENERAL, len(text) // 2, 1) + text)
 
 
 def _record(kind: int, data: bytes = b"") -> bytes:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 from xml.parsers.expat import ExpatError, ParserCreate
 
-from pyxform.builder import create_survey_element_from_dict
 from pyxform.errors import PyXFormError
 from pyxform.xls2json import workbook_to_json
 from pyxform.xls2json_backends import get_xlsform
 
 from fieldgate.i18n.messages import Message
+from fieldgate.imports.xlsform.compile.survey_builder import build_survey
 from fieldgate.imports.xlsform.form_languages import list_languages, match_language
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
@@ -82,7 +82,7 @@ def _run_pyxform(workbook: dict[str, Any], warnings: list[str]) -> str:
         fallback_form_name=definition.fallback_form_name,
         warnings=warnings,
     )
-    return f'<?xml version="1.0"?>{create_survey_element_from_dict(form).xml().toxml()}'
+    return f'<?xml version="1.0"?>{build_survey(form).xml().toxml()}'
 
 
 def _to_pyxform_workbook(form: ParsedForm, name: str) -> dict[str, Any]:

@@ -1,0 +1,93 @@
+"""End a process that uses more memory than it may, or takes too long.
+
+Memory means what the process has written to: resident or swapped out. Address space is no measure of it, because
+readers of workbooks reserve memory for the size that a file claims for its sheets: 10 GB for an old xls file, of which
+they use some megabytes. The kernel can only limit address space for one process (or memory of a cgroup, which needs
+privileges), so the worker looks at the process often enough.
+"""
+
+import os
+import re
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from enum import Enum
+from pathlib import Path
+
+FASTEST_GROWTH = 8 * 1024**3  # bytes per second that a process can write to at most, about the speed of memory
+SHORTEST_INTERVAL, LONGEST_INTERVAL = 0.001, 0.02  # seconds between two looks
+MAX_STATUS_BYTES = 4096
+
+_MEMORY_LINES = re.compile(rb"^Vm(?:RSS|Swap):\s*(\d+) kB", re.MULTILINE)
+
+
+class KillReason(Enum):
+    TIME = "time"
+    MEMORY = "memory"
+
+
+class Watchdog:
+    """Watches a process in a thread while the context is open."""
+
+    def __init__(self, pid: int, kill: Callable[[], None], memory_bytes: int, seconds: float) -> None:
+        self.killed_for: KillReason | None = None
+        self._pid = pid
+        self._kill = kill
+        self._memory_bytes = memory_bytes
+        self._seconds = seconds
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="import watchdog", daemon=True)
+
+    def __enter__(self) -> "Watchdog":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        # Open it once: it stays with this process, also if another one gets its number later.
+        try:
+            status = os.open(f"/proc/{self._pid}/status", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # not Linux, or the process has ended
+            if not self._done.wait(self._seconds):
+                self._end(KillReason.TIME)
+            return
+        try:
+            self._watch_memory(status)
+        finally:
+            os.close(status)
+
+    def _watch_memory(self, status: int) -> None:
+        interval = SHORTEST_INTERVAL
+        deadline = time.monotonic() + self._seconds
+        while not self._done.wait(interval):
+            if time.monotonic() >= deadline:
+                return self._end(KillReason.TIME)
+            headroom = self._memory_bytes - _read_memory(status)
+            if headroom < 0:
+                return self._end(KillReason.MEMORY)
+            interval = min(max(headroom / FASTEST_GROWTH, SHORTEST_INTERVAL), LONGEST_INTERVAL)
+        return None
+
+    def _end(self, reason: KillReason) -> None:
+        self.killed_for = reason
+        self._kill()
+
+
+def can_watch_memory() -> bool:
+    """Whether the memory of a process can be read here. Not on macOS."""
+    with suppress(OSError):
+        return b"VmRSS:" in Path("/proc/self/status").read_bytes()
+    return False
+
+
+def _read_memory(status: int) -> int:
+    """Return the bytes of memory that the process uses, 0 after its end."""
+    try:
+        text = os.pread(status, MAX_STATUS_BYTES, 0)
+    except OSError:
+        return 0
+    return sum(int(kibibytes) for kibibytes in _MEMORY_LINES.findall(text)) * 1024
