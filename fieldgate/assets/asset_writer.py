@@ -19,7 +19,7 @@ from fieldgate.assets.sharing.model.references import InvalidReference, parse_re
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import TOPIC, AssetStore, NewAsset, NewVersion, summarize_collection
 from fieldgate.assets.write_schemas import MAX_NAME_CHARS, MAX_TAG_CHARS, MAX_TAGS, AssetChange, AssetCreation
-from fieldgate.db import Database, DataVersions
+from fieldgate.db import Database, DataVersions, new_uid
 from fieldgate.errors import NotFound, ValidationError
 from fieldgate.http.request.body_parsing import EncodedJSON
 from fieldgate.i18n.messages import Message, PluralMessage
@@ -63,9 +63,10 @@ class AssetWriter:
         parent_uid = _asset_uid("parent", body.parent) if body.parent.strip() else None
         if parent_uid is not None:
             await self._check_parent(user, body, parent_uid)
-        new = await (self._clone(user, body) if body.clone_from.strip() else self._from_content(user, body))
+        uid = new_uid("a")
+        new = await (self._clone(user, body, uid) if body.clone_from.strip() else self._from_content(user, body, uid))
         given_tags = {} if body.tag_string is None else {"tags": tags}
-        return await self._insert(user, msgspec.structs.replace(new, **given_tags), parent_uid)
+        return await self._insert(user, msgspec.structs.replace(new, uid=uid, **given_tags), parent_uid)
 
     async def change(self, user: User, uid: str, body: AssetChange) -> None:
         """Change the name, settings and content of an asset. What is not sent stays as it is."""
@@ -81,7 +82,7 @@ class AssetWriter:
         elif changes:
             await self._store.update(user, uid, **changes)
 
-    async def _from_content(self, user: User, body: AssetCreation) -> NewAsset:
+    async def _from_content(self, user: User, body: AssetCreation, uid: str) -> NewAsset:
         asset_type, name = body.asset_type or SURVEY, strip_control_characters(body.name)
         settings = complete_settings(asset_type, body.settings or {})
         if asset_type == COLLECTION:
@@ -93,10 +94,10 @@ class AssetWriter:
             )  # fmt: skip
         if body.content is None:
             return _new_asset(user, CheckedContent.empty(asset_type), name, settings)
-        checked = await self._check(user, body.content.data, asset_type, name, allows_empty=True)
+        checked = await self._check(user, body.content.data, asset_type, name, uid, allows_empty=True)
         return _new_asset(user, checked, name, settings)
 
-    async def _clone(self, user: User, body: AssetCreation) -> NewAsset:
+    async def _clone(self, user: User, body: AssetCreation, uid: str) -> NewAsset:
         source = await self.authorizer.authorize(_asset_uid("clone_from", body.clone_from), user)
         asset_type = body.asset_type or source.asset_type
         if COLLECTION in (source.asset_type, asset_type):
@@ -109,21 +110,20 @@ class AssetWriter:
             raise NotFound(Message("There is no version {uid}.", uid=body.clone_from_version_id))
         name = strip_control_characters(body.name) or row.name
         settings = complete_settings(asset_type, row.settings if body.settings is None else body.settings)
-        checked = await self._content_of_version(user, version, row, asset_type, name)
+        checked = await self._content_of_version(user, version, row, asset_type, name, uid)
         return _new_asset(user, checked, name, settings, tuple(row.tags))
 
     async def _content_of_version(
-        self, user: User, version: Row[Any], source: Row[Any], asset_type: str, name: str
+        self, user: User, version: Row[Any], source: Row[Any], asset_type: str, name: str, uid: str
     ) -> CheckedContent:
-        """The content of a version for an asset of this type and name. An XForm has the name in it."""
+        """The content of a version for an asset of this type, with an XForm if it is a form."""
         content = self._store.content(version)
         kinds = {each in FORM_TYPES for each in (source.asset_type, asset_type)}
-        is_same = len(kinds) == 1 and (name == source.name or version.xform is None)
-        if is_same and EMPTY not in (source.asset_type, asset_type):
+        if len(kinds) == 1 and EMPTY not in (source.asset_type, asset_type):
             return CheckedContent(
                 asset_type=asset_type, title=None, content=content, summary=version.summary, xform=version.xform
             )
-        return await self._check(user, msgspec.json.encode(content), asset_type, name, allows_empty=True)
+        return await self._check(user, msgspec.json.encode(content), asset_type, name, uid, allows_empty=True)
 
     async def _replace_content(
         self, user: User, asset: AuthorizedAsset, content: EncodedJSON, changes: dict[str, Any]
@@ -133,7 +133,7 @@ class AssetWriter:
         found = await self._store.get_xform(asset.id)
         if found is None:  # deleted since it was authorized
             raise asset_not_found(asset.uid)
-        checked = await self._check(user, content.data, asset.asset_type, changes.get("name", found[0]))
+        checked = await self._check(user, content.data, asset.asset_type, changes.get("name", found[0]), asset.uid)
         async with self._database.transaction() as connection:
             row = await self._store.find(connection, asset.uid)
             if row is None:
@@ -150,11 +150,11 @@ class AssetWriter:
             await self._data_versions.bump(connection, TOPIC)
 
     async def _check(
-        self, user: User, data: bytes, asset_type: str, name: str, *, allows_empty: bool = False
+        self, user: User, data: bytes, asset_type: str, name: str, uid: str, *, allows_empty: bool = False
     ) -> CheckedContent:
         """Check content. An empty asset becomes a survey, unless the content is empty."""
         as_type = SURVEY if asset_type == EMPTY else asset_type
-        content = ContentToCheck(data=data, asset_type=as_type, name=name, allows_empty=allows_empty)
+        content = ContentToCheck(data=data, asset_type=as_type, name=name, asset_uid=uid, allows_empty=allows_empty)
         checked = await self._checker.check(user, content)
         if asset_type == EMPTY and not checked.content["survey"]:
             return msgspec.structs.replace(checked, asset_type=EMPTY)

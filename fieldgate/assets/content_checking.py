@@ -11,11 +11,15 @@ from fieldgate.identity import User
 
 
 class ContentToCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """Form content that a client sent, as JSON. `name` is the title of a form whose settings have none."""
+    """Form content that a client sent, as JSON. `name` is the title of a form whose settings have none.
+
+    `asset_uid` names the root of the XForm where its usual name is taken.
+    """
 
     data: bytes
     asset_type: str
     name: str
+    asset_uid: str
     allows_empty: bool = False  # content without rows is accepted, as for a new form
 
 

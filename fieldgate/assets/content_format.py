@@ -15,9 +15,21 @@ Step = Callable[[Content], Content]  # may change its argument, and returns cont
 
 FIRST_FORMAT = 1
 
+_TRUE_WORDS = frozenset({"yes", "true", "true()"})
+
+
+def _to_format_2(content: Content) -> Content:
+    """The title is the name of the asset only, and `kobo--lock_all` is a boolean."""
+    settings = content.get("settings", {})
+    settings.pop("form_title", None)
+    if isinstance(lock_all := settings.get("kobo--lock_all"), str):
+        settings["kobo--lock_all"] = lock_all.lower() in _TRUE_WORDS
+    return content
+
+
 # The first step upgrades format 1 to format 2, and so on. Steps are never changed or removed. They must accept the
 # content of collections, which is empty.
-STEPS: tuple[Step, ...] = ()
+STEPS: tuple[Step, ...] = (_to_format_2,)
 
 CONTENT_FORMAT = FIRST_FORMAT + len(STEPS)  # what this release writes
 

@@ -13,6 +13,7 @@ from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, aut
 from fieldgate.assets.content_format import CONTENT_FORMAT, STEPS, Step, upgrade_content
 from fieldgate.assets.names import name_key
 from fieldgate.assets.tables import assets, assignments, files, versions
+from fieldgate.assets.xform_title import set_title
 from fieldgate.db import Database, DataVersions, RowPage, new_uid, now, paginate
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import PageRequest
@@ -35,6 +36,7 @@ class NewAsset(NewVersion, frozen=True, kw_only=True):
     owner_id: int
     asset_type: str
     name: str
+    uid: str = msgspec.field(default_factory=lambda: new_uid("a"))
     settings: dict[str, Any] = {}
     tags: tuple[str, ...] = ()
     parent_id: int | None = None
@@ -69,7 +71,7 @@ class AssetStore:
         timestamp = now()
         rows = [
             {
-                "uid": new_uid("a"),
+                "uid": asset.uid,
                 "owner_id": asset.owner_id,
                 "parent_id": asset.parent_id,
                 "asset_type": asset.asset_type,
@@ -157,11 +159,11 @@ class AssetStore:
             return row
 
     async def get_xform(self, asset_id: int) -> tuple[str, str | None] | None:
-        """Return the name of an asset and the XForm of its newest version."""
+        """Return the name of an asset and the XForm of its newest version, with that name as its title."""
         query = select(assets.c.name, versions.c.xform).join_from(assets, versions, _is_newest())
         async with self._database.read_transaction() as connection:
             row = (await connection.execute(query.where(assets.c.id == asset_id))).one_or_none()
-            return None if row is None else (row.name, row.xform)
+            return None if row is None else (row.name, row.xform and set_title(row.xform, row.name))
 
     async def get_newest_version(self, asset_id: int) -> Row[Any] | None:
         """Return the newest version with the name of the asset, without the content."""

@@ -143,7 +143,7 @@ class _SandboxRun:
 
     def __init__(self, content: ContentToCheck, limits: runner.SandboxLimits) -> None:
         is_library = content.asset_type not in FORM_TYPES
-        self._content = EncodedContent(content.data, content.name, is_library, content.allows_empty)
+        self._content = EncodedContent(content.data, content.name, is_library, content.allows_empty, content.asset_uid)
         self._limits = limits
         self._process: BaseProcess | None = None
         self._is_cancelled = False

@@ -127,7 +127,7 @@ REWORDED = {
     ),
 }
 
-# From before messages had plurals.
+# Texts with a number, from before messages had plurals, and others that became several messages.
 _REPLACEMENTS: dict[str, Callable[[dict[str, Any]], Message]] = {
     "Groups are nested too deeply here. Keep within {count} levels.": lambda values: PluralMessage(
         "Groups are nested too deeply here. Keep within {count} level.",
@@ -161,6 +161,11 @@ _REPLACEMENTS: dict[str, Callable[[dict[str, Any]], Message]] = {
             "The workbook has more than {count} sheets. Remove those that are not part of the form.",
             values["count"],
         )
+    ),
+    "The form was not imported. Problems to correct: {count}.": lambda values: PluralMessage(
+        "The form was not imported. It has {count} problem.",
+        "The form was not imported. It has {count} problems.",
+        values["count"],
     ),
     "There are {count} more, which are not listed here.": lambda values: PluralMessage(
         "There is {count} more, which is not listed here.",

@@ -83,9 +83,9 @@ def _translate(language: Language, stored: dict[str, Any]) -> str:
 
 def _current_message(message: Message) -> Message:
     """Replace former texts, also in messages among the values."""
-    if message.plural is not None:
-        return message
-    values = {
+    values: dict[str, Any] = {
         name: _current_message(value) if isinstance(value, Message) else value for name, value in message.values.items()
     }
+    if message.plural is not None:
+        return PluralMessage(message.text, message.plural, **values)
     return replace_former_message(message.text, values) or Message(message.text, **values)

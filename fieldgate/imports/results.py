@@ -16,6 +16,8 @@ from fieldgate.identity import User
 from fieldgate.imports.messages import CANNOT_REPLACE_COLLECTION, serialize_issues, serialize_message
 from fieldgate.imports.store import COMPLETE, ERROR, ImportStore, Job
 from fieldgate.imports.xlsform import Form, FormRejected, Issue, Library
+from fieldgate.imports.xlsform.locking import strip_locking
+from fieldgate.imports.xlsform.summary import summarise
 
 TYPES_WITH_SETTINGS = ("survey", "template")
 
@@ -67,17 +69,19 @@ class ResultWriter:
         library_type = "block" if len(form.content["survey"]) > 1 else "question"
         default_type = library_type if job.is_library else "survey"
         asset_type = _effective_type(job.desired_type or default_type, form.row_count)
+        content, summary = _asset_content(form, asset_type)
         new = NewAsset(
             owner_id=job.user_id,
+            uid=job.asset_uid,
             asset_type=asset_type,
             name=_asset_name(form, job),
-            content=_asset_content(form, asset_type),
-            summary=form.summary,
+            content=content,
+            summary=summary,
             xform=form.xform if asset_type in TYPES_WITH_SETTINGS else None,
             file_id=job.file_id,
         )
         [(_, uid)] = await self._assets.create(connection, [new])
-        return _result_entry(uid, job, form.summary)
+        return _result_entry(uid, job, summary)
 
     async def _replace_asset(self, connection: AsyncConnection, job: Job, form: Form) -> dict[str, Any]:
         asset = await self._assets.find(connection, str(job.destination_uid))
@@ -90,12 +94,13 @@ class ResultWriter:
             raise FormRejected("destination_is_collection", CANNOT_REPLACE_COLLECTION)
         asset_type = _effective_type("survey" if asset.asset_type == "empty" else asset.asset_type, form.row_count)
         name = (form.title or asset.name or job.name)[:255]
+        content, summary = _asset_content(form, asset_type)
         await self._assets.add_version(
             connection,
             asset,
             NewVersion(
-                content=_asset_content(form, asset_type),
-                summary=form.summary,
+                content=content,
+                summary=summary,
                 xform=form.xform if asset_type in TYPES_WITH_SETTINGS else None,
                 file_id=job.file_id,
             ),
@@ -104,7 +109,7 @@ class ResultWriter:
         )
         if asset_type != asset.asset_type:
             await self._apply_type_change(connection, asset.uid, job)
-        return _result_entry(asset.uid, job, form.summary)
+        return _result_entry(asset.uid, job, summary)
 
     async def _apply_type_change(self, connection: AsyncConnection, uid: str, job: Job) -> None:
         user = User(id=job.user_id, username=job.username)
@@ -152,6 +157,9 @@ def _asset_name(form: Form, job: Job) -> str:
     return (form.title or job.name)[:255]
 
 
-def _asset_content(form: Form, asset_type: str) -> dict[str, Any]:
-    """Return the content, without settings for blocks and questions."""
-    return form.content if asset_type in TYPES_WITH_SETTINGS else {**form.content, "settings": {}}
+def _asset_content(form: Form, asset_type: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the content and its summary, without settings and locks for blocks and questions."""
+    if asset_type in TYPES_WITH_SETTINGS:
+        return form.content, form.summary
+    content = strip_locking({**form.content, "settings": {}})
+    return content, summarise(content)

@@ -56,6 +56,7 @@ class Job(msgspec.Struct, frozen=True):
     filename: str
     data: bytes
     title: str  # of the asset, unless the form has its own
+    asset_uid: str  # of the destination, or of the asset that is created
 
 
 class ImportStore:
@@ -223,6 +224,7 @@ class ImportStore:
             filename=row.filename,
             data=bytes(row.data),
             title=row.asset_name or row.name,
+            asset_uid=row.destination_uid or new_uid("a"),
         )
 
     async def renew(self, job: Job, lease_for: timedelta) -> None:

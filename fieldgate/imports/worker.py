@@ -155,7 +155,7 @@ class ImportWorker:
         done = asyncio.Event()
         renewing = asyncio.create_task(self._renew_lease(job, done))
         try:
-            parsed = await asyncio.to_thread(runner.parse_in_sandbox, job.data, job.title, self._limits)
+            parsed = await asyncio.to_thread(runner.parse_in_sandbox, job.data, job.title, self._limits, job.asset_uid)
         except FormRejected as rejection:
             await self._write_with_retries(job, partial(self._results.fail, job, rejection))
         except runner.SandboxFailure as failure:

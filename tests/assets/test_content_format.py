@@ -70,3 +70,10 @@ def test_formats_before_the_first_are_an_error(version: int) -> None:
 
 def test_real_steps_accept_the_content_of_collections() -> None:
     assert isinstance(upgrade_content({}, FIRST_FORMAT), dict)
+
+
+def test_format_2_has_no_title_and_a_boolean_lock() -> None:
+    settings = {"form_title": "Homes", "id_string": "homes", "kobo--lock_all": "TRUE"}
+    assert upgrade_content({"settings": settings}, 1) == {"settings": {"id_string": "homes", "kobo--lock_all": True}}
+    assert upgrade_content({"settings": {"kobo--lock_all": "no"}}, 1) == {"settings": {"kobo--lock_all": False}}
+    assert upgrade_content({"survey": []}, 1) == {"survey": []}

@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.assets.content_format import CONTENT_FORMAT, Content, Step
+from fieldgate.assets.content_format import STEPS as RELEASED_STEPS
 from fieldgate.assets.content_upgrade import ContentUpgrader
 from fieldgate.assets.store import AssetStore, NewAsset
 from fieldgate.assets.tables import versions
@@ -28,7 +29,7 @@ def rename_rows(content: Content) -> Content:
     return {key: value for key, value in content.items() if key != "rows"} | {"size": content["rows"]}
 
 
-STEPS: tuple[Step, ...] = (count_rows, rename_rows)
+STEPS: tuple[Step, ...] = (*RELEASED_STEPS, count_rows, rename_rows)
 
 
 async def create(database: Database, sizes: list[int]) -> tuple[User, list[int]]:
@@ -83,7 +84,7 @@ async def test_rewriting_does_not_change_what_is_read(database: Database) -> Non
 
 async def test_upgrade_continues_over_several_releases(database: Database) -> None:
     await create(database, [4])
-    assert await ContentUpgrader(database, STEPS[:1]).run(asyncio.Event()) == 1
+    assert await ContentUpgrader(database, STEPS[:-1]).run(asyncio.Event()) == 1
     assert await stored(database) == [(CONTENT_FORMAT + 1, {"survey": [{}] * 4, "rows": 4})]
     assert await ContentUpgrader(database, STEPS).run(asyncio.Event()) == 1
     assert await stored(database) == [(CONTENT_FORMAT + 2, {"survey": [{}] * 4, "size": 4})]
@@ -109,9 +110,10 @@ async def test_upgrade_stops_and_continues(database: Database) -> None:
         stopping.set()
         return content
 
-    assert await ContentUpgrader(database, (stop_after_this,)).run(stopping) == 1
+    steps = (*RELEASED_STEPS, stop_after_this)
+    assert await ContentUpgrader(database, steps).run(stopping) == 1
     assert [version for version, _ in await stored(database)] == [CONTENT_FORMAT + 1, CONTENT_FORMAT, CONTENT_FORMAT]
-    assert await ContentUpgrader(database, (stop_after_this,)).run(asyncio.Event()) == 2
+    assert await ContentUpgrader(database, steps).run(asyncio.Event()) == 2
 
 
 async def test_a_version_that_fails_is_logged_and_left(database: Database, caplog: pytest.LogCaptureFixture) -> None:
@@ -135,7 +137,7 @@ async def test_import_workers_upgrade_content(database: Database) -> None:
             stopping.set()
         return content
 
-    steps = (count_rows, stop_after_the_last)
+    steps = (*RELEASED_STEPS, count_rows, stop_after_the_last)
     await asyncio.wait_for(ImportWorker(Settings(), database, steps).run(stopping), timeout=60)
     assert [(version, content["rows"]) for version, content in await stored(database)] == [
         (CONTENT_FORMAT + 2, 1),

@@ -94,6 +94,12 @@ WITHOUT_PLURALS = [
         "في المصنف أكثر من 50 ورقة. احذف ما ليس جزءًا من النموذج.",
     ),
     (
+        "The form was not imported. Problems to correct: {count}.",
+        {"count": 2},
+        "The form was not imported. It has 2 problems.",
+        "لم يُستورد النموذج. فيه مشكلتان.",
+    ),
+    (
         "There are {count} more, which are not listed here.",
         {"count": 1},
         "There is 1 more, which is not listed here.",

@@ -255,7 +255,7 @@ async def test_invalid_form_is_refused_with_every_problem(harness: ImportHarness
             ("type", "name", "label", "relevant"),
             ("text", "1st", "A", None),
             ("florb", "b", "B", None),
-            ("text", "c", "C", "${nope} = 1"),
+            ("select_one colour", "c", "C", "${nope} = 1"),
         ),
         choices=(("list_name", "name", "label"), ("colour", None, "Red")),
     )

@@ -87,21 +87,23 @@ class _Result(msgspec.Struct, omit_defaults=True):
     details: str = ""
 
 
-def parse_in_sandbox(data: bytes, name: str, limits: SandboxLimits) -> xlsform.Form | xlsform.Library:
+def parse_in_sandbox(
+    data: bytes, name: str, limits: SandboxLimits, asset_uid: str | None = None
+) -> xlsform.Form | xlsform.Library:
     """Run `xlsform.parse_workbook` in a sandbox process. Blocks: call it from a thread.
 
     Raise FormRejected if the workbook is not valid, SandboxFailure if the process ended without a result.
     """
     started = time.monotonic()
     try:
-        return _run_in_process(xlsform.parse_workbook, (data, name), limits)
+        return _run_in_process(xlsform.parse_workbook, (data, name, asset_uid), limits)
     except SandboxFailure as failure:
         # An exception of the first reader lets the process try the second. An abort needs another process.
         seconds_left = limits.cpu_seconds - math.ceil(time.monotonic() - started)
         if not failure.aborted or seconds_left < 1 or not xlsform.has_second_reader(data):
             raise
     remaining = msgspec.structs.replace(limits, cpu_seconds=seconds_left)
-    return _run_in_process(xlsform.parse_workbook, (data, name, False), remaining)
+    return _run_in_process(xlsform.parse_workbook, (data, name, asset_uid, False), remaining)
 
 
 def parse_content_in_sandbox(

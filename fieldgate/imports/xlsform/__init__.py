@@ -26,11 +26,13 @@ __all__ = [
 ]
 
 
-def parse_workbook(data: bytes, name: str, use_first_reader: bool = True) -> Form | Library:
+def parse_workbook(
+    data: bytes, name: str, asset_uid: str | None = None, use_first_reader: bool = True
+) -> Form | Library:
     """Parse a workbook with a survey or a library sheet. `name` is the title of a form that has none."""
     from fieldgate.imports.xlsform import importer
 
-    return importer.parse_workbook(data, name, use_first_reader)
+    return importer.parse_workbook(data, name, asset_uid, use_first_reader)
 
 
 def has_second_reader(data: bytes) -> bool:

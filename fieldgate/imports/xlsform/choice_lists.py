@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.questions import Question
 from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
 from fieldgate.imports.xlsform.vocabulary import CHOICES, EXTERNAL_CHOICES, OSM, TRANSLATABLE_COLUMNS
@@ -18,6 +19,25 @@ def first_rows(table: SheetTable | None) -> dict[str, int]:
         if name := row.text("list_name"):
             lists.setdefault(name, row.number)
     return lists
+
+
+def used_lists(form: ParsedForm) -> set[str]:
+    """Lists that any cell of the survey mentions: matrices and look-ups name lists in other columns than the type."""
+    words = {word for row in form.survey.filled_rows() for cell in row.cells for word in _WORD.findall(cell.text)}
+    return words | {question.type.list_name for question in form.questions if question.type.list_name}
+
+
+def incomplete_lists(table: SheetTable) -> set[str]:
+    """Lists with a choice without a name, or with two choices of the same name."""
+    found: set[str] = set()
+    taken: set[tuple[str, str]] = set()
+    for row in table.filled_rows():
+        list_name, name = row.text("list_name"), row.text("name")
+        if list_name and (name is None or (list_name, name) in taken):
+            found.add(list_name)
+        elif list_name and name:
+            taken.add((list_name, name))
+    return found
 
 
 class ChoiceLists:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from secrets import token_bytes
 from typing import Any
 
+from fieldgate.imports.xlsform.locking import locking_profiles
 from fieldgate.imports.xlsform.question_types import FILE_SELECT_TYPES, METADATA_TYPES
 from fieldgate.imports.xlsform.questions import Question
 from fieldgate.imports.xlsform.sheet_table import Cell, SheetRow, SheetTable
@@ -16,6 +17,8 @@ from fieldgate.imports.xlsform.vocabulary import (
     ENTITIES,
     EXTERNAL_CHOICES,
     FALSE_WORDS,
+    LOCK_ALL,
+    LOCKING,
     OSM,
     TRANSLATABLE_COLUMNS,
     TRUE_WORDS,
@@ -38,14 +41,17 @@ def normalise(
     settings: dict[str, str],
     languages: list[str | None],
 ) -> dict[str, Any]:
-    """The content as stored. Metadata rows come first, as in KoboToolbox."""
+    """The content as stored. Metadata rows come first, as in KoboToolbox.
+
+    The title is not part of it: it is the name of the asset, which can be changed.
+    """
     rows = sorted(questions, key=lambda question: question.type.name not in METADATA_TYPES or bool(question.path))
     names = _NameGenerator()
     content: dict[str, Any] = {
         "schema": SCHEMA_VERSION,
         "survey": [_survey_row(question, languages, names) for question in rows],
         "choices": list(_choices(sheets.get(CHOICES), languages)),
-        "settings": settings,
+        "settings": _settings(settings),
         "translations": languages,
         "translated": _translated_columns((survey, sheets.get(CHOICES))),
     }
@@ -54,7 +60,16 @@ def normalise(
             content[kind] = [
                 {cell.column.pyxform_header: cell.text for cell in row.cells} for row in sheets[kind].filled_rows()
             ]
+    if LOCKING in sheets:
+        content[LOCKING] = locking_profiles(sheets[LOCKING])
     return content
+
+
+def _settings(settings: dict[str, str]) -> dict[str, Any]:
+    stored: dict[str, Any] = {key: text for key, text in settings.items() if key != "form_title"}
+    if LOCK_ALL in stored:
+        stored[LOCK_ALL] = stored[LOCK_ALL].lower() in TRUE_WORDS
+    return stored
 
 
 class _NameGenerator:

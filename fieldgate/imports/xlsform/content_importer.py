@@ -16,6 +16,7 @@ from fieldgate.imports.xlsform.content_size import check_content_size
 from fieldgate.imports.xlsform.form_languages import list_languages
 from fieldgate.imports.xlsform.importer import parse_sheets, tables_by_kind
 from fieldgate.imports.xlsform.issues import FormRejected, IssueCollector
+from fieldgate.imports.xlsform.locking import strip_locking
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.parsed_results import EncodedContent, Form
 from fieldgate.imports.xlsform.questions import parse_questions
@@ -41,7 +42,7 @@ def parse_content(encoded: EncodedContent) -> Form:
             return _empty_form(sheets)
         if encoded.is_library:
             return _library_form(sheets)
-        return cast(Form, parse_sheets(sheets, encoded.name, IssueCollector()))  # content has no library sheet
+        return cast(Form, parse_sheets(sheets, encoded.name, IssueCollector(), encoded.asset_uid))  # not a library
     except FormRejected as rejection:
         raise _without_header_rows(rejection) from None
 
@@ -125,7 +126,7 @@ def _library_form(sheets: list[Sheet]) -> Form:
     check_library(form, issues)
     issues.raise_if_problems()
     languages = list_languages((survey, form.choices), form.settings.get("default_language"))
-    content = normalise(survey, form.questions, tables, {}, languages)
+    content = strip_locking(normalise(survey, form.questions, tables, {}, languages))
     check_content_size((content,))
     return _to_form(content, None)
 

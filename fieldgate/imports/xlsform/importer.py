@@ -15,14 +15,19 @@ from fieldgate.imports.xlsform.parsed_results import Form, Library
 from fieldgate.imports.xlsform.questions import parse_questions
 from fieldgate.imports.xlsform.sheet_table import SheetTable
 from fieldgate.imports.xlsform.summary import summarise
-from fieldgate.imports.xlsform.vocabulary import LIBRARY, SHEET_NAMES, SURVEY, to_snake_case
+from fieldgate.imports.xlsform.vocabulary import LIBRARY, SHEET_NAMES, SURVEY, straighten_dashes, to_snake_case
 from fieldgate.imports.xlsform.workbook_reader import Sheet, is_windows_text, read_workbook
 
 _SIMILARITY_CUTOFF = 0.8  # 1 means equal. `choises` is similar to `choices`, `notes` is not
 
 
-def parse_workbook(data: bytes, name: str, use_first_reader: bool = True) -> Form | Library:
-    """Parse a workbook with a survey or a library sheet. `name` is the title of a form that has none."""
+def parse_workbook(
+    data: bytes, name: str, asset_uid: str | None = None, use_first_reader: bool = True
+) -> Form | Library:
+    """Parse a workbook with a survey or a library sheet.
+
+    `name` is the title of a form that has none. `asset_uid` names the root of the XForm where its usual name is taken.
+    """
     issues = IssueCollector()
     workbook_sheets = read_workbook(data, use_first_reader=use_first_reader)
     if is_windows_text(data):
@@ -30,23 +35,27 @@ def parse_workbook(data: bytes, name: str, use_first_reader: bool = True) -> For
             "The file is not Unicode text. Check accented letters, or save it as CSV UTF-8 and import it again."
         )
         issues.add_warning("guessed_encoding", message, None)
-    return parse_sheets(workbook_sheets, name, issues)
+    return parse_sheets(workbook_sheets, name, issues, asset_uid)
 
 
-def parse_sheets(workbook_sheets: list[Sheet], name: str, issues: IssueCollector) -> Form | Library:
+def parse_sheets(
+    workbook_sheets: list[Sheet], name: str, issues: IssueCollector, asset_uid: str | None = None
+) -> Form | Library:
     """Parse the sheets of a workbook."""
     sheets = tables_by_kind(workbook_sheets)
     _check_sheet_names(workbook_sheets, sheets, issues)
     if LIBRARY in sheets:
         return _build_library(sheets.pop(LIBRARY), sheets, issues)
-    return _build_form(sheets.pop(SURVEY), sheets, name, issues)
+    return _build_form(sheets.pop(SURVEY), sheets, name, issues, asset_uid)
 
 
-def _build_form(survey: SheetTable, sheets: dict[str, SheetTable], name: str, issues: IssueCollector) -> Form:
+def _build_form(
+    survey: SheetTable, sheets: dict[str, SheetTable], name: str, issues: IssueCollector, asset_uid: str | None
+) -> Form:
     form = ParsedForm(survey, sheets, parse_questions(survey, issues))
     check_form(form, issues)
     issues.raise_if_problems()
-    xform = compile_form(form, name, issues)
+    xform = compile_form(form, name, issues, asset_uid)
     issues.raise_if_problems()
     issues.warnings = sort_by_position(issues.warnings, form)
     settings = form.settings
@@ -75,7 +84,7 @@ def _build_library(table: SheetTable, sheets: dict[str, SheetTable], issues: Iss
 
 def tables_by_kind(workbook_sheets: list[Sheet]) -> dict[str, SheetTable]:
     """The known sheets by kind. If only one sheet is filled, it is the survey, whatever its name."""
-    kinds = {to_snake_case(sheet.name): sheet for sheet in reversed(workbook_sheets)}
+    kinds = {_sheet_kind(sheet): sheet for sheet in reversed(workbook_sheets)}
     filled_sheets = [sheet for sheet in workbook_sheets if any(any(texts) for _, texts in sheet.rows)]
     if len(filled_sheets) == 1 and SURVEY not in kinds and LIBRARY not in kinds:
         kinds = {SURVEY: filled_sheets[0]}
@@ -94,13 +103,17 @@ def tables_by_kind(workbook_sheets: list[Sheet]) -> dict[str, SheetTable]:
 def _check_sheet_names(workbook_sheets: list[Sheet], sheets: dict[str, SheetTable], issues: IssueCollector) -> None:
     """Warn about sheets with almost a known name. Others are the author's notes."""
     for sheet in workbook_sheets:
-        kind = to_snake_case(sheet.name)
+        kind = _sheet_kind(sheet)
         if kind not in sheets and not kind.startswith("_"):
             for guess in get_close_matches(
                 kind, sorted(SHEET_NAMES - sheets.keys() - {SURVEY, LIBRARY}), n=1, cutoff=_SIMILARITY_CUTOFF
             ):
                 message = Message("This sheet is not used. Rename it {name} if it belongs to the form.", name=guess)
                 issues.add_warning("unused_sheet", message, sheet.name)
+
+
+def _sheet_kind(sheet: Sheet) -> str:
+    return straighten_dashes(to_snake_case(sheet.name))
 
 
 def _one_line(title: str | None) -> str | None:

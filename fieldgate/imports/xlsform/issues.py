@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 
 
 class Issue(msgspec.Struct, frozen=True):
@@ -61,9 +61,28 @@ class IssueCollector:
 
     def raise_if_problems(self) -> None:
         if self.problems:
-            raise FormRejected(
-                "invalid_form",
-                Message("The form was not imported. Problems to correct: {count}.", count=len(self.problems)),
-                self.problems,
-                self.warnings,
-            )
+            raise FormRejected("invalid_form", _describe_problems(self.problems), self.problems, self.warnings)
+
+
+def _describe_problems(problems: list[Issue]) -> Message:
+    """The first problem with its place, and the number of others: some clients show nothing else."""
+    error = Message("The form was not imported. {problem}", problem=_with_place(problems[0]))
+    if len(problems) == 1:
+        return error
+    return PluralMessage(
+        "{error} There is {count} other problem.",
+        "{error} There are {count} other problems.",
+        len(problems) - 1,
+        error=error,
+    )
+
+
+def _with_place(issue: Issue) -> Message:
+    place = {"sheet": issue.sheet, "row": issue.row, "column": issue.column}
+    if issue.sheet is None:
+        return issue.message
+    if issue.row is None:
+        return Message("Sheet {sheet}: {problem}", sheet=issue.sheet, problem=issue.message)
+    if issue.column is None:
+        return Message("Sheet {sheet}, row {row}: {problem}", sheet=issue.sheet, row=issue.row, problem=issue.message)
+    return Message("Sheet {sheet}, row {row}, column {column}: {problem}", **place, problem=issue.message)

@@ -9,14 +9,15 @@ from fieldgate.imports.xlsform.content import normalise
 from fieldgate.imports.xlsform.content_size import check_content_size
 from fieldgate.imports.xlsform.form_languages import list_languages
 from fieldgate.imports.xlsform.issues import FormRejected
+from fieldgate.imports.xlsform.locking import strip_locking
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.parsed_results import LibraryItem
 from fieldgate.imports.xlsform.questions import Question
+from fieldgate.imports.xlsform.sheet_table import TAG_PREFIX
 from fieldgate.imports.xlsform.summary import summarise
 
 MAX_BLOCKS = 2_000  # including single questions
 
-_TAG_PREFIX = "tag::"
 _FALSE_WORDS = frozenset({"false", "0", "no", "n", "none"})
 
 
@@ -62,9 +63,9 @@ def _group_by_block(questions: Iterable[Question]) -> list[tuple[str | None, lis
 def _build_item(
     form: ParsedForm, block: str | None, questions: list[Question], lists: ChoiceLists, languages: list[str | None]
 ) -> LibraryItem:
-    content = normalise(form.survey, questions, lists.used_by(questions), {}, languages)
+    content = strip_locking(normalise(form.survey, questions, lists.used_by(questions), {}, languages))
     for row in content["survey"]:
-        for key in [key for key in row if key == "block" or key.startswith(_TAG_PREFIX)]:
+        for key in [key for key in row if key == "block" or key.startswith(TAG_PREFIX)]:
             del row[key]
     first = questions[0].row
     return LibraryItem(
@@ -79,9 +80,9 @@ def _build_item(
 def _tags(questions: Iterable[Question]) -> list[str]:
     return list(
         dict.fromkeys(
-            cell.column.key.removeprefix(_TAG_PREFIX)
+            cell.column.key.removeprefix(TAG_PREFIX)
             for question in questions
             for cell in question.row.cells
-            if cell.column.key.startswith(_TAG_PREFIX) and cell.text.lower() not in _FALSE_WORDS
+            if cell.column.key.startswith(TAG_PREFIX) and cell.text.lower() not in _FALSE_WORDS
         )
     )

@@ -17,6 +17,7 @@ class EncodedContent(msgspec.Struct, frozen=True):
     name: str
     is_library: bool = False
     allows_empty: bool = False
+    asset_uid: str | None = None
 
 
 class Form(msgspec.Struct):

@@ -139,7 +139,10 @@ _EDGES_BY_SPELLING = {
 }
 _OR_OTHER_SPELLINGS = {("or_other",), ("or", "other"), ("or", "specify", "other")}
 _MAX_TYPE_WORDS = max(spelling.count("_") + 1 for spelling in (*_LIST_TYPES_BY_SPELLING, *_EDGES_BY_SPELLING))
-_MAX_SUGGESTION_CHARS = 80  # comparing words is slow
+_MAX_SUGGESTION_CHARS = 80
+
+
+UNKNOWN = "unknown"  # the name of a type that does not exist
 
 
 class QuestionType(msgspec.Struct, frozen=True):
@@ -158,6 +161,10 @@ class QuestionType(msgspec.Struct, frozen=True):
         return _ENDS.get(self.name)
 
     @property
+    def is_unknown(self) -> bool:
+        return self.name == UNKNOWN
+
+    @property
     def is_kobo_only(self) -> bool:
         """Whether only KoboToolbox supports it."""
         return self.name in KOBO_TYPES or (self.begins or self.ends) in KOBO_CONTAINERS
@@ -168,7 +175,7 @@ class QuestionType(msgspec.Struct, frozen=True):
 
     @property
     def is_visible(self) -> bool:
-        return not (self.name in HIDDEN_TYPES or self.begins or self.ends or self.is_kobo_only)
+        return not (self.name in HIDDEN_TYPES or self.begins or self.ends or self.is_kobo_only or self.is_unknown)
 
     @property
     def pyxform_type(self) -> str:
@@ -194,6 +201,7 @@ def parse_question_type(text: str) -> QuestionType | None:
     return _parse_container(words) or _parse_list_type(words) or _parse_simple_type(spelling, words)
 
 
+@lru_cache(maxsize=256)  # comparing words is slow
 def suggest_question_type(text: str) -> str | None:
     """The known type that is most similar to an unknown one."""
     containers = (f"{edge}_{container}" for edge in ("begin", "end") for container in sorted(STANDARD_CONTAINERS))
@@ -203,6 +211,12 @@ def suggest_question_type(text: str) -> str | None:
         if close := get_close_matches(guess, known, n=1):
             return close[0]
     return None
+
+
+def guess_question_type(text: str) -> QuestionType:
+    """The type that was most likely meant by an unknown one."""
+    guess = suggest_question_type(text)
+    return (parse_question_type(guess) if guess else None) or QuestionType(UNKNOWN)
 
 
 def _longest_spelling(words: list[str], names: Mapping[str, str]) -> tuple[str | None, list[str]]:

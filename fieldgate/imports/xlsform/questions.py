@@ -6,7 +6,7 @@ import msgspec
 
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.xlsform.issues import IssueCollector
-from fieldgate.imports.xlsform.question_types import QuestionType, parse_question_type, suggest_question_type
+from fieldgate.imports.xlsform.question_types import UNKNOWN, QuestionType, parse_question_type, suggest_question_type
 from fieldgate.imports.xlsform.sheet_table import SheetRow, SheetTable
 from fieldgate.imports.xlsform.vocabulary import TRUE_WORDS
 
@@ -16,7 +16,10 @@ TOP_LEVEL = 0  # the parent row of questions outside all groups
 
 
 class Question(msgspec.Struct, frozen=True):
-    """A row with a known type. `path` names the groups around it, `parent_row` is the row of the innermost."""
+    """A row with a type. `path` names the groups around it, `parent_row` is the row of the innermost.
+
+    A row with an unknown type is also a question, so that its other problems are found.
+    """
 
     row: SheetRow
     type: QuestionType
@@ -77,7 +80,8 @@ def _parse_type(row: SheetRow, survey: SheetTable, issues: IssueCollector) -> Qu
     type_ = parse_question_type(text)
     if type_ is None:
         issues.add_problem("unknown_type", _unknown_type_message(text), survey.sheet_name, row.number, column)
-    elif type_.is_kobo_only and not type_.ends:
+        return QuestionType(UNKNOWN)
+    if type_.is_kobo_only and not type_.ends:
         message = Message(
             "The type {type} works in KoboToolbox only. It is kept, but other tools will not show it.", type=text
         )

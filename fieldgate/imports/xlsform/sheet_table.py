@@ -4,6 +4,7 @@ table = SheetTable.from_sheet("survey", sheet)
 table.rows[0].text("label")
 """
 
+import re
 from collections.abc import Iterator
 from itertools import zip_longest
 
@@ -14,12 +15,21 @@ from fieldgate.imports.xlsform.vocabulary import (
     COLUMN_ALIASES,
     COLUMNS_BY_SHEET,
     KOBO_COLUMNS,
+    LIBRARY,
     PASSTHROUGH_PREFIXES,
     TRANSLATABLE_COLUMNS,
+    UNLISTED_TRANSLATABLE_COLUMNS,
+    straighten_dashes,
     to_snake_case,
 )
 from fieldgate.imports.xlsform.workbook_reader import Sheet
 from fieldgate.imports.xlsform.xml_names import is_xml_name
+
+TAG_PREFIX = "tag::"  # of the key of a column with tags, followed by the tag
+
+_TAG_HEADER = re.compile(r"tag\s*::?\s*(\S.*)", re.IGNORECASE)
+
+MAX_BLANK_ROWS = 60  # more of them end a sheet
 
 FIRST_DATA_ROW = 2  # pyxform's number of the first row after the header, wherever the header is
 
@@ -64,7 +74,10 @@ class SheetRow:
 
 
 class SheetTable:
-    """Blank rows are kept, so that rows can be counted. `headerless_row` is the first with a value without a header."""
+    """Blank rows are kept, so that rows can be counted, but many of them end the sheet.
+
+    `headerless_row` is the first with a value without a header, `ignored_row` the first filled row after the end.
+    """
 
     def __init__(
         self,
@@ -74,6 +87,7 @@ class SheetTable:
         columns: list[SheetColumn],
         rows: list[SheetRow],
         headerless_row: int | None,
+        ignored_row: int | None = None,
     ) -> None:
         self.kind = kind
         self.sheet_name = sheet_name
@@ -81,6 +95,7 @@ class SheetTable:
         self.columns = columns
         self.rows = rows
         self.headerless_row = headerless_row
+        self.ignored_row = ignored_row
 
     @classmethod
     def from_sheet(cls, kind: str, sheet: Sheet) -> "SheetTable":
@@ -89,16 +104,19 @@ class SheetTable:
         header_row, headers = sheet.rows[start] if start < len(sheet.rows) else (1, [])
         columns = parse_headers(kind, headers)
         rows = [SheetRow(number, _cells(columns, texts)) for number, texts in sheet.rows[start + 1 :]]
+        end = _end_of_data(rows)
         headerless_row = next(
-            (number for number, texts in sheet.rows[start + 1 :] if _has_headerless_value(columns, texts)), None
+            (number for number, texts in sheet.rows[start + 1 :][:end] if _has_headerless_value(columns, texts)), None
         )
-        return cls(
-            kind, sheet.name, header_row, [column for column in columns if column is not None], rows, headerless_row
-        )
+        ignored_row = next((row.number for row in rows[end:] if row.cells), None)
+        known_columns = [column for column in columns if column is not None]
+        return cls(kind, sheet.name, header_row, known_columns, rows[:end], headerless_row, ignored_row)
 
     def with_rows(self, rows: list[SheetRow]) -> "SheetTable":
         """The same sheet with other rows."""
-        return SheetTable(self.kind, self.sheet_name, self.header_row, self.columns, rows, self.headerless_row)
+        return SheetTable(
+            self.kind, self.sheet_name, self.header_row, self.columns, rows, self.headerless_row, self.ignored_row
+        )
 
     def filled_rows(self) -> Iterator[SheetRow]:
         return (row for row in self.rows if row.cells)
@@ -122,18 +140,31 @@ def _parse_header(kind: str, header: str, separator: str) -> SheetColumn:
     whole = _canonical_name(header, aliases)
     if known is None or whole in known:
         return SheetColumn(header, whole)
-    parts = [part.strip() for part in header.split(separator)]
+    if kind == LIBRARY and (tag := _TAG_HEADER.fullmatch(header)):
+        return SheetColumn(header, f"{TAG_PREFIX}{tag[1]}")
+    parts = _split_header(header, separator)
     for length in range(min(2, len(parts)), 0, -1):
         key = _canonical_name("::".join(parts[:length]), aliases)
         if key in known and len(parts) == length:
             return SheetColumn(header, key)
         if key in known and key in TRANSLATABLE_COLUMNS and len(parts) == length + 1:
             return SheetColumn(header, key, parts[length])
+        if key in UNLISTED_TRANSLATABLE_COLUMNS and len(parts) == length + 1:
+            return SheetColumn(header, f"{key}::{parts[length]}")
     if len(parts) > 1 and to_snake_case(parts[0]) in PASSTHROUGH_PREFIXES:
-        return SheetColumn(header, "::".join([to_snake_case(parts[0]), *parts[1:]]))
-    if len(parts) > 1 and to_snake_case(parts[0]) == "tag" and kind == "library":
-        return SheetColumn(header, "::".join(["tag", *parts[1:]]))
+        # After a single colon the rest is one name with a prefix: `bind:odk:length` sets `odk:length`.
+        key = f"{to_snake_case(parts[0])}::{separator.join(parts[1:])}"
+        return SheetColumn(header, aliases.get(to_snake_case(key), key))
     return SheetColumn(header, header, known=False)
+
+
+def _split_header(header: str, separator: str) -> list[str]:
+    """The parts of a header. As in pyxform, the colon of `jr:constraintMsg` never separates."""
+    parts = [part.strip() for part in header.split(separator)]
+    if "jr" in parts[:-1]:
+        prefix = parts.index("jr")
+        parts[prefix : prefix + 2] = [f"jr:{parts[prefix + 1]}"]
+    return parts
 
 
 def is_compiled(column: SheetColumn, kind: str) -> bool:
@@ -144,8 +175,18 @@ def is_compiled(column: SheetColumn, kind: str) -> bool:
 
 
 def _canonical_name(header: str, aliases: dict[str, str]) -> str:
-    name = to_snake_case(header)
+    name = straighten_dashes(to_snake_case(header))
     return aliases.get(name, name)
+
+
+def _end_of_data(rows: list[SheetRow]) -> int:
+    """How many rows belong to the sheet. As in pyxform and KoboToolbox, rows far below the others are leftovers."""
+    blank = 0
+    for index, row in enumerate(rows):
+        blank = 0 if row.cells else blank + 1
+        if blank > MAX_BLANK_ROWS:
+            return index + 1
+    return len(rows)
 
 
 def _has_headerless_value(columns: list[SheetColumn | None], texts: list[str]) -> bool:

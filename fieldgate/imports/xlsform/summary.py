@@ -3,7 +3,9 @@
 from typing import Any
 
 from fieldgate.imports.clipping import truncate
+from fieldgate.imports.xlsform.locking import has_locking
 from fieldgate.imports.xlsform.question_types import GEO_TYPES, METADATA_TYPES
+from fieldgate.imports.xlsform.vocabulary import LOCK_ALL, LOCKING_PROFILE
 
 MAX_LABELS = 5
 # A list has up to a thousand summaries. The content has everything in full.
@@ -16,7 +18,10 @@ _NON_QUESTION_TYPES = METADATA_TYPES | {"note", "begin_group"}
 
 
 def summarise(content: dict[str, Any]) -> dict[str, Any]:
-    """The summary. The language of a form without named languages is not listed. Long texts are truncated."""
+    """The summary. The language of a form without named languages is not listed. Long texts are truncated.
+
+    Only a form with locks has `lock_all` and `lock_any`.
+    """
     survey: list[dict[str, Any]] = content["survey"]
     translations = [truncate(name, MAX_SUMMARY_NAME_CHARS) for name in content["translations"][:MAX_LANGUAGES]]
     counted = [row for row in survey if is_question(row["type"])]
@@ -29,7 +34,14 @@ def summarise(content: dict[str, Any]) -> dict[str, Any]:
         "languages": [] if translations == [None] else translations,
         "row_count": len(counted),
         "default_translation": translations[0] if translations else None,
+        **(_locks(content.get("settings", {}), counted) if has_locking(content) else {}),
     }
+
+
+def _locks(settings: dict[str, Any], counted: list[dict[str, Any]]) -> dict[str, bool]:
+    lock_all = bool(settings.get(LOCK_ALL))
+    lock_any = lock_all or LOCKING_PROFILE in settings or any(row.get(LOCKING_PROFILE) for row in counted)
+    return {"lock_all": lock_all, "lock_any": lock_any}
 
 
 def is_question(question_type: str) -> bool:

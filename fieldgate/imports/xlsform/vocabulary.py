@@ -4,6 +4,7 @@ The aliases come from pyxform's own tables. Written out here are only the key of
 KoboToolbox adds to XLSForm.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 
 from pyxform import aliases, constants
@@ -13,6 +14,8 @@ EXTERNAL_CHOICES, ENTITIES, OSM = constants.EXTERNAL_CHOICES, constants.ENTITIES
 # KoboToolbox's own sheets.
 LIBRARY = "library"
 LOCKING = "kobo--locking-profiles"
+LOCKING_PROFILE = "kobo--locking-profile"  # a column of the survey, and a setting
+LOCK_ALL = "kobo--lock_all"  # a setting
 
 SHEET_NAMES = frozenset({*constants.SUPPORTED_SHEET_NAMES, LIBRARY, LOCKING})
 
@@ -25,6 +28,9 @@ FALSE_WORDS = frozenset(word.lower() for word, value in aliases.yes_no.items() i
 _Target = str | tuple[str, ...]
 
 _MEDIA = "media"
+_DASHES = "-\u2010-\u2015\u2212\ufe58\ufe63\uff0d"
+_DASH = re.compile(f"[{_DASHES}]")
+_KOBO_BEGINNING = re.compile(f"kobo[{_DASHES}]+")
 _SEPARATOR = "::"
 # The key of each column that has several spellings.
 _PREFERRED_SPELLINGS = frozenset(
@@ -45,6 +51,12 @@ _PREFERRED_SPELLINGS = frozenset(
 def to_snake_case(text: str) -> str:
     """`External  Choices` as `external_choices`: case and spaces are not significant in names."""
     return "_".join(text.split()).lower()
+
+
+def straighten_dashes(name: str) -> str:
+    """`kobo–locking-profile` as `kobo--locking-profile`: word processors and Excel replace two hyphens by a dash."""
+    beginning = _KOBO_BEGINNING.match(name)
+    return f"kobo--{_DASH.sub('-', name[beginning.end() :])}" if beginning else name
 
 
 def _group_prefixes() -> dict[str, str]:
@@ -102,6 +114,9 @@ TRANSLATABLE_COLUMNS = frozenset(
     for target in aliases.TRANSLATABLE_SURVEY_COLUMNS.values()
 )
 
+# pyxform translates these too, but does not list them as translatable. Their language is part of the key.
+UNLISTED_TRANSLATABLE_COLUMNS = frozenset({"no_app_error_string"})
+
 # Columns whose cells are XPath expressions.
 EXPRESSION_COLUMNS = frozenset(
     {"relevant", "constraint", "calculation", "choice_filter", "required", "read_only", "repeat_count"}
@@ -125,7 +140,7 @@ KOBO_COLUMNS = frozenset(
         "$xpath",
         "$given_name",
         "select_from_list_name",
-        "kobo--locking-profile",
+        LOCKING_PROFILE,
         "kobo--matrix_list",
         "kobo--score-choices",
         "kobo--rank-items",
@@ -168,7 +183,7 @@ _UNALIASED_SETTINGS = frozenset(
         "sms_response",
     }
 )
-KOBO_SETTINGS = frozenset({"kobo--lock_all", "kobo--locking-profile"})
+KOBO_SETTINGS = frozenset({LOCK_ALL, LOCKING_PROFILE})
 
 _SETTING_ALIASES = dict(_column_spellings(aliases.settings_header)) | {
     to_snake_case(name): name for name in _UNALIASED_SETTINGS

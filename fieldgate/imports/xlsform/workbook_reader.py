@@ -9,7 +9,7 @@ import io
 import logging
 import re
 from collections.abc import Iterable
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from python_calamine import CalamineWorkbook, SheetTypeEnum
 
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.xlsform.issues import FormRejected
+from fieldgate.imports.xlsform.rich_text import preserve_spaces
 from fieldgate.imports.xlsform.second_readers import SheetValues, read_xls_values, read_xlsx_values
 from fieldgate.imports.xlsform.vocabulary import SHEET_NAMES, to_snake_case
 
@@ -92,7 +93,7 @@ def _texts_of_sheet(sheet: SheetValues) -> list[tuple[int, list[str]]]:
 
 
 def _read_spreadsheet(data: bytes) -> list[Sheet]:
-    workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
+    workbook = CalamineWorkbook.from_filelike(io.BytesIO(preserve_spaces(data)))
     names = [sheet.name for sheet in workbook.sheets_metadata if sheet.typ is SheetTypeEnum.WorkSheet]
     _check_sheet_count(len(names))
     return [_read_sheet(workbook, name) for name in names]
@@ -111,7 +112,10 @@ def _cell_text(value: Any) -> str:
         return "TRUE" if value else "FALSE"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    if isinstance(value, date) and not isinstance(value, datetime):
+    if isinstance(value, datetime):
+        # Spreadsheets store days as fractions, which are not exact. They show whole seconds.
+        return str((value + timedelta(milliseconds=500)).replace(microsecond=0))
+    if isinstance(value, date):
         return f"{value} 00:00:00"
     return clean_text(str(value))
 

@@ -40,7 +40,6 @@ def test_form_in_two_languages() -> None:
     assert form.content["translations"] == ["English (en)", "French (fr)"]
     assert form.content["translated"] == ["hint", "label"]
     assert form.content["settings"] == {
-        "form_title": "Homes\nand roofs",
         "id_string": "homes",
         "version": "7",
         "style": "pages",
@@ -159,7 +158,7 @@ def test_kobotoolbox_types_are_kept_but_not_compiled() -> None:
         }
     )
     assert form.content["survey"][0]["kobo--matrix_list"] == "items"
-    assert form.content["settings"] == {"kobo--lock_all": "true"}
+    assert form.content["settings"] == {"kobo--lock_all": True}
     assert [warning.code for warning in form.warnings] == ["live_only_type"]
     assert 'ref="/data/why"' in form.xform
 

@@ -198,6 +198,22 @@ PROBLEMS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         {"survey": [[*HEADER, "trigger"], GOOD, ["text", "a", "A", "good"]]},
         Place("survey", 3, "trigger"),
     ),
+    "hidden_trigger": (
+        {"survey": [[*HEADER, "trigger", "calculation"], ["calculate", "a", None, None, "1"], [*GOOD, "${a}"]]},
+        Place("survey", 3, "trigger"),
+    ),
+    "missing_locking_profile": (
+        {"survey": [HEADER, GOOD], "kobo--locking-profiles": [["restriction"], ["choice_add"]]},
+        Place("kobo--locking-profiles", 1, None),
+    ),
+    "missing_restriction": (
+        {"survey": [HEADER, GOOD], "kobo--locking-profiles": [["restriction", "p"], [None, "locked"]]},
+        Place("kobo--locking-profiles", 2, "restriction"),
+    ),
+    "unknown_restriction": (
+        {"survey": [HEADER, GOOD], "kobo--locking-profiles": [["restriction", "p"], ["choice_eat", "locked"]]},
+        Place("kobo--locking-profiles", 2, "restriction"),
+    ),
     "group_as_trigger": (
         {
             "survey": [
@@ -326,7 +342,27 @@ WARNINGS: dict[str, tuple[Mapping[str, Rows], Place]] = {
         {"survey": [[*HEADER, "calculation"], ["calculate", "a", None, "sqroot(4)"]]},
         Place("survey", 2, "calculation"),
     ),
-    "compiler_warning": ({"survey": [HEADER, GOOD, [], ["image", "a", "A"]]}, Place("survey", 4, None)),
+    "compiler_warning": ({"survey": [HEADER, GOOD, [], ["simserial", "a"]]}, Place("survey", 4, None)),
+    "ignored_rows": (
+        {"survey": [HEADER, GOOD, *([] for _ in range(61)), ["end group"]]},
+        Place("survey", 64, None),
+    ),
+    "repeated_name": (
+        {"survey": [HEADER, GOOD, ["begin group", "g", "G"], ["integer", "good", "Again"], ["end group"]]},
+        Place("survey", 4, "name"),
+    ),
+    "unknown_locking_profile": (
+        {"survey": [[*HEADER, "kobo--locking-profile"], [*GOOD, "strict"]]},
+        Place("survey", 2, "kobo--locking-profile"),
+    ),
+    "unknown_lock": (
+        {"survey": [HEADER, GOOD], "kobo--locking-profiles": [["restriction", "p"], ["choice_add", "yes"]]},
+        Place("kobo--locking-profiles", 2, "p"),
+    ),
+    "undeclared_prefix": (
+        {"survey": [[*HEADER, "calculation"], ["calculate", "a", None, "instance('x')/root/item[1]/fuel:gas"]]},
+        Place("survey", 2, "calculation"),
+    ),
 }
 
 
@@ -390,7 +426,10 @@ def test_ten_mistakes_are_reported_at_once() -> None:
         ("unclosed_group", "survey", 10),
         ("duplicate_choice", "choices", 3),
     ]
-    assert str(rejected.error) == "The form was not imported. Problems to correct: 10."
+    assert str(rejected.error) == (
+        "The form was not imported. Sheet survey, row 2, column type: txt is not a question type. Did you mean text?"
+        " There are 9 other problems."
+    )
 
 
 def test_texts_of_messages() -> None:

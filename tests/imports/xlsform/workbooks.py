@@ -52,6 +52,28 @@ def xlsm(sheets: Mapping[str, Rows]) -> bytes:
     return file.getvalue()
 
 
+def rich_text_xlsx(sheets: Mapping[str, Rows]) -> bytes:
+    """A workbook where a list in place of a text becomes a text with several formats, without `xml:space`."""
+    parts: dict[str, str] = {}
+
+    def mark(value: object) -> object:
+        if not isinstance(value, list):
+            return value
+        runs = "".join(f"<r><t>{escape(part)}</t></r>" for part in value)
+        parts[f"rich-text-{len(parts)}"] = runs
+        return f"rich-text-{len(parts) - 1}"
+
+    plain = xlsx({name: [[mark(value) for value in row] for row in rows] for name, rows in sheets.items()})
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(plain)) as book, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in book.namelist():
+            data = book.read(name).decode()
+            for marker, runs in parts.items():
+                data = data.replace(f"<t>{marker}</t>", runs)
+            archive.writestr(name, data)
+    return file.getvalue()
+
+
 def csv_text(rows: Rows, separator: str = ",") -> str:
     return "\n".join(separator.join(_csv_quote(value) for value in row) for row in rows)
 

@@ -1,10 +1,9 @@
 """Check choices, and the questions that use lists of choices."""
 
-import re
 from pathlib import PurePath
 
 from fieldgate.i18n.messages import Message
-from fieldgate.imports.xlsform.choice_lists import first_rows
+from fieldgate.imports.xlsform.choice_lists import first_rows, used_lists
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.question_types import FILE_SELECT_TYPES, LIST_TYPES
@@ -14,7 +13,6 @@ from fieldgate.imports.xlsform.vocabulary import CHOICES, EXTERNAL_CHOICES, OSM
 
 _FILE_SUFFIXES = (".csv", ".xml", ".geojson")
 _ALLOWED_SUFFIXES = [[suffix] for suffix in _FILE_SUFFIXES]
-_WORD = re.compile(r"[\w.-]+")
 
 
 def check_selects(form: ParsedForm, issues: IssueCollector) -> None:
@@ -88,16 +86,19 @@ def check_choices(form: ParsedForm, issues: IssueCollector) -> None:
         return
     labelled = {question.type.list_name for question in form.questions if question.type.or_other}
     labelled &= {row.text("list_name") for row in table.filled_rows() if _has_translated_label(row)}
+    used = used_lists(form)
     for row in table.filled_rows():
-        _check_complete(table, row, labelled, issues)
+        _check_complete(table, row, labelled, used, issues)
     if not form.is_enabled("allow_choice_duplicates"):
-        _check_duplicates(table, issues)
+        _check_duplicates(table, used, issues)
     _check_spaces(form, table, issues)
-    _check_unused(form, table, issues)
+    _check_unused(table, used, issues)
 
 
-def _check_complete(table: SheetTable, row: SheetRow, labelled: set[str | None], issues: IssueCollector) -> None:
-    """Choices of a list with a translated "Other" need a label themselves."""
+def _check_complete(
+    table: SheetTable, row: SheetRow, labelled: set[str | None], used: set[str], issues: IssueCollector
+) -> None:
+    """Choices of a list with a translated "Other" need a label themselves. A list that is not used is not compiled."""
     if not any(key in row for key in ("list_name", "name", "label")):
         return  # a note of the author, which nothing reads
     if "list_name" not in row:
@@ -106,7 +107,8 @@ def _check_complete(table: SheetTable, row: SheetRow, labelled: set[str | None],
         return  # no question can use it
     if "name" not in row:
         message = Message("Give this choice a name: answers are stored under this name.")
-        issues.add_problem("missing_choice_name", message, table.sheet_name, row.number, table.header("name"))
+        report = issues.add_problem if row.text("list_name") in used else issues.add_warning
+        report("missing_choice_name", message, table.sheet_name, row.number, table.header("name"))
     if "label" not in row and not (_has_media(row) and row.text("list_name") not in labelled):
         message = Message("This choice has no label. Enter the text that people see.")
         report = issues.add_problem if row.text("list_name") in labelled else issues.add_warning
@@ -122,7 +124,7 @@ def _has_media(row: SheetRow) -> bool:
     return any(cell.column.key.startswith("media::") for cell in row.cells)
 
 
-def _check_duplicates(table: SheetTable, issues: IssueCollector) -> None:
+def _check_duplicates(table: SheetTable, used: set[str], issues: IssueCollector) -> None:
     first: dict[tuple[str, str], int] = {}
     for row in table.filled_rows():
         list_name, name = row.text("list_name"), row.text("name")
@@ -131,7 +133,8 @@ def _check_duplicates(table: SheetTable, issues: IssueCollector) -> None:
         earlier = first.setdefault((list_name, name), row.number)
         if earlier != row.number:
             message = Message("The name {name} is taken by row {row}. Choose another name.", name=name, row=earlier)
-            issues.add_problem("duplicate_choice", message, table.sheet_name, row.number, table.header("name"))
+            report = issues.add_problem if list_name in used else issues.add_warning
+            report("duplicate_choice", message, table.sheet_name, row.number, table.header("name"))
 
 
 def _check_spaces(form: ParsedForm, table: SheetTable, issues: IssueCollector) -> None:
@@ -144,10 +147,7 @@ def _check_spaces(form: ParsedForm, table: SheetTable, issues: IssueCollector) -
             issues.add_problem("choice_name_with_space", message, table.sheet_name, row.number, table.header("name"))
 
 
-def _check_unused(form: ParsedForm, table: SheetTable, issues: IssueCollector) -> None:
-    """A list is used if any cell of the survey mentions it: matrices and look-ups name lists in other columns."""
-    used = {word for row in form.survey.filled_rows() for cell in row.cells for word in _WORD.findall(cell.text)}
-    used |= {question.type.list_name for question in form.questions if question.type.list_name}
+def _check_unused(table: SheetTable, used: set[str], issues: IssueCollector) -> None:
     for list_name, row in first_rows(table).items():
         if list_name not in used:
             message = Message("No question uses the list {list}. Remove it, or name it in a question.", list=list_name)

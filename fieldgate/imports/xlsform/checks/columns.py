@@ -3,10 +3,10 @@
 import re
 from difflib import get_close_matches
 
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
-from fieldgate.imports.xlsform.sheet_table import SheetColumn, SheetTable, is_compiled
+from fieldgate.imports.xlsform.sheet_table import MAX_BLANK_ROWS, SheetColumn, SheetTable, is_compiled
 from fieldgate.imports.xlsform.vocabulary import (
     CHOICE_COLUMNS,
     CHOICES,
@@ -57,6 +57,15 @@ def _check_headers(table: SheetTable, issues: IssueCollector) -> None:
     if table.headerless_row is not None:
         message = Message("This row has a value in a column without a header. Give the column a name.")
         issues.add_warning("missing_header", message, table.sheet_name, table.headerless_row)
+    if table.ignored_row is not None:
+        message = PluralMessage(
+            "This row and those below it are ignored, because more than {count} blank row is above it. Remove the blank"
+            " row, or the ignored rows.",
+            "This row and those below it are ignored, because more than {count} blank rows are above it. Remove the"
+            " blank rows, or the ignored rows.",
+            MAX_BLANK_ROWS,
+        )
+        issues.add_warning("ignored_rows", message, table.sheet_name, table.ignored_row)
 
 
 def _check_duplicates(table: SheetTable, issues: IssueCollector) -> None:

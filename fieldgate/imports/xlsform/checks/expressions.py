@@ -69,7 +69,7 @@ def check_references(form: ParsedForm, issues: IssueCollector) -> None:
 
 
 def _count_names(form: ParsedForm) -> Counter[str]:
-    """In how many groups each name is used. Rows with an unknown type count: they have another problem already."""
+    """In how many groups each name is used. Rows without a type count: they have another problem already."""
     with_node = (question for question in form.questions if question.type.name not in TYPES_WITHOUT_NODE)
     names = Counter(name for name, _ in {(question.name, question.parent_row) for question in with_node} if name)
     parsed = {question.row.number for question in form.questions}
@@ -94,6 +94,12 @@ def check_expressions(form: ParsedForm, issues: IssueCollector) -> None:
         if expression.is_invalid:
             message = Message("This formula cannot be read. Check its brackets, quotes and operators.")
             issues.add_problem("broken_expression", message, *place)
+        for prefix in expression.undeclared_prefixes if not expression.is_invalid else ():
+            message = Message(
+                "The prefix {prefix} is not declared. Declare it in column namespaces of sheet settings, or remove it.",
+                prefix=prefix,
+            )
+            issues.add_warning("undeclared_prefix", message, *place)
         for name in expression.unknown_functions:
             message = Message("{name} is not a known function. Check its spelling.", name=name)
             issues.add_warning("unknown_function", message, *place)
@@ -129,7 +135,7 @@ def _expression_cells(form: ParsedForm) -> Iterator[tuple[SheetTable, SheetRow, 
 
 def _applies_to(key: str, type_: QuestionType) -> bool:
     if key == "choice_filter":
-        return type_.name in _FILTERABLE_TYPES
+        return type_.name in _FILTERABLE_TYPES or type_.is_unknown
     if key == "repeat_count":
-        return type_.begins == "repeat"
+        return type_.begins == "repeat" or type_.is_unknown
     return not type_.ends

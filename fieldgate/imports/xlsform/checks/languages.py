@@ -3,7 +3,13 @@
 from collections.abc import Iterable
 
 from fieldgate.i18n.messages import Message
-from fieldgate.imports.xlsform.form_languages import has_invalid_code, list_languages, match_language
+from fieldgate.imports.xlsform.form_languages import (
+    has_invalid_code,
+    language_of_media,
+    list_languages,
+    match_language,
+    translatable_columns,
+)
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.sheet_table import SheetTable
@@ -26,9 +32,11 @@ def check_languages(form: ParsedForm, issues: IssueCollector) -> None:
                 language=language,
             )
             issues.add_warning("bad_language_code", message, table.sheet_name, table.header_row, header)
-    if len(found) > 1:
+    media_language = language_of_media(column for table in tables for column in translatable_columns(table))
+    expected = named if media_language else found
+    if len(expected) > 1:
         for table in tables:
-            _check_translations(table, found, issues)
+            _check_translations(table, expected, media_language, issues)
 
 
 def _check_default(form: ParsedForm, default: str | None, found: list[str | None], issues: IssueCollector) -> None:
@@ -51,12 +59,16 @@ def _check_default(form: ParsedForm, default: str | None, found: list[str | None
         issues.add_problem("unknown_default_language", message, *place)
 
 
-def _check_translations(table: SheetTable, found: Iterable[str | None], issues: IssueCollector) -> None:
+def _check_translations(
+    table: SheetTable, found: Iterable[str | None], media_language: str | None, issues: IssueCollector
+) -> None:
     """One warning for each column and language, not for each row."""
     missing: dict[str, list[int]] = {}
     for row in table.filled_rows():
         written = {
-            (cell.column.key, cell.column.language) for cell in row.cells if cell.column.key in TRANSLATABLE_COLUMNS
+            (cell.column.key, cell.column.language or media_language)
+            for cell in row.cells
+            if cell.column.key in TRANSLATABLE_COLUMNS
         }
         for key in sorted({key for key, _ in written}):
             for language in found:

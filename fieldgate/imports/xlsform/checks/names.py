@@ -7,25 +7,26 @@ from pyxform.utils import default_is_dynamic
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
+from fieldgate.imports.xlsform.question_types import QuestionType, guess_question_type
 from fieldgate.imports.xlsform.questions import Question
 from fieldgate.imports.xlsform.sheet_table import SheetRow
-from fieldgate.imports.xlsform.vocabulary import ROOT_NAME
 from fieldgate.imports.xlsform.xml_names import is_xml_name
 
 _RESERVED_NAME = "meta"
 _AUTO_NAMED_TYPES = frozenset({"note", "audit"})
 _REFERENCE = re.compile(r"\$\{[^}]*\}")
+_HEADER_APPEARANCE = "label"
 _DISPLAY_COLUMNS = ("label", "hint", "media::image", "media::big-image", "media::audio", "media::video")
 
 
 def check_names(form: ParsedForm, issues: IssueCollector) -> None:
     sheet, column = form.survey.sheet_name, form.survey.header("name")
-    taken, root = _NameRegistry(), form.settings.get("name", ROOT_NAME)
+    taken = _NameRegistry()
     for question in form.questions:
         if question.name is not None:
-            _check_name_syntax(question, question.name, root, sheet, column, issues)
+            _check_name_syntax(question, question.name, sheet, column, issues)
             _check_name_is_unique(question, question.name, taken, sheet, column, issues)
-        elif not question.type.ends and question.type.name not in _AUTO_NAMED_TYPES:
+        elif _needs_name(question):
             issues.add_problem("missing_name", Message("Give this row a name."), sheet, question.row.number, column)
         if question.type.name == "audit" and question.name not in (None, "audit"):
             message = Message("Remove the name, or change it to audit. No other name is allowed here.")
@@ -33,11 +34,21 @@ def check_names(form: ParsedForm, issues: IssueCollector) -> None:
     _check_generated_names(form, taken, issues)
 
 
+def _needs_name(question: Question) -> bool:
+    type_ = _probable_type(question)
+    return not type_.ends and not type_.is_unknown and type_.name not in _AUTO_NAMED_TYPES
+
+
+def _probable_type(question: Question) -> QuestionType:
+    """The type of the question, or the one that was most likely meant if it is unknown."""
+    return guess_question_type(question.row.text("type") or "") if question.type.is_unknown else question.type
+
+
 def check_labels(form: ParsedForm, issues: IssueCollector) -> None:
     sheet = form.survey.sheet_name
     for question in form.questions:
         row = question.row
-        if question.type.needs_label and "calculation" not in row and not any(key in row for key in _DISPLAY_COLUMNS):
+        if _probable_type(question).needs_label and not _is_shown_without_label(row):
             message = Message("Enter a label: without it people would see an empty question.")
             issues.add_problem("missing_label", message, sheet, row.number, form.survey.header("label"))
         if "media::big-image" in row and "media::image" not in row and question.type.is_visible:
@@ -48,15 +59,23 @@ def check_labels(form: ParsedForm, issues: IssueCollector) -> None:
             issues.add_problem("missing_calculation", message, sheet, row.number, form.survey.header("calculation"))
 
 
+def _is_shown_without_label(row: SheetRow) -> bool:
+    """Whether the row has something else to show, is not shown, or is the header of rows with `list-nolabel`."""
+    return row.text("appearance") == _HEADER_APPEARANCE or any(
+        key in row for key in (*_DISPLAY_COLUMNS, "calculation", "trigger")
+    )
+
+
 def _is_calculated(row: SheetRow) -> bool:
     """Whether the row has a calculation, or a default that is a formula."""
     return "calculation" in row or default_is_dynamic(row.text("default"), "calculate")
 
 
 class _NameRegistry:
-    """The first row with each name: among the rows of one group, and among all repeats of the form."""
+    """The first row with each name: among the rows of one group, among all repeats of the form, and anywhere."""
 
     def __init__(self) -> None:
+        self._anywhere: dict[str, int] = {}
         self._siblings: dict[tuple[int, str], int] = {}
         self._repeats: dict[str, int] = {}
         self._by_lower_case: dict[tuple[int, str], str] = {}
@@ -67,6 +86,10 @@ class _NameRegistry:
         if question.type.begins == "repeat":
             first = min(first, self._repeats.setdefault(name, question.row.number))
         return first
+
+    def first_row_anywhere(self, question: Question, name: str) -> int:
+        """The first row of the form with this name, in any group."""
+        return self._anywhere.setdefault(name, question.row.number)
 
     def find_row(self, parent_row: int, name: str) -> int | None:
         return self._siblings.get((parent_row, name))
@@ -96,16 +119,14 @@ def _check_generated_names(form: ParsedForm, taken: _NameRegistry, issues: Issue
             issues.add_problem("duplicate_name", message, form.survey.sheet_name, row, form.survey.header("name"))
 
 
-def _check_name_syntax(
-    question: Question, name: str, root: str, sheet: str, column: str, issues: IssueCollector
-) -> None:
+def _check_name_syntax(question: Question, name: str, sheet: str, column: str, issues: IssueCollector) -> None:
     row = question.row.number
     if not is_xml_name(name):
         message = Message(
             "{name} cannot be a name. Begin with a letter or _ and use letters, digits, _, - and . only.", name=name
         )
         issues.add_problem("invalid_name", message, sheet, row, column)
-    if name == _RESERVED_NAME or (question.type.begins == "repeat" and name == root):
+    if name == _RESERVED_NAME:
         message = Message("The name {name} is reserved. Choose another name.", name=name)
         issues.add_problem("reserved_name", message, sheet, row, column)
 
@@ -114,9 +135,19 @@ def _check_name_is_unique(
     question: Question, name: str, taken: _NameRegistry, sheet: str, column: str, issues: IssueCollector
 ) -> None:
     row, first, other = question.row.number, taken.first_row(question, name), taken.case_variant(question, name)
+    elsewhere = taken.first_row_anywhere(question, name)
     if first != row:
         message = Message("The name {name} is taken by row {row}. Choose another name.", name=name, row=first)
         issues.add_problem("duplicate_name", message, sheet, row, column)
+    elif elsewhere != row:
+        message = Message(
+            "Rows {first} and {second} in different groups are both named {name}. Formulas cannot refer to them, and"
+            " some tools mix up their answers. Rename one of them.",
+            first=elsewhere,
+            second=row,
+            name=name,
+        )
+        issues.add_warning("repeated_name", message, sheet, row, column)
     elif other != name:
         message = Message("{name} and {other} differ in capital letters only. Rename one.", name=name, other=other)
         issues.add_warning("similar_name", message, sheet, row, column)

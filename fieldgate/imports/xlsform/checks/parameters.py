@@ -9,12 +9,12 @@ from fieldgate.imports.xlsform.parsed_form import ParsedForm
 from fieldgate.imports.xlsform.questions import Question
 from fieldgate.imports.xlsform.xml_names import is_xml_name
 
-ANY, INTEGER, NUMBER, NAME = "any", "whole", "number", "name"
+ANY, INTEGER, NUMBER, NAME, SEED = "any", "whole", "number", "name", "seed"
 _Values = str | tuple[str, ...]  # a kind of value, or all values allowed
 
 _BOOLEANS = ("true", "false")
 _QUALITY = ("voice-only", "low", "normal")
-_SELECT_PARAMETERS: dict[str, _Values] = {"randomize": _BOOLEANS, "seed": ANY}
+_SELECT_PARAMETERS: dict[str, _Values] = {"randomize": _BOOLEANS, "seed": SEED}
 _FILE_SELECT_PARAMETERS: dict[str, _Values] = {**_SELECT_PARAMETERS, "value": NAME, "label": NAME}
 _GEOPOINT_PARAMETERS: dict[str, _Values] = {"allow-mock-accuracy": _BOOLEANS, "reference-geometry": ANY}
 _GEOLINE_PARAMETERS: dict[str, _Values] = {**_GEOPOINT_PARAMETERS, "incremental": ("true", "yes")}
@@ -53,6 +53,7 @@ PARAMETERS: dict[str, dict[str, _Values]] = {
 }
 _LOCATION_PARAMETERS = {"location-priority", "location-min-interval", "location-max-age"}
 
+_REFERENCE = re.compile(r"\$\{[^}]+\}")
 _TOKEN = re.compile(r"[^\s=,;]+|=")
 
 
@@ -116,6 +117,8 @@ def _invalid_value_message(name: str, value: str, allowed: _Values) -> Message |
         return Message("{name} cannot be {value}. Enter a whole number.", name=name, value=value)
     if allowed == NUMBER and not _is_parseable_as(float, value):
         return Message("{name} cannot be {value}. Enter a number.", name=name, value=value)
+    if allowed == SEED and not (_REFERENCE.fullmatch(value) or _is_parseable_as(float, value)):
+        return Message("{name} cannot be {value}. Enter a number, or a question as ${{name}}.", name=name, value=value)
     if allowed == NAME and not is_xml_name(value):
         return Message("{name} cannot be {value}. Enter the name of a column of the file.", name=name, value=value)
     return None

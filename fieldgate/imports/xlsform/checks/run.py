@@ -9,6 +9,7 @@ from fieldgate.imports.xlsform.checks.entities import check_entities
 from fieldgate.imports.xlsform.checks.expressions import check_expressions, check_references
 from fieldgate.imports.xlsform.checks.external_files import check_externals
 from fieldgate.imports.xlsform.checks.languages import check_languages
+from fieldgate.imports.xlsform.checks.locking import check_locking
 from fieldgate.imports.xlsform.checks.loops import check_loops
 from fieldgate.imports.xlsform.checks.names import check_labels, check_names
 from fieldgate.imports.xlsform.checks.parameters import check_parameters
@@ -24,6 +25,7 @@ def check_form(form: ParsedForm, issues: IssueCollector) -> None:
     check_xml(form, issues)
     check_externals(form, issues)
     check_entities(form, issues)
+    check_locking(form, issues)
     check_library(form, issues)
 
 

@@ -11,11 +11,14 @@ from pyxform.xls2json import workbook_to_json
 from pyxform.xls2json_backends import get_xlsform
 
 from fieldgate.i18n.messages import Message
+from fieldgate.imports.xlsform.choice_lists import incomplete_lists, used_lists
+from fieldgate.imports.xlsform.compile.compiler_messages import find_place, pyxform_rows, strip_row
+from fieldgate.imports.xlsform.compile.root_element import root_name
 from fieldgate.imports.xlsform.compile.survey_builder import build_survey
-from fieldgate.imports.xlsform.form_languages import list_languages, match_language
+from fieldgate.imports.xlsform.form_languages import default_language
 from fieldgate.imports.xlsform.issues import IssueCollector
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
-from fieldgate.imports.xlsform.sheet_table import FIRST_DATA_ROW, SheetColumn, SheetRow, SheetTable, is_compiled
+from fieldgate.imports.xlsform.sheet_table import Cell, SheetColumn, SheetRow, SheetTable, is_compiled
 from fieldgate.imports.xlsform.vocabulary import (
     CHOICES,
     ENTITIES,
@@ -30,23 +33,27 @@ from fieldgate.imports.xlsform.vocabulary import (
 log = logging.getLogger(__name__)
 
 _NON_ID_CHARS = re.compile(r"[^\w-]+")
-_ROW = re.compile(r"\[row : (\w+)\]\s*")
-_SHEET = re.compile(r"'(survey|choices|settings|entities|external_choices|osm)' sheet")
-# Warnings that our checks report as well: similar_name, missing_choice_label, missing_translation.
-_DUPLICATE_WARNINGS = re.compile(r"case-insensitive match|Choices should have a label|^Language '")
+# Warnings that our checks report as well (similar_name, missing_choice_label, missing_translation), and hints about
+# optional parameters.
+_IGNORED_WARNINGS = re.compile(
+    r"case-insensitive match|Choices should have a label|^Language '|Use the max-pixels parameter"
+)
 
 
-def compile_form(form: ParsedForm, name: str, issues: IssueCollector) -> str:
-    """The XForm, or an empty text and a problem. Any error of pyxform is reported as a problem of the form."""
+def compile_form(form: ParsedForm, name: str, issues: IssueCollector, asset_uid: str | None = None) -> str:
+    """The XForm, or an empty text and a problem. Any error of pyxform is reported as a problem of the form.
+
+    `asset_uid` names the root element where its usual name is taken by a question.
+    """
     warnings: list[str] = []
     try:
-        xform = _run_pyxform(_to_pyxform_workbook(form, name), warnings)
+        xform = _run_pyxform(_to_pyxform_workbook(form, name, root_name(form, asset_uid)), warnings)
     except MemoryError:
         raise  # not caused by the form alone
     except PyXFormError as error:
         text = str(error)
-        message = Message("The form could not be compiled: {reason}", reason=_ROW.sub("", text))
-        issues.add_problem("not_compiled", message, *_location(text, form))
+        message = Message("The form could not be compiled: {reason}", reason=strip_row(text))
+        issues.add_problem("not_compiled", message, *find_place(text, form))
         return ""
     except Exception:  # pyxform also raises KeyError and the like, whose texts mean nothing to an author.
         log.warning("pyxform failed", exc_info=True)
@@ -54,9 +61,9 @@ def compile_form(form: ParsedForm, name: str, issues: IssueCollector) -> str:
         issues.add_problem("not_compiled", message, None)
         return ""
     for text in warnings:
-        if not _DUPLICATE_WARNINGS.search(text):
-            message = Message("pyxform warns: {reason}", reason=_ROW.sub("", text))
-            issues.add_warning("compiler_warning", message, *_location(text, form))
+        if not _IGNORED_WARNINGS.search(text):
+            message = Message("pyxform warns: {reason}", reason=strip_row(text))
+            issues.add_warning("compiler_warning", message, *find_place(text, form))
     _check_well_formed(xform, issues)
     return xform
 
@@ -85,22 +92,31 @@ def _run_pyxform(workbook: dict[str, Any], warnings: list[str]) -> str:
     return f'<?xml version="1.0"?>{build_survey(form).xml().toxml()}'
 
 
-def _to_pyxform_workbook(form: ParsedForm, name: str) -> dict[str, Any]:
+def _to_pyxform_workbook(form: ParsedForm, name: str, root: str) -> dict[str, Any]:
     """The sheets with canonical column names and types, in the form that pyxform takes."""
     types = {question.row.number: question.type.pyxform_type for question in form.questions}
     workbook: dict[str, Any] = {
         "fallback_form_name": ROOT_NAME,
         SURVEY: [_pyxform_row(row, types) for row in form.survey.rows],
-        f"{SURVEY}_header": [{"type": None} | _pyxform_headers(form.survey)],
+        f"{SURVEY}_header": [
+            {"type": None}
+            | {column.pyxform_header: None for column in form.survey.columns if _is_compiled_column(column)}
+        ],
     }
     for kind in (CHOICES, EXTERNAL_CHOICES, ENTITIES, OSM):
         if table := form.sheets.get(kind):
-            workbook[kind] = [_pyxform_choice(row, kind) for row in _pyxform_rows(table)]
+            rows = [_pyxform_choice(row, kind) for row in pyxform_rows(table)]
+            if kind == CHOICES:
+                rows = _without_lists(rows, incomplete_lists(table) - used_lists(form))
+                if not any(rows):
+                    continue
+            workbook[kind] = rows
             workbook[f"{kind}_header"] = [_pyxform_headers(table)]
     named_settings = {key: text for key, text in form.settings.items() if not key.startswith("kobo--")}
-    if default := named_settings.get("default_language"):
-        found = list_languages((form.survey, form.choices), default)
-        named_settings["default_language"] = match_language(default, found) or default
+    if default := default_language((form.survey, form.choices), named_settings.get("default_language")):
+        named_settings["default_language"] = default
+    if root != ROOT_NAME:
+        named_settings["name"] = root
     settings = {"form_title": name, "id_string": _slug(named_settings.get("form_title", name))} | named_settings
     workbook[SETTINGS] = [settings]
     workbook[f"{SETTINGS}_header"] = [dict.fromkeys(settings)]
@@ -115,13 +131,29 @@ def _slug(name: str) -> str:
 def _pyxform_row(row: SheetRow, types: Mapping[int, str]) -> dict[str, str]:
     if row.number not in types:
         return {}
-    cells = {cell.column.pyxform_header: cell.text for cell in row.cells if _is_compiled_column(cell.column)}
+    cells = {cell.column.pyxform_header: cell.text for cell in _in_order(row) if _is_compiled_column(cell.column)}
     return cells | {"type": types[row.number]}
 
 
 def _pyxform_choice(row: SheetRow, kind: str) -> dict[str, str]:
     """Keep the author's own columns: choice filters use them."""
-    return {cell.column.pyxform_header: cell.text for cell in row.cells if is_compiled(cell.column, kind)}
+    return {cell.column.pyxform_header: cell.text for cell in _in_order(row) if is_compiled(cell.column, kind)}
+
+
+def _in_order(row: SheetRow) -> list[Cell]:
+    """The cells, but without a language first if there are translations before: pyxform would overwrite them."""
+    translated: set[str] = set()
+    for cell in row.cells:
+        if cell.column.language is not None:
+            translated.add(cell.column.key)
+        elif cell.column.key in translated:
+            return sorted(row.cells, key=lambda cell: cell.column.language is not None)
+    return row.cells
+
+
+def _without_lists(choices: list[dict[str, str]], left_out: set[str]) -> list[dict[str, str]]:
+    """Blank rows in place of lists that pyxform would refuse although no question uses them."""
+    return [{} if choice.get("list_name") in left_out else choice for choice in choices]
 
 
 def _is_compiled_column(column: SheetColumn) -> bool:
@@ -130,25 +162,3 @@ def _is_compiled_column(column: SheetColumn) -> bool:
 
 def _pyxform_headers(table: SheetTable) -> dict[str, None]:
     return {column.pyxform_header: None for column in table.columns if is_compiled(column, table.kind)}
-
-
-def _location(text: str, form: ParsedForm) -> tuple[str | None, int | None]:
-    """The author's sheet and row that a text of pyxform refers to."""
-    sheet, row = _SHEET.search(text), _ROW.search(text)
-    if not sheet and not row:
-        return None, None
-    table = form.sheets.get(sheet[1], form.survey) if sheet else form.survey
-    return table.sheet_name, _author_row(int(row[1]), table) if row and row[1].isdigit() else None
-
-
-def _author_row(number: int, table: SheetTable) -> int | None:
-    index = number - FIRST_DATA_ROW
-    if index == -1:
-        return table.header_row
-    rows = _pyxform_rows(table)
-    return rows[index].number if 0 <= index < len(rows) else None
-
-
-def _pyxform_rows(table: SheetTable) -> list[SheetRow]:
-    """Blank rows are kept, so that row numbers stay right; in the entities sheet pyxform would refuse them."""
-    return list(table.filled_rows()) if table.kind == ENTITIES else table.rows

@@ -16,6 +16,7 @@ _TOKEN = re.compile(
     r""""[^"]*" | '[^']*'
       | (?P<reference>\$\{[^}]*\}?)
       | (?P<space>\s++)
+      | (?P<number>\d++(?:\.\d*+)?|\.\d++)(?=(?:and|or|div|mod)(?![\w.-]))
       | (?P<word>[^\W\d][\w.-]*+(?::(?!:)[\w.-]++)?)(?P<called>\s*+\()?""",
     re.VERBOSE,
 )
@@ -62,6 +63,7 @@ class Expression(msgspec.Struct, frozen=True):
 
     is_invalid: bool
     unknown_functions: tuple[str, ...]
+    undeclared_prefixes: tuple[str, ...] = ()
 
 
 class References(msgspec.Struct, frozen=True):
@@ -87,12 +89,17 @@ def find_references(text: str) -> References:
 def parse_expression(text: str, prefixes: frozenset[str] = frozenset()) -> Expression:
     """Parse an expression. `prefixes` are declared by the form in addition to the usual ones."""
     functions: list[str] = []
+    used_prefixes: dict[str, None] = {}
 
     def rewrite(part: re.Match[str]) -> str:
         if part["reference"] is not None:
             return "$q "
         if part["space"] is not None:
             return " "
+        if part["number"] is not None:
+            return f"{part[0]} "  # elementpath reads `2div 3` as a broken number
+        if part["called"] is None and ":" in (part["word"] or ""):
+            used_prefixes.setdefault(part["word"].partition(":")[0])
         if part["called"] is None or part["word"] in NODE_TESTS_AND_OPERATORS:
             return part[0]
         functions.append(part["word"])
@@ -100,7 +107,8 @@ def parse_expression(text: str, prefixes: frozenset[str] = frozenset()) -> Expre
 
     source = _TOKEN.sub(rewrite, text.translate(_STRAIGHT_QUOTES))
     unknown = tuple(dict.fromkeys(name for name in functions if name not in KNOWN_FUNCTIONS))
-    return Expression(not _is_parseable(source, prefixes), unknown)
+    undeclared = tuple(prefix for prefix in used_prefixes if prefix not in _NAMESPACES and prefix not in prefixes)
+    return Expression(not _is_parseable(source, prefixes.union(undeclared)), unknown, undeclared)
 
 
 def _is_parseable(source: str, prefixes: frozenset[str]) -> bool:

@@ -47,7 +47,11 @@ def test_standard_spelling_of_a_setting_wins() -> None:
         ({"survey": [["question", "answer"], ["How?", "So"], ["Why?", "Thus"]]}, "survey", "type"),
         ({"survey": [["type", "nam", "label"], ["text", "a", "A"], ["text", "b", "B"]]}, "survey", "name"),
         ({"survey": [["type", "name", "lable"], ["text", "a", "A"], ["text", "b", "B"]]}, "survey", "label"),
-        ({"survey": [HEADER, GOOD], "choices": [["list", "label"], ["x", "A"], ["x", "B"]]}, "choices", "name"),
+        (
+            {"survey": [HEADER, ["select_one x", "a", "A"]], "choices": [["list", "label"], ["x", "A"], ["x", "B"]]},
+            "choices",
+            "name",
+        ),
     ],
 )
 def test_missing_column_is_reported_once(sheets: Mapping[str, Rows], sheet: str, column: str) -> None:

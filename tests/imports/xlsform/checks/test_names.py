@@ -23,11 +23,6 @@ def test_names_that_pyxform_generates_are_taken(rows: Rows, row: int) -> None:
 
 
 def test_name_of_the_root() -> None:
-    repeat: Rows = [HEADER, ["begin repeat", "data", "R"], GOOD, ["end repeat"]]
-    assert isinstance(parse_workbook(xlsx({"survey": repeat, "settings": [["name"], ["root"]]}), "form"), Form)
-    for settings in ([], [["name"], ["data"]]):
-        (problem,) = rejection(xlsx({"survey": repeat, "settings": settings})).problems
-        assert (problem.code, problem.row) == ("reserved_name", 2)
     (problem,) = rejection(xlsx({"survey": [HEADER, GOOD], "settings": [["name"], ["1 x"]]})).problems
     assert (problem.code, place(problem)) == ("invalid_name", Place("settings", 2, "name"))
 

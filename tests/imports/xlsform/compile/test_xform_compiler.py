@@ -20,7 +20,6 @@ def test_errors_of_pyxform_are_reported_with_their_row() -> None:
 @pytest.mark.parametrize(
     ("sheets", "where", "begins"),
     [
-        ({"survey": [HEADER, ["image", "a", "A"]]}, ("survey", 2), "Use the max-pixels parameter"),
         ({"survey": [HEADER, [], ["begin repeat", "r"], GOOD, ["end repeat"]]}, ("survey", 3), "Repeat has no label"),
         ({"survey": [HEADER, ["simserial", "a"]]}, ("survey", 2), "simserial is no longer supported"),
         (

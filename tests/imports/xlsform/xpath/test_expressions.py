@@ -35,6 +35,10 @@ READABLE = Expression(is_invalid=False, unknown_functions=())
         "1 = 1 = 1",
         "1 < 2 <= 3 != 4",
         "count=${a} and mod = 3 and text() = 'x'",
+        "${a}*100div${b}",
+        "1.5mod 2 = .5and 1or 0",
+        "${a}>5and ${b}",
+        "1e5 + a1div",
     ],
 )
 def test_valid(text: str) -> None:
@@ -58,12 +62,20 @@ def test_valid(text: str) -> None:
         "${a})",
         "${a} <> 3",
         "${a}b",
+        "5mod2",
+        "5px",
+        "label::English != ''",
         "(" * 60_000,
         "9" * 60_000,
     ],
 )
 def test_invalid(text: str) -> None:
     assert parse_expression(text).is_invalid
+
+
+def test_undeclared_prefixes() -> None:
+    expression = parse_expression("instance('x')/root/item[1]/fuel:gas + esri:a + jr:b + fuel:oil", frozenset({"esri"}))
+    assert expression == Expression(False, (), ("fuel",))
 
 
 def test_unknown_functions() -> None:

@@ -1,0 +1,302 @@
+"""What forms in the field contain, sent to a served process: constructs that were refused or changed, and locks."""
+
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+from xml.etree import ElementTree
+
+import httpx
+import pytest
+
+from tests.imports.xlsform.forms import GOOD, HEADER, LIST
+from tests.imports.xlsform.workbooks import Rows, rich_text_xlsx, xlsx
+from tests.processes import TIMEOUT_SECONDS, ServerProcess
+
+TITLE = "{http://www.w3.org/1999/xhtml}title"
+MODEL = "{http://www.w3.org/2002/xforms}"
+TRANSLATION = f".//{MODEL}translation"
+
+
+class Importer:
+    """A client of a served process that imports forms as the demo user."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self.client = client
+
+    def run(self, sheets: dict[str, Rows] | bytes, language: str = "en", **fields: str) -> dict[str, Any]:
+        """Import a workbook and return the record of the finished import."""
+        data = sheets if isinstance(sheets, bytes) else xlsx(sheets)
+        sent = self.client.post("/api/v2/imports/", files={"file": ("form.xlsx", data)}, data=fields)
+        assert sent.status_code == 201, sent.text
+        until = time.monotonic() + TIMEOUT_SECONDS
+        while (record := self.get(sent.json()["url"], language))["status"] == "processing":
+            assert time.monotonic() < until, record
+            time.sleep(0.02)
+        return record
+
+    def accept(self, sheets: dict[str, Rows] | bytes, **fields: str) -> dict[str, Any]:
+        """Import a workbook without problems and return the asset."""
+        messages = self.run(sheets, **fields)["messages"]
+        assert "error" not in messages, messages
+        asset = self.get(f"/api/v2/assets/{(messages.get('created') or messages['updated'])[0]['uid']}/")
+        return {**asset, "warnings": messages.get("warnings", [])}
+
+    def get(self, url: str, language: str = "en") -> dict[str, Any]:
+        response = self.client.get(url, headers={"Accept-Language": language})
+        assert response.status_code == 200, response.text
+        found: dict[str, Any] = response.json()
+        return found
+
+    def xform(self, asset: dict[str, Any]) -> ElementTree.Element:
+        response = self.client.get(asset["xform_link"])
+        assert response.status_code == 200, response.text
+        return ElementTree.fromstring(response.text)
+
+
+@pytest.fixture(scope="module")
+def importer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Importer]:
+    with ServerProcess(tmp_path_factory.mktemp("served"), "--demo") as served, served.client() as client:
+        client.headers["Authorization"] = f"Token {served.printed_value('token')}"
+        yield Importer(client)
+
+
+def codes(issues: list[dict[str, Any]]) -> list[tuple[str, int | None]]:
+    return [(issue["code"], issue["row"]) for issue in issues]
+
+
+def test_name_in_two_groups_is_a_warning_that_names_both_rows(importer: Importer) -> None:
+    survey: Rows = [
+        HEADER, ["begin group", "g", "G"], GOOD, ["end group"],
+        ["begin group", "h", "H"], ["text", "good", "Again"], ["end group"],
+    ]  # fmt: skip
+    (warning,) = importer.accept({"survey": survey})["warnings"]
+    assert (warning["code"], warning["sheet"], warning["row"]) == ("repeated_name", "survey", 6)
+    assert warning["message"].startswith("Rows 3 and 6 in different groups are both named good.")
+    refused = importer.run({"survey": [*survey, ["note", "n", "You said ${good}"]]})
+    assert codes(refused["messages"]["problems"]) == [("ambiguous_reference", 8)]
+    refused = importer.run({"survey": [HEADER, GOOD, ["text", "good", "Again"]]})
+    assert codes(refused["messages"]["problems"]) == [("duplicate_name", 3)]
+
+
+LOCKED: dict[str, Rows] = {
+    "survey": [[*HEADER, "kobo--locking-profile"], [*GOOD, "strict"], ["text", "free", "Free"]],
+    "settings": [["kobo—lock_all"], [True]],
+    "kobo–locking-profiles": [
+        ["restriction", "strict", "Very strict"],
+        ["choice_add", "locked", "locked"],
+        ["form_replace", None, "Locked"],
+    ],
+}
+
+
+@pytest.mark.parametrize(("asset_type", "dash"), [("survey", "--"), ("template", "--"), ("survey", "–")])
+def test_locks_are_kept(importer: Importer, asset_type: str, dash: str) -> None:
+    header, *rows = LOCKED["survey"]
+    survey: Rows = [[str(name).replace("--", dash) for name in header], *rows]
+    asset = importer.accept({**LOCKED, "survey": survey}, desired_type=asset_type)
+    content = asset["content"]
+    assert content["kobo--locking-profiles"] == [
+        {"name": "strict", "restrictions": ["choice_add"]},
+        {"name": "Very strict", "restrictions": ["choice_add", "form_replace"]},
+    ]
+    assert content["settings"] == {"kobo--lock_all": True}
+    assert [row.get("kobo--locking-profile") for row in content["survey"]] == ["strict", None]
+    assert (asset["summary"]["lock_all"], asset["summary"]["lock_any"]) == (True, True)
+
+
+def test_locks_of_rows_only_and_of_no_row(importer: Importer) -> None:
+    rows_only = {key: rows for key, rows in LOCKED.items() if key != "settings"}
+    summary = importer.accept(rows_only)["summary"]
+    assert (summary["lock_all"], summary["lock_any"]) == (False, True)
+    unused = {**rows_only, "survey": [HEADER, GOOD]}
+    summary = importer.accept(unused)["summary"]
+    assert (summary["lock_all"], summary["lock_any"]) == (False, False)
+    assert "lock_any" not in importer.accept({"survey": [HEADER, GOOD]})["summary"]
+
+
+def test_locks_are_stripped_from_blocks_and_questions(importer: Importer) -> None:
+    question = {**LOCKED, "survey": LOCKED["survey"][:2]}
+    for sheets, asset_type in ((LOCKED, "block"), (question, "question")):
+        asset = importer.accept(sheets, library="true")
+        assert asset["asset_type"] == asset_type
+        assert "kobo--" not in str(asset["content"])
+        assert not {"lock_all", "lock_any"} & asset["summary"].keys()
+        assert "kobo--locking-profile" not in asset["summary"]["columns"]
+
+
+def test_mistakes_in_locking_profiles_are_problems(importer: Importer) -> None:
+    profiles: Rows = [["restriction", "locked"], ["choice_ad", "locked"], [None, "locked"]]
+    refused = importer.run({"survey": [HEADER, GOOD], "kobo--locking-profiles": profiles})
+    assert codes(refused["messages"]["problems"]) == [
+        ("reserved_name", 1), ("unknown_restriction", 2), ("missing_restriction", 3),
+    ]  # fmt: skip
+    assert "Did you mean choice_add?" in refused["messages"]["problems"][1]["message"]
+    refused = importer.run({"survey": [HEADER, GOOD], "kobo--locking-profiles": [["x"], ["y"]]})
+    assert codes(refused["messages"]["problems"]) == [("missing_column", 1)]
+    refused = importer.run({"survey": [HEADER, GOOD], "kobo--locking-profiles": [["restriction"], ["choice_add"]]})
+    assert codes(refused["messages"]["problems"]) == [("missing_locking_profile", 1)]
+
+
+@pytest.mark.parametrize("separator", [":", "::"])
+def test_tags_with_a_colon_stay_unchanged(importer: Importer, separator: str) -> None:
+    library: Rows = [
+        ["block", *HEADER, f"tag{separator}subject:fungus", f"Tag {separator} colour", "hint::French"],
+        ["mushrooms", *GOOD, "yes", "no", "Ici"],
+        ["mushrooms", "text", "other", "Other", "", "", ""],
+    ]
+    collection = importer.accept({"library": library}, library="true")
+    found = importer.get("/api/v2/assets/?q=mushrooms")["results"]
+    (block,) = [asset for asset in found if asset["parent"] == collection["url"]]
+    assert block["tag_string"] == "subject:fungus"
+
+
+def test_renaming_an_asset_renames_its_xform(importer: Importer) -> None:
+    asset = importer.accept({"survey": [HEADER, GOOD], "settings": [["form_title", "form_id"], ["Homes", "homes"]]})
+    assert asset["name"] == "Homes"
+    assert asset["content"]["settings"] == {"id_string": "homes"}
+    assert importer.xform(asset).findtext(f".//{TITLE}") == "Homes"
+    renamed = importer.client.patch(asset["url"], json={"name": "Roofs & <walls> \\1"})
+    assert renamed.status_code == 200
+    assert importer.xform(asset).findtext(f".//{TITLE}") == "Roofs & <walls> \\1"
+
+
+def test_unknown_type_does_not_hide_other_problems(importer: Importer) -> None:
+    survey: Rows = [
+        [*HEADER, "relevant", "constraint", "choice_filter"],
+        [*GOOD, None, None, None],
+        ["txt", "1st", None, "${nothing} = 1", "1 +* 2", "name ="],
+        ["txt", "good", "Again", None, None, None],
+        ["txt", None, "No name", None, None, None],
+        ["end grop", None, None, None, None, None],
+    ]
+    problems = importer.run({"survey": survey})["messages"]["problems"]
+    assert codes(problems) == [
+        ("unknown_type", 3), ("invalid_name", 3), ("missing_label", 3), ("unknown_reference", 3),
+        ("broken_expression", 3), ("broken_expression", 3),
+        ("unknown_type", 4), ("duplicate_name", 4),
+        ("unknown_type", 5), ("missing_name", 5),
+        ("unknown_type", 6),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("others", "language", "error"),
+    [
+        (0, "en", "The form was not imported. Sheet survey, row 2, column label: Enter a label: without it people would"
+                  " see an empty question."),
+        (1, "en", " There is 1 other problem."),
+        (2, "en", " There are 2 other problems."),
+        (2, "fr", "Le formulaire n'a pas été importé. Feuille survey, ligne 2, colonne label : "),
+        (1, "es", " Hay 1 problema más."),
+        (2, "ar", " توجد مشكلتان أخريان."),
+    ],
+)  # fmt: skip
+def test_error_names_the_first_problem(importer: Importer, others: int, language: str, error: str) -> None:
+    rows = [["text", f"q{number}"] for number in range(others + 1)]
+    record = importer.run({"survey": [HEADER, *rows, GOOD]}, language=language)
+    assert error in record["messages"]["error"]
+    assert len(record["messages"]["problems"]) == others + 1
+
+
+def test_hints_about_optional_parameters_are_not_warnings(importer: Importer) -> None:
+    assert importer.accept({"survey": [HEADER, ["image", "a", "A"]]})["warnings"] == []
+
+
+ACCEPTED: dict[str, dict[str, Rows]] = {
+    "header of rows without labels": {
+        "survey": [
+            [*HEADER, "appearance"],
+            ["begin group", "g", "G", "field-list"],
+            ["select_one x", "head", None, "label"],
+            ["select_one x", "a", "A", "list-nolabel"],
+            ["end group"],
+        ],
+        "choices": [LIST, ["x", "1", "One"]],
+    },
+    "message of a constraint": {
+        "survey": [[*HEADER, "bind:constraint", "bind:jr:constraintMsg"], ["integer", "a", "A", ". > 1", "More!"]]
+    },
+    "number before an operator": {
+        "survey": [[*HEADER, "calculation"], ["integer", "x", "X"], ["calculate", "c", None, "${x}*100div${x}"]]
+    },
+    "blank rows before the choices, which nothing uses": {
+        "survey": [HEADER, GOOD],
+        "choices": [[], [None, None], LIST, ["x", "1", "One"], ["x", "1", "Again"], ["y", None, "No name"]],
+    },
+    "blank rows before the choices": {
+        "survey": [HEADER, ["select_one x", "a", "A"]],
+        "choices": [[], [None, None], LIST, ["x", "1", "One"]],
+    },
+    "leftovers far below the form": {"survey": [HEADER, GOOD, *([] for _ in range(61)), ["end group"], ["florb"]]},
+    "calculated when another answer changes": {"survey": [[*HEADER, "trigger"], GOOD, ["text", "a", None, "${good}"]]},
+    "column of a file with a colon": {
+        "survey": [[*HEADER, "calculation"], ["calculate", "a", None, "instance('pumps')/root/item[1]/fuel:diesel"]]
+    },
+}
+
+
+@pytest.mark.parametrize("construct", ACCEPTED)
+def test_construct_is_accepted(importer: Importer, construct: str) -> None:
+    importer.xform(importer.accept(ACCEPTED[construct]))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [["text", "data", "Data"], ["note", "n", "You said ${data}"]],
+        [["begin repeat", "data", "Data"], GOOD, ["end repeat"]],
+        [["begin group", "data", "Data"], GOOD, ["end group"], ["note", "n", "N", "${data} != ''"]],
+    ],
+)
+def test_question_may_have_the_name_of_the_root(importer: Importer, rows: Rows) -> None:
+    sheets: dict[str, Rows] = {"survey": [[*HEADER, "relevant"], *rows]}
+    asset = importer.accept(sheets)
+    (root,) = next(importer.xform(asset).iter(f"{MODEL}instance"))
+    assert root.tag.rpartition("}")[2] == asset["uid"]
+    again = importer.accept(sheets, destination=asset["url"])
+    (root,) = next(importer.xform(again).iter(f"{MODEL}instance"))
+    assert root.tag.rpartition("}")[2] == asset["uid"] == again["uid"]
+    (root,) = next(importer.xform(importer.accept({"survey": [HEADER, GOOD]})).iter(f"{MODEL}instance"))
+    assert root.tag.rpartition("}")[2] == "data"
+
+
+def test_problem_of_the_compiler_has_the_row_of_the_element(importer: Importer) -> None:
+    survey: Rows = [[*HEADER, "calculation"], GOOD, ["xml-external", "fruits"],
+                    ["calculate", "c", None, "pulldata('fruits', 'a', 'b', 'c')"]]  # fmt: skip
+    (problem,) = importer.run({"survey": survey})["messages"]["problems"]
+    assert (problem["code"], problem["sheet"], problem["row"]) == ("not_compiled", "survey", 3)
+
+
+def test_dates_have_whole_seconds(importer: Importer) -> None:
+    version = datetime(2024, 5, 6, 7, 8, 8, 999_000)
+    asset = importer.accept({"survey": [HEADER, GOOD], "settings": [["version"], [version]]})
+    assert asset["content"]["settings"]["version"] == "2024-05-06 07:08:09"
+
+
+def test_spaces_between_formats_are_kept(importer: Importer) -> None:
+    asset = importer.accept(rich_text_xlsx({"survey": [HEADER, ["text", "a", ['"DOLA" ', "VISIT", " ?"]]]}))
+    assert asset["summary"]["labels"] == ['"DOLA" VISIT ?']
+
+
+@pytest.mark.parametrize(
+    ("header", "settings", "default", "translations"),
+    [
+        (["label", "label::English(en)"], ["English"], None, [("English", True), ("English(en)", False)]),
+        (["label::English", "label::French", "image"], [], "English", [("English", True), ("French", False)]),
+        (["image", "label::English", "label::French"], [], "English", [("English", True), ("French", False)]),
+    ],
+)
+def test_default_language(
+    importer: Importer, header: list[str], settings: list[str], default: str | None, translations: list[Any]
+) -> None:
+    survey: Rows = [["type", "name", *header], ["text", "a", *header]]
+    asset = importer.accept({"survey": survey, "settings": [["default_language"], settings] if settings else []})
+    found = importer.xform(asset).findall(TRANSLATION)
+    assert [(each.get("lang"), each.get("default") == "true()") for each in found] == translations
+    assert asset["summary"]["default_translation"] == default
+
+
+def test_translation_before_the_untranslated_column_is_compiled(importer: Importer) -> None:
+    asset = importer.accept({"survey": [["type", "name", "label::French", "label"], ["text", "a", "Nom", "Name"]]})
+    assert [each.get("lang") for each in importer.xform(asset).findall(TRANSLATION)] == ["default", "French"]
