@@ -11,8 +11,9 @@ from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
+from fieldgate.assets.asset_writer import AssetWriter
 from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.assets.routes import asset_routes, version_routes, workbook_routes
+from fieldgate.assets.routes import asset_routes, version_routes, workbook_routes, write_routes
 from fieldgate.assets.routes.unsupported_paths import UNSUPPORTED_PATH, unsupported_messages
 from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.assets.sharing.routes import (
@@ -43,6 +44,7 @@ from fieldgate.http.request.hosts import HostPolicy
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.imports import routes as import_routes
+from fieldgate.imports.content_checker import SandboxContentChecker
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
 from fieldgate.imports.store import ImportStore
 from fieldgate.metrics.access_log import logging_config
@@ -67,6 +69,7 @@ def operations() -> tuple[Operation, ...]:
         *permission_routes.OPERATIONS,
         *import_routes.OPERATIONS,
         *asset_routes.OPERATIONS,
+        *write_routes.OPERATIONS,
         *version_routes.OPERATIONS,
         *workbook_routes.OPERATIONS,
         *assignment_routes.OPERATIONS,
@@ -117,12 +120,14 @@ def build_app(
         on_lag=request_metrics.lag_setter("events"),
     )
     rebuilder = event_rebuilder(database, data_versions)
+    authorizer = AssetAuthorizer(database)
+    content_checker = SandboxContentChecker(settings)
     all_operations = (*operations(), *extra_operations)
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
-        ImportStore(database, data_versions), AssetStore(database, data_versions), AssetAuthorizer(database),
-        WorkbookWriter(),
-        AssignmentStore(database, data_versions), fetcher or URLFetcher(settings.import_hosts),
+        ImportStore(database, data_versions), AssetStore(database, data_versions), authorizer, WorkbookWriter(),
+        AssignmentStore(database, data_versions), AssetWriter(database, data_versions, authorizer, content_checker),
+        fetcher or URLFetcher(settings.import_hosts),
         reference, event_store, events, EventExporter(events, event_store),
         Catalogue(), OpenAPIDocument(all_operations),
         health.Readiness(DatabaseReadiness(database), [rebuilder.readiness_details]),
@@ -152,6 +157,7 @@ def build_app(
             for task in background:
                 task.cancel()
             await asyncio.wait(background)
+            content_checker.close()
             await authenticator.close()
             await events.stop()
             await data_versions.stop()

@@ -263,7 +263,8 @@ def _add_empty_columns(content: _Row, survey: _SheetBuilder, choices: _SheetBuil
             survey.add_column(key)
     translated = content.get("translated")
     for key in translated if isinstance(translated, list) else ():
-        if key in TRANSLATED_KEYS and key not in (*survey.translated_keys, *choices.translated_keys):
+        is_known = isinstance(key, str) and key in TRANSLATED_KEYS
+        if is_known and key not in (*survey.translated_keys, *choices.translated_keys):
             survey.add_column(key)
     if _language_order(survey, choices) != list(range(len(survey.languages))):
         survey.sort_translated_keys()

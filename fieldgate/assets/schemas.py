@@ -208,14 +208,3 @@ class AssetFilters(msgspec.Struct, frozen=True):
         ],
         Meta(description="Sort order. Default: last changed first."),
     ] = "-date_modified"
-
-
-# For the OpenAPI document only: the route checks it, with its own error message.
-_NOT_BLANK = {"pattern": r"\S"}
-
-
-class AssetChange(msgspec.Struct, frozen=True):
-    name: Annotated[
-        Annotated[str, Meta(max_length=255, extra_json_schema=_NOT_BLANK)] | None, Meta(description="New name.")
-    ] = None
-    settings: Annotated[dict[str, Any] | None, Meta(description="New settings; they replace the old ones.")] = None

@@ -114,9 +114,9 @@ class AssetStore:
         newest = select(func.coalesce(func.max(versions.c.number), 0)).where(versions.c.asset_id == asset.id)
         number = int((await connection.execute(newest)).scalar_one()) + 1
         await connection.execute(versions.insert().values(_version_row(asset.id, number, version)))
-        await self._update_collection_summary(connection, asset.parent_id)
+        await self.update_collection_summary(connection, asset.parent_id)
 
-    async def _update_collection_summary(self, connection: AsyncConnection, collection_id: int | None) -> None:
+    async def update_collection_summary(self, connection: AsyncConnection, collection_id: int | None) -> None:
         """Recompute the summary of a collection after an asset in it changed."""
         if collection_id is not None:
             inside = select(assets.c.summary).where(assets.c.parent_id == collection_id).order_by(assets.c.id)
@@ -239,7 +239,7 @@ class AssetStore:
             asset = await self._authorize_locked(connection, uid, user)
             asset.require_delete()
             deletion = assets.delete().where(assets.c.id == asset.id).returning(assets.c.parent_id)
-            await self._update_collection_summary(connection, (await connection.execute(deletion)).scalar_one())
+            await self.update_collection_summary(connection, (await connection.execute(deletion)).scalar_one())
             await self._data_versions.bump(connection, TOPIC)
 
     async def _authorize_locked(self, connection: AsyncConnection, uid: str, user: User) -> AuthorizedAsset:

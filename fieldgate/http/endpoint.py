@@ -24,7 +24,7 @@ from fieldgate.http.request.body_draining import CONNECTION_CLOSE, BodyDrainer, 
 from fieldgate.http.request.cookies import read_cookie
 from fieldgate.http.request.hosts import BaseURL, HostPolicy
 from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, ParsedRequest, RequestHead, parse_request
-from fieldgate.http.request.validation import field_names, parse_struct
+from fieldgate.http.request.validation import encoded_fields, field_names, parse_struct
 from fieldgate.http.response import responses
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_builder import PageRenderer, ResponseBuilder
@@ -246,7 +246,8 @@ class Endpoint:
             values = await body_parsing.parse_object(request.headers, body)
             known |= field_names(operation.response.type)  # a client may send back the record that it read
         else:
-            values = await body_parsing.parse_fields(request.headers, body)
+            encoded = encoded_fields(spec.type) if spec.kind is BodyKind.STRUCT else frozenset[str]()
+            values = await body_parsing.parse_fields(request.headers, body, encoded)
         dry_run.check_body(operation, values.items())
         context.request = _add_unknown_fields(context.request, values, known)
         context.body = parse_struct(spec.type, values) if spec.kind is BodyKind.STRUCT else values

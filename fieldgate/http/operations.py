@@ -103,6 +103,7 @@ class ResponseSpec(msgspec.Struct, frozen=True, kw_only=True):
     kind: ResponseKind
     type: Any
     alternate_type: Any
+    refusal_type: Any
     status: int
     formats: tuple[Format, ...]
     serializers: Mapping[Format, Serializer]
@@ -212,6 +213,8 @@ class WriteOptions(CommonOptions, total=False):
     # The type of a `PreviewResult`, and an example of it.
     alternate_response: Any
     alternate_example: Any
+    # The type of a body with status 400 that is neither a detail nor errors of fields.
+    refusal: Any
     # The documented type of a body that is a `JSONObject`, `JSONArray` or `RawFields`.
     body_schema: Any
     max_body: int  # bytes
@@ -327,6 +330,7 @@ def _response_spec(kind: ResponseKind, options: OperationOptions) -> ResponseSpe
         kind=kind,
         type=options.get("response"),
         alternate_type=options.get("alternate_response"),
+        refusal_type=options.get("refusal"),
         status=options.get("status", 200),
         formats=options.get("formats", JSON_OR_HTML),
         serializers=options.get("serializers", {}),

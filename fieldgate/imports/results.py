@@ -4,9 +4,9 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from fieldgate.assets.asset_types import effective_type as _effective_type
 from fieldgate.assets.authorization import allowed_permissions_of_user
-from fieldgate.assets.sharing.model import planning
-from fieldgate.assets.sharing.model.planning import Action
+from fieldgate.assets.sharing.applying import apply_type_change
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import TOPIC as ASSETS
 from fieldgate.assets.store import AssetStore, NewAsset, NewVersion, summarize_collection
@@ -112,10 +112,8 @@ class ResultWriter:
         return _result_entry(asset.uid, job, summary)
 
     async def _apply_type_change(self, connection: AsyncConnection, uid: str, job: Job) -> None:
-        """Recompute implied permissions: those of a survey include permissions for submissions."""
-        transaction = self._sharing.in_transaction(connection)
-        changes = planning.plan_type_change(await transaction.load(uid))
-        await transaction.write(Action.IMPORT, User(id=job.user_id, username=job.username), changes)
+        user = User(id=job.user_id, username=job.username)
+        await apply_type_change(self._sharing.in_transaction(connection), uid, user)
 
     async def _create_collection(self, connection: AsyncConnection, job: Job, library: Library) -> dict[str, Any]:
         if job.destination_uid is not None:
@@ -153,13 +151,6 @@ def _serialize_warnings(warnings: list[Issue]) -> dict[str, Any]:
 
 def _result_entry(uid: str, job: Job, summary: dict[str, Any]) -> dict[str, Any]:
     return {"uid": uid, "kind": "asset", "summary": summary, "owner__username": job.username}
-
-
-def _effective_type(asset_type: str, row_count: int) -> str:
-    """Return "question" for a block of one row and "block" for a question of several, as the live system does."""
-    if asset_type not in ("block", "question") or not row_count:
-        return asset_type
-    return "question" if row_count == 1 else "block"
 
 
 def _asset_name(form: Form, job: Job) -> str:

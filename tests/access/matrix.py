@@ -180,6 +180,23 @@ async def _import_detail(context: MatrixContext, caller: str) -> httpx.Response:
     return await context.request(caller, "GET", f"/api/v2/imports/{uid}/")
 
 
+async def _create_asset(context: MatrixContext, caller: str, **fields: str) -> httpx.Response:
+    return await context.request(caller, "POST", "/api/v2/assets/", json={"name": "New", **fields})
+
+
+def clone_asset(kind: str) -> Call:
+    async def call(context: MatrixContext, caller: str) -> httpx.Response:
+        return await _create_asset(context, caller, name="", clone_from=context.shared_asset(kind).uid)
+
+    return call
+
+
+async def _create_in_collection(context: MatrixContext, caller: str) -> httpx.Response:
+    collection = context.shared_asset(IN_COLLECTION).parent
+    assert collection is not None
+    return await _create_asset(context, caller, parent=collection.uid)
+
+
 async def _token_deletion(context: MatrixContext, caller: str) -> httpx.Response:
     if caller not in ("anonymous", "disabled"):
         await context.service.store.issue_token(context.callers[caller].id, IssuedBy.HTTP, None)
@@ -288,6 +305,11 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     },
     "import_detail": {"the owner's import": _import_detail},
     "asset_list": {VISIBLE_ONLY: get("/api/v2/assets/")},
+    "asset_creation": {
+        "a new asset": _create_asset,
+        "a new asset in a collection": _create_in_collection,
+        **{f"a clone of {kind}": clone_asset(kind) for kind in ASSET_KINDS},
+    },
     "asset_detail": for_each_asset_kind(on_shared_asset),
     "asset_change": for_each_asset_kind(on_new_asset, "PATCH", json={"name": "Another"}),
     "asset_deletion": for_each_asset_kind(on_new_asset, "DELETE"),

@@ -11,7 +11,6 @@ from sqlalchemy import Row
 
 from fieldgate.accounts.schemas import user_path
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found, effective_user_id
-from fieldgate.assets.names import strip_control_characters
 from fieldgate.assets.routes.deployment_fields import (
     NOT_DEPLOYED,
     NOT_DEPLOYED_DETAIL,
@@ -21,7 +20,6 @@ from fieldgate.assets.routes.deployment_fields import (
 )
 from fieldgate.assets.schemas import (
     ASSETS_PATH,
-    AssetChange,
     AssetDetail,
     AssetFilters,
     AssetRecord,
@@ -39,8 +37,7 @@ from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetSearch, AssetStore
 from fieldgate.assets.visibility_sql import DISCOVERABLE
 from fieldgate.assets.work_cost import run_by_cost
-from fieldgate.errors import ValidationError
-from fieldgate.http.operations import delete, get, get_list, patch
+from fieldgate.http.operations import delete, get, get_list
 from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
@@ -87,7 +84,7 @@ ASSET_EXAMPLE: dict[str, Any] = {
     "data": f"{_BASE}data/",
     **NOT_DEPLOYED,
 }  # fmt: skip
-_DETAIL_EXAMPLE: dict[str, Any] = {
+DETAIL_EXAMPLE: dict[str, Any] = {
     **ASSET_EXAMPLE,
     "content": {"survey": [], "choices": [], "settings": {}},
     "effective_permissions": [{"codename": "view_asset"}],
@@ -159,7 +156,7 @@ def _encode_record(
     title=Message("Asset"),
     description=Message("One asset, with the content of its newest version."),
     tag=TAG,
-    example=_DETAIL_EXAMPLE,
+    example=DETAIL_EXAMPLE,
     error_statuses=(404,),
 )
 async def asset_detail(
@@ -172,35 +169,6 @@ async def asset_detail(
 ) -> Raw:
     asset = await authorizer.authorize(uid, caller)
     return await _detail_response(asset, caller, language, store, await load_visible_asset(asset, caller, sharing))
-
-
-@patch(
-    ASSETS_PATH + "{uid}/",
-    response=AssetDetail,
-    title=Message("Change an asset"),
-    description=Message("Changes the name or the settings of an asset. Fields that are not sent stay as they are."),
-    tag=TAG,
-    example=_DETAIL_EXAMPLE,
-    error_statuses=(403, 404, 413, 415),
-)
-async def asset_change(
-    uid: str,
-    user: User,
-    language: Language,
-    body: AssetChange,
-    authorizer: AssetAuthorizer,
-    store: AssetStore,
-    sharing: AssignmentStore,
-) -> Raw:
-    asset = await authorizer.authorize(uid, user)
-    asset.require("change_asset")
-    name = None if body.name is None else strip_control_characters(body.name)
-    if name == "":
-        raise ValidationError({"name": [Message("A name cannot be blank.")]})
-    values = {"name": name, "settings": body.settings}
-    if changes := {field: value for field, value in values.items() if value is not None}:
-        await store.update(user, uid, **changes)
-    return await _detail_response(asset, user, language, store, await load_visible_asset(asset, user, sharing))
 
 
 @delete(
@@ -292,4 +260,4 @@ def _record_fields(row: Row[Any]) -> dict[str, Any]:
     }
 
 
-OPERATIONS = (asset_list, asset_detail, asset_change, asset_deletion)
+OPERATIONS = (asset_list, asset_detail, asset_deletion)

@@ -7,6 +7,7 @@ from sqlalchemy import Row
 
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found
 from fieldgate.assets.routes.asset_routes import ASSET_EXAMPLE, TAG
+from fieldgate.assets.routes.deployment_fields import XFORM_TYPES
 from fieldgate.assets.schemas import ASSETS_PATH, VersionDetail, VersionRecord, asset_path
 from fieldgate.assets.store import AssetStore
 from fieldgate.errors import NotFound
@@ -49,6 +50,8 @@ async def xform_response(uid: str, caller: Caller, authorizer: AssetAuthorizer, 
     if found is None:
         raise asset_not_found(uid)
     name, xform = found
+    if xform is None and asset.asset_type in XFORM_TYPES:
+        raise NotFound(Message("This form has no questions yet, so it has no XForm."))
     if xform is None:
         raise NotFound(Message("This asset has no XForm: only surveys and templates have one."))
     return _download(xform.encode(), b"application/xml; charset=utf-8", f"{name}.xml")

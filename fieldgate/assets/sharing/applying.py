@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, PermissionChange
+from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, PermissionChange, plan_type_change
 from fieldgate.assets.sharing.store import SharingTransaction
 from fieldgate.identity import User
 
@@ -31,3 +31,11 @@ async def apply_changes(
     errors.raise_if_any()
     if not command.is_dry_run:
         await transaction.write(command.action, command.user, changes, command.source_uid)
+
+
+async def apply_type_change(transaction: SharingTransaction, uid: str, user: User) -> None:
+    """Recompute implied permissions after new content changed the type of an asset.
+
+    Those of a survey include permissions for submissions.
+    """
+    await transaction.write(Action.IMPORT, user, plan_type_change(await transaction.load(uid)))

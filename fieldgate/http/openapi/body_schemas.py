@@ -11,7 +11,7 @@ import msgspec
 
 from fieldgate.http.openapi.components import BINARY_SCHEMA, SCHEMA_PATH, STRING_SCHEMA
 from fieldgate.http.operations import RequestBody
-from fieldgate.http.request.body_parsing import JSON_MEDIA_TYPE, UploadedFile
+from fieldgate.http.request.body_parsing import JSON_MEDIA_TYPE, EncodedJSON, UploadedFile
 from fieldgate.http.request.validation import possible_types
 
 MULTIPART_MEDIA_TYPE = "multipart/form-data"
@@ -66,7 +66,7 @@ def _as_form_field(schema: Schema, types: list[Any]) -> Schema:
     about = {key: schema[key] for key in ("description",) if key in schema}
     if UploadedFile in types:
         return BINARY_SCHEMA | about
-    if get_origin(types[0]) in (list, dict):
+    if types[0] is EncodedJSON or get_origin(types[0]) in (list, dict):
         structure = {key: value for key, value in schema.items() if key not in about}
         return {**STRING_SCHEMA, "contentMediaType": JSON_MEDIA_TYPE, "contentSchema": structure, **about}
     return STRING_SCHEMA | about if types == [Any] else schema

@@ -100,12 +100,16 @@ def header_refs(*names: str) -> dict[str, Any]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in (*_COMMON_HEADERS, *names)}
 
 
-def error_response(status: int) -> dict[str, Any]:
-    description, schema, headers = ERROR_RESPONSES[status]
+def error_response(status: int, alternative: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The response of an error. `alternative` is the schema of another body that an operation can have."""
+    description, name, headers = ERROR_RESPONSES[status]
+    schema: dict[str, Any] = {"$ref": SCHEMA_PATH + name}
+    if alternative is not None:
+        schema = {"anyOf": [schema, alternative]}
     return {
         "description": description,
         "headers": header_refs(*headers),
-        "content": {"application/json": {"schema": {"$ref": SCHEMA_PATH + schema}, "example": _ERROR_EXAMPLES[status]}},
+        "content": {"application/json": {"schema": schema, "example": _ERROR_EXAMPLES[status]}},
     }
 
 

@@ -19,7 +19,7 @@ from fieldgate.http.openapi.components import (
 )
 from fieldgate.http.openapi.operation_objects import describe_operation
 from fieldgate.http.operations import Operation
-from fieldgate.http.request.body_parsing import UploadedFile
+from fieldgate.http.request.body_parsing import EncodedJSON, UploadedFile
 from fieldgate.http.response.links import Link, encode, resolve_links
 from fieldgate.i18n.languages import names_in_english
 from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT
@@ -60,7 +60,12 @@ def _build_document(operations: Sequence[Operation]) -> dict[str, Any]:
     named = [
         kind
         for operation in operations
-        for kind in (operation.response.type, operation.response.alternate_type, operation.body.type)
+        for kind in (
+            operation.response.type,
+            operation.response.alternate_type,
+            operation.response.refusal_type,
+            operation.body.type,
+        )
     ]
     kinds = [kind for kind in named if kind is not None]
     schemas, components = msgspec.json.schema_components(
@@ -100,4 +105,6 @@ def _schema_hook(kind: type) -> dict[str, Any]:
         return {"type": "string", "format": "uri"}
     if kind is UploadedFile:
         return BINARY_SCHEMA
+    if kind is EncodedJSON:
+        return {"type": "object"}
     raise NotImplementedError(kind)

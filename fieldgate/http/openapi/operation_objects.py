@@ -8,6 +8,7 @@ from fieldgate.http.openapi.components import (
     BINARY_SCHEMA,
     SECURITY_SCHEMES,
     STRING_SCHEMA,
+    error_response,
     header_refs,
     list_schema,
 )
@@ -43,6 +44,8 @@ def describe_operation(
     if operation.response.is_negotiated:
         statuses |= {404, 406}
     responses |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(statuses)}
+    if operation.response.refusal_type is not None:
+        responses["400"] = error_response(400, schemas[operation.response.refusal_type])
     described: dict[str, Any] = {
         "operationId": operation.name,
         "summary": str(operation.description.title),

@@ -1,10 +1,11 @@
 """Read a request body within a limit, and parse it as JSON, a form or multipart fields."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
+from functools import cache
 from itertools import chain
 from typing import Any, NewType
 from urllib.parse import parse_qsl, unquote
@@ -48,6 +49,18 @@ class UploadedFile:
         self.data = data
 
 
+class EncodedJSON:
+    """A JSON value of a body as it was sent. Decoding it would take many times its size in memory.
+
+    A struct has a field of this type for a structure that another process decodes and checks.
+    """
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+
 def max_upload_body(file_limit: int) -> int:
     """The largest body with a file: base64 makes it a third larger, and a form escapes `+` and `/` on top of that."""
     return file_limit * 3 // 2 + DEFAULT_MAX_BODY_BYTES
@@ -76,9 +89,15 @@ async def read_body(
             return b"".join(chunks)
 
 
-async def parse_fields(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
-    """Parse the fields of a body, a large one in a thread so that other requests do not wait."""
-    return await run_in_thread_if(len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES, parse_fields_sync, headers, body)
+async def parse_fields(
+    headers: Mapping[bytes, bytes], body: bytes, encoded: frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    """Parse the fields of a body, a large one in a thread so that other requests do not wait.
+
+    The fields named in `encoded` become `EncodedJSON`.
+    """
+    is_large = len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES
+    return await run_in_thread_if(is_large, parse_fields_sync, headers, body, encoded)
 
 
 async def parse_object(headers: Mapping[bytes, bytes], body: bytes) -> JSONObject:
@@ -91,15 +110,17 @@ async def parse_array(headers: Mapping[bytes, bytes], body: bytes) -> JSONArray:
     return await run_in_thread_if(len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES, parse_array_sync, headers, body)
 
 
-def parse_fields_sync(headers: Mapping[bytes, bytes], body: bytes) -> dict[str, Any]:
+def parse_fields_sync(
+    headers: Mapping[bytes, bytes], body: bytes, encoded: frozenset[str] = frozenset()
+) -> dict[str, Any]:
     """Parse the fields of a body in any of the three media types."""
     media_type, options = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))
     if media_type == "application/x-www-form-urlencoded":
-        return _parse_urlencoded(body)
+        return _keep_encoded(_parse_urlencoded(body), encoded)
     if media_type == "multipart/form-data":
-        return _parse_multipart(body, options.get("boundary", ""))
+        return _keep_encoded(_parse_multipart(body, options.get("boundary", "")), encoded)
     if media_type == JSON_MEDIA_TYPE or (not media_type and not body.strip()):
-        return _parse_json_object(body)
+        return _parse_partly(body, encoded) if encoded and body.strip() else _parse_json_object(body)
     raise _unsupported_media_type(BODY_MEDIA_TYPES)
 
 
@@ -130,6 +151,54 @@ def _parse_json_object(body: bytes) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise BadRequest(Message("The body must be a JSON object, with names and values."))
     return values
+
+
+def _parse_partly(body: bytes, encoded: frozenset[str]) -> dict[str, Any]:
+    """Parse a JSON object without decoding some of its fields. A text in such a field is JSON itself."""
+    skipped = _decode_raw(body, _struct_of_raw(encoded))
+    # Only the fields that are skipped may be large.
+    if len(body) - sum(len(bytes(getattr(skipped, name))) for name in encoded) > DEFAULT_MAX_BODY_BYTES:
+        raise _too_large(DEFAULT_MAX_BODY_BYTES)
+    values: dict[str, Any] = {}
+    for name, raw in _decode_raw(body, dict[str, msgspec.Raw]).items():
+        text = bytes(raw)
+        is_encoded = name in encoded and text.startswith((b"{", b"["))
+        values[name] = EncodedJSON(text) if is_encoded else _decode_raw(text, Any)
+    if _is_too_deep(values):
+        raise _too_deep()
+    return _keep_encoded(values, encoded)
+
+
+def _decode_raw(body: bytes, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError:
+        raise BadRequest(Message("The body must be a JSON object, with names and values.")) from None
+    except ValueError:
+        raise BadRequest(Message("The body is not valid JSON.")) from None
+    except RecursionError:
+        raise _too_deep() from None
+
+
+@cache
+def _struct_of_raw(names: frozenset[str]) -> type[msgspec.Struct]:
+    return msgspec.defstruct("_Skipped", [(name, msgspec.Raw, msgspec.Raw()) for name in sorted(names)])
+
+
+def _keep_encoded(values: dict[str, Any], encoded: Set[str]) -> dict[str, Any]:
+    """Mark the text of some fields as JSON that is not decoded. A blank text is no value."""
+    if encoded and sum(_text_size(value) for name, value in values.items() if name not in encoded) > (
+        DEFAULT_MAX_BODY_BYTES
+    ):
+        raise _too_large(DEFAULT_MAX_BODY_BYTES)
+    for name in encoded & values.keys():
+        if isinstance(text := values[name], str):
+            values[name] = EncodedJSON(text.encode("utf-8", "surrogatepass")) if text.strip() else None
+    return values
+
+
+def _text_size(value: Any) -> int:
+    return len(value.data) if isinstance(value, UploadedFile) else len(value) if isinstance(value, str) else 0
 
 
 def decode_json(text: bytes | str) -> Any:

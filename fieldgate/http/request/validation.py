@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 
 from fieldgate.errors import BadRequest, ValidationError
-from fieldgate.http.request.body_parsing import UploadedFile, decode_json
+from fieldgate.http.request.body_parsing import EncodedJSON, UploadedFile, decode_json
 from fieldgate.i18n.messages import Message, PluralMessage
 
 NULL_CHARACTERS = Message("Null characters are not allowed.")
@@ -49,7 +49,7 @@ def parse_struct(kind: type[Fields], values: Mapping[str, Any], *, blank_is_abse
         if isinstance(value, str) and "\0" in value:  # PostgreSQL cannot store it
             errors[name] = [NULL_CHARACTERS]
             continue
-        if isinstance(value, UploadedFile) and UploadedFile in possible:
+        if isinstance(value, UploadedFile | EncodedJSON) and type(value) in possible:
             parsed[field.name] = value
             continue
         try:
@@ -145,6 +145,14 @@ def _struct_fields(
 
 
 @cache
+def encoded_fields(kind: type[msgspec.Struct]) -> frozenset[str]:
+    """The names of the fields whose JSON is not decoded."""
+    return frozenset(
+        field.encode_name for field in msgspec.structs.fields(kind) if EncodedJSON in possible_types(field.type)
+    )
+
+
+@cache
 def field_names(kind: type[msgspec.Struct]) -> frozenset[str]:
     """The names of the fields of structs, as clients send them."""
     return frozenset(field.encode_name for field in msgspec.structs.fields(kind))
@@ -180,7 +188,7 @@ def expected_message(kind: Any) -> Message:
         return Message("Send a file.")
     if get_origin(kind) is tuple:
         return expected_message(get_args(kind)[0])
-    if get_origin(kind) is dict:
+    if get_origin(kind) is dict or kind is EncodedJSON:
         return Message("Send an object.")
     if get_origin(kind) is list:
         return Message("Send a list.")

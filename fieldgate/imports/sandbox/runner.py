@@ -41,8 +41,11 @@ ABORT_CODES = tuple(
 )
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["fieldgate.imports.sandbox.runner"])
+_context.set_forkserver_preload(["fieldgate.imports.sandbox.runner", "fieldgate.imports.xlsform.content_importer"])
 _main_module_lock = threading.Lock()
+
+
+OnStart = Callable[[ForkServerProcess], None]
 
 
 class SandboxLimits(msgspec.Struct, frozen=True):
@@ -103,6 +106,19 @@ def parse_in_sandbox(
     return _run_in_process(xlsform.parse_workbook, (data, name, asset_uid, False), remaining)
 
 
+def parse_content_in_sandbox(
+    content: xlsform.EncodedContent, limits: SandboxLimits, on_start: OnStart | None = None
+) -> xlsform.Form:
+    """Run `xlsform.parse_content` in a sandbox process, like `parse_in_sandbox`.
+
+    `on_start` receives the process, to end it early.
+    """
+    parsed = _run_in_process(xlsform.parse_content, (content,), limits, on_start)
+    if isinstance(parsed, xlsform.Library):  # the process is not trusted
+        raise SandboxFailure(FailureReason.CRASH, "the result is a library")
+    return parsed
+
+
 def start_fork_server() -> None:
     """Start the server that processes are forked from, and wait until it has loaded the libraries. Blocks."""
     process = _context.Process(target=_do_nothing, daemon=True)
@@ -116,9 +132,9 @@ def _do_nothing() -> None:
 
 
 def _run_in_process(
-    parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits
+    parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits, on_start: OnStart | None = None
 ) -> xlsform.Form | xlsform.Library:
-    result = _receive_result(parse, arguments, limits)
+    result = _receive_result(parse, arguments, limits, on_start)
     if rejection := result.rejection:
         raise xlsform.FormRejected(rejection.error_type, rejection.error, rejection.problems, rejection.warnings)
     if parsed := result.form or result.library:
@@ -126,12 +142,16 @@ def _run_in_process(
     raise SandboxFailure(result.failure or FailureReason.FAULT, result.details)
 
 
-def _receive_result(parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits) -> _Result:
+def _receive_result(
+    parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits, on_start: OnStart | None
+) -> _Result:
     receiver, sender = _context.Pipe(duplex=False)
     process = _context.Process(target=_child_main, args=(sender, parse, arguments, limits), daemon=True)
     with _without_main_module():
         process.start()
     sender.close()
+    if on_start is not None:
+        on_start(process)
     # The process may send half a result and hang. The end of the process ends recv_bytes.
     seconds = limits.cpu_seconds + GRACE_SECONDS
     watchdog = Watchdog(process.pid or 0, process.kill, limits.memory_bytes, seconds)
@@ -155,9 +175,12 @@ def _receive_result(parse: Callable[..., Any], arguments: tuple[Any, ...], limit
 
 @contextmanager
 def _without_main_module() -> Iterator[None]:
-    """Keep multiprocessing from importing the main script in the new process: nothing of it is needed."""
+    """Keep multiprocessing from importing the main script in the new process: nothing of it is needed.
+
+    The name of the script is global, so processes are started one at a time.
+    """
     main_module = sys.modules["__main__"].__dict__
-    with _main_module_lock:  # another thread could put it back too early
+    with _main_module_lock:
         path = main_module.pop("__file__", None)
         try:
             yield

@@ -5,11 +5,45 @@ form.summary["row_count"]
 
 This package uses no files, network or database. For any input it raises only FormRejected, or MemoryError where
 memory is limited.
+
+The libraries that parse forms take 30 MB and half a second to load. They are loaded by the first call, so that a
+process that leaves parsing to a sandbox does not need them.
 """
 
-from fieldgate.imports.xlsform.importer import Form, parse_workbook
 from fieldgate.imports.xlsform.issues import FormRejected, Issue
-from fieldgate.imports.xlsform.library import Library, LibraryItem
-from fieldgate.imports.xlsform.workbook_reader import has_second_reader
+from fieldgate.imports.xlsform.parsed_results import EncodedContent, Form, Library, LibraryItem
 
-__all__ = ["Form", "FormRejected", "Issue", "Library", "LibraryItem", "has_second_reader", "parse_workbook"]
+__all__ = [
+    "EncodedContent",
+    "Form",
+    "FormRejected",
+    "Issue",
+    "Library",
+    "LibraryItem",
+    "has_second_reader",
+    "parse_content",
+    "parse_workbook",
+]
+
+
+def parse_workbook(
+    data: bytes, name: str, asset_uid: str | None = None, use_first_reader: bool = True
+) -> Form | Library:
+    """Parse a workbook with a survey or a library sheet. `name` is the title of a form that has none."""
+    from fieldgate.imports.xlsform import importer
+
+    return importer.parse_workbook(data, name, asset_uid, use_first_reader)
+
+
+def has_second_reader(data: bytes) -> bool:
+    """Whether a second reader can be tried if the first one fails."""
+    from fieldgate.imports.xlsform import workbook_reader
+
+    return workbook_reader.has_second_reader(data)
+
+
+def parse_content(content: EncodedContent) -> Form:
+    """Check form content like a workbook. A block or question of a library has no XForm."""
+    from fieldgate.imports.xlsform import content_importer
+
+    return content_importer.parse_content(content)

@@ -1,9 +1,6 @@
 """Parse a workbook into a form or a library, or raise FormRejected with all problems."""
 
 from difflib import get_close_matches
-from typing import Any
-
-import msgspec
 
 from fieldgate.i18n.messages import Message
 from fieldgate.imports.xlsform.checks.run import check_form, check_library, sort_by_position
@@ -11,9 +8,10 @@ from fieldgate.imports.xlsform.compile.xform_compiler import compile_form
 from fieldgate.imports.xlsform.content import normalise
 from fieldgate.imports.xlsform.content_size import check_content_size
 from fieldgate.imports.xlsform.form_languages import list_languages
-from fieldgate.imports.xlsform.issues import FormRejected, Issue, IssueCollector
-from fieldgate.imports.xlsform.library import Library, build_items
+from fieldgate.imports.xlsform.issues import FormRejected, IssueCollector
+from fieldgate.imports.xlsform.library import build_items
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
+from fieldgate.imports.xlsform.parsed_results import Form, Library
 from fieldgate.imports.xlsform.questions import parse_questions
 from fieldgate.imports.xlsform.sheet_table import SheetTable
 from fieldgate.imports.xlsform.summary import summarise
@@ -21,19 +19,6 @@ from fieldgate.imports.xlsform.vocabulary import LIBRARY, SHEET_NAMES, SURVEY, s
 from fieldgate.imports.xlsform.workbook_reader import Sheet, code_page, read_workbook
 
 _SIMILARITY_CUTOFF = 0.8  # 1 means equal. `choises` is similar to `choices`, `notes` is not
-
-
-class Form(msgspec.Struct):
-    """A parsed and compiled survey sheet."""
-
-    content: dict[str, Any]
-    summary: dict[str, Any]
-    title: str | None
-    form_id: str | None
-    version: str | None
-    xform: str
-    row_count: int
-    warnings: list[Issue]
 
 
 def parse_workbook(
@@ -58,7 +43,7 @@ def parse_sheets(
     workbook_sheets: list[Sheet], name: str, issues: IssueCollector, asset_uid: str | None = None
 ) -> Form | Library:
     """Parse the sheets of a workbook."""
-    sheets = _tables_by_kind(workbook_sheets)
+    sheets = tables_by_kind(workbook_sheets)
     _check_sheet_names(workbook_sheets, sheets, issues)
     if LIBRARY in sheets:
         return _build_library(sheets.pop(LIBRARY), sheets, issues)
@@ -98,7 +83,7 @@ def _build_library(table: SheetTable, sheets: dict[str, SheetTable], issues: Iss
     return Library(build_items(form), issues.warnings)
 
 
-def _tables_by_kind(workbook_sheets: list[Sheet]) -> dict[str, SheetTable]:
+def tables_by_kind(workbook_sheets: list[Sheet]) -> dict[str, SheetTable]:
     """The known sheets by kind. If only one sheet is filled, it is the survey, whatever its name."""
     kinds = {_sheet_kind(sheet): sheet for sheet in reversed(workbook_sheets)}
     filled_sheets = [sheet for sheet in workbook_sheets if any(any(texts) for _, texts in sheet.rows)]

@@ -1,18 +1,17 @@
 """Parse a library sheet: questions and blocks of questions to be added to forms later."""
 
 from collections.abc import Iterable
-from typing import Any, Literal
-
-import msgspec
+from typing import Any
 
 from fieldgate.i18n.messages import PluralMessage
 from fieldgate.imports.xlsform.choice_lists import ChoiceLists
 from fieldgate.imports.xlsform.content import normalise
 from fieldgate.imports.xlsform.content_size import check_content_size
 from fieldgate.imports.xlsform.form_languages import list_languages
-from fieldgate.imports.xlsform.issues import FormRejected, Issue
+from fieldgate.imports.xlsform.issues import FormRejected
 from fieldgate.imports.xlsform.locking import strip_locking
 from fieldgate.imports.xlsform.parsed_form import ParsedForm
+from fieldgate.imports.xlsform.parsed_results import LibraryItem
 from fieldgate.imports.xlsform.questions import Question
 from fieldgate.imports.xlsform.sheet_table import TAG_PREFIX
 from fieldgate.imports.xlsform.summary import summarise
@@ -20,23 +19,6 @@ from fieldgate.imports.xlsform.summary import summarise
 MAX_BLOCKS = 2_000  # including single questions
 
 _FALSE_WORDS = frozenset({"false", "0", "no", "n", "none"})
-
-
-class LibraryItem(msgspec.Struct):
-    """One asset of the collection. `name` is the name of the block, or else the label or name of the question."""
-
-    name: str | None
-    kind: Literal["block", "question"]
-    content: dict[str, Any]
-    summary: dict[str, Any]
-    tags: list[str]
-
-
-class Library(msgspec.Struct):
-    """A parsed library sheet."""
-
-    blocks: list[LibraryItem]
-    warnings: list[Issue]
 
 
 def build_items(form: ParsedForm) -> list[LibraryItem]:

@@ -1,0 +1,242 @@
+"""Create assets and change their content.
+
+The content is checked before the transaction begins, which can take seconds. Permissions are checked before that, so
+that nobody can start checks for an asset that is not theirs, and again in the transaction.
+"""
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from fieldgate.assets.asset_types import COLLECTION, EMPTY, FORM_TYPES, SURVEY
+from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found, authorize_row
+from fieldgate.assets.content_checking import CheckedContent, ContentChecker, ContentToCheck
+from fieldgate.assets.names import strip_control_characters
+from fieldgate.assets.sharing.applying import apply_type_change
+from fieldgate.assets.sharing.model.references import InvalidReference, parse_reference
+from fieldgate.assets.sharing.store import AssignmentStore
+from fieldgate.assets.store import TOPIC, AssetStore, NewAsset, NewVersion, summarize_collection
+from fieldgate.assets.write_schemas import MAX_NAME_CHARS, MAX_TAG_CHARS, MAX_TAGS, AssetChange, AssetCreation
+from fieldgate.db import Database, DataVersions, new_uid
+from fieldgate.errors import NotFound, ValidationError
+from fieldgate.http.request.body_parsing import EncodedJSON
+from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.identity import User
+
+# What clients of KoboToolbox expect to find in the settings of these types.
+DEFAULT_SETTINGS: dict[str, Any] = {
+    "country": [],
+    "sector": {},
+    "description": "",
+    "organization": "",
+    "country_codes": [],
+}
+TYPES_WITH_DEFAULT_SETTINGS = (SURVEY, COLLECTION)
+
+_NO_CONTENT_IN_COLLECTION = Message("A collection has no content of its own. Leave out the content.")
+_NO_CLONES_OF_COLLECTIONS = Message("A collection cannot be cloned. Clone the assets in it.")
+_CONTENT_OR_CLONE = Message("Send either content or clone_from.")
+
+
+class AssetWriter:
+    def __init__(
+        self,
+        database: Database,
+        data_versions: DataVersions,
+        authorizer: AssetAuthorizer,
+        checker: ContentChecker,
+    ) -> None:
+        self._database = database
+        self._data_versions = data_versions
+        self.authorizer = authorizer
+        self._checker = checker
+        self._store = AssetStore(database, data_versions)
+        self._sharing = AssignmentStore(database, data_versions)
+
+    async def create(self, user: User, body: AssetCreation) -> str:
+        """Create an asset and return its uid."""
+        if body.clone_from and body.content is not None:
+            raise ValidationError({"clone_from": [_CONTENT_OR_CLONE]})
+        tags = parse_tags(body.tag_string or "")
+        parent_uid = _asset_uid("parent", body.parent) if body.parent.strip() else None
+        if parent_uid is not None:
+            await self._check_parent(user, body, parent_uid)
+        uid = new_uid("a")
+        new = await (self._clone(user, body, uid) if body.clone_from.strip() else self._from_content(user, body, uid))
+        given_tags = {} if body.tag_string is None else {"tags": tags}
+        return await self._insert(user, msgspec.structs.replace(new, uid=uid, **given_tags), parent_uid)
+
+    async def change(self, user: User, uid: str, body: AssetChange) -> None:
+        """Change the name, settings and content of an asset. What is not sent stays as it is."""
+        asset = await self.authorizer.authorize(uid, user)
+        asset.require("change_asset")
+        name = None if body.name is None else strip_control_characters(body.name)
+        if name == "":
+            raise ValidationError({"name": [Message("A name cannot be blank.")]})
+        values = {"name": name, "settings": body.settings}
+        changes = {field: value for field, value in values.items() if value is not None}
+        if body.content is not None:
+            await self._replace_content(user, asset, body.content, changes)
+        elif changes:
+            await self._store.update(user, uid, **changes)
+
+    async def _from_content(self, user: User, body: AssetCreation, uid: str) -> NewAsset:
+        asset_type, name = body.asset_type or SURVEY, strip_control_characters(body.name)
+        settings = complete_settings(asset_type, body.settings or {})
+        if asset_type == COLLECTION:
+            if body.content is not None:
+                raise ValidationError({"content": [_NO_CONTENT_IN_COLLECTION]})
+            return NewAsset(
+                owner_id=user.id, asset_type=COLLECTION, name=name, settings=settings, content={},
+                summary=summarize_collection(()),
+            )  # fmt: skip
+        if body.content is None:
+            return _new_asset(user, CheckedContent.empty(asset_type), name, settings)
+        checked = await self._check(user, body.content.data, asset_type, name, uid, allows_empty=True)
+        return _new_asset(user, checked, name, settings)
+
+    async def _clone(self, user: User, body: AssetCreation, uid: str) -> NewAsset:
+        source = await self.authorizer.authorize(_asset_uid("clone_from", body.clone_from), user)
+        asset_type = body.asset_type or source.asset_type
+        if COLLECTION in (source.asset_type, asset_type):
+            raise ValidationError({"clone_from": [_NO_CLONES_OF_COLLECTIONS]})
+        row = await self._store.get_visible(user, source.id)
+        if row is None:  # deleted since it was authorized
+            raise asset_not_found(source.uid)
+        version = await self._store.get_version(source.id, body.clone_from_version_id or row.version_uid)
+        if version is None:
+            raise NotFound(Message("There is no version {uid}.", uid=body.clone_from_version_id))
+        name = strip_control_characters(body.name) or row.name
+        settings = complete_settings(asset_type, row.settings if body.settings is None else body.settings)
+        checked = await self._content_of_version(user, version, row, asset_type, name, uid)
+        return _new_asset(user, checked, name, settings, tuple(row.tags))
+
+    async def _content_of_version(
+        self, user: User, version: Row[Any], source: Row[Any], asset_type: str, name: str, uid: str
+    ) -> CheckedContent:
+        """The content of a version for an asset of this type, with an XForm if it is a form."""
+        content = self._store.content(version)
+        kinds = {each in FORM_TYPES for each in (source.asset_type, asset_type)}
+        if len(kinds) == 1 and EMPTY not in (source.asset_type, asset_type):
+            return CheckedContent(
+                asset_type=asset_type, title=None, content=content, summary=version.summary, xform=version.xform
+            )
+        return await self._check(user, msgspec.json.encode(content), asset_type, name, uid, allows_empty=True)
+
+    async def _replace_content(
+        self, user: User, asset: AuthorizedAsset, content: EncodedJSON, changes: dict[str, Any]
+    ) -> None:
+        if asset.asset_type == COLLECTION:
+            raise ValidationError({"content": [_NO_CONTENT_IN_COLLECTION]})
+        found = await self._store.get_xform(asset.id)
+        if found is None:  # deleted since it was authorized
+            raise asset_not_found(asset.uid)
+        checked = await self._check(user, content.data, asset.asset_type, changes.get("name", found[0]), asset.uid)
+        async with self._database.transaction() as connection:
+            row = await self._store.find(connection, asset.uid)
+            if row is None:
+                raise asset_not_found(asset.uid)
+            (await authorize_row(connection, row, user)).require("change_asset")
+            if checked.title:
+                changes = {**changes, "name": checked.title[:MAX_NAME_CHARS]}
+            if checked.asset_type != row.asset_type:
+                changes = {**changes, "asset_type": checked.asset_type}
+            version = NewVersion(content=checked.content, summary=checked.summary, xform=checked.xform)
+            await self._store.add_version(connection, row, version, **changes)
+            if "asset_type" in changes:
+                await apply_type_change(self._sharing.in_transaction(connection), row.uid, user)
+            await self._data_versions.bump(connection, TOPIC)
+
+    async def _check(
+        self, user: User, data: bytes, asset_type: str, name: str, uid: str, *, allows_empty: bool = False
+    ) -> CheckedContent:
+        """Check content. An empty asset becomes a survey, unless the content is empty."""
+        as_type = SURVEY if asset_type == EMPTY else asset_type
+        content = ContentToCheck(data=data, asset_type=as_type, name=name, asset_uid=uid, allows_empty=allows_empty)
+        checked = await self._checker.check(user, content)
+        if asset_type == EMPTY and not checked.content["survey"]:
+            return msgspec.structs.replace(checked, asset_type=EMPTY)
+        return checked
+
+    async def _check_parent(self, user: User, body: AssetCreation, uid: str) -> None:
+        """Check the collection before the content, which takes longer. The transaction checks it again."""
+        if body.asset_type == COLLECTION:
+            raise ValidationError({"parent": [Message("A collection cannot be in another collection.")]})
+        try:
+            collection = await self.authorizer.authorize(uid, user)
+        except NotFound:
+            raise _no_collection(uid) from None
+        _require_collection(collection)
+
+    async def _insert(self, user: User, new: NewAsset, parent_uid: str | None) -> str:
+        async with self._database.transaction() as connection:
+            parent_id = None if parent_uid is None else await self._lock_parent(connection, user, parent_uid)
+            [(_, uid)] = await self._store.create(connection, [msgspec.structs.replace(new, parent_id=parent_id)])
+            await self._store.update_collection_summary(connection, parent_id)
+            await self._data_versions.bump(connection, TOPIC)
+            return uid
+
+    async def _lock_parent(self, connection: AsyncConnection, user: User, uid: str) -> int:
+        row = await self._store.find(connection, uid)
+        if row is None:
+            raise _no_collection(uid)
+        try:
+            collection = await authorize_row(connection, row, user)
+        except NotFound:
+            raise _no_collection(uid) from None
+        _require_collection(collection)
+        return collection.id
+
+
+def parse_tags(text: str) -> tuple[str, ...]:
+    """The tags of a comma-separated list, each once."""
+    tags = tuple(dict.fromkeys(tag for each in text.split(",") if (tag := strip_control_characters(each))))
+    if len(tags) > MAX_TAGS:
+        message = PluralMessage("Enter at most {count} tag.", "Enter at most {count} tags.", MAX_TAGS)
+        raise ValidationError({"tag_string": [message]})
+    if any(len(tag) > MAX_TAG_CHARS for tag in tags):
+        message = PluralMessage(
+            "A tag has at most {count} character.", "A tag has at most {count} characters.", MAX_TAG_CHARS
+        )
+        raise ValidationError({"tag_string": [message]})
+    return tags
+
+
+def complete_settings(asset_type: str, settings: dict[str, Any]) -> dict[str, Any]:
+    return {**DEFAULT_SETTINGS, **settings} if asset_type in TYPES_WITH_DEFAULT_SETTINGS else settings
+
+
+def _new_asset(
+    user: User, checked: CheckedContent, name: str, settings: dict[str, Any], tags: tuple[str, ...] = ()
+) -> NewAsset:
+    return NewAsset(
+        owner_id=user.id,
+        asset_type=checked.asset_type,
+        name=(checked.title or name)[:MAX_NAME_CHARS],
+        settings=settings,
+        tags=tags,
+        content=checked.content,
+        summary=checked.summary,
+        xform=checked.xform,
+    )
+
+
+def _asset_uid(field: str, text: str) -> str:
+    try:
+        return parse_reference("assets", text)
+    except InvalidReference as error:
+        raise ValidationError({field: [error.message]}) from None
+
+
+def _no_collection(uid: str) -> ValidationError:
+    return ValidationError({"parent": [Message("There is no collection {uid}.", uid=uid[:50])]})
+
+
+def _require_collection(asset: AuthorizedAsset) -> None:
+    if asset.asset_type != COLLECTION:
+        raise ValidationError({"parent": [Message("This asset is not a collection.")]})
+    if "change_asset" not in asset.allowed:
+        message = Message("You may see this collection, but adding to it needs the permission change_asset.")
+        raise ValidationError({"parent": [message]})

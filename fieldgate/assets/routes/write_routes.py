@@ -1,0 +1,79 @@
+"""Create and change assets under `/api/v2/assets/`."""
+
+from msgspec import Raw
+
+from fieldgate.assets.asset_writer import AssetWriter
+from fieldgate.assets.routes.asset_routes import DETAIL_EXAMPLE, TAG, asset_detail
+from fieldgate.assets.schemas import ASSETS_PATH, AssetDetail, asset_path
+from fieldgate.assets.sharing.store import AssignmentStore
+from fieldgate.assets.store import AssetStore
+from fieldgate.assets.write_schemas import AssetChange, AssetCreation, FormRefusal
+from fieldgate.http.operations import Created, patch, post
+from fieldgate.http.response.links import Link
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import User
+from fieldgate.settings import Settings
+
+
+def _max_content_bytes(settings: Settings) -> int:
+    return settings.max_upload
+
+
+@post(
+    ASSETS_PATH,
+    response=AssetDetail,
+    title=Message("Create an asset"),
+    description=Message(
+        "Creates an asset, empty or with content, or clones another one. Content is checked like a workbook; the "
+        "refusal lists all problems. If a check takes too long or too many are running, the status is 503 and nothing "
+        "is stored."
+    ),
+    tag=TAG,
+    file_limit=_max_content_bytes,
+    example=DETAIL_EXAMPLE,
+    refusal=FormRefusal,
+    error_statuses=(404, 413, 415),
+)
+async def asset_creation(
+    user: User,
+    language: Language,
+    body: AssetCreation,
+    writer: AssetWriter,
+    store: AssetStore,
+    sharing: AssignmentStore,
+) -> Created:
+    uid = await writer.create(user, body)
+    detail = await asset_detail.handler(uid, user, language, writer.authorizer, store, sharing)
+    return Created(detail, Link(asset_path(uid)))
+
+
+@patch(
+    ASSETS_PATH + "{uid}/",
+    response=AssetDetail,
+    title=Message("Change an asset"),
+    description=Message(
+        "Changes the name, the settings or the content of an asset. Fields that are not sent stay as they are. Content "
+        "is checked like a workbook and becomes a new version; a refusal lists all problems."
+    ),
+    tag=TAG,
+    file_limit=_max_content_bytes,
+    example=DETAIL_EXAMPLE,
+    refusal=FormRefusal,
+    error_statuses=(403, 404, 413, 415),
+)
+async def asset_change(
+    uid: str,
+    user: User,
+    language: Language,
+    body: AssetChange,
+    writer: AssetWriter,
+    store: AssetStore,
+    sharing: AssignmentStore,
+) -> Raw:
+    await writer.change(user, uid, body)
+    detail: Raw = await asset_detail.handler(uid, user, language, writer.authorizer, store, sharing)
+    return detail
+
+
+OPERATIONS = (asset_creation, asset_change)

@@ -1,0 +1,80 @@
+"""Bodies of requests that create and change assets, and the refusal of a form with problems."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from fieldgate.assets.schemas import AssetType
+from fieldgate.http.request.body_parsing import EncodedJSON
+
+MAX_NAME_CHARS = 255
+MAX_TAG_CHARS = 100
+MAX_TAGS = 50
+
+# For the OpenAPI document only: the route checks it, with its own error message.
+_NOT_BLANK = {"pattern": r"\S"}
+
+
+class AssetCreation(msgspec.Struct, frozen=True):
+    name: Annotated[
+        str,
+        Meta(
+            description="Name of the asset. A form title in the settings of the content wins. "
+            "Default of a clone: the name of its source.",
+            max_length=MAX_NAME_CHARS,
+        ),
+    ] = ""
+    asset_type: Annotated[
+        AssetType | None,
+        Meta(description="Type of the asset. Default: survey, or the type of the asset that is cloned."),
+    ] = None
+    content: Annotated[
+        EncodedJSON | None,
+        Meta(
+            description="The form, in the structure of `content` in responses: survey, choices, settings, "
+            "translations. A text with JSON is accepted, too. It is checked like a workbook."
+        ),
+    ] = None
+    clone_from: Annotated[str, Meta(description="Asset to copy the content of: its URL, path or uid.")] = ""
+    clone_from_version_id: Annotated[
+        str, Meta(description="Version of that asset to copy. Default: the newest.", max_length=50)
+    ] = ""
+    settings: Annotated[dict[str, Any] | None, Meta(description="Settings of the asset, an object.")] = None
+    tag_string: Annotated[
+        Annotated[str, Meta(max_length=MAX_TAGS * (MAX_TAG_CHARS + 1))] | None,
+        Meta(description="Tags, separated by commas."),
+    ] = None
+    parent: Annotated[
+        str, Meta(description="Collection to put the asset into: its URL, path or uid. Needs change_asset on it.")
+    ] = ""
+
+
+class AssetChange(msgspec.Struct, frozen=True):
+    name: Annotated[
+        Annotated[str, Meta(max_length=MAX_NAME_CHARS, extra_json_schema=_NOT_BLANK)] | None,
+        Meta(description="New name."),
+    ] = None
+    settings: Annotated[dict[str, Any] | None, Meta(description="New settings; they replace the old ones.")] = None
+    content: Annotated[
+        EncodedJSON | None,
+        Meta(description="New content, which becomes a new version. It is checked like a workbook."),
+    ] = None
+
+
+class FormIssue(msgspec.Struct, frozen=True):
+    sheet: Annotated[str | None, Meta(description="Part of the content: survey, choices, settings.")]
+    row: Annotated[
+        int | None, Meta(description="Row of that part, counted from 1. Null if no single row is concerned.")
+    ]
+    column: Annotated[str | None, Meta(description="Column of the row.")]
+    code: Annotated[str, Meta(description="The kind of the problem, a stable word.")]
+    message: Annotated[str, Meta(description="What is wrong and what to do.")]
+
+
+class FormRefusal(msgspec.Struct, frozen=True):
+    """The content was refused; nothing was stored."""
+
+    content: Annotated[list[str], Meta(description="The reason, in one sentence.", min_length=1)]
+    problems: Annotated[list[FormIssue], Meta(description="All problems, as an import lists them.", min_length=1)]
+    warnings: Annotated[list[FormIssue] | UnsetType, Meta(description="Warnings, if there are any.")] = UNSET

@@ -1,0 +1,162 @@
+"""Check form content that a client sends, in the same sandbox and with the same limits as the file of an import.
+
+The first check starts the fork server of the sandbox. It ends with this process.
+"""
+
+import asyncio
+import logging
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from fieldgate.assets.asset_types import FORM_TYPES, effective_type
+from fieldgate.assets.content_checking import CheckedContent, ContentToCheck
+from fieldgate.concurrency import FairSlots, NoFreeSlot
+from fieldgate.errors import PayloadTooLarge, Problem, ServiceUnavailable
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.identity import User
+from fieldgate.imports.messages import localize_messages, serialize_issues, serialize_message
+from fieldgate.imports.sandbox import runner
+from fieldgate.imports.xlsform import EncodedContent, Form, FormRejected, Issue
+from fieldgate.settings import Settings
+
+# Per process of the service. Requests that wait hold their bodies in memory.
+MAX_SANDBOX_PROCESSES = 2
+MAX_REQUESTS = 10
+MAX_REQUESTS_PER_USER = 4
+MAX_WAIT_SECONDS = 20.0
+TIMEOUT_RETRY_SECONDS = 60
+
+TOO_BUSY = Message("Too many forms are being checked. Nothing was stored; please try again in a few seconds.")
+TOO_SLOW = Message(
+    "The form takes too long to check. Nothing was stored. Try again later; if it happens again, make the form smaller."
+)
+STOPPING = Message("The service is being restarted. Nothing was stored; please try again in a few seconds.")
+REJECTIONS = {
+    runner.FailureReason.MEMORY: FormRejected(
+        "too_large", Message("The form takes too much memory to check. Make it smaller or split it.")
+    ),
+    runner.FailureReason.CRASH: FormRejected(
+        "reader_crashed", Message("The form could not be checked. Undo your last changes and try again.")
+    ),
+}
+
+log = logging.getLogger(__name__)
+
+
+class ContentRejected(Problem):
+    """The content has problems: 400 with all of them."""
+
+    status = 400
+
+    def __init__(self, rejection: FormRejected) -> None:
+        super().__init__(rejection.error)
+        problems = rejection.problems or [Issue(rejection.error_type, rejection.error)]
+        self._stored: dict[str, Any] = {
+            "error": serialize_message(rejection.error),
+            "problems": serialize_issues(problems),
+        }
+        if rejection.warnings:
+            self._stored["warnings"] = serialize_issues(rejection.warnings)
+
+    def body(self, language: Language) -> dict[str, object]:
+        localized = localize_messages(language, self._stored)
+        return {"content": [localized.pop("error")], **localized}
+
+
+class SandboxContentChecker:
+    """Implements `ContentChecker`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._limits = runner.SandboxLimits(settings.import_memory, settings.import_seconds)
+        self._max_bytes = settings.max_upload
+        self._slots = FairSlots(
+            MAX_SANDBOX_PROCESSES,
+            max_requests=MAX_REQUESTS,
+            max_per_user=MAX_REQUESTS_PER_USER,
+            wait_seconds=MAX_WAIT_SECONDS,
+        )
+        self._runs: set[_SandboxRun] = set()
+        self._is_closed = False
+
+    async def check(self, user: User, content: ContentToCheck) -> CheckedContent:
+        if len(content.data) > self._max_bytes:
+            raise PayloadTooLarge(
+                PluralMessage(
+                    "The content is too large; at most {count} byte is allowed.",
+                    "The content is too large; at most {count} bytes are allowed.",
+                    self._max_bytes,
+                )
+            )
+        try:
+            async with self._slots.slot(user.id):
+                form = await self._parse(content)
+        except NoFreeSlot:
+            raise ServiceUnavailable(TOO_BUSY) from None
+        except FormRejected as rejection:
+            raise ContentRejected(rejection) from None
+        return CheckedContent(
+            asset_type=effective_type(content.asset_type, form.row_count),
+            title=form.title,
+            content=form.content,
+            summary=form.summary,
+            xform=form.xform or None,
+        )
+
+    async def _parse(self, content: ContentToCheck) -> Form:
+        if self._is_closed:
+            raise ServiceUnavailable(STOPPING)
+        run = _SandboxRun(content, self._limits)
+        self._runs.add(run)
+        try:
+            return await asyncio.to_thread(run.parse)
+        except asyncio.CancelledError:
+            run.cancel()
+            raise
+        except (OSError, EOFError):  # the machine is out of processes or memory, or the fork server was killed
+            log.exception("the sandbox could not be started")
+            raise ServiceUnavailable from None
+        except runner.SandboxFailure as failure:
+            raise self._problem_of(failure) from None
+        finally:
+            self._runs.discard(run)
+
+    def _problem_of(self, failure: runner.SandboxFailure) -> Problem:
+        if self._is_closed:
+            return ServiceUnavailable(STOPPING)
+        level = logging.ERROR if failure.reason is runner.FailureReason.FAULT else logging.WARNING
+        log.log(level, "form content could not be checked: %s %s", failure, failure.details)
+        if failure.reason is runner.FailureReason.TIME:
+            return ServiceUnavailable(TOO_SLOW, TIMEOUT_RETRY_SECONDS)
+        rejection = REJECTIONS.get(failure.reason)
+        return Problem() if rejection is None else ContentRejected(rejection)
+
+    def close(self) -> None:
+        """End all checks, so that the service can stop."""
+        self._is_closed = True
+        for run in list(self._runs):
+            run.cancel()
+
+
+class _SandboxRun:
+    """One check in a sandbox process, which another thread can end."""
+
+    def __init__(self, content: ContentToCheck, limits: runner.SandboxLimits) -> None:
+        is_library = content.asset_type not in FORM_TYPES
+        self._content = EncodedContent(content.data, content.name, is_library, content.allows_empty, content.asset_uid)
+        self._limits = limits
+        self._process: BaseProcess | None = None
+        self._is_cancelled = False
+
+    def parse(self) -> Form:
+        return runner.parse_content_in_sandbox(self._content, self._limits, self._on_start)
+
+    def _on_start(self, process: BaseProcess) -> None:
+        self._process = process
+        if self._is_cancelled:
+            process.kill()
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+        if self._process is not None:
+            self._process.kill()

@@ -1,0 +1,466 @@
+"""Creating assets and changing their content over HTTP."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import func, select
+
+from fieldgate.assets.asset_writer import DEFAULT_SETTINGS
+from fieldgate.assets.content_checking import CheckedContent
+from fieldgate.assets.tables import assets, assignment_history, versions
+from fieldgate.imports.content_checker import MAX_REQUESTS_PER_USER
+from fieldgate.imports.worker import ImportWorker
+from fieldgate.settings import Settings
+from tests.access.permission_world import PUBLIC_USER, PermissionWorld
+from tests.conftest import StartService
+from tests.imports.test_worker import ImportHarness
+from tests.imports.workbooks import Rows, xlsx
+from tests.imports.xlsform.test_content_format import WORKBOOK
+
+PATH = "/api/v2/assets/"
+ROWS: list[dict[str, Any]] = [
+    {"type": "text", "name": "name", "label": ["What is your name?"]},
+    {"type": "integer", "name": "age", "label": ["How old are you?"], "required": True},
+]
+CONTENT: dict[str, Any] = {"survey": ROWS, "choices": [], "settings": {}, "translations": [None]}
+SUMMARY_KEYS = {"geo", "labels", "columns", "languages", "row_count", "default_translation"}
+
+
+class Author(ImportHarness):
+    """A user who writes assets."""
+
+    async def post(self, status: int = 201, **body: Any) -> dict[str, Any]:
+        response = await self.service.client.post(PATH, json=body, headers=self.headers)
+        assert response.status_code == status, response.text
+        found: dict[str, Any] = response.json()
+        return found
+
+    async def patch(self, asset: dict[str, Any], status: int = 200, **body: Any) -> dict[str, Any]:
+        response = await self.service.client.patch(asset["url"], json=body, headers=self.headers)
+        assert response.status_code == status, response.text
+        found: dict[str, Any] = response.json()
+        return found
+
+    async def xform(self, asset: dict[str, Any]) -> str:
+        response = await self.service.get(asset["xform_link"], headers=self.headers)
+        assert response.status_code == 200, response.text
+        return response.text
+
+    async def other(self) -> "Author":
+        """Another user of the same service."""
+        headers = {"Authorization": f"Token {await self.service.create_token()}"}
+        return Author(self.service, headers, self.worker)
+
+    async def count(self, table: Any) -> int:
+        async with self.service.database.read_transaction() as connection:
+            return int((await connection.execute(select(func.count()).select_from(table))).scalar_one())
+
+
+@pytest.fixture
+async def author(start: StartService, database_url: str) -> AsyncIterator[Author]:
+    async with start(database_url=database_url) as service:
+        headers = {"Authorization": f"Token {await service.create_token()}"}
+        yield Author(service, headers, ImportWorker(Settings(), service.database))
+
+
+def without_ids(content: dict[str, Any]) -> dict[str, Any]:
+    """Ids of rows are random."""
+    rows = {key: [{**row, "$kuid": "id"} for row in content[key]] for key in ("survey", "choices")}
+    return content | rows
+
+
+async def test_content_becomes_what_an_import_gives(author: Author) -> None:
+    imported = await author.asset(
+        await author.import_workbook(
+            xlsx(
+                survey=(("type", "name", "label", "required"), ("text", "name", "What is your name?", None),
+                        ("integer", "age", "How old are you?", "yes")),
+            ),
+            name="Visit",
+        )
+    )  # fmt: skip
+    response = await author.service.client.post(
+        PATH, json={"name": "Visit", "content": CONTENT, "tag_string": "a, b,,a"}, headers=author.headers
+    )
+    assert response.status_code == 201
+    created = response.json()
+    assert response.headers["Location"] == created["url"]
+    assert created == await author.get(created["url"])
+    assert without_ids(created["content"]) == without_ids(imported["content"])
+    assert await author.xform(created) == await author.xform(imported)
+    own = {"url", "uid", "version_id", "versions", "xform_link", "content", "permissions", "date_created",
+           "date_modified", "settings", "tag_string"}  # fmt: skip
+    assert {key: created[key] for key in created.keys() - own} == {key: imported[key] for key in imported.keys() - own}
+    assert (created["settings"], created["tag_string"]) == (DEFAULT_SETTINGS, "a,b")
+    [version] = (await author.get(created["versions"]))["results"]
+    assert (version["number"], version["file"], version["summary"]) == (1, None, created["summary"])
+
+
+@pytest.mark.parametrize("encoding", ["json text", "form", "multipart"])
+async def test_content_in_any_body(author: Author, encoding: str) -> None:
+    fields = {
+        "name": "Visit",
+        "asset_type": "survey",
+        "content": json.dumps(CONTENT),
+        "settings": '{"sector": {"a": 1}}',
+    }
+    bodies: dict[str, dict[str, Any]] = {
+        "json text": {"json": fields},
+        "form": {"data": fields},
+        "multipart": {"files": {name: (None, text) for name, text in fields.items()}},
+    }
+    response = await author.service.client.post(PATH, headers=author.headers, **bodies[encoding])
+    assert response.status_code == 201, response.text
+    assert [row["name"] for row in response.json()["content"]["survey"]] == ["name", "age"]
+    assert response.json()["settings"] == {**DEFAULT_SETTINGS, "sector": {"a": 1}}
+    assert "Fieldgate-Ignored" not in response.headers
+
+
+@pytest.mark.parametrize("asset_type", ["survey", "template", "block", "question", "empty"])
+@pytest.mark.parametrize("body", [{}, {"content": None}, {"content": ""}, {"content": {}}, {"content": {"survey": []}}])
+async def test_empty_asset(author: Author, asset_type: str, body: dict[str, Any]) -> None:
+    created = await author.post(asset_type=asset_type, name="New", **body)
+    assert (created["asset_type"], created["name"]) == (asset_type, "New")
+    assert created["content"] == CheckedContent.empty(asset_type).content
+    assert set(created["summary"]) == SUMMARY_KEYS
+    assert created["summary"] == CheckedContent.empty(asset_type).summary
+
+
+async def test_default_type_and_name(author: Author) -> None:
+    created = await author.post()
+    assert (created["asset_type"], created["name"]) == ("survey", "")
+    titled = await author.post(name="Given", content={**CONTENT, "settings": {"form_title": "From  the form"}})
+    assert titled["name"] == "From the form"
+    assert (await author.post(content={"settings": {"form_title": "T", "style": "pages"}}))["name"] == "T"
+
+
+async def test_xform_of_an_empty_survey(author: Author) -> None:
+    created = await author.post(name="New")
+    response = await author.service.get(created["xform_link"], headers=author.headers)
+    assert response.status_code == 404
+    changed = await author.patch(created, content=CONTENT)
+    assert "<h:html" in await author.xform(changed)
+
+
+async def test_types_with_content(author: Author) -> None:
+    named: list[dict[str, Any]] = [{"type": "text", "label": ["Without a name"], "$autoname": "generated"}]
+    for rows, given, stored in (
+        (named, "question", "question"),
+        (named, "block", "question"),
+        (ROWS, "question", "block"),
+        (ROWS, "template", "template"),
+        (ROWS, "empty", "survey"),
+    ):
+        created = await author.post(
+            asset_type=given, content={**CONTENT, "survey": rows, "settings": {"style": "pages"}}
+        )
+        assert created["asset_type"] == stored
+        is_form = stored in ("template", "survey")
+        assert (created["xform_link"] is not None) == is_form
+        assert created["content"]["settings"] == ({"style": "pages"} if is_form else {})
+        assert created["content"]["survey"][0].get("name") == rows[0].get("name")
+
+
+async def test_invalid_fields(author: Author) -> None:
+    before = await author.count(assets)
+    collection = await author.post(asset_type="collection", name="Library")
+    for body, field in (
+        ({"asset_type": "text"}, "asset_type"),
+        ({"asset_type": "florb"}, "asset_type"),
+        ({"name": "x" * 256}, "name"),
+        ({"settings": []}, "settings"),
+        ({"content": 5}, "content"),
+        ({"content": True}, "content"),
+        ({"tag_string": ",".join(map(str, range(51)))}, "tag_string"),
+        ({"tag_string": "x" * 101}, "tag_string"),
+        ({"parent": "aKm3pVw8ZtQ2xYcRnB5dFh"}, "parent"),
+        ({"parent": "https://elsewhere/api/v2/users/amina/"}, "parent"),
+        ({"parent": collection["url"], "asset_type": "collection"}, "parent"),
+        ({"asset_type": "collection", "content": CONTENT}, "content"),
+        ({"clone_from": collection["uid"]}, "clone_from"),
+        ({"clone_from": "/api/v2/users/amina/"}, "clone_from"),
+        ({"clone_from": collection["uid"], "content": CONTENT}, "clone_from"),
+    ):  # fmt: skip
+        assert list(await author.post(400, **body)) == [field], body
+    anonymous = await author.service.client.post(PATH, json={"name": "x"})
+    assert anonymous.status_code == 401
+    text = await author.service.client.post(PATH, content=b"{", headers=author.headers | {"Content-Type": "text/plain"})
+    assert text.status_code == 415
+    assert await author.count(assets) == before + 1
+
+
+async def test_problems_are_those_of_a_workbook(author: Author) -> None:
+    rows: list[dict[str, Any]] = [
+        {"type": "text", "name": "a", "label": ["A"]},
+        {"type": "florb", "name": "b", "label": ["B"]},
+        {"type": "text", "name": "a", "label": ["C"]},
+        {"type": "integer", "name": "c", "label": ["C"], "relevant": "${missing} = 1"},
+    ]
+    refused = await author.post(400, name="Bad", content={"survey": rows})
+    assert set(refused) == {"content", "problems"}
+    assert len(refused["content"]) == 1
+    places = [(each["sheet"], each["row"], each["column"], each["code"]) for each in refused["problems"]]
+    assert ("survey", 2, "type", "unknown_type") in places
+    assert ("survey", 3, "name", "duplicate_name") in places
+    assert {place[1] for place in places} == {2, 3, 4}
+    cells = ([row["type"], row["name"], row["label"][0], row.get("relevant")] for row in rows)
+    sheet: Rows = [["type", "name", "label", "relevant"], *cells]
+    imported = (await author.import_workbook(xlsx(survey=sheet)))["messages"]
+    assert [each["code"] for each in imported["problems"]] == [each["code"] for each in refused["problems"]]
+    assert [each["row"] for each in imported["problems"]] == [each["row"] + 1 for each in refused["problems"]]
+    french = await author.service.client.post(
+        PATH, json={"content": {"survey": rows}}, headers={**author.headers, "Accept-Language": "fr"}
+    )
+    assert french.json()["problems"][0]["message"] != refused["problems"][0]["message"]
+    assert await author.count(assets) == 0
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [], "[]", "null", "{", "{}x", {"survey": {}}, {"survey": "x"}, {"survey": [[]]}, {"survey": [None]},
+        {"survey": [{"type": {}}]}, {"survey": [{"type": ["text"], "name": "a"}]},
+        {"survey": [{"type": "text", "name": "a", "label": [["A"]]}]},
+        {"survey": [{"type": "text", "name": "a", "label": ["A", "B"]}], "translations": ["English"]},
+        {"survey": ROWS, "translations": "English"}, {"survey": ROWS, "translations": [1]},
+        {"survey": ROWS, "settings": "x"}, {"survey": ROWS, "settings": {"style": {}}},
+        {"survey": ROWS, "choices": {}}, {"survey": ROWS, "choices": [{"list_name": []}]},
+        {"survey": [{"type": "text", "name": "a", "label": {"deep": [[[[[[[[[[1]]]]]]]]]]}}]},
+        {"choices": [{"list_name": "a", "name": "b", "label": ["c"]}]},
+    ],
+)  # fmt: skip
+async def test_malformed_content(author: Author, content: Any) -> None:
+    response = await author.service.client.post(PATH, json={"content": content}, headers=author.headers)
+    assert response.status_code == 400
+    assert "content" in response.json()
+    assert await author.count(assets) == 0
+
+
+async def test_keys_of_front_ends_are_tolerated(author: Author) -> None:
+    rows = [
+        {"type": "text", "$kuid": "abc", "$autoname": "first", "$xpath": "first", "$qpath": "x", "label": ["First"],
+         "kobo--locking-profile": "core", "tags": ["hxl:#loc"], "hint": [None]},
+        {"type": "select_one", "select_from_list_name": "yn", "name": "agree", "label": ["Agree?"], "required": "true"},
+    ]  # fmt: skip
+    choices = [{"list_name": "yn", "name": "y", "label": ["Yes"], "$kuid": "x", "$autovalue": "y"}]
+    locking = [{"name": "core", "restrictions": ["choice_add"]}]
+    content = {"survey": rows, "choices": choices, "settings": {"default_language": None}, "translations": [None],
+               "translated": ["label"], "schema": "1", "kobo--locking-profiles": locking,
+               "metas": {"start": False}}  # fmt: skip
+    created = await author.post(content=content)
+    assert [row["name"] for row in created["content"]["survey"]] == ["first", "agree"]
+    assert created["content"]["survey"][0]["tags"] == ["hxl:#loc"]
+
+
+async def test_changed_content_is_a_new_version(author: Author) -> None:
+    created = await author.post(name="Visit", content=CONTENT)
+    more = {**CONTENT, "survey": [*ROWS, {"type": "note", "name": "end_note", "label": ["Thanks"]}]}
+    changed = await author.patch(created, content=json.dumps(more), name="Renamed", settings={"a": 1})
+    assert (changed["version_count"], changed["name"], changed["settings"]) == (2, "Renamed", {"a": 1})
+    assert len(changed["content"]["survey"]) == 3
+    assert "Thanks" in await author.xform(changed)
+    assert changed["date_modified"] > created["date_modified"]
+    assert (await author.patch(changed, content=changed["content"]))["version_count"] == 3, "as an import does"
+    bad = {**CONTENT, "survey": [{"type": "florb", "name": "x", "label": ["X"]}]}
+    refused = await author.patch(changed, 400, content=bad, name="Not stored")
+    assert [each["code"] for each in refused["problems"]] == ["unknown_type"]
+    assert [each["code"] for each in (await author.patch(changed, 400, content={}))["problems"]] == ["no_questions"]
+    assert (await author.get(created["url"]))["name"] == "Renamed"
+    assert await author.count(versions) == 3
+    collection = await author.post(asset_type="collection", name="Library")
+    assert list(await author.patch(collection, 400, content=CONTENT)) == ["content"]
+
+
+async def test_title_in_changed_content_is_the_name(author: Author) -> None:
+    created = await author.post(name="Visit", content=CONTENT)
+    changed = await author.patch(created, name="Given", content={**CONTENT, "settings": {"form_title": "Title"}})
+    assert changed["name"] == "Title"
+
+
+async def test_empty_asset_becomes_a_survey(author: Author) -> None:
+    """Assigned permissions are completed, and the history has it, as after an import."""
+    world = PermissionWorld(author.service)
+    owner, manager = await world.create_user(), await world.create_user()
+    writer = Author(author.service, owner.headers, author.worker)
+    created = await writer.post(asset_type="empty", name="New")
+    asset = await world.register_asset(created["uid"], owner)
+    await world.grant(manager, asset, "manage_asset")
+    by_manager = Author(author.service, manager.headers, author.worker)
+    changed = await by_manager.patch(created, content=CONTENT)
+    assert changed["asset_type"] == "survey"
+    assert {"codename": "view_submissions"} in changed["effective_permissions"]
+    async with author.service.database.read_transaction() as connection:
+        acts = (await connection.execute(select(assignment_history.c.act).distinct())).scalars().all()
+    assert "import" in acts
+
+
+async def test_permission_to_change_content(author: Author) -> None:
+    world = PermissionWorld(author.service)
+    owner, viewer, editor = [await world.create_user() for _ in range(3)]
+    created = await Author(author.service, owner.headers, author.worker).post(name="Visit", content=CONTENT)
+    asset = await world.register_asset(created["uid"], owner)
+    await world.grant(viewer, asset, "view_asset")
+    await world.grant(editor, asset, "change_asset")
+    for user, status in ((viewer, 403), (editor, 200)):
+        await Author(author.service, user.headers, author.worker).patch(created, status, content=CONTENT)
+    assert "detail" in await author.patch(created, 404, content=CONTENT)
+    detail = await Author(author.service, owner.headers, author.worker).get(created["url"])
+    assert (detail["version_count"], detail["owner__username"]) == (2, owner.username)
+
+
+async def test_clone(author: Author) -> None:
+    content = {**CONTENT, "settings": {"style": "pages"}}
+    source = await author.post(name="Visit", content=content, tag_string="a,b", settings={"sector": {"v": 1}})
+    changed = await author.patch(source, content={**content, "survey": ROWS[:1]})
+    clone = await author.post(clone_from=source["url"])
+    assert {key: clone[key] for key in ("name", "tag_string", "settings", "asset_type", "version_count")} == {
+        "name": "Visit", "tag_string": "a,b", "settings": changed["settings"], "asset_type": "survey",
+        "version_count": 1,
+    }  # fmt: skip
+    assert (clone["content"], clone["summary"]) == (changed["content"], changed["summary"])
+    assert await author.xform(clone) == await author.xform(changed)
+    old = await author.post(
+        clone_from=source["uid"], clone_from_version_id=source["version_id"], name="Old", tag_string="", settings={}
+    )
+    assert (old["name"], old["tag_string"], old["summary"]) == ("Old", "", source["summary"])
+    assert "<h:title>Old</h:title>" in await author.xform(old)
+    template = await author.post(clone_from=source["uid"], asset_type="template")
+    assert (template["asset_type"], template["content"]["settings"]) == ("template", {"style": "pages"})
+    block = await author.post(clone_from=source["uid"], asset_type="block")
+    assert (block["asset_type"], block["content"]["settings"], block["xform_link"]) == ("question", {}, None)
+    survey = await author.post(clone_from=block["uid"], asset_type="survey")
+    assert "What is your name?" in await author.xform(survey)
+    empty = await author.post(clone_from=(await author.post(asset_type="empty"))["uid"], name="Empty")
+    assert (empty["asset_type"], empty["content"]["survey"]) == ("empty", [])
+    assert "detail" in await author.post(404, clone_from=source["uid"], clone_from_version_id="vNone")
+
+
+async def test_clone_needs_view_asset(author: Author) -> None:
+    world = PermissionWorld(author.service)
+    owner, viewer = await world.create_user(), await world.create_user()
+    source = await Author(author.service, owner.headers, author.worker).post(name="Visit", content=CONTENT)
+    asset = await world.register_asset(source["uid"], owner)
+    await world.grant(viewer, asset, "view_asset")
+    hidden = await author.post(404, clone_from=source["uid"])
+    missing = await author.post(404, clone_from="aKm3pVw8ZtQ2xYcRnB5dFh")
+    assert hidden["detail"].replace(source["uid"], "x") == missing["detail"].replace("aKm3pVw8ZtQ2xYcRnB5dFh", "x")
+    clone = await Author(author.service, viewer.headers, author.worker).post(clone_from=source["uid"])
+    assert (clone["owner__username"], clone["status"]) == (viewer.username, "private")
+    await world.grant(PUBLIC_USER, asset, "view_asset")
+    assert (await author.post(clone_from=source["uid"]))["name"] == "Visit"
+
+
+async def test_parent(author: Author) -> None:
+    world = PermissionWorld(author.service)
+    owner, viewer, editor = [await world.create_user() for _ in range(3)]
+    by_owner = Author(author.service, owner.headers, author.worker)
+    collection = await by_owner.post(asset_type="collection", name="Library")
+    assert (collection["summary"], collection["settings"]) == ({"languages": []}, DEFAULT_SETTINGS)
+    asset = await world.register_asset(collection["uid"], owner)
+    await world.grant(viewer, asset, "view_asset")
+    await world.grant(editor, asset, "change_asset")
+    content = {"survey": [{"type": "text", "label": ["A", "B"]}], "translations": ["English (en)", "French (fr)"]}
+    for reference in (collection["url"], f"/api/v2/assets/{collection['uid']}/", collection["uid"]):
+        created = await by_owner.post(asset_type="question", content=content, parent=reference)
+        assert created["parent"] == collection["url"]
+    assert (await by_owner.get(collection["url"]))["summary"] == {"languages": ["English (en)", "French (fr)"]}
+    by_editor = await Author(author.service, editor.headers, author.worker).post(
+        asset_type="question", content=content, parent=collection["uid"]
+    )
+    assert by_editor["owner__username"] == editor.username
+    assert (await by_owner.get(by_editor["url"]))["parent"] == collection["url"], "the collection's owner sees it"
+    before = await author.count(assets)
+    survey = await by_owner.post(name="No collection")
+    for user, reference in ((viewer, collection["uid"]), (owner, survey["uid"])):
+        refused = await Author(author.service, user.headers, author.worker).post(400, parent=reference)
+        assert list(refused) == ["parent"]
+    hidden = await author.post(400, parent=collection["uid"])
+    missing = await author.post(400, parent="aKm3pVw8ZtQ2xYcRnB5dFh")
+    assert hidden["parent"][0].replace(collection["uid"], "x") == missing["parent"][0].replace(
+        "aKm3pVw8ZtQ2xYcRnB5dFh", "x"
+    )
+    assert await author.count(assets) == before + 1
+
+
+async def test_two_users_do_not_see_each_others_assets(author: Author) -> None:
+    other = await author.other()
+    created = await author.post(name="Mine", content=CONTENT)
+    hidden = await author.service.get(created["url"], headers=other.headers)
+    assert hidden.status_code == 404
+    assert (await other.get(PATH))["count"] == 0
+    assert (await author.get(PATH))["count"] == 1
+
+
+async def test_other_fields_of_a_large_body_stay_small(author: Author) -> None:
+    """The limit of bodies is raised for content only."""
+    large = "x" * 70_000
+    created = await author.post(name="Visit")
+    for body in ({"settings": {"a": large}}, {"tag_string": large}, {"unknown": large}):
+        response = await author.service.client.post(PATH, json={"content": CONTENT, **body}, headers=author.headers)
+        assert response.status_code == 413, body
+        form = {"content": json.dumps(CONTENT)} | {key: json.dumps(value) for key, value in body.items()}
+        assert (await author.service.client.post(PATH, data=form, headers=author.headers)).status_code == 413
+        assert (await author.service.client.patch(created["url"], json=body, headers=author.headers)).status_code == 413
+    note = {"type": "note", "name": "long", "label": ["x" * 60_000]}
+    assert await author.post(content={"survey": [note, {**note, "name": "longer"}]})
+
+
+async def test_imported_content_can_be_sent_back(author: Author) -> None:
+    """Every part of a form: groups, lists, languages, files, entities."""
+    imported = await author.asset(await author.import_workbook(xlsx(**WORKBOOK), name="Homes"))
+    created = await author.post(name=imported["name"], content=imported["content"])
+    assert without_ids(created["content"]) == without_ids(imported["content"])
+    assert created["summary"] == imported["summary"]
+    changed = await author.patch(imported, content=created["content"])
+    assert without_ids(changed["content"]) == without_ids(imported["content"])
+    assert await author.xform(changed) == await author.xform(created)
+
+
+async def test_flood_of_one_user(author: Author) -> None:
+    """A user has few checks at a time; the others are refused and can be sent again. Another user is not affected."""
+    other = await author.other()
+    content = {"survey": [{**ROWS[0], "name": f"q{number}"} for number in range(3_000)]}
+
+    async def send(headers: dict[str, str]) -> httpx.Response:
+        return await author.service.client.post(PATH, json={"content": content}, headers=headers)
+
+    *flood, single = await asyncio.gather(
+        *(send(author.headers) for _ in range(MAX_REQUESTS_PER_USER + 3)), send(other.headers)
+    )
+    refused = [each for each in flood if each.status_code == 503]
+    assert single.status_code == 201
+    assert [each.status_code for each in flood].count(201) == MAX_REQUESTS_PER_USER
+    assert len(refused) == 3
+    assert all(int(each.headers["Retry-After"]) > 0 for each in refused)
+    assert await author.count(assets) == MAX_REQUESTS_PER_USER + 1
+
+
+async def test_content_larger_than_a_file_may_be(start: StartService) -> None:
+    async with start(max_upload=100 * 1024) as service:
+        headers = {"Authorization": f"Token {await service.create_token()}"}
+        author = Author(service, headers, ImportWorker(Settings(), service.database))
+        for size in (101 * 1024, 400 * 1024):
+            assert list(await author.post(413, content=json.dumps(CONTENT) + " " * size)) == ["detail"]
+        await author.post(content=json.dumps(CONTENT) + " " * 90 * 1024)
+        assert await author.count(assets) == 1
+
+
+async def test_memory_limit(start: StartService) -> None:
+    async with start(import_memory=280 * 1024 * 1024) as service:
+        headers = {"Authorization": f"Token {await service.create_token()}"}
+        author = Author(service, headers, ImportWorker(Settings(), service.database))
+        large = [{"type": "note", "name": f"n{number}", "label": ["x" * 600]} for number in range(40_000)]
+        refused = await author.post(400, content={"survey": large})
+        assert [problem["code"] for problem in refused["problems"]] == ["too_large"]
+        assert "memory" in refused["content"][0]
+        await author.post(content=CONTENT)
+        assert await author.count(assets) == 1
+
+
+async def test_dry_run_is_refused(author: Author) -> None:
+    assert list(await author.post(400, name="x", dry_run=True)) == ["dry_run"]
+    assert await author.count(assets) == 0
