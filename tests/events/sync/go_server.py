@@ -136,22 +136,20 @@ def mini_record(event: dict[str, Any], language: str) -> dict[str, Any]:
     return localized({name: event[name] for name in MINI_FIELDS}, language)
 
 
-def localized(value: Any, language: str) -> Any:
+def localized(fields: dict[str, Any], language: str) -> dict[str, Any]:
     """A record in one language. Texts fall back to English, French, Spanish, Arabic, whatever the original is."""
-    if isinstance(value, list):
-        return [localized(each, language) for each in value]
-    if not isinstance(value, dict):
-        return value
-    record = {}
-    for name, each in value.items():
-        if name in TRANSLATED and isinstance(each, dict):
-            record[name] = next((each[code] for code in (language, *FALLBACKS) if each.get(code)), "")
+    record: dict[str, Any] = {}
+    for name, value in fields.items():
+        if name in TRANSLATED and isinstance(value, dict):
+            record[name] = next((value[code] for code in (language, *FALLBACKS) if value.get(code)), "")
         elif name in ("countries", "countries_for_preview"):
-            record[name] = [COUNTRIES[id_] for id_ in each]
+            record[name] = [COUNTRIES[id_] for id_ in value]
         elif name == "dtype":
-            record[name] = None if each is None else FLOOD
+            record[name] = None if value is None else FLOOD
+        elif isinstance(value, list):
+            record[name] = [localized(each, language) for each in value]
         else:
-            record[name] = localized(each, language)
+            record[name] = value
     return record
 
 

@@ -254,5 +254,6 @@ def test_digest_does_not_depend_on_reference_data() -> None:
     record = {"id": 1, "countries": [{"id": 1, "name": "Nepal"}, {"id": 2}], "dtype": {"id": 12, "name": "Flood"}}
     renamed = {"dtype": {"id": 12, "name": "Crue"}, "countries": [{"id": 2}, {"name": "Népal", "id": 1}], "id": 1}
     assert record_digest(record) == record_digest({**renamed, "status_display": "Actif"})
-    for change in ({"id": 2}, {"countries": [{"id": 1}]}, {"dtype": None}, {"appeals": []}):
+    changes: list[dict[str, Any]] = [{"id": 2}, {"countries": [{"id": 1}]}, {"dtype": None}, {"appeals": []}]
+    for change in changes:
         assert record_digest(record) != record_digest({**record, **change})
