@@ -168,7 +168,8 @@ class AssetStore:
         columns = (versions.c.id, versions.c.uid, versions.c.file_id, versions.c.created_at, assets.c.name)
         query: Select[Any] = select(*columns).join_from(assets, versions, _is_newest()).where(assets.c.id == asset_id)
         async with self._database.read_transaction() as connection:
-            return (await connection.execute(query)).one_or_none()
+            row: Row[Any] | None = (await connection.execute(query)).one_or_none()
+            return row
 
     async def get_content(self, version_id: int) -> dict[str, Any]:
         """Return the content of a version, {} if it was deleted."""
