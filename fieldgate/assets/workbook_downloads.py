@@ -2,7 +2,7 @@
 
 import asyncio
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from io import BytesIO
 from typing import Any
@@ -40,14 +40,17 @@ class WorkbookWriter:
         self._turn = asyncio.Lock()
         self._waiting = 0
 
-    async def write(self, content: Mapping[str, Any], title: str | None, created: datetime) -> WorkbookFile:
-        """Write a workbook. Equal arguments give equal bytes."""
+    async def write(
+        self, load_content: Callable[[], Awaitable[Mapping[str, Any]]], title: str | None, created: datetime
+    ) -> WorkbookFile:
+        """Write a workbook. Equal arguments give equal bytes. Content is loaded last, so that one form is in memory."""
         if self._waiting >= MAX_WAITING:
             raise ServiceUnavailable
         self._waiting += 1
         try:
             async with self._turn:
-                return WorkbookFile(await asyncio.to_thread(_write, content, title, created), XLSX_SUFFIX)
+                data = await asyncio.to_thread(_write, await load_content(), title, created)
+                return WorkbookFile(data, XLSX_SUFFIX)
         except (MalformedContent, TooLargeForWorkbook) as error:
             raise NotFound(
                 Message(

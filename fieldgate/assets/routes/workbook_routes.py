@@ -6,6 +6,7 @@ are sent as such.
 
 import asyncio
 from collections.abc import AsyncGenerator
+from functools import partial
 
 from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found
 from fieldgate.assets.routes.asset_routes import TAG
@@ -149,7 +150,7 @@ async def _workbook_response(
     workbook = await _load_workbook(row.file_id, suffix, store)
     if workbook is None:
         title = row.name if asset.asset_type in XFORM_TYPES else None
-        workbook = await writer.write(await store.get_content(row.id), title, row.created_at)
+        workbook = await writer.write(partial(store.get_content, row.id), title, row.created_at)
     headers: list[Header] = [
         (b"content-type", MEDIA_TYPES[workbook.suffix].encode()),
         attachment(row.name, workbook.suffix, fallback=asset.uid),

@@ -167,7 +167,7 @@ def forms(draw: st.DrawFn) -> dict[str, Rows]:
     return sheets
 
 
-@settings(max_examples=100, derandomize=True, deadline=None, phases=[Phase.generate])
+@settings(max_examples=100, derandomize=True, deadline=None, phases=[Phase.generate])  # shrinking takes minutes
 @given(forms())
 def test_any_form_is_restored(sheets: dict[str, Rows]) -> None:
     try:

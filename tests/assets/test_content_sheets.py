@@ -1,0 +1,159 @@
+"""Form content as sheets, and sheets as a workbook."""
+
+import io
+import zipfile
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from openpyxl import load_workbook
+
+from fieldgate.assets.content_sheets import ContentSheet, MalformedContent, content_sheets
+from fieldgate.assets.workbook_writer import MAX_CELL_CHARS, TooLargeForWorkbook, write_workbook
+
+CREATED = datetime(2026, 11, 15, tzinfo=UTC)
+
+
+def survey_of(**content: Any) -> ContentSheet:
+    return content_sheets(content)[0]
+
+
+def test_rows_stay_in_order_and_have_filled_cells_only() -> None:
+    sheet = survey_of(
+        survey=[
+            {"type": "text", "name": "a", "label": ["A", None], "$kuid": "x", "$autoname": "a", "$xpath": "a"},
+            {"type": "select_one", "select_from_list_name": "l", "_or_other": True, "name": "b", "hint": [None, "H"]},
+            {},
+            {"type": "begin_loop", "select_from_list_name": "l", "name": "c", "required": False},
+            {"type": "select_one_from_file", "file": "towns.csv", "name": "d", "tags": ["hxl:#adm1", "hxl:+x"]},
+            {"type": "phone_number", "name": "e", "file": "own column", "min": 1, "max": 2.0, "step": 0.5},
+        ],
+        translations=["English (en)", None],
+    )
+    assert sheet.rows == [
+        {"type": "text", "name": "a", "label::English (en)": "A"},
+        {"type": "select_one l or_other", "name": "b", "hint": "H"},
+        {},
+        {"type": "begin_loop over l", "name": "c", "required": "false"},
+        {"type": "select_one_from_file towns.csv", "name": "d", "hxl": "#adm1 +x"},
+        {"type": "phone number", "name": "e", "file": "own column", "min": "1", "max": "2", "step": "0.5"},
+    ]
+    assert {*sheet.headers} >= {header for row in sheet.rows for header in row}
+
+
+@pytest.mark.parametrize(
+    ("survey", "translations", "headers"),
+    [
+        # Columns are between those that they were between in any row.
+        ([{"type": "a", "z": "1"}, {"type": "a", "m": "1", "z": "1"}], [], ["type", "m", "z"]),
+        # Languages are in the order of the content.
+        ([{"label": [None, "x"]}, {"label": ["y", None]}], ["A", "B"], ["label::A", "label::B"]),
+        ([{"hint": [None, "x"], "label": ["y", "x"]}], ["A", "B"], ["label::A", "label::B", "hint::B"]),
+        # A language without any text has a column.
+        ([{"hint": ["x", None]}], ["A", "B"], ["hint::A", "hint::B"]),
+        ([{"hint": ["x"]}], [None], ["hint"]),
+        # A plain text is in the first language.
+        ([{"label": "x"}], ["A"], ["label::A"]),
+        ([{"label": "x"}], None, ["label"]),
+    ],
+)
+def test_columns(survey: list[dict[str, Any]], translations: Any, headers: list[str]) -> None:
+    assert survey_of(survey=survey, translations=translations).headers == headers
+
+
+def test_columns_without_cells() -> None:
+    content = {"survey": [{"type": "text", "name": "a"}], "translations": ["A"], "translated": ["hint", "label"]}
+    assert content_sheets(content)[0].headers == ["type", "name", "hint::A", "label::A"]
+    assert content_sheets({})[0] == ContentSheet("survey", ["type", "name", "label"], [])
+
+
+def test_all_sheets() -> None:
+    sheets = content_sheets(
+        {
+            "survey": [{"type": "note"}],
+            "choices": [{"list_name": "l", "$autovalue": "1", "label": ["One"]}],
+            "settings": {"id_string": "x", "kobo--lock_all": True},
+            "external_choices": [{"list_name": "x", "label::A": "t"}],
+            "entities": [],
+            "osm": [{"list_name": "o", "label": "O"}],
+            "kobo--locking-profiles": [
+                {"name": "flexible", "restrictions": ["question_delete"]},
+                {"name": "strict", "restrictions": ["choice_add", "question_delete"]},
+                {"name": "free", "restrictions": []},
+            ],
+            "translations": ["A"],
+        },
+        "Title",
+    )
+    assert [(sheet.name, sheet.headers, sheet.rows) for sheet in sheets[1:]] == [
+        ("choices", ["list_name", "label::A", "name"], [{"list_name": "l", "label::A": "One", "name": "1"}]),
+        (
+            "settings",
+            ["form_title", "id_string", "kobo--lock_all"],
+            [{"form_title": "Title", "id_string": "x", "kobo--lock_all": "true"}],
+        ),
+        ("external_choices", ["list_name", "label::A"], [{"list_name": "x", "label::A": "t"}]),
+        ("entities", [], []),
+        ("osm", ["list_name", "label"], [{"list_name": "o", "label": "O"}]),
+        (
+            "kobo--locking-profiles",
+            ["restriction", "flexible", "strict", "free"],
+            [
+                {"restriction": "choice_add", "strict": "locked"},
+                {"restriction": "question_delete", "flexible": "locked", "strict": "locked"},
+            ],
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        ({"survey": [{}, {"type": "text", "name": {"a": 1}}]}, ("survey", 3, "name")),
+        ({"survey": [{"relevant": ["x"]}]}, ("survey", 2, "relevant")),
+        ({"survey": [{"label": [["x"]]}]}, ("survey", 2, "label")),
+        ({"survey": [{"label": ["x", "y"]}], "translations": ["A"]}, ("survey", 2, "label")),
+        ({"survey": [{"tags": ["x"]}]}, ("survey", 2, "tags")),
+        ({"survey": [{" ": "x"}]}, ("survey", 2, None)),
+        ({"survey": {}}, ("survey", None, None)),
+        ({"choices": [1]}, ("choices", None, None)),
+        ({"settings": "x"}, ("settings", None, None)),
+        ({"settings": [1]}, ("settings", None, None)),
+        ({"osm": None, "entities": "x"}, ("entities", None, None)),
+        ({"translations": ["A", "A"]}, (None, None, "translations")),
+        ({"translations": "A"}, (None, None, "translations")),
+        ({"translations": [["A"]]}, (None, None, "translations")),
+    ],
+)
+def test_malformed_content(content: dict[str, Any], place: tuple[object, ...]) -> None:
+    with pytest.raises(MalformedContent) as malformed:
+        content_sheets(content)
+    assert [problem[1:] for problem in malformed.value.problems] == [place]
+
+
+def test_cells_are_text_and_bytes_are_equal() -> None:
+    texts = ["=1+1", '=cmd|" /C calc"!A0', "+1", "-1", "@x", "{=1}", "http://example.org", "007", "TRUE", "1e5", "'x"]
+    sheets = [ContentSheet("survey", ["type", "=1"], [{"type": text, "=1": text} for text in texts])]
+    data = write_workbook(sheets, CREATED)
+    rows = load_workbook(io.BytesIO(data))["survey"].iter_rows()
+    assert [[(cell.value, cell.data_type, cell.hyperlink) for cell in row] for row in rows] == [
+        [("type", "s", None), ("=1", "s", None)],
+        *([(text, "s", None)] * 2 for text in texts),
+    ]
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        assert all(b"<f>" not in archive.read(name) for name in archive.namelist())
+        assert str(CREATED.date()) in archive.read("docProps/core.xml").decode()
+    assert write_workbook(sheets, CREATED) == data
+
+
+def test_limits_of_excel() -> None:
+    fits = ContentSheet("survey", ["a"], [{"a": "x" * MAX_CELL_CHARS}])
+    assert load_workbook(io.BytesIO(write_workbook([fits], CREATED)))["survey"]["A2"].value == "x" * MAX_CELL_CHARS
+    for sheet in (
+        ContentSheet("survey", ["a"], [{}, {"a": "x" * (MAX_CELL_CHARS + 1)}]),
+        ContentSheet("survey", [str(number) for number in range(16_385)], []),
+        ContentSheet("survey", ["x" * (MAX_CELL_CHARS + 1)], []),
+        ContentSheet("survey", ["a"], [{}] * 1_048_576),
+    ):
+        with pytest.raises(TooLargeForWorkbook):
+            write_workbook([sheet], CREATED)
