@@ -82,5 +82,5 @@ def _find_suffix(data: bytes) -> str | None:
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive, archive.open(_CONTENT_TYPES) as part:
             return XLSX_SUFFIX if _XLSX_MAIN_PART in part.read(_MAX_CONTENT_TYPES_BYTES) else None
-    except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, OSError, EOFError, ValueError):
+    except Exception:  # zipfile and its decompressors raise many kinds of errors
         return None  # an ods file, or one that only our reader can read

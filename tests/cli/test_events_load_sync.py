@@ -47,7 +47,7 @@ def test_load(tmp_path: Path) -> None:
     names = [str(tmp_path / "one.json"), str(tmp_path / "two.ndjson.gz")]
     status, output, errors = run_load(tmp_path, *names, "--visibility", "public")
     assert (status, output) == (1, "created 3, changed 0, unchanged 0, failed 1\n")
-    message = "glide: “5” cannot be taken. Enter text of at most 18 characters."
+    message = "glide: “5” is not valid. Enter text of at most 18 characters."
     assert errors == f"{names[1]}, record 2 (event 4): {message}\n"
     status, output, errors = run_load(tmp_path, "-", stdin=encode(record(5)))
     assert (status, output.splitlines()[0], errors) == (0, "created 1, changed 0, unchanged 0, failed 0", "")

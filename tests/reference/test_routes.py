@@ -215,7 +215,7 @@ async def test_type_and_region_filters(service: Service, path: str, query: str, 
 NUMBER, TRUTH = "Enter a whole number.", "Enter true or false."
 ORDER = "Choose one of: name, -name, id, -id."
 NULLS = "Null characters are not allowed."
-TAKEN = "“{}” cannot be taken. " + NUMBER
+TAKEN = "“{}” is not valid. " + NUMBER
 
 BAD: list[tuple[str, str, str, str]] = [
     *((COUNTRY, name, value, NUMBER) for name in ("id", "region", "record_type") for value in ("abc", "1.5", "1,2")),

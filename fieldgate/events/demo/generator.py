@@ -274,7 +274,7 @@ class _EventGenerator:
         chance, country = self.chance, facts.country
         fields: dict[str, Any] = {}
         if chance() < 0.1:
-            type_name = self._type_names[facts.dtype][0].lower().replace(" ", "-")
+            type_name = self._type_names[facts.dtype][0].lower().replace(" ", "-").replace("/", "-")
             fields["slug"] = f"{country.iso3.lower()}-{type_name}-{facts.start.year}-{facts.id}"
         if chance() < 0.3:
             fields["contacts"] = (self._contact(),)

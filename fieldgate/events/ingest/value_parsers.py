@@ -56,7 +56,7 @@ def invalid_value(value: Any, expected: Message) -> ValueError:
     if isinstance(value, (Mapping, list)):
         return ValueError(expected)
     quoted = str(value)[:MAX_QUOTED_CHARS].replace("\0", "")
-    return ValueError(Message("“{value}” cannot be taken. {expected}", value=quoted, expected=expected))
+    return ValueError(Message("“{value}” is not valid. {expected}", value=quoted, expected=expected))
 
 
 def scalar_parser(kind: Any) -> ValueParser:

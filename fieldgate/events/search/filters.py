@@ -59,7 +59,7 @@ def ordering_terms(ordering: str) -> tuple[tuple[str, bool], ...]:
         field = term.removeprefix("-")
         if field not in ORDERING_FIELDS:
             expected = Message("Choose one of: {choices}.", choices=", ".join(ORDERING_FIELDS))
-            raise ValueError(Message("“{value}” cannot be taken. {expected}", value=term[:40], expected=expected))
+            raise ValueError(Message("“{value}” is not valid. {expected}", value=term[:40], expected=expected))
         terms.setdefault(field, term.startswith("-"))
     return tuple(terms.items())
 

@@ -71,6 +71,7 @@ def _build_document(operations: Sequence[Operation]) -> dict[str, Any]:
     schemas, components = msgspec.json.schema_components(
         kinds, schema_hook=_schema_hook, ref_template=SCHEMA_PATH + "{name}"
     )
+    _complete_arrays(components)
     by_kind = dict(zip(kinds, schemas, strict=True))
     body_schemas = BodySchemas(components)
     paths: dict[str, dict[str, Any]] = {}
@@ -97,6 +98,18 @@ def _build_document(operations: Sequence[Operation]) -> dict[str, Any]:
             "securitySchemes": SECURITY_SCHEMES,
         },
     }
+
+
+def _complete_arrays(schema: Any) -> None:
+    """Give arrays of any values an empty `items`. JSON Schema needs none, but generators of clients do."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "array" and "prefixItems" not in schema:
+            schema.setdefault("items", {})
+        for value in schema.values():
+            _complete_arrays(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            _complete_arrays(value)
 
 
 def _schema_hook(kind: type) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def _parse_list_item(text: str, kind: Any) -> Any:
         return msgspec.convert(text, kind, strict=False)
     except msgspec.ValidationError:
         raise ValueError(
-            Message("“{value}” cannot be taken. {expected}", value=text[:40], expected=expected_message(kind))
+            Message("“{value}” is not valid. {expected}", value=text[:40], expected=expected_message(kind))
         ) from None
 
 

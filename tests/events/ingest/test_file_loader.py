@@ -139,7 +139,7 @@ async def test_invalid_records_are_reported_and_skipped(loader: FileLoading) -> 
         "0.dat, record 4: This is not a record.",
         "0.dat, record 5: id: A whole number is needed.",
         "0.dat, record 3 (event 2002): countries.0: There is no country 99999.",
-        f"0.dat, record 3 (event 2002): glide: “{'x' * 19}” cannot be taken. Enter text of at most 18 characters.",
+        f"0.dat, record 3 (event 2002): glide: “{'x' * 19}” is not valid. Enter text of at most 18 characters.",
         "0.dat, record 7 (event 2004): slug: Another event already has the slug a.",
     ]
     stored = await loader.stored()

@@ -161,7 +161,7 @@ async def test_live_system(target: SyncTarget) -> None:
     report = await target.sync(system.transport())
     assert report.events == BulkWriteResult(created=31, failed=2)
     assert sorted(target.failures) == [
-        f"event 2: glide: “{'x' * 30}” cannot be taken. Enter text of at most 18 characters.",
+        f"event 2: glide: “{'x' * 30}” is not valid. Enter text of at most 18 characters.",
         "record 'three': id: A whole number is needed.",
     ]
     stored = await target.store.by_id(1)

@@ -103,8 +103,8 @@ def test_invalid_list_member_is_quoted() -> None:
     with pytest.raises(ValidationError) as refused:
         parse_struct(Lists, {"countries": "1,abc", "kinds": "1,7", "since": "yesterday"})
     assert {name: str(messages[0]) for name, messages in refused.value.fields.items()} == {
-        "countries": "“abc” cannot be taken. Enter a whole number.",
-        "kinds": "“7” cannot be taken. Choose one of: 0, 1.",
+        "countries": "“abc” is not valid. Enter a whole number.",
+        "kinds": "“7” is not valid. Choose one of: 0, 1.",
         "since": "Enter a date or a time such as 2026-11-15 or 2026-11-15T08:30:00Z.",
     }
     with pytest.raises(ValidationError):
@@ -122,7 +122,7 @@ def test_unsupported_type_in_a_record_is_an_error() -> None:
 
 def _even(number: int) -> None:
     if number % 2:
-        raise ValueError(Message("“{value}” cannot be taken. {expected}", value=str(number), expected="Even."))
+        raise ValueError(Message("“{value}” is not valid. {expected}", value=str(number), expected="Even."))
 
 
 class Checked(msgspec.Struct):
@@ -135,7 +135,7 @@ def test_check_function_of_a_field() -> None:
     with pytest.raises(ValidationError) as caught:
         parse_struct(Checked, {"pair": "3", "other": "x"})
     messages = {name: str(messages[0]) for name, messages in caught.value.fields.items()}
-    assert messages == {"pair": "“3” cannot be taken. Even.", "other": "Enter a whole number."}
+    assert messages == {"pair": "“3” is not valid. Even.", "other": "Enter a whole number."}
 
 
 class Nested(msgspec.Struct):
