@@ -4,6 +4,7 @@ The content is checked before the transaction begins, which can take seconds. Pe
 that nobody can start checks for an asset that is not theirs, and again in the transaction.
 """
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -19,8 +20,9 @@ from fieldgate.assets.sharing.model.references import InvalidReference, parse_re
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import TOPIC, AssetStore, NewAsset, NewVersion, summarize_collection
 from fieldgate.assets.write_schemas import MAX_NAME_CHARS, MAX_TAG_CHARS, MAX_TAGS, AssetChange, AssetCreation
+from fieldgate.concurrency import FairSlots, NoFreeSlot
 from fieldgate.db import Database, DataVersions, new_uid
-from fieldgate.errors import NotFound, ValidationError
+from fieldgate.errors import NotFound, ServiceUnavailable, ValidationError
 from fieldgate.http.request.body_parsing import EncodedJSON
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import User
@@ -34,6 +36,13 @@ DEFAULT_SETTINGS: dict[str, Any] = {
     "country_codes": [],
 }
 TYPES_WITH_DEFAULT_SETTINGS = (SURVEY, COLLECTION)
+
+TOO_MANY_CLONES = Message("Too many forms are being cloned. Nothing was stored; please try again in a few seconds.")
+# Per process of the service.
+MAX_CLONES = 2
+MAX_CLONE_REQUESTS = 20
+MAX_CLONES_PER_USER = 8
+MAX_WAIT_SECONDS = 20.0
 
 _NO_CONTENT_IN_COLLECTION = Message("A collection has no content of its own. Leave out the content.")
 _NO_CLONES_OF_COLLECTIONS = Message("A collection cannot be cloned. Clone the assets in it.")
@@ -54,6 +63,10 @@ class AssetWriter:
         self._checker = checker
         self._store = AssetStore(database, data_versions)
         self._sharing = AssignmentStore(database, data_versions)
+        # A request of a few bytes can clone a form of many megabytes.
+        self._clone_slots = FairSlots(
+            MAX_CLONES, max_requests=MAX_CLONE_REQUESTS, max_per_user=MAX_CLONES_PER_USER, wait_seconds=MAX_WAIT_SECONDS
+        )
 
     async def create(self, user: User, body: AssetCreation) -> str:
         """Create an asset and return its uid."""
@@ -64,9 +77,16 @@ class AssetWriter:
         if parent_uid is not None:
             await self._check_parent(user, body, parent_uid)
         uid = new_uid("a")
-        new = await (self._clone(user, body, uid) if body.clone_from.strip() else self._from_content(user, body, uid))
-        given_tags = {} if body.tag_string is None else {"tags": tags}
-        return await self._insert(user, msgspec.structs.replace(new, uid=uid, **given_tags), parent_uid)
+        given_tags = {"uid": uid} if body.tag_string is None else {"uid": uid, "tags": tags}
+        if not body.clone_from.strip():
+            new = await self._from_content(user, body, uid)
+            return await self._insert(user, msgspec.structs.replace(new, **given_tags), parent_uid)
+        try:
+            async with self._clone_slots.slot(user.id):
+                new = await self._clone(user, body, uid)
+                return await self._insert(user, msgspec.structs.replace(new, **given_tags), parent_uid)
+        except NoFreeSlot:
+            raise ServiceUnavailable(TOO_MANY_CLONES) from None
 
     async def change(self, user: User, uid: str, body: AssetChange) -> None:
         """Change the name, settings and content of an asset. What is not sent stays as it is."""
@@ -117,7 +137,7 @@ class AssetWriter:
         self, user: User, version: Row[Any], source: Row[Any], asset_type: str, name: str, uid: str
     ) -> CheckedContent:
         """The content of a version for an asset of this type, with an XForm if it is a form."""
-        content = self._store.content(version)
+        content = await asyncio.to_thread(self._store.content, version)
         kinds = {each in FORM_TYPES for each in (source.asset_type, asset_type)}
         if len(kinds) == 1 and EMPTY not in (source.asset_type, asset_type):
             return CheckedContent(

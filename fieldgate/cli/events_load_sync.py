@@ -150,11 +150,14 @@ def sync_options(command: Callable[..., None]) -> Callable[..., None]:
         show_default=True,
         help="Delete nothing if the server no longer lists more than this share of the events.",
     )
+    @click.option("--take-over", is_flag=True, help="Also write events that were pulled from another server.")
     @wraps(command)
-    def collect(*, since: datetime | None, full: bool, keep_missing: bool, max_missing: int, **arguments: Any) -> None:
+    def collect(
+        *, since: datetime | None, full: bool, keep_missing: bool, max_missing: int, take_over: bool, **arguments: Any
+    ) -> None:
         from fieldgate.events.sync.synchronizer import SyncOptions
 
-        command(options=SyncOptions(since, full, keep_missing, max_missing), **arguments)
+        command(options=SyncOptions(since, full, keep_missing, max_missing, take_over), **arguments)
 
     return collect
 
@@ -164,7 +167,9 @@ def sync_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--token",
     default="",
-    help="Token for that server. With a token, details and events that are not public are pulled too.",
+    envvar="FIELDGATE_SYNC_TOKEN",
+    help="Token for that server; or set FIELDGATE_SYNC_TOKEN. With a token, details and events that are not public are "
+    "pulled too.",
 )
 @sync_options
 @replace_demo_option
@@ -194,6 +199,10 @@ def _echo_report(report: "SyncReport") -> None:
     click.echo(f"countries changed {report.countries}, disaster types changed {report.types}")
     if report.requested_by_id:
         click.echo(f"requested {report.requested_by_id} by id that are not in the list")
+    if report.of_other_sources:
+        click.echo(
+            f"left {report.of_other_sources} alone that were pulled from another server: --take-over writes them too"
+        )
     if report.missing_unchecked:
         click.echo("the list changed while it was read: the next run looks for deleted events")
     click.echo(str(report.events))

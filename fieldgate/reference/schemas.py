@@ -39,7 +39,7 @@ class CountryLink(msgspec.Struct, frozen=True, kw_only=True):
 class Geometry(msgspec.Struct, frozen=True, kw_only=True):
     """A geometry of GeoJSON."""
 
-    type: Literal["Point", "Polygon", "MultiPolygon"]
+    type: Annotated[Literal["Point", "Polygon", "MultiPolygon"], Meta(description="Kind of geometry.")]
     coordinates: Annotated[list[Any], Meta(description="Numbers, nested as the type requires.")]
 
 

@@ -1,7 +1,6 @@
 """`/api/v2/assets/{uid}/versions/` and `xform/`: versions of an asset, the files they came from, and its XForm."""
 
 from typing import Any
-from urllib.parse import quote
 
 from sqlalchemy import Row
 
@@ -13,6 +12,7 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.errors import NotFound
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import get, get_list, raw
+from fieldgate.http.response.attachment import attachment
 from fieldgate.http.response.links import Link
 from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response
 from fieldgate.i18n.messages import Message
@@ -119,10 +119,11 @@ async def _get_version(asset: AuthorizedAsset, version: str, store: AssetStore) 
 
 def _download(data: bytes, media_type: bytes, name: str) -> Response:
     # As an attachment: an uploaded file must not be displayed as a page of this site.
-    disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
+    stem, _, suffix = name.rpartition(".")
+    is_suffix = bool(stem) and suffix.isascii() and suffix.isalnum()
     headers = [
         (b"content-type", media_type),
-        (b"content-disposition", disposition.encode()),
+        attachment(stem, f".{suffix}", fallback="form") if is_suffix else attachment(name, "", fallback="form"),
         API_CSP,
         PRIVATE_NO_CACHE,
     ]

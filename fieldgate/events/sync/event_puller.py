@@ -60,6 +60,7 @@ class EventPuller:
         on_failure: FailureCallback,
         *,
         is_fieldgate: bool,
+        take_over: bool = False,
     ) -> None:
         self._remote = remote
         self._database = database
@@ -67,6 +68,8 @@ class EventPuller:
         self._reference_sync = reference_sync
         self._on_failure = on_failure
         self._is_fieldgate = is_fieldgate
+        self._take_over = take_over
+        self.of_other_sources: set[int] = set()  # events that this run left alone
         self._seen_versions = BoundedCache[str, str](MAX_CACHED_RECORDS)  # `updated_at` of records seen in this run
 
     async def save_page(
@@ -77,11 +80,12 @@ class EventPuller:
         batch_size = DETAIL_BATCH_SIZE if self._remote.has_token else page_reader.PAGE_SIZE
         for start in range(0, len(page.ids), batch_size):
             end = min(start + batch_size, len(page.ids))
-            listed = [id_ for id_ in page.ids[start:end] if id_ in page.records]
+            ids = [id_ for id_ in page.ids if isinstance(id_, int)]  # the server may send anything
+            listed = [id_ for id_ in page.ids[start:end] if isinstance(id_, int) and id_ in page.records]
             if end == len(page.ids):  # records that were not on this page in English
-                listed += [id_ for id_ in page.records if id_ not in set(page.ids)]
+                listed += [id_ for id_ in page.records if id_ not in set(ids)]
             position = state.position if keep_position else page.position_after(end)
-            records = {id_: page.records[id_] for id_ in listed}
+            records = await self._without_other_sources({id_: page.records[id_] for id_ in listed})
             state = await self._save_batch(state, records, position, result)
         return state
 
@@ -141,38 +145,43 @@ class EventPuller:
     ) -> None:
         """Write events and their sources. Those with a digest are in the list, those in `detailed` have details."""
         reference_data = await self._reference_sync.update_from_events(records.values())
-        with_token = await self._ids_shown_with_token(state, list(records))
+        async with self._database.read_transaction() as connection:
+            sources = await load_sources(connection, list(records))
 
         def pending(id_: int, record: Mapping[str, Any]) -> PendingRecord:
-            return PendingRecord(id_, f"event {id_}", lambda before: parse_event(record, reference_data, before=before))
+            def parse(before: Event | None) -> Event:
+                is_own = id_ in sources and sources[id_].source == state.source
+                # It becomes public: what else is stored of it here was not shown by this server.
+                if before and before.visibility is not Visibility.PUBLIC and not (is_own or self._remote.has_token):
+                    before = None
+                return parse_event(record, reference_data, before=before)
+
+            return PendingRecord(id_, f"event {id_}", parse)
 
         async def save_sources_and_progress(
             writer: EventWriter, events: Mapping[int, Event], failed: Collection[int]
         ) -> None:
-            known = await load_sources(writer.connection, list(events), state.source)
+            known = await load_sources(writer.connection, list(events))
             rows = [self._source_row(state, id_, known.get(id_), digests.get(id_), id_ in detailed) for id_ in events]
             await save_sources(writer.connection, rows)
             if save_progress is not None:
                 await save_progress(writer, failed)
 
         merged = {id_: self._merged(each) for id_, each in records.items()}
-        for id_ in with_token:  # the record has only the reports that are public; fields it does not have are kept
-            merged[id_].pop("field_reports", None)
+        # Fieldgate shows more to a token: a public record has only the reports that are public, without contacts.
+        # Fields that a record does not have are kept.
+        if self._is_fieldgate and not self._remote.has_token:
+            for id_ in (id_ for id_, row in sources.items() if row.with_token):
+                merged[id_].pop("field_reports", None)
         new = [pending(id_, record) for id_, record in merged.items()]
         result.add(await write_records(self._store, new, self._on_failure, save_sources_and_progress))
-
-    async def _ids_shown_with_token(self, state: SyncState, ids: list[int]) -> list[int]:
-        """Events of which a token showed more than this run sees: Fieldgate leaves out reports and contacts."""
-        if self._remote.has_token or not self._is_fieldgate:
-            return []
-        async with self._database.read_transaction() as connection:
-            known = await load_sources(connection, ids, state.source)
-        return [id_ for id_, row in known.items() if row.with_token]
 
     def _source_row(
         self, state: SyncState, id_: int, known: EventSource | None, digest: bytes | None, has_detail: bool
     ) -> EventSource:
         known = known or EventSource(id=id_, source=state.source, with_token=False)
+        if known.source != state.source:  # taken over; what was known of the other server's record does not count
+            known = EventSource(id=id_, source=state.source, with_token=known.with_token)
         return EventSource(
             id=id_,
             source=state.source,
@@ -201,11 +210,14 @@ class EventPuller:
         if not self._remote.has_token:
             return dict(records), set()
         async with self._database.read_transaction() as connection:
-            known = await load_sources(connection, list(records), state.source)
+            known = await load_sources(connection, list(records))
         needed = [
             id_
             for id_ in records
-            if id_ not in known or known[id_].digest != digests[id_] or not known[id_].has_fresh_detail(state)
+            if id_ not in known
+            or known[id_].source != state.source
+            or known[id_].digest != digests[id_]
+            or not known[id_].has_fresh_detail(state)
         ]
         found = await gather_or_cancel(self._fetch_needed_detail(id_, records[id_]) for id_ in needed)
         details = {id_: each for id_, each in zip(needed, found, strict=True) if each is not None}
@@ -230,6 +242,16 @@ class EventPuller:
             if valid_id(records[language]) != id_:
                 raise RemoteError(f"{self._remote.source} did not return event {id_} at {path}.")
         return records
+
+    async def _without_other_sources(self, records: dict[int, RecordByLanguage]) -> dict[int, RecordByLanguage]:
+        """Leave out events that another server is the source of: it may have shown more of them."""
+        if self._take_over:
+            return records
+        async with self._database.read_transaction() as connection:
+            known = await load_sources(connection, list(records))
+        others = {id_ for id_, row in known.items() if row.source != self._remote.source}
+        self.of_other_sources |= others
+        return {id_: record for id_, record in records.items() if id_ not in others}
 
     def _without_inconsistent(
         self, records: Mapping[int, RecordByLanguage], result: BulkWriteResult

@@ -39,11 +39,11 @@ class MissingCandidates(msgspec.Struct, frozen=True):
     merged: list[int]  # merged here already, so not in lists
 
 
-async def load_sources(connection: AsyncConnection, ids: Sequence[int], source: str) -> dict[int, EventSource]:
-    """The rows of those events that were pulled from this source."""
+async def load_sources(connection: AsyncConnection, ids: Sequence[int]) -> dict[int, EventSource]:
+    """The sources of those events that were pulled from any server."""
     found: dict[int, EventSource] = {}
     for some in _batches(ids):
-        rows = await connection.execute(select(sources).where(sources.c.id.in_(some), sources.c.source == source))
+        rows = await connection.execute(select(sources).where(sources.c.id.in_(some)))
         found.update((row["id"], EventSource(**{**row, "digest": bytes(row["digest"])})) for row in rows.mappings())
     return found
 

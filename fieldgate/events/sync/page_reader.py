@@ -18,6 +18,7 @@ PAGE_SIZE = 500  # records
 MAX_PREFETCHED_PAGES = 4
 PAGE_OVERLAP = 5  # records requested again with the next page, to detect that the list moved in between
 MAX_REREADS = 3  # of a record that changed while it was read, or of a list that moved
+MAX_REREADS_BY_ID = 10  # of one page of a list that is ordered by id
 
 Record = dict[str, Any]
 RecordByLanguage = dict[Language, Record]  # one record in every language
@@ -82,6 +83,7 @@ class PageReader:
         count = next_offset + 1
         counts: set[int] = set()
         has_moved = self.is_consistent = False
+        furthest = 0
         prefetched: deque[asyncio.Task[SyncPage]] = deque()
         try:
             while True:
@@ -94,7 +96,7 @@ class PageReader:
                 page = await prefetched.popleft()
                 count = page.count
                 if last_ids and page.offset and not self._continues(last_ids, page):
-                    if self._is_fieldgate or rereads < MAX_REREADS:
+                    if rereads < (MAX_REREADS_BY_ID if self._is_fieldgate else MAX_REREADS):
                         await _cancel(prefetched)
                         rereads += 1
                         next_offset = end = max(0, page.offset - (step or PAGE_SIZE)) if self._is_fieldgate else 0
@@ -105,6 +107,8 @@ class PageReader:
                 if page.end <= end:
                     break
                 yield page
+                if self._is_fieldgate and page.end > furthest:
+                    furthest, rereads = page.end, 0
                 if not step:
                     overlap = min(1 if self._is_fieldgate else PAGE_OVERLAP, len(page.ids) // 2)
                     step = len(page.ids) - overlap
@@ -120,7 +124,8 @@ class PageReader:
     def _continues(self, last_ids: list[Any], page: SyncPage) -> bool:
         """Whether no record is missing between the last ids and this page."""
         if self._is_fieldgate:
-            return bool(page.ids) and page.ids[0] <= last_ids[-1]
+            first, last = page.ids[0] if page.ids else None, last_ids[-1]
+            return isinstance(first, int) and isinstance(last, int) and first <= last
         return page.ids[: len(last_ids)] == last_ids
 
     async def _fetch_page(self, path: str, parameters: Mapping[str, str], offset: int) -> SyncPage:

@@ -36,7 +36,9 @@ class ReferenceSync:
         types = await self._fetch_all(TYPES_PATH, {})
         self._listed = frozenset(map(record_id, countries))
         changed = await self._upsert(countries, types)
-        if self._listed and is_complete:
+        known = [country for country in (await self._store.current()).countries.values() if country.is_listed]
+        # A server that lists only a few countries is not one to follow.
+        if is_complete and 2 * len(self._listed) >= len(known):
             async with self._database.transaction() as connection:
                 await self._store.list_only(connection, self._listed)
         return changed

@@ -43,6 +43,7 @@ class SyncOptions(msgspec.Struct, frozen=True):
     full: bool = False  # pull everything, with all details
     keep_missing: bool = False  # delete nothing
     max_missing_percent: int = MAX_MISSING_PERCENT  # delete nothing if more events are missing
+    take_over: bool = False  # write events of other sources too
 
 
 DEFAULT_OPTIONS = SyncOptions()
@@ -58,6 +59,7 @@ class SyncReport(msgspec.Struct):
     resumed: bool = False  # the run continued an interrupted one
     requested_by_id: int = 0  # events that were not in the list
     missing_unchecked: bool = False  # the list changed while it was read, so missing events were not requested
+    of_other_sources: int = 0  # events in the list that were not written
     problem: str = ""  # why missing events were not deleted
 
 
@@ -101,6 +103,7 @@ class Synchronizer:
             reference_sync,
             self._on_failure,
             is_fieldgate=self._is_fieldgate,
+            take_over=options.take_over,
         )
         report.countries, report.types = await reference_sync.pull()
 
@@ -110,6 +113,7 @@ class Synchronizer:
         state = await self._pull_events(state, report)
         if not options.keep_missing:
             await self._resolve_missing(state, report, options.max_missing_percent)
+        report.of_other_sources = len(self._puller.of_other_sources)
         await self._finish(state, report)
         return report
 

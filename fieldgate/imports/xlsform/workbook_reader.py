@@ -18,7 +18,7 @@ import msgspec
 from python_calamine import CalamineWorkbook, SheetTypeEnum
 
 from fieldgate.i18n.messages import Message, PluralMessage
-from fieldgate.imports.unicode_text import UTF_8, has_control_bytes, unicode_encoding
+from fieldgate.imports.unicode_text import UTF_8, has_control_bytes, is_damaged_utf_8, unicode_encoding
 from fieldgate.imports.xlsform.issues import FormRejected
 from fieldgate.imports.xlsform.rich_text import preserve_spaces
 from fieldgate.imports.xlsform.second_readers import SheetValues, read_xls_values, read_xlsx_values
@@ -171,7 +171,7 @@ def code_page(data: bytes) -> str | None:
     with suppress(UnicodeDecodeError):
         data.decode()
         return None
-    page = guess_code_page(data)
+    page = None if is_damaged_utf_8(data) else guess_code_page(data)
     with suppress(UnicodeDecodeError):
         if page and data.decode(page):
             return page

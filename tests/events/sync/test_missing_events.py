@@ -8,11 +8,12 @@ import pytest
 from sqlalchemy import delete, update
 
 from fieldgate.events.ingest.bulk_write import BulkWriteResult
+from fieldgate.events.model import Visibility
 from fieldgate.events.sync import missing_events, page_reader
 from fieldgate.events.sync.remote import RemoteError
 from fieldgate.events.tables import sources
 from tests.conftest import Service
-from tests.events.event_service import make_event
+from tests.events.event_service import AMINA, make_event
 from tests.events.sync.conftest import SyncTarget, serve
 from tests.events.sync.go_server import TOKEN, GoServer, go_event
 
@@ -222,3 +223,32 @@ async def test_record_of_another_event_deletes_nothing(target: SyncTarget) -> No
         with pytest.raises(RemoteError, match="did not return event 1"):
             await target.pull(server)
         assert None not in await target.stored(1, 2)
+
+
+async def test_events_of_another_source_are_not_written(target: SyncTarget) -> None:
+    """The other server may have shown more of them, and this one could delete them afterwards."""
+    with GoServer([go_event(801, num_affected=1)]) as other, go_server(30) as server:
+        await target.pull(other, TOKEN)
+        server.events[801] = go_event(801, num_affected=2)
+        report = await target.pull(server)
+        assert (report.of_other_sources, report.events) == (1, BulkWriteResult(created=30))
+        assert [event.num_affected for event in await target.stored(801) if event] == [1]
+
+        report = await target.pull(server, take_over=True)
+        assert (report.of_other_sources, report.events) == (0, BulkWriteResult(changed=1, unchanged=30))
+        del server.events[801]
+        await target.pull(server)
+        assert await target.stored(801) != [None], "a token showed it, so a run without one does not delete it"
+
+
+async def test_event_that_was_written_here_and_is_public_elsewhere(target: SyncTarget) -> None:
+    """Nothing becomes public that the server did not show."""
+    private = make_event(
+        5, visibility=Visibility.MOVEMENT, contacts=(AMINA,), countries=(123, 290), slug="private-slug"
+    )
+    await target.store.upsert([private])
+    with GoServer([go_event(5)]) as server:
+        await target.pull(server)
+    [stored] = await target.stored(5)
+    assert stored is not None
+    assert (stored.visibility, stored.contacts, stored.countries) == (Visibility.PUBLIC, (), (123,))

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import httpx
+import pytest
 
 from fieldgate.db import DataVersions
 from fieldgate.i18n.languages import Language
@@ -90,21 +91,28 @@ async def test_large_geometry_is_left_out(target: SyncTarget) -> None:
 
 
 async def test_countries_that_the_server_does_not_list(target: SyncTarget) -> None:
-    system = CountrySystem([live_record(1)], [NEPAL])
+    everything = [
+        {"id": id_, "name": country.names["en"], "record_type": country.record_type}
+        for id_, country in (await _reference_data(target)).countries.items()
+    ]
+    system = CountrySystem([live_record(1)], [each for each in everything if each["id"] not in (14, 27)])
     await target.sync(system.transport())
     countries = (await _reference_data(target)).countries
-    assert [id_ for id_, country in countries.items() if country.is_listed] == [123]
+    assert [id_ for id_, country in countries.items() if not country.is_listed] == [14, 27]
     assert countries[14].names["en"] == "Afghanistan", "still known by id"
 
-    system.countries = [NEPAL, {"id": 14, "name": "Afghanistan", "record_type": 1}]
+    system.countries = [each for each in everything if each["id"] != 27]
     await target.sync(system.transport())
     countries = (await _reference_data(target)).countries
-    assert [id_ for id_, country in countries.items() if country.is_listed] == [14, 123]
+    assert [id_ for id_, country in countries.items() if not country.is_listed] == [27]
 
-    system.countries = []  # an empty list is a fault of the server
-    await target.sync(system.transport())
+
+@pytest.mark.parametrize("listed", [[], [123]])
+async def test_list_with_few_countries_is_not_followed(target: SyncTarget, listed: list[int]) -> None:
+    """It is a fault of the server."""
+    await target.sync(CountrySystem([live_record(1)], [NEPAL for _ in listed]).transport())
     countries = (await _reference_data(target)).countries
-    assert [id_ for id_, country in countries.items() if country.is_listed] == [14, 123]
+    assert all(country.is_listed for country in countries.values())
 
 
 async def test_deprecated_countries_are_updated_from_events(target: SyncTarget) -> None:

@@ -219,3 +219,13 @@ async def test_failed_events_are_requested_one_by_one_from_the_live_system(targe
     report = await target.sync(system.transport())
     assert (report.since is None, report.events) == (False, BulkWriteResult(created=1, failed=1))
     assert (await target.state()).failing == (3,)
+
+
+async def test_ids_that_cannot_be_keys_are_reported(target: SyncTarget) -> None:
+    system = LiveSystem([live_record(1), {**live_record(2), "id": {}}, {**live_record(3), "id": [1]}, live_record(4)])
+    report = await target.sync(system.transport())
+    assert report.events == BulkWriteResult(created=2, failed=2)
+    assert sorted(target.failures) == [
+        "record '[1]': id: A whole number is needed.",
+        "record '{}': id: A whole number is needed.",
+    ]

@@ -98,3 +98,14 @@ def test_data_that_is_no_text() -> None:
 def test_any_bytes_are_guessed_or_not(data: bytes) -> None:
     page = guess_code_page(data)
     assert page is None or page.startswith(("cp", "mac"))
+
+
+@pytest.mark.parametrize("end", [b"caf\xe9", b"\xd8"])
+@pytest.mark.parametrize("language", ["Arabic", "Spanish", "French"])
+def test_damaged_unicode_is_refused(language: str, end: bytes) -> None:
+    """Most of it is valid UTF-8, which would be wrong letters in every code page."""
+    labels = LABELS[language][1].split("|")
+    data = csv_form(labels).encode() + b"text,last," + end + b"\n"
+    with pytest.raises(FormRejected) as rejection:
+        parse_workbook(data, "form")
+    assert rejection.value.error_type == "unknown_encoding"
