@@ -139,7 +139,8 @@ class AssetWriter:
         """The content of a version for an asset of this type, with an XForm if it is a form."""
         content = await asyncio.to_thread(self._store.content, version)
         kinds = {each in FORM_TYPES for each in (source.asset_type, asset_type)}
-        if len(kinds) == 1 and EMPTY not in (source.asset_type, asset_type):
+        has_own_root = source.uid in (version.xform or "")  # the root of its XForm is named after the asset
+        if len(kinds) == 1 and EMPTY not in (source.asset_type, asset_type) and not has_own_root:
             return CheckedContent(
                 asset_type=asset_type, title=None, content=content, summary=version.summary, xform=version.xform
             )
@@ -159,6 +160,8 @@ class AssetWriter:
             if row is None:
                 raise asset_not_found(asset.uid)
             (await authorize_row(connection, row, user)).require("change_asset")
+            if "settings" in changes:
+                changes = {**changes, "settings": {**row.settings, **changes["settings"]}}
             if checked.title:
                 changes = {**changes, "name": checked.title[:MAX_NAME_CHARS]}
             if checked.asset_type != row.asset_type:

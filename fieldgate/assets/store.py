@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
 from fieldgate.assets import visibility_sql
-from fieldgate.assets.authorization import AuthorizedAsset, asset_not_found, authorize_row, effective_user_id
+from fieldgate.assets.authorization import asset_not_found, authorize_row, effective_user_id
 from fieldgate.assets.content_format import CONTENT_FORMAT, STEPS, Step, upgrade_content
 from fieldgate.assets.names import name_key
 from fieldgate.assets.search_query import SearchExpression
@@ -225,10 +225,13 @@ class AssetStore:
             return (await connection.execute(select(files).where(files.c.id == file_id))).one_or_none()
 
     async def update(self, user: User, uid: str, **values: Any) -> None:
-        """Change an asset, if the user may. This is checked after the asset is locked."""
+        """Change an asset, if the user may. This is checked after the asset is locked. Settings are merged."""
         async with self._database.transaction() as connection:
-            asset = await self._authorize_locked(connection, uid, user)
+            row = await self._lock(connection, uid)
+            asset = await authorize_row(connection, row, user)
             asset.require("change_asset")
+            if "settings" in values:
+                values["settings"] = {**row.settings, **values["settings"]}
             changed = assets.update().where(assets.c.id == asset.id)
             await connection.execute(changed.values(modified_at=now(), **_with_name_key(values)))
             await self._data_versions.bump(connection, TOPIC)
@@ -236,18 +239,18 @@ class AssetStore:
     async def delete(self, user: User, uid: str) -> None:
         """Delete an asset, if the user may. This is checked after the asset is locked."""
         async with self._database.transaction() as connection:
-            asset = await self._authorize_locked(connection, uid, user)
+            asset = await authorize_row(connection, await self._lock(connection, uid), user)
             asset.require_delete()
             deletion = assets.delete().where(assets.c.id == asset.id).returning(assets.c.parent_id)
             await self.update_collection_summary(connection, (await connection.execute(deletion)).scalar_one())
             await self._data_versions.bump(connection, TOPIC)
 
-    async def _authorize_locked(self, connection: AsyncConnection, uid: str, user: User) -> AuthorizedAsset:
-        """Lock the asset and authorize the user."""
+    async def _lock(self, connection: AsyncConnection, uid: str) -> Row[Any]:
+        """Lock the asset and return its row."""
         row = await self.find(connection, uid)
         if row is None:
             raise asset_not_found(uid)
-        return await authorize_row(connection, row, user)
+        return row
 
     async def count_public_collections(self, owner_ids: Sequence[int]) -> dict[int, int]:
         """Return the number of collections that the public can discover, by owner id."""

@@ -11,15 +11,21 @@ import msgspec
 
 from fieldgate.assets.content_sheets import MalformedContent, content_sheets
 from fieldgate.assets.workbook_writer import TooLargeForWorkbook, write_workbook
+from fieldgate.concurrency import FairSlots, NoFreeSlot
 from fieldgate.errors import NotFound, ServiceUnavailable
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller
 
 XLSX_SUFFIX, XLS_SUFFIX = ".xlsx", ".xls"
 MEDIA_TYPES = {
     XLSX_SUFFIX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     XLS_SUFFIX: "application/vnd.ms-excel",
 }
-MAX_WAITING = 16  # requests for workbooks at once; a large form takes seconds
+# Per process of the service. A large form takes seconds.
+MAX_WRITERS = 2
+MAX_REQUESTS = 16
+MAX_REQUESTS_PER_USER = 4
+MAX_WAIT_SECONDS = 20.0
 
 _OLE2_MAGIC = b"\xd0\xcf\x11\xe0"
 _ZIP_MAGIC = b"PK"
@@ -34,23 +40,30 @@ class WorkbookFile(msgspec.Struct, frozen=True):
 
 
 class WorkbookWriter:
-    """Writes workbooks in a thread, one at a time, so that large forms do not slow down other requests much."""
+    """Writes workbooks in threads, few at a time and one of each user, so that large forms do not block others."""
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()
-        self._waiting = 0
+        self._slots = FairSlots(
+            MAX_WRITERS, max_requests=MAX_REQUESTS, max_per_user=MAX_REQUESTS_PER_USER, wait_seconds=MAX_WAIT_SECONDS
+        )
 
     async def write(
-        self, load_content: Callable[[], Awaitable[Mapping[str, Any]]], title: str | None, created: datetime
+        self,
+        caller: Caller,
+        load_content: Callable[[], Awaitable[Mapping[str, Any]]],
+        title: str | None,
+        created: datetime,
     ) -> WorkbookFile:
-        """Write a workbook. Equal arguments give equal bytes. Content is loaded last, so that one form is in memory."""
-        if self._waiting >= MAX_WAITING:
-            raise ServiceUnavailable
-        self._waiting += 1
+        """Write a workbook. Equal arguments give equal bytes. Content is loaded last, so that few forms are in memory.
+
+        Anonymous callers count as one user.
+        """
         try:
-            async with self._turn:
+            async with self._slots.slot(caller.id):
                 data = await asyncio.to_thread(_write, await load_content(), title, created)
                 return WorkbookFile(data, XLSX_SUFFIX)
+        except NoFreeSlot:
+            raise ServiceUnavailable from None
         except (MalformedContent, TooLargeForWorkbook) as error:
             raise NotFound(
                 Message(
@@ -58,8 +71,6 @@ class WorkbookWriter:
                     "as JSON instead."
                 )
             ) from error
-        finally:
-            self._waiting -= 1
 
 
 def _write(content: Mapping[str, Any], title: str | None, created: datetime) -> bytes:

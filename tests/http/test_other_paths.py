@@ -184,7 +184,9 @@ def test_paths_of_collected_data(client: Client, imported: list[dict[str, Any]],
     assert detail.endswith(after)
     names = detail.removeprefix(before).removesuffix(after).split(", ")
     assert {"permission-assignments/", "versions/", "xform/"} <= set(names)
-    assert all(client.request("GET", f"/assets/{existing}/{name}").status_code != 404 for name in names)
+    assert {"{uid}.xls", "{uid}.xlsx", "{uid}.xml"} <= set(names)
+    paths = [f"/assets/{existing}/{name}" if name.endswith("/") else f"/assets/{existing}{name[5:]}" for name in names]
+    assert all(client.request("GET", path).status_code != 404 for path in paths)
 
 
 @pytest.mark.parametrize("name", UNSUPPORTED_NAMES)

@@ -32,15 +32,20 @@ UNSUPPORTED_PATH = re.compile(
 
 def unsupported_messages(paths: Iterable[str]) -> Mapping[str, Message]:
     """The message for each name. It names what an asset has instead, from the declared paths."""
-    below_asset = ASSETS_PATH + "{uid}/"
-    parts = (path.removeprefix(below_asset).split("/")[0] for path in paths if path.startswith(below_asset))
-    available = ", ".join(sorted({f"{part}/" for part in parts if part and "{" not in part}))
+    below_asset, file_of_asset = ASSETS_PATH + "{uid}/", ASSETS_PATH + "{uid}."
+    available: set[str] = set()
+    for path in paths:
+        part = path.removeprefix(below_asset).split("/")[0]
+        if path.startswith(below_asset) and part and "{" not in part:
+            available.add(f"{part}/")
+        elif path.startswith(file_of_asset):
+            available.add(path.removeprefix(ASSETS_PATH))
     return {
         name: Message(
             "This service stores forms. It does not collect submissions, so there is no “{name}” here. "
             "Below an asset there are: {available}. All endpoints are listed at /api/v2/.",
             name=name,
-            available=available,
+            available=", ".join(sorted(available)),
         )
         for name in UNSUPPORTED_NAMES
     }

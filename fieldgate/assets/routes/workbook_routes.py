@@ -74,7 +74,8 @@ async def asset_workbook_xlsx(
     store: AssetStore,
     writer: WorkbookWriter,
 ) -> Response:
-    return await _workbook_response(await authorizer.authorize(uid, caller), XLSX_SUFFIX, context, store, writer)
+    asset = await authorizer.authorize(uid, caller)
+    return await _workbook_response(asset, XLSX_SUFFIX, caller, context, store, writer)
 
 
 @_get_workbook(ASSETS_PATH + "{uid}.xls", alternate_media_type=MEDIA_TYPES[XLS_SUFFIX])
@@ -86,7 +87,8 @@ async def asset_workbook_xls(
     store: AssetStore,
     writer: WorkbookWriter,
 ) -> Response:
-    return await _workbook_response(await authorizer.authorize(uid, caller), XLS_SUFFIX, context, store, writer)
+    asset = await authorizer.authorize(uid, caller)
+    return await _workbook_response(asset, XLS_SUFFIX, caller, context, store, writer)
 
 
 @_get_xform(ASSETS_PATH + "{uid}.xml")
@@ -105,7 +107,7 @@ async def named_workbook_xlsx(
     writer: WorkbookWriter,
 ) -> Response:
     asset = await authorizer.authorize(_check_name(uid, name), caller)
-    return await _workbook_response(asset, XLSX_SUFFIX, context, store, writer)
+    return await _workbook_response(asset, XLSX_SUFFIX, caller, context, store, writer)
 
 
 @_get_workbook(ASSETS_PATH + "{uid}/{name}.xls", in_schema=False)
@@ -119,7 +121,7 @@ async def named_workbook_xls(
     writer: WorkbookWriter,
 ) -> Response:
     asset = await authorizer.authorize(_check_name(uid, name), caller)
-    return await _workbook_response(asset, XLS_SUFFIX, context, store, writer)
+    return await _workbook_response(asset, XLS_SUFFIX, caller, context, store, writer)
 
 
 @_get_xform(ASSETS_PATH + "{uid}/{name}.xml", in_schema=False)
@@ -136,7 +138,12 @@ def _check_name(uid: str, name: str) -> str:
 
 
 async def _workbook_response(
-    asset: AuthorizedAsset, suffix: str, context: HandlerContext, store: AssetStore, writer: WorkbookWriter
+    asset: AuthorizedAsset,
+    suffix: str,
+    caller: Caller,
+    context: HandlerContext,
+    store: AssetStore,
+    writer: WorkbookWriter,
 ) -> Response:
     if asset.asset_type == "collection":
         raise NotFound(Message("A collection has no workbook. Download the assets in it one by one."))
@@ -150,7 +157,7 @@ async def _workbook_response(
     workbook = await _load_workbook(row.file_id, suffix, store)
     if workbook is None:
         title = row.name if asset.asset_type in XFORM_TYPES else None
-        workbook = await writer.write(partial(store.get_content, row.id), title, row.created_at)
+        workbook = await writer.write(caller, partial(store.get_content, row.id), title, row.created_at)
     headers: list[Header] = [
         (b"content-type", MEDIA_TYPES[workbook.suffix].encode()),
         attachment(row.name, workbook.suffix, fallback=asset.uid),

@@ -68,7 +68,7 @@ def normalise(
 def _settings(settings: dict[str, str]) -> dict[str, Any]:
     stored: dict[str, Any] = {key: text for key, text in settings.items() if key != "form_title"}
     if LOCK_ALL in stored:
-        stored[LOCK_ALL] = stored[LOCK_ALL].lower() in TRUE_WORDS
+        stored[LOCK_ALL] = stored[LOCK_ALL].lower() in (*TRUE_WORDS, "1")
     return stored
 
 

@@ -137,10 +137,14 @@ async def test_asset_deleted_while_read(harness: ImportHarness, monkeypatch: pyt
 async def test_downloads_are_attachments(harness: ImportHarness) -> None:
     asset = await harness.asset(await harness.import_workbook(xlsx(), name="Été"))
     version = (await harness.get(asset["versions"]))["results"][0]
-    for url, name in ((asset["xform_link"], "%C3%89t%C3%A9.xml"), (version["file"], "household.xlsx")):
+    names = (
+        (asset["xform_link"], "filename=\"form.xml\"; filename*=UTF-8''%C3%89t%C3%A9.xml"),
+        (version["file"], "filename=\"household.xlsx\"; filename*=UTF-8''household.xlsx"),
+    )
+    for url, name in names:
         headers = (await harness.service.get(url, headers=harness.headers)).headers
         assert headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
-        assert headers["Content-Disposition"] == f"attachment; filename*=UTF-8''{name}"
+        assert headers["Content-Disposition"] == f"attachment; {name}"
 
 
 async def test_assets_of_other_users_are_hidden(harness: ImportHarness) -> None:

@@ -11,6 +11,7 @@ import pytest
 from openpyxl import load_workbook
 
 from fieldgate.assets import workbook_downloads
+from fieldgate.concurrency import FairSlots
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
 from tests.conftest import StartService
@@ -228,7 +229,9 @@ async def test_cell_that_excel_cannot_hold(harness: ImportHarness) -> None:
 
 
 async def test_many_downloads_at_once(harness: ImportHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workbook_downloads, "MAX_WAITING", 0)
+    writer = harness.service.app.app_context.services[workbook_downloads.WorkbookWriter]
+    no_slots = FairSlots(1, max_requests=0, max_per_user=1, wait_seconds=1)
+    monkeypatch.setattr(writer, "_slots", no_slots)
     asset = await new_asset(harness, CSV, "homes.csv")
     response = await download(harness, f"{asset['uid']}.xlsx")
     assert (response.status_code, "Retry-After" in response.headers) == (503, True)

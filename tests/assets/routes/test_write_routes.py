@@ -9,9 +9,10 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 
-from fieldgate.assets.asset_writer import DEFAULT_SETTINGS
+from fieldgate.assets.asset_writer import DEFAULT_SETTINGS, AssetWriter
 from fieldgate.assets.content_checking import CheckedContent
 from fieldgate.assets.tables import assets, assignment_history, versions
+from fieldgate.concurrency import FairSlots
 from fieldgate.imports.content_checker import MAX_REQUESTS_PER_USER
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
@@ -93,7 +94,8 @@ async def test_content_becomes_what_an_import_gives(author: Author) -> None:
     assert without_ids(created["content"]) == without_ids(imported["content"])
     assert await author.xform(created) == await author.xform(imported)
     own = {"url", "uid", "version_id", "versions", "xform_link", "content", "permissions", "date_created",
-           "date_modified", "settings", "tag_string"}  # fmt: skip
+           "date_modified", "settings", "tag_string", "data", "downloads", "embeds", "exports", "hooks_link",
+           "paired_data", "version__content_hash", "xls_link"}  # fmt: skip
     assert {key: created[key] for key in created.keys() - own} == {key: imported[key] for key in imported.keys() - own}
     assert (created["settings"], created["tag_string"]) == (DEFAULT_SETTINGS, "a,b")
     [version] = (await author.get(created["versions"]))["results"]
@@ -260,7 +262,11 @@ async def test_changed_content_is_a_new_version(author: Author) -> None:
     created = await author.post(name="Visit", content=CONTENT)
     more = {**CONTENT, "survey": [*ROWS, {"type": "note", "name": "end_note", "label": ["Thanks"]}]}
     changed = await author.patch(created, content=json.dumps(more), name="Renamed", settings={"a": 1})
-    assert (changed["version_count"], changed["name"], changed["settings"]) == (2, "Renamed", {"a": 1})
+    assert (changed["version_count"], changed["name"], changed["settings"]) == (
+        2,
+        "Renamed",
+        {**DEFAULT_SETTINGS, "a": 1},
+    )
     assert len(changed["content"]["survey"]) == 3
     assert "Thanks" in await author.xform(changed)
     assert changed["date_modified"] > created["date_modified"]
@@ -464,3 +470,19 @@ async def test_memory_limit(start: StartService) -> None:
 async def test_dry_run_is_refused(author: Author) -> None:
     assert list(await author.post(400, name="x", dry_run=True)) == ["dry_run"]
     assert await author.count(assets) == 0
+
+
+async def test_settings_are_merged(author: Author) -> None:
+    """As in KoboToolbox: what is not sent stays."""
+    created = await author.post(name="Visit", settings={"description": "d", "sector": {"value": "x"}})
+    changed = await author.patch(created, settings={"sector": {"value": "y"}})
+    assert changed["settings"] == {**DEFAULT_SETTINGS, "description": "d", "sector": {"value": "y"}}
+
+
+async def test_too_many_clones_at_once(author: Author, monkeypatch: pytest.MonkeyPatch) -> None:
+    created = await author.post(name="Visit", content=CONTENT)
+    writer = author.service.app.app_context.services[AssetWriter]
+    monkeypatch.setattr(writer, "_clone_slots", FairSlots(1, max_requests=0, max_per_user=1, wait_seconds=1))
+    response = await author.service.client.post(PATH, json={"clone_from": created["uid"]}, headers=author.headers)
+    assert (response.status_code, "Retry-After" in response.headers) == (503, True)
+    assert (await author.get(PATH))["count"] == 1
