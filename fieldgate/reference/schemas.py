@@ -31,9 +31,9 @@ class MiniCountry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CountryLink(msgspec.Struct, frozen=True, kw_only=True):
-    title: str = ""
-    url: str = ""
-    id: int | None = None
+    title: Annotated[str, Meta(description="Text of the link.")] = ""
+    url: Annotated[str, Meta(description="Address of the link.")] = ""
+    id: Annotated[int | None, Meta(description="Identifier of the link.")] = None
 
 
 class Geometry(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,10 +8,12 @@ plain data, never unpickled: the process may be under the control of the author 
 import gc
 import math
 import multiprocessing
+import multiprocessing.util
 import os
 import resource
 import signal
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -39,6 +41,9 @@ RESERVED_BYTES = 16 * 1024**3
 ABORT_CODES = tuple(
     -number for number in (signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP)
 )
+
+MAX_SOCKET_FOLDER_CHARS = 60  # systems allow about 100 characters, and the names in it have 35
+SHORT_FOLDER = "/tmp"  # noqa: S108 -- a new folder with a random name is created in it
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["fieldgate.imports.sandbox.runner", "fieldgate.imports.xlsform.content_importer"])
@@ -181,12 +186,24 @@ def _without_main_module() -> Iterator[None]:
     """
     main_module = sys.modules["__main__"].__dict__
     with _main_module_lock:
+        _choose_socket_folder()
         path = main_module.pop("__file__", None)
         try:
             yield
         finally:
             if path is not None:
                 main_module["__file__"] = path
+
+
+def _choose_socket_folder() -> None:
+    """Keep the socket of the fork server out of a temporary folder with a long path: no socket could have it."""
+    usual = tempfile.gettempdir()
+    if len(usual) > MAX_SOCKET_FOLDER_CHARS:
+        tempfile.tempdir = SHORT_FOLDER
+        try:
+            multiprocessing.util.get_temp_dir()  # creates a folder in it the first time
+        finally:
+            tempfile.tempdir = usual
 
 
 def _failure_reason(process: ForkServerProcess) -> FailureReason:

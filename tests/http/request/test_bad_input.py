@@ -71,7 +71,7 @@ def _others() -> list[Row]:
         ("GET", LIST + "?limt=5", {"Prefer": "handling=strict"}, 400, "limt",
          "There is no such parameter. Did you mean limit?"),
         ("GET", LIST + "?zzz=5", {"Prefer": "respond-async, handling=strict"}, 400, "zzz",
-         "There is no such parameter. Known ones: format, limit, offset, start."),
+         "There is no such parameter. Known ones: format, limit, offset, page, page_size, start."),
         ("GET", DETAIL + "?limit=5", {"Prefer": 'handling = "strict", handling=lenient'}, 400, "limit",
          "There is no such parameter. Known ones: format."),
     ]  # fmt: skip

@@ -137,3 +137,23 @@ def test_main_module_is_not_loaded(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "loaded\n"
+
+
+def test_long_path_of_the_temporary_folder(tmp_path: Path) -> None:
+    """The path of a socket is limited. Its folder is then another one, which is removed."""
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    program = (
+        "from fieldgate.imports.sandbox import runner\n"
+        "import multiprocessing.util, tempfile\n"
+        "runner.start_fork_server()\n"
+        "print(multiprocessing.util.get_temp_dir(), tempfile.gettempdir())\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(folder)}, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    sockets, temporary = ran.stdout.split()
+    assert len(sockets) < 40
+    assert not Path(sockets).exists()
+    assert temporary == str(folder)
