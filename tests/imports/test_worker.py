@@ -160,7 +160,7 @@ async def test_replacing_a_destination_keeps_older_versions(harness: ImportHarne
     assert len(old["content"]["survey"]) == 2
     file = await harness.service.get(listed["results"][0]["file"], headers=harness.headers)
     assert file.content == longer
-    assert file.headers["Content-Disposition"] == "attachment; filename*=UTF-8''second.xlsx"
+    assert file.headers["Content-Disposition"] == "attachment; filename=\"second.xlsx\"; filename*=UTF-8''second.xlsx"
     assert (await harness.get("/api/v2/assets/"))["count"] == 1, "replaced, not duplicated"
 
 
