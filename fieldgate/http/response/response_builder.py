@@ -208,16 +208,16 @@ class ResponseBuilder:
         """An HTML page. It shows who is logged in, so it is private to the caller."""
         page = await self._page_renderer.render(context)
         form = context.handler_context.form
-        is_stored = form is None and not page.headers and context.operation.route.method == "GET"
+        is_read = form is None and context.operation.route.method == "GET"
         headers = [header for header in context.headers if header[0] != b"vary"]
         headers += [
             responses.vary(*responses.VARY_BY_CALLER, *self._cors.vary),
             responses.HTML_CSP,
-            responses.PRIVATE_NO_CACHE if is_stored else responses.NO_STORE,
+            responses.PRIVATE_NO_CACHE if is_read and not page.headers else responses.NO_STORE,
             (b"content-type", Format.HTML.content_type),
             *page.headers,
         ]
-        etag = responses.make_body_etag(page.body) if is_stored else b""
+        etag = responses.make_body_etag(page.body) if is_read else b""
         return Response(context.status if form is None else form.status, headers, page.body, etag)
 
 
