@@ -65,7 +65,7 @@ class BrowsablePages:
         if view.load is not None:
             page = Page(record, handler_context, context.status)
             loaded = await view.load(page, self._client.for_context(handler_context))
-        values = {**_common_values(context), "record": record, **loaded}
+        values = {**_common_values(context), "record": record, "has_own_view": view is not DEFAULT_VIEW, **loaded}
         is_large = len(context.body) > RENDER_IN_THREAD_THRESHOLD_BYTES
         return await run_in_thread_if(
             is_large, self._templates.render_page, view.template, handler_context, programs=_programs(context, record),

@@ -273,3 +273,10 @@ async def test_favicon(service: Service) -> None:
     answer = await service.get("/favicon.ico")
     assert answer.status_code == 303
     assert (await service.get(answer.headers["Location"])).headers["Content-Type"] == "image/svg+xml"
+
+
+async def test_index_page_says_what_each_list_is(service: Service) -> None:
+    page = (await service.get("/api/v2/?format=api", headers={"Accept-Language": "fr"})).text
+    assert 'href="/api/v2/permissions/"' in page
+    assert "<b>Permissions</b>" in page
+    assert "avec ce que chacune implique" in unescape(page)

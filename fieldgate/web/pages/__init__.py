@@ -9,12 +9,13 @@ from fieldgate.web.pages import (
     imports,
     permissions,
     reference,
+    service,
     sharing,
     users,
     versions,
 )
 
-_MODULES = (account, assets, event_detail, events, imports, permissions, reference, sharing, users, versions)
+_MODULES = (account, assets, event_detail, events, imports, permissions, reference, service, sharing, users, versions)
 
 PAGES: dict[str, PageView] = {name: view for module in _MODULES for name, view in module.PAGES.items()}
 FORMS: dict[FormKey, PageForm] = {key: form for module in _MODULES for key, form in module.FORMS.items()}
