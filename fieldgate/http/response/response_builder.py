@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import Header, Problem
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation.formats import Format
