@@ -83,6 +83,11 @@ def severity_label(level: int) -> Message:
     return LABELS[_SEVERITY][level]
 
 
+def visibility_label(visibility: int) -> Message:
+    """Who sees an event or a report, in words."""
+    return LABELS[_VISIBILITY][visibility]
+
+
 def build_list_template(event: Event) -> bytes:
     """The template of the list record."""
     return _encode(list_fields(event))

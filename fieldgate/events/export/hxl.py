@@ -1,6 +1,6 @@
 """HXL hashtags of the columns of CSV and XLSX files (Humanitarian Exchange Language 1.1).
 
-An event is a `#crisis` in HXL. `+list` marks cells with several values.
+An event is a `#crisis` in HXL, its type the `#cause`. `+list` marks cells with several values.
 """
 
 from fieldgate.events.record_shapes import COLUMNS
@@ -15,10 +15,10 @@ HASHTAGS = {
     "countries.society_name": "#org+list+name",
     "created_at": "#date+created",
     "disaster_start_date": "#date+start",
-    "dtype.id": "#crisis+id+type",
-    "dtype.name": "#crisis+name+type",
-    "dtype.summary": "#description+type",
-    "dtype.translation_module_original_language": "#meta+lang+type",
+    "dtype.id": "#cause+id",
+    "dtype.name": "#cause+name",
+    "dtype.summary": "#description+cause",
+    "dtype.translation_module_original_language": "#meta+cause+lang",
     "field_reports.id": "#meta+id+list+report",
     "glide": "#crisis+code+v_glide",
     "id": "#crisis+id",
