@@ -13,6 +13,7 @@ from fieldgate.http.internal_api import InternalAPI
 from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.web.page_views import FormKey, Page, PageForm, PageView
+from fieldgate.web.pages.small_map import build_small_map
 
 EVENT_PATH = "/api/v2/event/"
 MAX_SHOWN_REPORTS = 20
@@ -53,6 +54,7 @@ async def load_event(page: Page, api: InternalAPI) -> Mapping[str, Any]:
         "title": event["name"],
         "disaster_type": await _find(api, "/api/v2/disaster_type/", event["dtype"]),
         "parent": await _find(api, EVENT_PATH, event["parent_event"]),
+        "map": await build_small_map(page, event["countries"]),
         "regions": [(id_, regions[id_]) for id_ in region_ids],
         "summary_language": _foreign_language(page, event, originals, lambda original: original, "summary"),
         "funding": funding(event["appeals"]),

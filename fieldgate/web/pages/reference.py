@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.web.page_views import FormKey, Page, PageForm, PageView
 from fieldgate.web.pages.event_detail import safe_url
+from fieldgate.web.pages.small_map import build_small_map
 
 COUNTRY_PATH = "/api/v2/country/"
 EVENT_PATH = "/api/v2/event/"
@@ -33,6 +34,7 @@ async def load_country(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     links += [("", country[name]) for name in ("society_url", "website", "url_ifrc")]
     return {
         "title": country["name"],
+        "map": await build_small_map(page, [country]),
         "region_name": (await _region_names(api)).get(country["region"]),
         "links": _safe_links(links),
         "filter": f"countries__in={country['id']}",
