@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fieldgate.permissions import rules, what_if
 from fieldgate.permissions.catalogue import BY_CODENAME
 from fieldgate.permissions.effects import EffectKind
+from fieldgate.permissions.submission_filters import ANY_SUBMISSIONS
 from tests.conftest import BASE_URL, Service
 from tests.permissions.permission_strategies import ASSIGNABLE, has_contradiction, with_implied
 from tests.permissions.test_catalogue import TABLE
@@ -114,7 +115,5 @@ def test_assigning_one_gives_the_same_as_the_rules(codename: str, held: frozense
         return
     before = rules.with_implied(held, "survey")
     outcome = what_if.change(before, assigned=[codename], removed=(), asset_type="survey")
-    state = rules.PermissionState(
-        granted=before, filters=what_if.ANY_SUBMISSIONS if "partial_submissions" in before else {}
-    )
-    assert outcome == rules.assign(state, codename, "survey", what_if.ANY_SUBMISSIONS)
+    state = rules.PermissionState(granted=before, filters=ANY_SUBMISSIONS if "partial_submissions" in before else {})
+    assert outcome == rules.assign(state, codename, "survey", ANY_SUBMISSIONS)
