@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser.chromium import Visitor, launch_chromium, watched_page
-from tests.browser.demo_site import DemoSite, serve_demo_site
+from tests.browser.demo_site import DemoSite, create_large_form, serve_demo_site
 from tests.browser.html_validation import HTMLValidator
 from tests.browser.page_inspection import PageVisitor
 
@@ -17,6 +17,7 @@ OpenPage = Callable[[Visitor], Page]
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoSite]:
     with serve_demo_site(tmp_path_factory.mktemp("site")) as site:
+        create_large_form(site)
         yield site
 
 

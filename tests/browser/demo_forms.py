@@ -14,7 +14,7 @@ _SURVEY: Rows = (
     ("select_one region", "region", "Region", "Région", "الولاية", "Where the household lives now", "yes"),
     ("geopoint", "location", "Location", "Position", "الموقع"),
     ("end_group",),
-    ("text", "head", "Head of household", "Chef de ménage", "رب الأسرة", "Full name", "yes"),
+    ("text", "head"),
     (
         "integer",
         "size",
@@ -46,26 +46,36 @@ _CHOICES: Rows = (
 )
 
 
-def household(title: str) -> bytes:
-    return xlsx(survey=_SURVEY, choices=_CHOICES, settings=(("form_title",), (title,)))
+def household(title: str, label: str = "Head of household") -> bytes:
+    """A form with nearly everything. The label is also the hint of that question, and a choice."""
+    return xlsx(survey=_survey(label), choices=_choices(label), settings=(("form_title",), (title,)))
 
 
-def household_second_version(title: str) -> bytes:
+def household_second_version(title: str, label: str = "Head of household") -> bytes:
     """One question added, one removed, one label changed."""
-    kept = [row for row in _SURVEY if row[1:2] != ("photo",)]
+    kept = [row for row in _survey(label) if row[1:2] != ("photo",)]
     changed = [
         ("decimal", "rice", "Rice left, in kilograms", *row[3:]) if row[1:2] == ("rice",) else row for row in kept
     ]
     added = ("text", "phone", "Phone number", "Téléphone", "رقم الهاتف")
-    return xlsx(survey=[*changed, added], choices=_CHOICES, settings=(("form_title",), (title,)))
+    return xlsx(survey=[*changed, added], choices=_choices(label), settings=(("form_title",), (title,)))
 
 
-def with_problems() -> bytes:
+def _survey(label: str) -> Rows:
+    named = ("text", "head", label, "Chef de ménage", "رب الأسرة", f"{label}: full name", "yes")
+    return [named if row[1:2] == ("head",) else row for row in _SURVEY]
+
+
+def _choices(label: str) -> Rows:
+    return [*_CHOICES, ("needs", "other", f"Not listed ({label})", "Autre", "غير ذلك")]
+
+
+def with_problems(label: str = "What is your name?") -> bytes:
     return xlsx(
         survey=(
             ("type", "name", "label", "relevant", "constraint"),
-            ("text", "name", "What is your name?"),
-            ("integr", "age", "How old are you?"),
+            ("text", "name", label),
+            ("integr", "age", label),
             ("select_one colour", "colour", "Which colour?"),
             ("text", "name", "The same name again"),
             ("text", "reason", "Why?", "${missing} = 'yes'"),

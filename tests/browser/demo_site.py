@@ -26,6 +26,8 @@ WORKBOOK_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.she
 class DemoTexts:
     """Names that people gave to things. The tests against script injection use others."""
 
+    first_name: str = ""
+    label: str = "Head of household"
     form: str = "Household assessment, Sennar"
     other_form: str = "Water points"
     collection: str = "Sennar 2026"
@@ -104,7 +106,8 @@ def serve_demo_site(data: Path, texts: DemoTexts | None = None) -> Iterator[Demo
         site = DemoSite(process, texts or DemoTexts())
         for role, username in USERNAMES.items():
             options = ("--superuser",) if role == SUPERUSER else ()
-            site.tokens[role] = site.create_user(username, "--first", FIRST_NAMES[role], *options)
+            first_name = site.texts.first_name or FIRST_NAMES[role]
+            site.tokens[role] = site.create_user(username, "--first", first_name, *options)
         _create_forms(site)
         _create_imports(site)
         _share(site)
@@ -114,8 +117,9 @@ def serve_demo_site(data: Path, texts: DemoTexts | None = None) -> Iterator[Demo
 
 def _create_forms(site: DemoSite) -> None:
     texts = site.texts
-    form = site.import_form(USER, texts.filename, demo_forms.household(texts.form))
-    site.import_form(USER, texts.filename, demo_forms.household_second_version(texts.form), destination=form)
+    form = site.import_form(USER, texts.filename, demo_forms.household(texts.form, texts.label))
+    second = demo_forms.household_second_version(texts.form, texts.label)
+    site.import_form(USER, texts.filename, second, destination=form)
     site.paths["form"] = f"/api/v2/assets/{form}/"
     versions = site.send(USER, "GET", f"/api/v2/assets/{form}/versions/")["results"]
     site.paths["newest_version"], site.paths["oldest_version"] = (
@@ -123,8 +127,6 @@ def _create_forms(site: DemoSite) -> None:
     )
     other = site.import_form(USER, "water points.xlsx", demo_forms.with_warnings(texts.other_form))
     site.paths["other_form"] = f"/api/v2/assets/{other}/"
-    large_form = site.import_form(USER, "large.xlsx", demo_forms.large("3,000 questions"))
-    site.paths["large_form"] = f"/api/v2/assets/{large_form}/"
     collection = site.send(
         USER, "POST", "/api/v2/assets/", json={"name": texts.collection, "asset_type": "collection"}
     )["uid"]
@@ -134,11 +136,16 @@ def _create_forms(site: DemoSite) -> None:
     site.paths["empty_form"] = f"/api/v2/assets/{empty}/"
 
 
+def create_large_form(site: DemoSite) -> None:
+    uid = site.import_form(USER, "large.xlsx", demo_forms.large("3,000 questions"))
+    site.paths["large_form"] = f"/api/v2/assets/{uid}/"
+
+
 def _create_imports(site: DemoSite) -> None:
     """Imports that ended in each way."""
     files = {
         "complete_import": (site.texts.filename, demo_forms.household("Copy")),
-        "import_with_problems": (site.texts.filename, demo_forms.with_problems()),
+        "import_with_problems": (site.texts.filename, demo_forms.with_problems(site.texts.label)),
         "import_with_warnings": ("water points.xlsx", demo_forms.with_warnings("Water points, second try")),
         "hostile_import": ("bomb.xlsx", cell_bomb()),
     }

@@ -31,7 +31,12 @@
   };
 
   const openDisclosures = () => {
-    for (const each of document.querySelectorAll("details")) each.open = true;
+    for (const each of document.querySelectorAll("details")) {
+      each.open = true;
+      // A menu covers what is below it.
+      const isMenu = [...each.children].some((child) => ["absolute", "fixed"].includes(getComputedStyle(child).position));
+      if (isMenu) each.open = false;
+    }
   };
 
   // What the interface itself says: visible texts, and texts for screen readers. Not what people wrote.

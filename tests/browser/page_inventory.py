@@ -73,9 +73,9 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("import-hostile", "{hostile_import}", USER),
     PageEntry("users", "/api/v2/users/", SUPERUSER),
     PageEntry("user", "/api/v2/users/omar/", SUPERUSER),
-    PageEntry("error-not-found", "/api/v2/assets/aaaaaaaaaaaaaaaaaaaaaa/", status=404),
+    PageEntry("error-not-found", "/api/v2/assets/nothing/", status=404),
     PageEntry("error-no-page", "/nothing/", status=404),
-    PageEntry("error-login-needed", "/api/v2/imports/", status=401),
+    PageEntry("error-login-needed", "/account/", status=401),
     PageEntry("error-bad-filter", f"{_EVENTS}?dtype=x", status=400),
 )
 

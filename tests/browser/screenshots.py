@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from fieldgate.i18n.languages import Language
 from tests.browser.chromium import DESKTOP, HEIGHT, PHONE, Visitor, launch_chromium, new_context
-from tests.browser.demo_site import DemoSite, serve_demo_site
+from tests.browser.demo_site import DemoSite, create_large_form, serve_demo_site
 from tests.browser.page_inventory import PAGES, PageEntry
 
 A4_WIDTH = 794  # CSS pixels
@@ -99,6 +99,7 @@ def main() -> None:
     only = set(filter(None, arguments.only.split(",")))
     pages = tuple(entry for entry in PAGES if not only or entry.name in only)
     with tempfile.TemporaryDirectory() as data, sync_playwright() as playwright, serve_demo_site(Path(data)) as site:
+        create_large_form(site)
         browser = launch_chromium(playwright)
         take_screenshots(browser, site, arguments.folder, pages)
         if arguments.docs:
