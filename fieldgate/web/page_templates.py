@@ -131,6 +131,7 @@ class PageTemplates:
             language=scope.language,
             formatter=Formatter(scope.language),
             caller=scope.caller,
+            csrf_token=scope.caller.csrf_token,  # in a macro, Jinja uses the name `caller` itself
             form=scope.form,
             notice=scope.notice,
             **values,
