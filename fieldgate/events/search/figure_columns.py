@@ -1,4 +1,7 @@
-"""The figures of all events as columns, by position: 26 bytes for an event."""
+"""The figures of all events as columns, by position: 26 bytes for an event.
+
+With few events, which do without numpy, the columns are also kept as lists once they were needed: at most 3 MB.
+"""
 
 from array import array
 from collections.abc import Mapping
@@ -18,6 +21,7 @@ class FigureColumns:
         """`largest`: no figure is larger, and none is smaller than its negative."""
         self._columns = columns or tuple(array(code) for code in _TYPE_CODES)
         self._largest = largest
+        self._lists: list[list[int]] = []
 
     def __len__(self) -> int:
         return len(self._columns[0])
@@ -55,14 +59,17 @@ class FigureColumns:
 
     def num_affected(self, positions: UInt32Array) -> int:
         """The people affected by the events at these positions."""
-        return self._sums(self._columns[:1], positions)[0]
+        return self._sums(slice(0, 1), positions)[0]
 
     def appeals(self, positions: UInt32Array) -> tuple[int, int, int]:
         """The number of appeals for the events at these positions, and the cents requested and funded."""
-        appeals, requested_cents, funded_cents = self._sums(self._columns[1:], positions)
+        appeals, requested_cents, funded_cents = self._sums(slice(1, 4), positions)
         return appeals, requested_cents, funded_cents
 
-    def _sums(self, columns: tuple[Int64Array, ...], positions: UInt32Array) -> list[int]:
+    def _sums(self, chosen: slice, positions: UInt32Array) -> list[int]:
+        if len(self) < int_arrays.NUMPY_THRESHOLD:
+            self._lists = self._lists or [column.tolist() for column in self._columns]
+            return int_arrays.exact_sums_at(self._lists[chosen], positions)
         if self._largest * len(positions) > _MAX_INT64:  # absurd figures: slow, but right
-            return [sum(map(column.__getitem__, positions)) for column in columns]
-        return int_arrays.sums_at(columns, positions)
+            return int_arrays.exact_sums_at(self._columns[chosen], positions)
+        return int_arrays.sums_at(self._columns[chosen], positions)

@@ -7,6 +7,7 @@ its 16 MB.
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -121,12 +122,20 @@ def largest_magnitude(column: Int64Array) -> int:
 def sums_at(columns: Sequence[Int64Array], indices: UInt32Array) -> list[int]:
     """The sum of each column over these indices. The sums must be below 2**63."""
     if not indices or len(columns[0]) < NUMPY_THRESHOLD:
-        return [sum(map(column.__getitem__, indices)) for column in columns]
+        return exact_sums_at(columns, indices)
     import numpy as np
 
     # Converted once: otherwise numpy does it for each column. "clip" is the mode without a check of bounds.
     at = np.asarray(indices).astype(np.intp)
     return [int(np.asarray(column).take(at, mode="clip").sum(dtype=np.int64)) for column in columns]
+
+
+def exact_sums_at(columns: Sequence[Sequence[int]], indices: UInt32Array) -> list[int]:
+    """The sum of each column over these indices, by a loop. It is fastest with lists."""
+    if len(indices) < 2:
+        return [sum(column[index] for index in indices) for column in columns]
+    values_at = itemgetter(*indices)
+    return [sum(values_at(column)) for column in columns]
 
 
 def to_uint32_array(indices: "npt.NDArray[Any]") -> UInt32Array:
