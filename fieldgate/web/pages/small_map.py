@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from fieldgate.i18n.messages import Message, translate
 from fieldgate.web.charts.world_map import MapValue, WorldMap, build_map, load_atlas
 from fieldgate.web.page_views import Page
 
@@ -26,7 +27,7 @@ async def build_small_map(page: Page, countries: Sequence[Mapping[str, Any]]) ->
             iso3=country["iso3"],
             name=country["name"],
             value=1,
-            text=country["name"],
+            text=translate(Message("Emergencies: {country}", country=country["name"]), page.language),
             href=f"{events_url}?countries__in={country['id']}",
         )
         for country in countries
