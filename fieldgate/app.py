@@ -26,6 +26,7 @@ from fieldgate.assets.sharing.routes import (
 )
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
+from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
 from fieldgate.db.readiness import DatabaseReadiness
@@ -127,6 +128,7 @@ def build_app(
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
         ImportStore(database, data_versions), AssetStore(database, data_versions), authorizer, WorkbookWriter(),
         AssignmentStore(database, data_versions), AssetWriter(database, data_versions, authorizer, content_checker),
+        VersionRestorer(database, data_versions),
         fetcher or URLFetcher(settings.import_hosts),
         reference, event_store, events, EventExporter(events, event_store),
         Catalogue(), OpenAPIDocument(all_operations),

@@ -16,6 +16,7 @@ import httpx
 
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.app import operations
+from fieldgate.assets.store import AssetStore, NewVersion
 from fieldgate.assets.tables import files, versions
 from fieldgate.events.store import EventStore
 from fieldgate.http.operations import Operation
@@ -102,6 +103,13 @@ class MatrixContext:
             file = files.insert().values(name="household.xlsx", data=b"PK").returning(files.c.id)
             file_id = (await connection.execute(file)).scalar_one()
             await connection.execute(versions.update().where(versions.c.asset_id == asset.id).values(file_id=file_id))
+
+    async def add_version(self, asset: WorldAsset) -> None:
+        store = AssetStore(self.service.database, self.service.data_versions)
+        async with self.service.database.transaction() as connection:
+            row = await store.find(connection, asset.uid)
+            assert row is not None
+            await store.add_version(connection, row, NewVersion(content={"survey": []}, summary={"row_count": 0}))
 
     async def version_url(self, asset: WorldAsset) -> str:
         answer = await self.service.get(f"{asset.path}versions/", headers=self.owner.headers)
@@ -195,6 +203,16 @@ async def _create_in_collection(context: MatrixContext, caller: str) -> httpx.Re
     collection = context.shared_asset(IN_COLLECTION).parent
     assert collection is not None
     return await _create_asset(context, caller, parent=collection.uid)
+
+
+def restore_version(kind: str) -> Call:
+    async def call(context: MatrixContext, caller: str) -> httpx.Response:
+        asset = await context.create_asset(kind)
+        first = await context.version_url(asset)
+        await context.add_version(asset)
+        return await context.request(caller, "POST", f"{first}restore/")
+
+    return call
 
 
 async def _token_deletion(context: MatrixContext, caller: str) -> httpx.Response:
@@ -323,6 +341,7 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "version_list": for_each_asset_kind(on_shared_asset, "versions/"),
     "version_detail": for_each_asset_kind(on_version),
     "version_file": for_each_asset_kind(on_version, "file/"),
+    "version_restoration": for_each_asset_kind(restore_version),
     "assignment_explanation": {
         **{f"the caller, on {kind}": explain(kind, about_caller=True) for kind in ASSET_KINDS},
         **{f"another user, on {kind}": explain(kind, about_caller=False) for kind in ASSET_KINDS},
