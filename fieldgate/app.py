@@ -13,7 +13,7 @@ from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
 from fieldgate.assets.asset_writer import AssetWriter
 from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.assets.routes import asset_routes, version_routes, workbook_routes, write_routes
+from fieldgate.assets.routes import asset_routes, form_routes, version_routes, workbook_routes, write_routes
 from fieldgate.assets.routes.unsupported_paths import UNSUPPORTED_PATH, unsupported_messages
 from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.assets.sharing.routes import (
@@ -45,6 +45,7 @@ from fieldgate.http.request.hosts import HostPolicy
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.imports import routes as import_routes
+from fieldgate.imports import warning_routes
 from fieldgate.imports.content_checker import SandboxContentChecker
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
 from fieldgate.imports.store import ImportStore
@@ -72,6 +73,8 @@ def operations() -> tuple[Operation, ...]:
         *asset_routes.OPERATIONS,
         *write_routes.OPERATIONS,
         *version_routes.OPERATIONS,
+        *form_routes.OPERATIONS,
+        *warning_routes.OPERATIONS,
         *workbook_routes.OPERATIONS,
         *assignment_routes.OPERATIONS,
         *bulk_routes.OPERATIONS,

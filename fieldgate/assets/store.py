@@ -109,7 +109,9 @@ class AssetStore:
         await connection.execute(versions.insert().values(_version_row(asset.id, number, version)))
         await self._update_after_new_version(connection, asset, summary=version.summary, **changes)
 
-    async def copy_version(self, connection: AsyncConnection, asset: Row[Any], version: Row[Any], **changes: Any) -> str:
+    async def copy_version(
+        self, connection: AsyncConnection, asset: Row[Any], version: Row[Any], **changes: Any
+    ) -> str:
         """Add a version that equals an earlier one, in the format it is stored in. Return its uid."""
         uid, number = new_uid("v"), await self._next_version_number(connection, asset.id)
         copied = ("content", "content_format", "summary", "xform", "file_id")
@@ -230,6 +232,12 @@ class AssetStore:
         async with self._database.read_transaction() as connection:
             query = query.where(versions.c.asset_id == asset_id, versions.c.uid == uid)
             return (await connection.execute(query)).one_or_none()
+
+    async def get_version_before(self, asset_id: int, number: int) -> Row[Any] | None:
+        """Return the newest version with a lower number."""
+        query = select(versions).where(versions.c.asset_id == asset_id, versions.c.number < number)
+        async with self._database.read_transaction() as connection:
+            return (await connection.execute(query.order_by(versions.c.number.desc()).limit(1))).one_or_none()
 
     def content(self, row: Row[Any]) -> dict[str, Any]:
         """The content of a row of `get_visible` or `get_version`, in the current format."""

@@ -52,7 +52,7 @@ class VersionRestorer:
     async def _find_earlier(self, connection: AsyncConnection, asset_id: int, uid: str) -> Row[Any]:
         """Return a version that differs from the current one."""
         of_asset: Select[Any] = select(*_COLUMNS).where(versions.c.asset_id == asset_id)
-        version = (await connection.execute(of_asset.where(versions.c.uid == uid))).one_or_none()
+        version: Row[Any] | None = (await connection.execute(of_asset.where(versions.c.uid == uid))).one_or_none()
         if version is None:
             raise NotFound(Message("There is no version {uid}.", uid=uid[:50]))
         current = (await connection.execute(of_asset.order_by(versions.c.number.desc()).limit(1))).one()

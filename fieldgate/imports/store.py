@@ -140,6 +140,19 @@ class ImportStore:
         row = await self._by_uid.first(user_id=user_id, uid=uid)
         return None if row is None else ImportRow(*row)
 
+    async def get_messages_of_version(self, asset_id: int, version_uid: str) -> dict[str, Any] | None:
+        """Return the messages of the import that a version comes from, {} if there is none; None without a version."""
+        query = (
+            select(imports.c.messages)
+            .select_from(versions)
+            .outerjoin(imports, (imports.c.file_id == versions.c.file_id) & (imports.c.status == COMPLETE))
+            .where(versions.c.asset_id == asset_id, versions.c.uid == version_uid)
+            .order_by(imports.c.id.desc())
+        )
+        async with self._database.read_transaction() as connection:
+            row = (await connection.execute(query.limit(1))).one_or_none()
+        return None if row is None else row.messages or {}
+
     # For workers
 
     async def claim(self, lease_for: timedelta) -> Job | None:

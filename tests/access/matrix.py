@@ -341,6 +341,9 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "version_list": for_each_asset_kind(on_shared_asset, "versions/"),
     "version_detail": for_each_asset_kind(on_version),
     "version_file": for_each_asset_kind(on_version, "file/"),
+    "version_diff": for_each_asset_kind(on_version, "diff/"),
+    "version_warnings": for_each_asset_kind(on_version, "warnings/"),
+    "question_list": for_each_asset_kind(on_shared_asset, "questions/"),
     "version_restoration": for_each_asset_kind(restore_version),
     "assignment_explanation": {
         **{f"the caller, on {kind}": explain(kind, about_caller=True) for kind in ASSET_KINDS},
