@@ -6,7 +6,6 @@ import pytest
 
 from tests.assets.routes.test_write_routes import CONTENT, ROWS, Author, author
 from tests.imports.workbooks import xlsx
-from tests.imports.xlsform.large_forms import large_content
 
 __all__ = ["author"]
 
