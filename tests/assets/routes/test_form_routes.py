@@ -114,7 +114,7 @@ async def test_bad_parameters_of_a_diff(author: Author, query: str, field: str) 
 
 
 async def test_versions_of_other_assets(author: Author) -> None:
-    asset, other = (await author.post(name=name, content=CONTENT) for name in ("A", "B"))
+    asset, other = [await author.post(name=name, content=CONTENT) for name in ("A", "B")]
     [own], [foreign] = await version_urls(author, asset), await version_urls(author, other)
     assert list(await get(author, f"{own}diff/?against={foreign.split('/')[-2]}", 400)) == ["against"]
     path = f"{asset['versions']}{foreign.split('/')[-2]}/"
