@@ -6,7 +6,7 @@ from typing import Any
 
 from fieldgate.assets.content_sheets import TRANSLATED_KEYS
 from fieldgate.assets.expression_text import expression_text
-from fieldgate.assets.form_schemas import ChangeRecord, DiffCount, FieldChange
+from fieldgate.assets.form_schemas import DiffCount, FieldChange, FormChange
 from fieldgate.assets.form_texts import LabelFinder, clip, text_in
 from fieldgate.assets.question_type_names import type_name
 from fieldgate.assets.version_diff import ChangedField, ContentChange
@@ -69,11 +69,11 @@ class ChangeSerializer:
         self._new = new
         self._language = language
 
-    def record(self, change: ContentChange) -> ChangeRecord:
+    def record(self, change: ContentChange) -> FormChange:
         row, labels = (change.old, self._old) if change.new is None else (change.new, self._new)
         is_moved = change.old is not None and change.new is not None and change.change in ("moved", "renamed")
         group = change.old_group if change.new is None else change.new_group
-        return ChangeRecord(
+        return FormChange(
             part=change.part,
             change=change.change,
             name=change.name,

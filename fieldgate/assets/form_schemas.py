@@ -85,7 +85,7 @@ class FieldChange(msgspec.Struct, frozen=True):
     new_text: Annotated[str, Meta(description="Value after, in words. Empty if there is none.")]
 
 
-class ChangeRecord(msgspec.Struct, frozen=True, kw_only=True):
+class FormChange(msgspec.Struct, frozen=True, kw_only=True):
     part: Annotated[Part, Meta(description="What changed. `other`: another sheet, whose name is in `name`.")]
     change: Annotated[Change, Meta(description="How it changed. A row that moved or was renamed can also be changed.")]
     name: Annotated[str, Meta(description="Name of the question, choice, setting, language or sheet.")]
@@ -118,9 +118,7 @@ class DiffRecord(msgspec.Struct, frozen=True, kw_only=True):
     ]
     count: Annotated[int, Meta(description="Number of all changes.")]
     counts: Annotated[list[DiffCount], Meta(description="Number of changes of each kind.")]
-    changes: Annotated[
-        list[ChangeRecord], Meta(description="The changes that were asked for, in the order of the form.")
-    ]
+    changes: Annotated[list[FormChange], Meta(description="The changes that were asked for, in the order of the form.")]
 
 
 class DiffFilters(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldgate.assets.diff_records import ChangeSerializer, count_changes
-from fieldgate.assets.form_schemas import ChangeRecord
+from fieldgate.assets.form_schemas import FormChange
 from fieldgate.assets.form_texts import LabelFinder
 from fieldgate.assets.version_diff import ContentChange, compare_contents, longest_increasing
 from fieldgate.i18n.languages import Language
@@ -33,7 +33,7 @@ def kinds(old: Content, new: Content) -> list[tuple[str, str, str]]:
     return [(each.part, each.change, each.name) for each in compare_contents(old, new)]
 
 
-def records(old: Content, new: Content, language: Language = Language.ENGLISH) -> list[ChangeRecord]:
+def records(old: Content, new: Content, language: Language = Language.ENGLISH) -> list[FormChange]:
     serializer = ChangeSerializer(LabelFinder(old, 0), LabelFinder(new, 0), language)
     return [serializer.record(each) for each in compare_contents(old, new)]
 

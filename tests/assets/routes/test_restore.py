@@ -23,9 +23,9 @@ async def versions_of(author: Author, asset: dict[str, Any]) -> list[dict[str, A
     return found
 
 
-async def restore(author: Author, version: dict[str, Any], status: int = 201, **headers: str) -> dict[str, Any]:
+async def restore(author: Author, version: dict[str, Any], status: int = 201, language: str = "en") -> dict[str, Any]:
     path = f"{version['url']}restore/"
-    response = await author.service.client.post(path, headers={**author.headers, **headers})
+    response = await author.service.client.post(path, headers={**author.headers, "Accept-Language": language})
     assert response.status_code == status, response.text
     if status == 201:
         assert response.headers["Location"] == response.json()["url"]
@@ -142,5 +142,5 @@ async def test_refusals(author: Author) -> None:
 async def test_the_refusal_is_translated(author: Author, language: str, word: str) -> None:
     created = await author.post(name="Visit", content=CONTENT)
     [version] = await versions_of(author, created)
-    refusal = await restore(author, version, 400, **{"Accept-Language": language})
+    refusal = await restore(author, version, 400, language=language)
     assert word in refusal["detail"]
