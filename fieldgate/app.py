@@ -34,6 +34,7 @@ from fieldgate.events.export.exporter import EventExporter
 from fieldgate.events.reindex import event_rebuilder
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.store import EventStore
+from fieldgate.events.summary import routes as event_summary_routes
 from fieldgate.http import health
 from fieldgate.http.application import Application, OtherPaths
 from fieldgate.http.endpoint import AppContext
@@ -82,6 +83,7 @@ def operations() -> tuple[Operation, ...]:
         *explain_routes.OPERATIONS,
         *user_routes.OPERATIONS,
         *event_routes.OPERATIONS,
+        *event_summary_routes.OPERATIONS,
         *reference_routes.OPERATIONS,
         *account_routes.OPERATIONS,
     )

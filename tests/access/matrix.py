@@ -358,6 +358,7 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "user_detail": get("/api/v2/users/AnonymousUser/"),
     "event_list": {VISIBLE_ONLY: get("/api/v2/event/")},
     "event_mini_list": {VISIBLE_ONLY: get("/api/v2/event/mini/")},
+    "event_summary": {VISIBLE_ONLY: get("/api/v2/event/summary/")},
     "event_deleted_list": get("/api/v2/event/deleted/"),
     "event_export": {VISIBLE_ONLY: get("/api/v2/event/export/")},
     "event_detail": {"a public event": get("/api/v2/event/1/")},

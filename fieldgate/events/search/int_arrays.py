@@ -108,6 +108,27 @@ def intersect(column: Int64Array, other: Int64Array) -> Int64Array:
     return array("q", held[np.isin(held, np.asarray(other))].tobytes())
 
 
+def largest_magnitude(column: Int64Array) -> int:
+    """The largest absolute value; 0 for an empty column."""
+    if len(column) < NUMPY_THRESHOLD:
+        return max(map(abs, column), default=0)
+    import numpy as np
+
+    held = np.asarray(column)
+    return max(abs(int(held.max())), abs(int(held.min())))
+
+
+def sums_at(columns: Sequence[Int64Array], indices: UInt32Array) -> list[int]:
+    """The sum of each column over these indices. The sums must be below 2**63."""
+    if not indices or len(columns[0]) < NUMPY_THRESHOLD:
+        return [sum(map(column.__getitem__, indices)) for column in columns]
+    import numpy as np
+
+    # Converted once: otherwise numpy does it for each column. "clip" is the mode without a check of bounds.
+    at = np.asarray(indices).astype(np.intp)
+    return [int(np.asarray(column).take(at, mode="clip").sum(dtype=np.int64)) for column in columns]
+
+
 def to_uint32_array(indices: "npt.NDArray[Any]") -> UInt32Array:
     """Numpy indices as an array."""
     import numpy as np

@@ -9,7 +9,7 @@ import msgspec
 from fieldgate.errors import Header, Problem
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import Created, Operation, PreviewResult
+from fieldgate.http.operations import Created, Operation, PreviewResult, VersionedRecord
 from fieldgate.http.request import query_string
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request.request_parsing import ParsedRequest
@@ -109,7 +109,7 @@ class ResponseBuilder:
         elif isinstance(result, Created):
             prepared = links.encode(result.record)
             headers += _location_headers(parsed, result)
-        elif isinstance(result, PreviewResult):
+        elif isinstance(result, PreviewResult | VersionedRecord):
             prepared = links.encode(result.record)
         else:
             prepared = bytes(result) if isinstance(result, msgspec.Raw) else links.encode(result)
