@@ -17,7 +17,7 @@ from fieldgate.web.formatting import Formatter
 
 EVENT_PATH = "/api/v2/event/"
 SUMMARY_PATH = "/api/v2/event/summary/"
-MAX_BARS = 6
+MAX_BARS = 5
 
 Entry = Mapping[str, Any]  # the summary, or one of its entries: all have the same figures
 
@@ -41,7 +41,7 @@ MEASURES = (
     Measure(
         "affected", Message("People affected"), Message("people affected"), lambda entry: float(entry["num_affected"])
     ),
-    Measure("gap", Message("Funding gap"), Message("Swiss francs not funded"), funding_gap),
+    Measure("gap", Message("Funding gap"), Message("funding gap in CHF"), funding_gap),
 )
 
 

@@ -38,23 +38,23 @@ from fieldgate.web.pages.event_filters import (
 
 EXPORT_PATH = "/api/v2/event/export/"
 # Label, path, and what the URL has beside the filters.
-EXPORTS: Sequence[tuple[Message, str, Mapping[str, str]]] = (
-    (Message("CSV"), EXPORT_PATH, {"format": "csv", "bom": "true"}),
-    (Message("Excel"), EXPORT_PATH, {"format": "xlsx"}),
-    (Message("GeoJSON"), EXPORT_PATH, {"format": "geojson"}),
-    (Message("NDJSON"), EXPORT_PATH, {"format": "ndjson"}),
-    (Message("JSON"), EVENT_PATH, {"format": "json"}),
+EXPORTS: Sequence[tuple[Message | str, str, Mapping[str, str]]] = (
+    ("CSV", EXPORT_PATH, {"format": "csv", "bom": "true"}),
+    ("Excel", EXPORT_PATH, {"format": "xlsx"}),
+    ("GeoJSON", EXPORT_PATH, {"format": "geojson"}),
+    ("NDJSON", EXPORT_PATH, {"format": "ndjson"}),
+    ("JSON", EVENT_PATH, {"format": "json"}),
     (Message("Feed"), EVENT_PATH, {"format": "atom"}),
 )
-COLUMNS: Sequence[tuple[str, Message, bool]] = (  # name in `ordering`, title, whether it is a number
-    ("ifrc_severity_level", Message("Severity"), False),
-    ("name", Message("Name"), False),
-    ("", Message("Countries"), False),
-    ("dtype", Message("Type"), False),
-    ("disaster_start_date", Message("Start"), False),
-    ("num_affected", Message("Affected"), True),
-    ("", Message("Funding"), False),
-    ("updated_at", Message("Updated"), False),
+COLUMNS: Sequence[tuple[str, Message, str]] = (  # name in `ordering`, title, class
+    ("ifrc_severity_level", Message("Severity"), ""),
+    ("name", Message("Name"), ""),
+    ("", Message("Countries"), ""),
+    ("dtype", Message("Type"), ""),
+    ("disaster_start_date", Message("Start"), ""),
+    ("num_affected", Message("Affected"), "number"),
+    ("", Message("Funding"), ""),
+    ("updated_at", Message("Updated"), "updated"),
 )
 DESCENDING_FIRST = frozenset({"ifrc_severity_level", "disaster_start_date", "num_affected", "updated_at"})
 DEFAULT_ORDERING = "-disaster_start_date"
@@ -66,7 +66,7 @@ class Column(msgspec.Struct, frozen=True):
     title: str
     url: str  # sorts by it; "" if that is not possible
     sort: str  # for aria-sort
-    is_number: bool
+    class_name: str
 
 
 class EventRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +109,10 @@ async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | R
             (each.key, translate(each.title, language), query_with(params, {"measure": each.key})) for each in MEASURES
         ],
         "exports": [
-            (translate(label, language), path + "?" + encode_query({**filters, **extra}.items()))
+            (
+                label if isinstance(label, str) else translate(label, language),
+                path + "?" + encode_query({**filters, **extra}.items()),
+            )
             for label, path, extra in EXPORTS
         ],
         "columns": _columns(params, language),
@@ -138,14 +141,14 @@ async def _find_focus(params: Mapping[str, str], names: FilterNames, api: Intern
 def _columns(params: Mapping[str, str], language: Language) -> list[Column]:
     current = params.get("ordering") or DEFAULT_ORDERING
     columns = []
-    for name, title, is_number in COLUMNS:
+    for name, title, class_name in COLUMNS:
         url = sort = ""
         if name:
             is_current = current.lstrip("-") == name
             is_descending = current.startswith("-") if is_current else name not in DESCENDING_FIRST
             sort = ("descending" if is_descending else "ascending") if is_current else ""
             url = query_with(params, {"ordering": name if is_descending else f"-{name}"})
-        columns.append(Column(translate(title, language), url, sort, is_number))
+        columns.append(Column(translate(title, language), url, sort, class_name))
     return columns
 
 
