@@ -14,6 +14,7 @@ from fieldgate.accounts.store import AccountStore, IssuedBy
 from fieldgate.db import now
 from fieldgate.errors import Forbidden, Header, NotFound, Problem
 from fieldgate.http.injection import ClientAddress, HandlerContext
+from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import raw
@@ -27,6 +28,7 @@ from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import AuthMethod, Caller
 from fieldgate.settings import DAY, Settings
 from fieldgate.web.page_templates import PageTemplates
+from fieldgate.web.pages.home import load_home
 from fieldgate.web.redirects import is_same_origin, redirect
 from fieldgate.web.static_files import StaticFiles
 
@@ -45,6 +47,11 @@ class RedirectQuery(msgspec.Struct, frozen=True):
     next: Annotated[str, Meta(description="Path of this service to go to afterwards.")] = "/"
 
 
+class HomeQuery(msgspec.Struct, frozen=True):
+    q: Annotated[str, Meta(description="Words to search for in emergencies, countries, forms and people.")] = ""
+    measure: Annotated[str, Meta(description="What the map shows: events, affected or gap.")] = ""
+
+
 class LoginForm(Login, frozen=True):
     next: str = "/"
 
@@ -56,14 +63,17 @@ class LogoutForm(msgspec.Struct, frozen=True):
 
 @raw(
     "/",
-    title=Message("Start page"),
-    description=Message("What this service offers."),
+    title=Message("Home"),
+    description=Message("What is new, search, and tasks."),
     tag=TAG,
     formats=(Format.HTML,),
     in_schema=False,
 )
-async def start(context: HandlerContext, templates: PageTemplates) -> Response:
-    return html_response(templates.render_page("start.html", context))
+async def start(
+    context: HandlerContext, query: HomeQuery, templates: PageTemplates, client: InternalClient
+) -> Response:
+    values = await load_home(context, client.for_context(context), query.q)
+    return html_response(templates.render_page("home.html", context, **values))
 
 
 @raw(

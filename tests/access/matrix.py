@@ -22,6 +22,7 @@ from fieldgate.http.operations import Operation
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import ImportStore
+from fieldgate.imports.tables import imports
 from fieldgate.imports.upload import parse_upload
 from fieldgate.settings import Settings
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldAsset, WorldUser
@@ -173,11 +174,21 @@ def post_import_into(kind: str) -> Call:
     return call
 
 
-async def _import_detail(context: MatrixContext, caller: str) -> httpx.Response:
-    request = ImportRequest(file=UploadedFile("household.xlsx", xlsx()))
-    store = ImportStore(context.service.database, context.service.data_versions)
-    uid = await store.create(context.owner.id, parse_upload(request, 2**20), None)
-    return await context.request(caller, "GET", f"/api/v2/imports/{uid}/")
+def get_import(suffix: str) -> Call:
+    async def call(context: MatrixContext, caller: str) -> httpx.Response:
+        request = ImportRequest(file=UploadedFile("household.xlsx", xlsx()))
+        store = ImportStore(context.service.database, context.service.data_versions)
+        uid = await store.create(context.owner.id, parse_upload(request, 2**20), None)
+        message = {"text": "x", "values": {}}
+        problem = {"sheet": "survey", "row": 2, "column": "type", "code": "unknown_type", "message": message}
+        messages = {"updated": [], "error": message, "error_type": "invalid_form", "problems": [problem]}
+        async with context.service.database.transaction() as connection:
+            await connection.execute(
+                imports.update().where(imports.c.uid == uid).values(status="error", messages=messages)
+            )
+        return await context.request(caller, "GET", f"/api/v2/imports/{uid}/{suffix}")
+
+    return call
 
 
 async def _create_asset(context: MatrixContext, caller: str, **fields: str) -> httpx.Response:
@@ -304,7 +315,9 @@ CALLS: dict[str, Call | dict[str, Call]] = {
         "a new asset": _post_import,
         **{f"into {kind}": post_import_into(kind) for kind in ASSET_KINDS},
     },
-    "import_detail": {"the owner's import": _import_detail},
+    "import_detail": {"the owner's import": get_import("")},
+    "import_rows": {"the owner's import": get_import("rows/")},
+    "import_annotated_workbook": {"the owner's import": get_import("annotated.xlsx")},
     "asset_list": {VISIBLE_ONLY: get("/api/v2/assets/")},
     "asset_creation": {
         "a new asset": _create_asset,
@@ -362,6 +375,7 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "user_detail": get("/api/v2/users/AnonymousUser/"),
     "event_list": {VISIBLE_ONLY: get("/api/v2/event/")},
     "event_mini_list": {VISIBLE_ONLY: get("/api/v2/event/mini/")},
+    "event_summary": {VISIBLE_ONLY: get("/api/v2/event/summary/")},
     "event_deleted_list": get("/api/v2/event/deleted/"),
     "event_export": {VISIBLE_ONLY: get("/api/v2/event/export/")},
     "event_detail": {"a public event": get("/api/v2/event/1/")},

@@ -9,13 +9,17 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import reduce
+from operator import and_
 from typing import Any, NamedTuple
 
 from pyroaring import BitMap
 
 from fieldgate.events.facets import COUNTRY, VISIBILITY
+from fieldgate.events.figures import EventFigures, split_stored
 from fieldgate.events.model import Visibility
 from fieldgate.events.search import int_arrays
+from fieldgate.events.search.figure_columns import FigureColumns
 from fieldgate.events.search.int_arrays import Int64Array, UInt32Array
 from fieldgate.events.visibility import ViewerScope
 
@@ -24,7 +28,7 @@ MAX_IN_PLACE_CHANGES = 100  # ids inserted or deleted one by one; with more, all
 
 
 class IndexRow(NamedTuple):
-    """What the index knows of one event. `facets` are words of `facets.py`, separated by spaces."""
+    """What the index knows of one event. `facets` are words of `facets.py`, separated by spaces, then its figures."""
 
     id: int
     start: int  # microseconds since 1970, as the next two
@@ -47,6 +51,7 @@ class Index:
         facet_sets: Mapping[str, BitMap],
         live_positions: BitMap,
         by_id: "IdLookup",
+        figures: FigureColumns,
     ) -> None:
         self.ids = ids  # by position, as are the next three
         self.starts = starts
@@ -55,6 +60,7 @@ class Index:
         self._facet_sets = facet_sets
         self.live_positions = live_positions  # not deleted
         self._by_id = by_id
+        self.figures = figures  # by position
 
     def __len__(self) -> int:
         return len(self.live_positions)
@@ -108,6 +114,7 @@ class Index:
         sets = _CopyOnWriteSets(self._facet_sets)
         everything = self.live_positions.copy()
         created, updated = self.created[:], self.updated[:]
+        figures: dict[int, EventFigures] = {}
         left: set[int] = set()
         for number in deleted_ids:
             position = self.position(number)
@@ -124,13 +131,13 @@ class Index:
             if self.starts[position] != row.start:
                 raise RebuildRequired
             created[position], updated[position] = row.created, row.updated
-            sets.set_facets(position, row.facets)
+            figures[position] = sets.set_facets(position, row.facets)
         new.sort(key=lambda row: (row.start, -row.id))
         if new and len(self.ids) and (new[0].start, -new[0].id) <= (self.starts[-1], -self.ids[-1]):
             raise RebuildRequired
         for position, row in enumerate(new, start=len(self.ids)):
             everything.add(position)
-            sets.set_facets(position, row.facets, is_new=True)
+            figures[position] = sets.set_facets(position, row.facets, is_new=True)
         ids = _extended(self.ids, [row.id for row in new])
         int_arrays.preload_numpy(ids)
         return Index(
@@ -141,6 +148,7 @@ class Index:
             sets.all,
             everything,
             self._by_id.with_changes(left, [row.id for row in new], ids, everything),
+            self.figures.with_changes(figures),
         )
 
 
@@ -194,19 +202,22 @@ class IndexBuilder:
             int_arrays.int64_array(),
             int_arrays.int64_array(),
         )
+        self._figures = FigureColumns()
         self._rows_by_facet: dict[str, array[int]] = defaultdict(lambda: array("I"))
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         """Add rows with the fields of `IndexRow`."""
         ids, starts, created, updated = self._columns
-        rows_by_facet = self._rows_by_facet
+        rows_by_facet, add_figures = self._rows_by_facet, self._figures.append
         for place, row in enumerate(rows, start=len(ids)):
             ids.append(row[0])
             starts.append(row[1])
             created.append(row[2])
             updated.append(row[3])
-            for word in row[4].split():
+            words, figures = split_stored(row[4])
+            for word in words:
                 rows_by_facet[word].append(place)
+            add_figures(figures)
 
     def build(self) -> Index:
         order = int_arrays.argsort_with_tiebreak(self._columns[1], tiebreak_desc=self._columns[0])
@@ -214,7 +225,8 @@ class IndexBuilder:
         sets = {word: _remapped(positions, places) for word, places in self._rows_by_facet.items()}
         ids, starts, created, updated = (int_arrays.take(column, order) for column in self._columns)
         everything = _bitmap_range(0, len(ids))
-        return Index(ids, starts, created, updated, sets, everything, IdLookup.from_ids(ids, everything))
+        by_id = IdLookup.from_ids(ids, everything)
+        return Index(ids, starts, created, updated, sets, everything, by_id, self._figures.take(order))
 
 
 class _CopyOnWriteSets:
@@ -224,14 +236,15 @@ class _CopyOnWriteSets:
         self.all = dict(shared)
         self._copied: set[str] = set()
 
-    def set_facets(self, position: int, facets: str, *, is_new: bool = False) -> None:
-        """Give a position these facet words and no others."""
-        words = set(facets.split())
+    def set_facets(self, position: int, stored: str, *, is_new: bool = False) -> EventFigures:
+        """Give a position these facet words and no others. Returns the figures behind them."""
+        words, figures = split_stored(stored)
         if not is_new:
             for word in [word for word, positions in self.all.items() if position in positions and word not in words]:
                 self._writable(word).discard(position)
         for word in words:
             self._writable(word).add(position)
+        return figures
 
     def _writable(self, facet: str) -> BitMap:
         if facet not in self._copied:
@@ -245,6 +258,11 @@ def union(sets: Sequence[BitMap]) -> BitMap:
     if len(sets) == 1:
         return sets[0]
     return BitMap.union(*sets) if sets else BitMap()
+
+
+def intersection(sets: Sequence[BitMap]) -> BitMap:
+    """The intersection of at least one bitmap; callers must not change it."""
+    return reduce(and_, sorted(sets, key=len))
 
 
 def _remapped(positions: UInt32Array, places: UInt32Array) -> BitMap:

@@ -13,7 +13,7 @@ from fieldgate.assets.asset_writer import DEFAULT_SETTINGS, AssetWriter
 from fieldgate.assets.content_checking import CheckedContent
 from fieldgate.assets.tables import assets, assignment_history, versions
 from fieldgate.concurrency import FairSlots
-from fieldgate.imports.content_checker import MAX_REQUESTS_PER_USER
+from fieldgate.imports.sandbox.request_sandbox import MAX_REQUESTS_PER_USER
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld
@@ -343,6 +343,20 @@ async def test_clone(author: Author) -> None:
     empty = await author.post(clone_from=(await author.post(asset_type="empty"))["uid"], name="Empty")
     assert (empty["asset_type"], empty["content"]["survey"]) == ("empty", [])
     assert "detail" in await author.post(404, clone_from=source["uid"], clone_from_version_id="vNone")
+
+
+async def test_clone_of_a_form_whose_root_is_its_uid_gets_its_own_root(author: Author) -> None:
+    rows = [
+        {"type": "begin_repeat", "name": "data", "label": ["Visits"]},
+        {"type": "text", "name": "who", "label": ["Who?"]},
+        {"type": "end_repeat"},
+    ]
+    source = await author.post(name="Visits", content={**CONTENT, "survey": rows})
+    assert f"<{source['uid']} " in await author.xform(source)
+    clone = await author.post(clone_from=source["uid"])
+    xform = await author.xform(clone)
+    assert f"<{clone['uid']} " in xform
+    assert source["uid"] not in xform
 
 
 async def test_clone_needs_view_asset(author: Author) -> None:

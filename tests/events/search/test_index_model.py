@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
+from fieldgate.events.figures import FIGURES_MARK, EventFigures, encode_figures, split_stored
 from fieldgate.events.model import Visibility
 from fieldgate.events.search.index import INT64_MAX, INT64_MIN, Index, IndexBuilder, IndexRow, RebuildRequired
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
@@ -22,7 +23,9 @@ SCOPES = [
     FULL_SCOPE,
 ]
 times = st.integers(-2, 8)
-facets = st.sets(st.sampled_from(WORDS)).map(sorted).map(" ".join)
+words = st.sets(st.sampled_from(WORDS)).map(sorted).map(" ".join)
+some_figures = st.builds(EventFigures, st.integers(0, 9), st.integers(0, 3), st.integers(-5, 2**53), st.integers(-5, 5))
+facets = words | st.builds(lambda stored, figures: f"{stored} {encode_figures(figures)}", words, some_figures)
 rows_by_id = st.lists(
     st.builds(IndexRow, st.integers(1, 30), times, times, times, facets), unique_by=lambda row: row.id, max_size=20
 )
@@ -40,7 +43,7 @@ def in_default_order(rows: Iterable[IndexRow]) -> list[int]:
 
 
 def is_visible(row: IndexRow, scope: ViewerScope) -> bool:
-    words = row.facets.split()
+    words = split_stored(row.facets)[0]
     countries = tuple(int(word[1:]) for word in words if word[0] == "c")
     return any(scope.can_see(int(word[1:]), countries) for word in words if word[0] == "v")
 
@@ -57,14 +60,25 @@ def check(index: Index, rows: list[IndexRow]) -> None:
         assert_same(index.visible_to(scope), [row for row in rows if is_visible(row, scope)])
         assert index.visible_to(scope) <= index.live_positions
     for word in WORDS:
-        assert_same(index.with_any_facet(word), [row for row in rows if word in row.facets.split()])
-    either = [row for row in rows if {"c7", "d12"} & {*row.facets.split()}]
+        assert_same(index.with_any_facet(word), [row for row in rows if word in split_stored(row.facets)[0]])
+    either = [row for row in rows if {"c7", "d12"} & {*split_stored(row.facets)[0]}]
     assert_same(index.with_any_facet("c7", "d12", "unknown"), either)
     assert index.with_any_facet("unknown") == index.with_any_facet() == BitMap()
     for low, high in ((0, 3), (2, 2), (3, 0), (-9, 9)):
         assert_same(index.started_between(low, high), [row for row in rows if low <= row.start <= high])
         assert_same(index.in_range(index.created, low, high), [row for row in rows if low <= row.created <= high])
         assert_same(index.in_range(index.updated, low, high), [row for row in rows if low <= row.updated <= high])
+    for row in rows:
+        words, figures = split_stored(row.facets)
+        position = index.position(row.id)
+        assert position is not None
+        assert index.figures[position] == figures
+        assert (position in index.with_any_facet(FIGURES_MARK)) == (FIGURES_MARK in words)
+    assert len(index.figures) == len(index.ids)
+    positions = index.live_positions.to_array()
+    expected = [split_stored(row.facets)[1] for row in rows]
+    assert index.figures.num_affected(positions) == sum(each.num_affected for each in expected)
+    assert index.figures.appeals(positions) == tuple(sum(each[number] for each in expected) for number in (1, 2, 3))
     wanted = [1, 2, 3, 31, INT64_MIN, INT64_MAX, INT64_MIN - 1, INT64_MAX + 1]
     assert_same(index.by_ids(wanted), [row for row in rows if row.id in wanted])
     for number in range(32):
@@ -158,3 +172,5 @@ def test_unchanged_parts_are_shared() -> None:
     assert edited.ids is index.ids
     assert edited.starts is index.starts
     assert edited.with_any_facet("c7") is index.with_any_facet("c7")
+    assert edited.figures is index.figures
+    assert index.with_changes([IndexRow(2, 2, 2, 3, "v3 #7")], []).figures is not index.figures
