@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from sqlalchemy.exc import ArgumentError
 
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken, username_key
 from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME
 from fieldgate.cli.common import data_option, load_settings, open_database, with_account_store
 from fieldgate.cli.output import print_table
-from fieldgate.db import DataVersions
+from fieldgate.db import DataVersions, sqlite_file
 from fieldgate.i18n.languages import Language
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Pa
             raise click.BadParameter(f"a name of at most {MAX_NAME_CHARS} letters.", param_hint=f"--{option}")
     if countries:
         _check_countries(data, countries)
+    if _has_database(data) and _exists(data, name):  # before the password is asked for
+        raise _name_taken(name)
     password = _read_password(password_stdin)
     new = NewUser(
         username=name,
@@ -71,8 +74,21 @@ def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Pa
     try:
         _create(data, new)
     except UsernameTaken:
-        raise click.ClickException(f"The user {name} already exists.") from None
+        raise _name_taken(name) from None
     click.echo(f"user {name} created")
+
+
+def _name_taken(name: str) -> click.ClickException:
+    return click.ClickException(f"The user {name} already exists.")
+
+
+def _has_database(data: Path | None) -> bool:
+    """Whether there is a database to look into: a command that fails must not create one."""
+    try:
+        file = sqlite_file(load_settings(data).database)
+    except (ValueError, ArgumentError):
+        return True  # opening it reports what is wrong
+    return file is None or file.is_file()
 
 
 @user.command("list")
@@ -182,6 +198,13 @@ async def _create_user(store: AccountStore, new: NewUser) -> int:
 
 
 _create = with_account_store(_create_user, creates=True)
+
+
+async def _find_name(store: AccountStore, name: str) -> bool:
+    return await store.find_any(name) is not None
+
+
+_exists = with_account_store(_find_name, creates=True)
 
 
 @with_account_store

@@ -88,6 +88,21 @@ def test_usernames_are_unique(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "Error: The user Amina already exists.\n")
 
 
+def test_name_is_checked_before_the_password_is_read(tmp_path: Path) -> None:
+    made(tmp_path)
+    done = run_command("user", "create", "Amina", "--password-stdin", data=tmp_path, stdin="short")
+    assert (done.returncode, done.stderr) == (1, "Error: The user Amina already exists.\n")
+    other = tmp_path / "other"
+    done = run_command("user", "create", "Amina", "--password-stdin", data=other, stdin="short")
+    assert "The password is too short" in done.stderr
+    assert not other.exists(), "a command that fails creates no database"
+
+
+def test_options_in_variables_are_not_unknown_settings(migrated: Path) -> None:
+    done = run_command("user", "list", data=migrated, environment={"FIELDGATE_SYNC_TOKEN": "x", "FIELDGATE_TYPO": "x"})
+    assert done.stderr == "Warning: FIELDGATE_TYPO is not a setting and has no effect.\n"
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
