@@ -6,22 +6,27 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from fieldgate.accounts import routes as account_routes
+from fieldgate.accounts import account_routes
+from fieldgate.accounts import routes as credential_routes
 from fieldgate.accounts.authentication import AccountAuthenticator
+from fieldgate.accounts.invitations import InvitationStore
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
+from fieldgate.accounts.user_activation import UserActivation
 from fieldgate.assets.asset_writer import AssetWriter
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.routes import asset_routes, version_routes, workbook_routes, write_routes
 from fieldgate.assets.routes.unsupported_paths import UNSUPPORTED_PATH, unsupported_messages
 from fieldgate.assets.schemas import ASSETS_PATH
+from fieldgate.assets.sharing.ownership import OwnershipStore
 from fieldgate.assets.sharing.routes import (
     assignment_routes,
     batch_routes,
     bulk_routes,
     explain_routes,
     table_routes,
+    user_admin_routes,
     user_routes,
 )
 from fieldgate.assets.sharing.store import AssignmentStore
@@ -78,8 +83,10 @@ def operations() -> tuple[Operation, ...]:
         *batch_routes.OPERATIONS,
         *explain_routes.OPERATIONS,
         *user_routes.OPERATIONS,
+        *user_admin_routes.OPERATIONS,
         *event_routes.OPERATIONS,
         *reference_routes.OPERATIONS,
+        *credential_routes.OPERATIONS,
         *account_routes.OPERATIONS,
     )
     pages = (*web_routes.OPERATIONS, *static_files.OPERATIONS)
@@ -106,7 +113,8 @@ def build_app(
     database = Database(settings.database)
     data_versions = DataVersions(database)
     account_store = AccountStore(database, data_versions)
-    authenticator = AccountAuthenticator(account_store, passwords or Passwords(), LoginThrottle(database))
+    passwords = passwords or Passwords()
+    authenticator = AccountAuthenticator(account_store, passwords, LoginThrottle(database))
     request_metrics = RequestMetrics(settings)
     files = StaticFiles()
     templates = PageTemplates(files)
@@ -125,6 +133,8 @@ def build_app(
     all_operations = (*operations(), *extra_operations)
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
+        passwords, InvitationStore(database, data_versions), UserActivation(database, data_versions),
+        OwnershipStore(database, data_versions),
         ImportStore(database, data_versions), AssetStore(database, data_versions), authorizer, WorkbookWriter(),
         AssignmentStore(database, data_versions), AssetWriter(database, data_versions, authorizer, content_checker),
         fetcher or URLFetcher(settings.import_hosts),
