@@ -42,6 +42,7 @@ from fieldgate.events.store import EventStore
 from fieldgate.http import health
 from fieldgate.http.application import Application, OtherPaths
 from fieldgate.http.endpoint import AppContext
+from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
 from fieldgate.http.request.body_draining import BodyDrainer
@@ -64,7 +65,9 @@ from fieldgate.settings import Settings
 from fieldgate.web import routes as web_routes
 from fieldgate.web import static_files
 from fieldgate.web.browsable import BrowsablePages
+from fieldgate.web.form_handling import FormDispatcher
 from fieldgate.web.page_templates import PageTemplates
+from fieldgate.web.pages import FORMS, PAGES
 from fieldgate.web.static_files import StaticFiles
 
 
@@ -118,6 +121,7 @@ def build_app(
     request_metrics = RequestMetrics(settings)
     files = StaticFiles()
     templates = PageTemplates(files)
+    internal_client = InternalClient()
     reference = ReferenceStore(database, data_versions)
     event_store = EventStore(database, data_versions)
     events = EventSearch(
@@ -135,6 +139,7 @@ def build_app(
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
         passwords, InvitationStore(database, data_versions), UserActivation(database, data_versions),
         OwnershipStore(database, data_versions),
+        internal_client,
         ImportStore(database, data_versions), AssetStore(database, data_versions), authorizer, WorkbookWriter(),
         AssignmentStore(database, data_versions), AssetWriter(database, data_versions, authorizer, content_checker),
         fetcher or URLFetcher(settings.import_hosts),
@@ -153,7 +158,8 @@ def build_app(
         is_outage=is_unavailable,
         response_cache=ResponseCache(settings.response_cache_size),
         request_metrics=request_metrics,
-        page_renderer=BrowsablePages(templates),
+        page_renderer=BrowsablePages(templates, PAGES, internal_client),
+        page_forms=FormDispatcher(FORMS, internal_client, settings),
         services={type(service): service for service in services},
     )
 
@@ -173,7 +179,9 @@ def build_app(
             await data_versions.stop()
             await database.close()
 
-    return Application(all_operations, app_context, lifespan, other_paths(all_operations))
+    application = Application(all_operations, app_context, lifespan, other_paths(all_operations))
+    internal_client.dispatcher = application
+    return application
 
 
 def create_app() -> Application:

@@ -49,6 +49,9 @@ class OpenAPIChecker:
         for name in REQUIRED_HEADERS:
             if name not in response.headers:
                 raise SchemaMismatch(f"{where}: no {name}")
+        if request.method == "POST" and "form" in request.url.params:
+            self._check_page(response, where)
+            return
         item = next((item for pattern, item in self._paths if pattern.fullmatch(request.url.path)), None)
         if item is not None and "Allow" not in response.headers:
             raise SchemaMismatch(f"{where}: no Allow")
@@ -73,6 +76,14 @@ class OpenAPIChecker:
             raise SchemaMismatch(f"{where}: {media_type} is not documented")
         if media_type == "application/json":
             self._validate(content[media_type]["schema"], response.json(), where)
+
+    @staticmethod
+    def _check_page(response: httpx.Response, where: str) -> None:
+        """The response to the form of a page is a redirect or a page; forms are not part of the API."""
+        if response.status_code != 303 and not response.headers.get("Content-Type", "").startswith("text/html"):
+            raise SchemaMismatch(f"{where}: a form is answered by a page or a redirect")
+        if response.headers.get("Cache-Control") != "no-store":
+            raise SchemaMismatch(f"{where}: the response to a form must not be stored")
 
     def _documented_response(
         self, item: dict[str, Any] | None, method: str, status: int, where: str

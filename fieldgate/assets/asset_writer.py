@@ -77,14 +77,14 @@ class AssetWriter:
         if parent_uid is not None:
             await self._check_parent(user, body, parent_uid)
         uid = new_uid("a")
-        given_tags = {"uid": uid} if body.tag_string is None else {"uid": uid, "tags": tags}
+        given = {"uid": uid} if body.tag_string is None else {"uid": uid, "tags": tags}
         if not body.clone_from.strip():
             new = await self._from_content(user, body, uid)
-            return await self._insert(user, msgspec.structs.replace(new, **given_tags), parent_uid)
+            return await self._insert(user, msgspec.structs.replace(new, **given), parent_uid)
         try:
             async with self._clone_slots.slot(user.id):
                 new = await self._clone(user, body, uid)
-                return await self._insert(user, msgspec.structs.replace(new, **given_tags), parent_uid)
+                return await self._insert(user, msgspec.structs.replace(new, **given), parent_uid)
         except NoFreeSlot:
             raise ServiceUnavailable(TOO_MANY_CLONES) from None
 

@@ -5,12 +5,15 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 
 from fieldgate.http.endpoint import AppContext, Endpoint
+from fieldgate.http.internal_api import InternalCall
 from fieldgate.http.operations import Operation, ResponseKind
 from fieldgate.http.request.request_parsing import JSON_SUFFIX
+from fieldgate.http.response.responses import Response
 from fieldgate.http.router import Router
 from fieldgate.i18n.messages import Message
 
@@ -74,6 +77,12 @@ class Application:
             await endpoint(scope, values, receive, send)
         elif scope["type"] == "lifespan":
             await self._run_lifespan(receive, send)
+
+    async def call_internally(self, call: InternalCall) -> Response:
+        """Call an operation for a page. Implements `fieldgate.http.internal_api.Dispatcher`."""
+        path = unquote(call.path)
+        endpoint, values = self._router.match(path) or (self._find_missing(path), {})
+        return await endpoint.call_internally(call, values)
 
     def _find_missing(self, path: str) -> Endpoint:
         """The endpoint that answers 404."""

@@ -15,9 +15,11 @@ import msgspec
 from fieldgate.cache import BoundedCache
 from fieldgate.errors import BadRequest, Header, MethodNotAllowed, NotFound, Problem, ServiceUnavailable, Unauthorized
 from fieldgate.http.injection import ClientAddress, HandlerContext, SeenVersions, resolve_parameters
+from fieldgate.http.internal_api import InternalCall
 from fieldgate.http.negotiation.accept_language import negotiate
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import BodyKind, Operation
+from fieldgate.http.page_forms import FormPost, PageForms, is_form_post, split_form_query
 from fieldgate.http.request import body_parsing, dry_run, query_string
 from fieldgate.http.request.authentication import Authenticator, authenticate, check_csrf
 from fieldgate.http.request.body_draining import CONNECTION_CLOSE, BodyDrainer, BodyStream
@@ -27,7 +29,8 @@ from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, ParsedReques
 from fieldgate.http.request.validation import encoded_fields, field_names, parse_struct
 from fieldgate.http.response import responses
 from fieldgate.http.response.cors import Cors
-from fieldgate.http.response.response_builder import PageRenderer, ResponseBuilder
+from fieldgate.http.response.error_pages import wants_error_page
+from fieldgate.http.response.response_builder import ErrorContext, PageRenderer, ResponseBuilder
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message
@@ -68,6 +71,7 @@ class AppContext(msgspec.Struct, frozen=True):
     response_cache: ResponseCache
     request_metrics: RequestMetrics
     page_renderer: PageRenderer
+    page_forms: PageForms
     services: Mapping[type, object]
 
 
@@ -82,6 +86,7 @@ class Request(msgspec.Struct):
     client: ClientAddress
     receive: body_parsing.Receive
     caller: Caller = ANONYMOUS
+    is_authenticated: bool = False
 
 
 class Endpoint:
@@ -119,15 +124,15 @@ class Endpoint:
             scope["method"], scope["raw_path"], path_values, scope["query_string"], headers, client, receive
         )  # fmt: skip
         request_id = app.request_metrics.request_id(headers, is_trusted=app.host_policy.is_trusted_proxy(peer))
+        base_url = NO_BASE_URL
         try:
             if not is_clean:
                 raise BadRequest(Message("A header that can only be sent once was sent twice."))
-            base_url = (
-                app.host_policy.base_url_for(scope["scheme"], peer, headers) if self._checks_host else NO_BASE_URL
-            )
+            if self._checks_host:
+                base_url = app.host_policy.base_url_for(scope["scheme"], peer, headers)
             response = await self._respond(request, base_url)
         except Exception as error:
-            response = await responses.encode(self._error_response(error, request, request_id), encoding="")
+            response = await responses.encode(self._error_response(error, request, request_id, base_url), encoding="")
         extra: list[Header] = [(b"x-request-id", request_id), *app.cors.headers(headers.get(b"origin", b""))]
         if body is not None and not body.is_finished and not await app.body_drainer.drain(body):
             extra.append(CONNECTION_CLOSE)
@@ -144,7 +149,25 @@ class Endpoint:
         if body is not None and not body.is_finished:
             await app.body_drainer.linger(body)
 
+    async def call_internally(self, call: InternalCall, path_values: Mapping[str, str]) -> Response:
+        """Respond to a page of this service that calls the API for its caller."""
+        context = call.context
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": call.body, "more_body": False}
+
+        request = Request(
+            call.method, call.path.encode(), path_values, call.query_string, call.headers, context.client, receive
+        )  # fmt: skip
+        request.caller, request.is_authenticated = context.caller, True
+        try:
+            return await self._respond(request, context.request.base_url)
+        except Problem as problem:
+            return self._response_builder.error_response(problem, context.request.language)
+
     async def _respond(self, request: Request, base_url: BaseURL) -> Response:
+        if request.method == "POST" and "GET" in self._operations and is_form_post(request.query_string):
+            return await self._form_response(request, base_url)
         operation = self._operations.get(request.method, self._default_operation)
         try:
             if operation is None:
@@ -168,6 +191,21 @@ class Endpoint:
             await self._read_body(operation, context, request)
         return await self._build_response(operation, context, await self._call_handler(operation, context))
 
+    async def _form_response(self, request: Request, base_url: BaseURL) -> Response:
+        """Handle the form of a page: a redirect to the result, or the page again with errors or a preview."""
+        name, page_query = split_form_query(request.query_string)
+        page_headers = {**request.headers, b"accept": Format.HTML.content_type}
+        page_request = msgspec.structs.replace(request, query_string=page_query, headers=page_headers)
+        operation = self._operations["GET"]
+        parsed = self._parse(operation, page_request, base_url)
+        await self._authenticate(request)
+        context = HandlerContext("GET", parsed, request.caller, request.client, request.headers)
+        result = await self._app_context.page_forms.submit(FormPost(operation, name, context, request.receive))
+        if not isinstance(result, Response):
+            context.form = result
+            result = await self._call_handler(operation, context)
+        return await self._build_response(operation, context, result)
+
     async def _options_response(self, request: Request) -> Response:
         if b"access-control-request-method" not in request.headers:  # a browser's preflight carries no credentials
             await self._authenticate(request)
@@ -175,7 +213,7 @@ class Endpoint:
         return await responses.encode(self._response_builder.options_response(language, request.headers), encoding="")
 
     async def _authenticate(self, request: Request) -> None:
-        if b"authorization" in request.headers or b"cookie" in request.headers:
+        if not request.is_authenticated and (b"authorization" in request.headers or b"cookie" in request.headers):
             request.caller = await authenticate(
                 request.headers, request.client.address, self._app_context.authenticator
             )
@@ -262,13 +300,31 @@ class Endpoint:
         response = await self._response_builder.build(operation, context, result, etag)
         return await responses.start_stream(await responses.encode(response, context.request.encoding), context.method)
 
-    def _error_response(self, error: Exception, request: Request, request_id: bytes) -> Response:
-        language = negotiate(request.headers.get(b"accept-language", b""))
+    def _error_response(
+        self, error: Exception, request: Request, request_id: bytes, base_url: BaseURL = NO_BASE_URL
+    ) -> Response:
+        get = request.headers.get
+        language = negotiate(get(b"accept-language", b""))
         if isinstance(error, Problem):
-            return self._response_builder.error_response(error, language)
-        self._log_error("failed", error, request, request_id)
-        problem = ServiceUnavailable() if self._app_context.is_outage(error) else Problem()
-        return self._response_builder.error_response(problem, language)
+            problem = error
+        else:
+            self._log_error("failed", error, request, request_id)
+            problem = ServiceUnavailable() if self._app_context.is_outage(error) else Problem()
+        if not wants_error_page(request.query_string, get(b"accept", b"")):
+            return self._response_builder.error_response(problem, language)
+        cookie = read_cookie(get(b"cookie", b""), LANGUAGE_COOKIE)
+        path = request.path.decode("latin-1")
+        if request.query_string and request.method in _SAFE_METHODS:
+            path += "?" + request.query_string.decode("latin-1")
+        context = ErrorContext(
+            problem,
+            negotiate(cookie) if cookie else language,
+            base_url,
+            path,
+            request.caller,
+            request_id.decode("latin-1"),
+        )
+        return self._response_builder.error_page(context)
 
     def _log_error(self, event: str, error: Exception, request: Request, request_id: bytes) -> None:
         fields = {"request_id": request_id.decode("latin-1"), "path": request.path.decode("latin-1")}

@@ -1,7 +1,7 @@
 """Handler arguments: each parameter gets its value by type or by name."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NewType
+from typing import Any, NewType, Protocol
 
 import msgspec
 
@@ -25,6 +25,13 @@ class ClientAddress(msgspec.Struct, frozen=True):
 SeenVersions = NewType("SeenVersions", tuple[int, ...])
 
 
+class ShownForm(Protocol):
+    """The state of an HTML form on a page that is the response to it."""
+
+    @property
+    def status(self) -> int: ...
+
+
 class HandlerContext(msgspec.Struct):
     """A parsed request with its caller: the source of handler arguments."""
 
@@ -34,6 +41,7 @@ class HandlerContext(msgspec.Struct):
     client: ClientAddress
     headers: Mapping[bytes, bytes]
     body: msgspec.Struct | JSONObject | JSONArray | None = None
+    form: "ShownForm | None" = None  # of a page that is shown again after its form was sent
     versions: SeenVersions = SeenVersions(())
 
 

@@ -32,14 +32,17 @@ class PluralMessage(Message):
         self.plural = plural
 
 
-def translate(message: Message, language: Language) -> str:
-    """Return the message in a language, or in English where it has no translation."""
+def translate(message: Message, language: Language, *, format_values: bool = True) -> str:
+    """Return the message in a language, or in English where it has no translation.
+
+    Without `format_values` its placeholders stay, for a caller that writes numbers as people do.
+    """
     catalog = load_catalog(language)
     if message.plural is None:
         text = catalog.gettext(message.text)
     else:
         text = catalog.ngettext(message.text, message.plural, message.values["count"])  # type: ignore[arg-type]
-    if not message.values:
+    if not message.values or not format_values:
         return text
     values = {
         name: translate(value, language) if isinstance(value, Message) else value

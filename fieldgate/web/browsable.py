@@ -1,58 +1,126 @@
-"""The HTML page of any resource (`format=api`): the request, the response and links to other pages."""
+"""The HTML page of any resource (`format=api`), and of any error."""
 
+import shlex
+from collections.abc import Mapping
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 
+from fieldgate.concurrency import run_in_thread_if
+from fieldgate.errors import ValidationError
+from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.response.links import encode_query
-from fieldgate.http.response.response_builder import PageContext
-from fieldgate.i18n.messages import translate
+from fieldgate.http.response.response_builder import ErrorContext, PageContext, RenderedPage
+from fieldgate.i18n.messages import Message, translate
 from fieldgate.web.json_html import render_json, truncate_json
-from fieldgate.web.page_templates import PageTemplates
+from fieldgate.web.page_templates import PageScope, PageTemplates
+from fieldgate.web.page_views import Page, PageView
 
-MAX_DISPLAYED_JSON_BYTES = 1024 * 1024  # browsers get slow beyond that
+RENDER_IN_THREAD_THRESHOLD_BYTES = 256 * 1024  # rendering a larger page would block the event loop for too long
+MAX_DISPLAYED_JSON_BYTES = 4 * 1024  # the JSON is an example; all of it is one click away
 # The others, such as security headers, are about the page itself.
 DISPLAYED_HEADERS = (b"allow", b"vary", b"content-language", b"link", b"fieldgate-limit", b"fieldgate-ignored")
-# Resources with a page of their own.
-TEMPLATE_BY_OPERATION = {
-    "import_detail": "import.html",
-    "permission_effects": "effects.html",
-    "assignment_explanation": "explain.html",
+DEFAULT_VIEW = PageView("resource.html")
+TOKEN_PLACEHOLDER = "YOUR_TOKEN"  # noqa: S105  (what readers replace)
+
+# What an error page says beside the error itself.
+ERROR_TITLES: Mapping[int, Message] = {
+    400: Message("This address or form has a mistake"),
+    401: Message("Log in to see this page"),
+    403: Message("You may not do this"),
+    404: Message("This page does not exist"),
+    405: Message("This cannot be done here"),
+    413: Message("This is too large"),
+    429: Message("Too many attempts"),
+    503: Message("The service is busy"),
 }
+DEFAULT_ERROR_TITLE = Message("Something went wrong")
+ERROR_ADVICE: Mapping[int, Message] = {
+    400: Message("Go back, correct it and try again."),
+    401: Message("After you log in, you return to this page."),
+    403: Message("Ask the owner or the operator of this service for access."),
+    404: Message("Check the address. What you look for may have been deleted, or it may not be shared with you."),
+    405: Message("Go back and use the buttons of the page."),
+    413: Message("Send a smaller file."),
+    429: Message("Wait a little, then try again."),
+    503: Message("Wait a few seconds, then reload the page. Nothing was lost."),
+}
+DEFAULT_ERROR_ADVICE = Message("Try again later. If it happens again, tell the operator the number below.")
 
 
 class BrowsablePages:
     """Renders pages; implements `fieldgate.http.response.response_builder.PageRenderer`."""
 
-    def __init__(self, templates: PageTemplates) -> None:
+    def __init__(self, templates: PageTemplates, views: Mapping[str, PageView], client: InternalClient) -> None:
         self._templates = templates
+        self._views = views
+        self._client = client
 
-    def __call__(self, context: PageContext) -> bytes:
-        request = context.request
-        other_params = {name: value for name, value in request.query_params.items() if name != "format"}
-        headers = [("Content-Type", "application/json")]
-        headers += [
-            (name.decode().title(), value.decode("latin-1"))
-            for name, value in context.headers
-            if name in DISPLAYED_HEADERS
-        ]
+    async def render(self, context: PageContext) -> RenderedPage:
+        view = self._views.get(context.operation.name, DEFAULT_VIEW)
+        handler_context = context.handler_context
         record = msgspec.json.decode(context.body)
-        is_truncated = len(context.body) > MAX_DISPLAYED_JSON_BYTES
-        return self._templates.render(
-            TEMPLATE_BY_OPERATION.get(context.operation.name, "resource.html"),
-            request,
-            context.caller,
-            record=record,
-            title=translate(context.operation.description.title, request.language),
-            description=translate(context.operation.description.text, request.language),
-            method=context.operation.route.method,
-            path=request.path,
-            query=encode_query(request.query_params.items()),
-            status=f"{context.status} {HTTPStatus(context.status).phrase}",
-            headers=headers,
-            body=render_json(truncate_json(record, MAX_DISPLAYED_JSON_BYTES) if is_truncated else record),
-            is_truncated=is_truncated,
-            next_page=context.next_page,
-            previous_page=context.previous_page,
-            json_url="?" + encode_query([*other_params.items(), ("format", "json")]),
+        loaded: Mapping[str, Any] = {}
+        if view.load is not None:
+            page = Page(record, handler_context, context.status)
+            loaded = await view.load(page, self._client.for_context(handler_context))
+        values = {**_common_values(context), "record": record, "has_own_view": view is not DEFAULT_VIEW, **loaded}
+        is_large = len(context.body) > RENDER_IN_THREAD_THRESHOLD_BYTES
+        return await run_in_thread_if(
+            is_large, self._templates.render_page, view.template, handler_context, programs=_programs(context, record),
+            **values,
+        )  # fmt: skip
+
+    def render_error(self, context: ErrorContext) -> RenderedPage:
+        problem, status = context.problem, context.problem.status
+        messages = [translate(problem.message, context.language)]
+        if isinstance(problem, ValidationError):
+            body: Mapping[str, Any] = problem.body(context.language)
+            messages = [f"{name}: {text}" for name, texts in body.items() for text in texts]
+        body_html = self._templates.render(
+            "error.html",
+            PageScope.of_error(context),
+            status=status,
+            title=translate(ERROR_TITLES.get(status, DEFAULT_ERROR_TITLE), context.language),
+            advice=translate(ERROR_ADVICE.get(status, DEFAULT_ERROR_ADVICE), context.language),
+            messages=messages,
+            request_id=context.request_id,
         )
+        return RenderedPage(body_html)
+
+
+def _common_values(context: PageContext) -> dict[str, Any]:
+    request = context.handler_context.request
+    return {
+        "title": translate(context.operation.description.title, request.language),
+        "description": translate(context.operation.description.text, request.language),
+        "request": request,
+        "next_page": context.next_page,
+        "previous_page": context.previous_page,
+    }
+
+
+def _programs(context: PageContext, record: Any) -> dict[str, Any]:
+    """What the disclosure for programs shows: the request, the response and its JSON."""
+    request, caller = context.handler_context.request, context.handler_context.caller
+    others = {name: value for name, value in request.query_params.items() if name != "format"}
+    encoded = encode_query(others.items())
+    url = request.url + ("?" + encoded if encoded else "")
+    authorization = [] if caller.is_anonymous else ["-H", f"Authorization: Token {TOKEN_PLACEHOLDER}"]
+    headers = [("Content-Type", "application/json")]
+    headers += [
+        (name.decode().title(), value.decode("latin-1")) for name, value in context.headers if name in DISPLAYED_HEADERS
+    ]
+    is_truncated = len(context.body) > MAX_DISPLAYED_JSON_BYTES
+    return {
+        "method": context.operation.route.method,
+        "path": request.path,
+        "query": encode_query(request.query_params.items()),
+        "curl": shlex.join(["curl", *authorization, url]),
+        "status": f"{context.status} {HTTPStatus(context.status).phrase}",
+        "headers": headers,
+        "body": render_json(truncate_json(record, MAX_DISPLAYED_JSON_BYTES) if is_truncated else record),
+        "is_truncated": is_truncated,
+        "json_url": "?" + encode_query([*others.items(), ("format", "json")]),
+    }

@@ -1,16 +1,99 @@
-"""Jinja templates, and the variables that all of them share."""
+"""Jinja templates, and the functions and filters that all of them share."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+import nh3
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context, select_autoescape
+from jinja2.runtime import Context
+from markupsafe import Markup
 
 from fieldgate import __version__
+from fieldgate.http.injection import HandlerContext
+from fieldgate.http.page_forms import FORM_PARAMETER
+from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request.request_parsing import ParsedRequest
+from fieldgate.http.response.links import encode_query
+from fieldgate.http.response.response_builder import ErrorContext, RenderedPage
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message, translate
+from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.identity import Caller
+from fieldgate.web.formatting import Formatter
+from fieldgate.web.notices import Notice, clear_notice, read_notice, undo_fields
+from fieldgate.web.page_views import FormState
 from fieldgate.web.static_files import StaticFiles
+
+# Elements of external HTML that are kept. No headings: they would break the outline of the page.
+SANITIZED_TAGS = {"a", "b", "blockquote", "br", "em", "i", "li", "ol", "p", "strong", "sub", "sup", "u", "ul"}
+LINK_SCHEMES = {"http", "https", "mailto"}
+_FILTERS = ("number", "compact", "short", "percent", "date", "datetime", "since", "month", "bytes", "list")
+
+
+class PageScope:
+    """What every template can use: language, URLs, the caller, and the form or notice that is shown."""
+
+    def __init__(
+        self, language: Language, base_url: BaseURL, path: str, query_params: Mapping[str, str], caller: Caller
+    ) -> None:
+        self.language = language
+        self.base_url = base_url
+        self.path = path
+        self.query_params = query_params
+        self.caller = caller
+        self.form: FormState | None = None
+        self.notice: Notice | None = None
+        self._prefix = urlsplit(base_url.url).path
+
+    @classmethod
+    def of_context(cls, context: HandlerContext) -> "PageScope":
+        scope = cls.of_request(context.request, context.caller)
+        scope.form = context.form if isinstance(context.form, FormState) else None
+        scope.notice = read_notice(context.headers, context.caller.csrf_token)
+        return scope
+
+    @classmethod
+    def of_request(cls, request: ParsedRequest, caller: Caller) -> "PageScope":
+        return cls(request.language, request.base_url, request.path, request.query_params, caller)
+
+    @classmethod
+    def of_error(cls, context: ErrorContext) -> "PageScope":
+        return cls(context.language, context.base_url, context.path, {}, context.caller)
+
+    def translate(self, text: str, **values: object) -> str:
+        return translate(Message(text, **values), self.language)
+
+    def translate_plural(self, singular: str, plural: str, count: int, **values: object) -> str:
+        """The form for a number. `{count}` is the number as people write it."""
+        shown = Formatter(self.language).number(count)
+        text = translate(PluralMessage(singular, plural, count), self.language, format_values=False)
+        return text.format(count=shown, **values)
+
+    def at(self, path: str) -> str:
+        """The URL of a path of this service."""
+        return self._prefix + path
+
+    def localize(self, url: str) -> str:
+        """The URL on this host of an absolute URL in a record."""
+        return url.removeprefix(self.base_url.url.removesuffix(self._prefix)) if self.base_url.url else url
+
+    def query(self, changes: Mapping[str, object] | None = None) -> str:
+        """The query of this page with changes; None removes a parameter."""
+        values: dict[str, object] = {**self.query_params, **(changes or {})}
+        return "?" + encode_query((name, str(value)) for name, value in values.items() if value is not None)
+
+    def form_action(self, name: str, path: str | None = None) -> str:
+        """The URL that a form is sent to: that of this page, or of another."""
+        if path is not None:
+            return self.at(path) + f"?{FORM_PARAMETER}={name}"
+        kept = {key: value for key, value in self.query_params.items() if key != "format"}
+        return self.at(self.path) + "?" + encode_query([*kept.items(), (FORM_PARAMETER, name)])
+
+    @property
+    def here(self) -> str:
+        """The path of this page with its query, quoted as a value of `next`."""
+        encoded = encode_query(self.query_params.items())
+        return quote(self.path + ("?" + encoded if encoded else ""), safe="")
 
 
 class PageTemplates:
@@ -25,35 +108,60 @@ class PageTemplates:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        self._environment.filters |= {name: _format_filter(name) for name in _FILTERS}
+        self._environment.filters |= {"sanitize": sanitize, "plain": plain_text}
+        self._environment.globals |= {"undo_fields": undo_fields, "languages": list(Language), "version": __version__}
 
-    def render(self, template: str, request: ParsedRequest, caller: Caller, **values: Any) -> bytes:
-        """Return a page. In templates, `_` translates a message, and `at` and `static` give URLs."""
-        language = request.language
-        prefix = urlsplit(request.base_url.url).path
-
-        def translate_text(text: str, **values: object) -> str:
-            return translate(Message(text, **values), language)
-
-        def at(path: str) -> str:
-            return prefix + path
-
-        def static(name: str) -> str:
-            return prefix + self._static_files.url_path(name)
-
-        here = request.path + (
-            "?" + "&".join(f"{quote(k)}={quote(v)}" for k, v in request.query_params.items())
-            if request.query_params
-            else ""
-        )
+    def render(self, template: str, scope: PageScope, **values: Any) -> bytes:
+        """Return a page. In templates, `_` and `_n` translate, and `at` and `static` give URLs."""
         page = self._environment.get_template(template).render(
-            _=translate_text,
-            at=at,
-            static=static,
-            here=quote(here, safe=""),
-            language=language,
-            languages=list(Language),
-            caller=caller,
-            version=__version__,
+            _=scope.translate,
+            _n=scope.translate_plural,
+            at=scope.at,
+            localize=scope.localize,
+            query=scope.query,
+            form_action=scope.form_action,
+            static=lambda name: scope.at(self._static_files.url_path(name)),
+            here=scope.here,
+            here_path=scope.path,
+            query_params=scope.query_params,
+            language=scope.language,
+            formatter=Formatter(scope.language),
+            caller=scope.caller,
+            form=scope.form,
+            notice=scope.notice,
             **values,
         )
         return page.encode()
+
+    def render_page(self, template: str, context: HandlerContext, **values: Any) -> RenderedPage:
+        """Return a page for a request, with the headers that belong to it."""
+        scope = PageScope.of_context(context)
+        headers = [clear_notice(scope.base_url)] if scope.notice else []
+        return RenderedPage(self.render(template, scope, **values), headers)
+
+
+def sanitize(html: str | None) -> Markup:
+    """External HTML without anything that could run, load or disturb the page."""
+    cleaned = nh3.clean(
+        html or "",
+        tags=SANITIZED_TAGS,
+        attributes={"a": {"href"}},
+        url_schemes=LINK_SCHEMES,
+        link_rel="noopener noreferrer nofollow",
+    )
+    return Markup(cleaned)  # noqa: S704  (sanitised)
+
+
+def plain_text(html: str | None) -> str:
+    """The text of external HTML, without its tags."""
+    return str(Markup(nh3.clean(html or "", tags=set())).unescape()).strip()  # noqa: S704
+
+
+def _format_filter(name: str) -> Callable[..., str]:
+    @pass_context
+    def apply(context: Context, value: Any) -> str:
+        text: str = getattr(context["formatter"], name)(value)
+        return text
+
+    return apply

@@ -1,10 +1,9 @@
 """Start page, login and logout, language switch, and API documentation."""
 
 import hmac
-from collections.abc import Mapping
 from datetime import timedelta
+from http import HTTPStatus
 from typing import Annotated, Any
-from urllib.parse import quote, urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -20,14 +19,15 @@ from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import raw
 from fieldgate.http.request.authentication import CSRF_FAILED, SESSION_COOKIE
 from fieldgate.http.request.cookies import set_cookie
-from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, ParsedRequest
+from fieldgate.http.response.response_builder import RenderedPage
 from fieldgate.http.response.responses import NO_CACHE, NO_STORE, PRIVATE_NO_CACHE, Response, content_language
 from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import AuthMethod, Caller
 from fieldgate.settings import DAY, Settings
 from fieldgate.web.page_templates import PageTemplates
+from fieldgate.web.redirects import is_same_origin, redirect
 from fieldgate.web.static_files import StaticFiles
 
 TAG = "Pages"
@@ -62,8 +62,8 @@ class LogoutForm(msgspec.Struct, frozen=True):
     formats=(Format.HTML,),
     in_schema=False,
 )
-async def start(request: ParsedRequest, caller: Caller, templates: PageTemplates) -> Response:
-    return Response(200, [HTML_CONTENT_TYPE, PRIVATE_NO_CACHE], templates.render("start.html", request, caller))
+async def start(context: HandlerContext, templates: PageTemplates) -> Response:
+    return html_response(templates.render_page("start.html", context))
 
 
 @raw(
@@ -74,10 +74,8 @@ async def start(request: ParsedRequest, caller: Caller, templates: PageTemplates
     formats=(Format.HTML,),
     in_schema=False,
 )
-async def login_form(
-    request: ParsedRequest, caller: Caller, query: RedirectQuery, templates: PageTemplates
-) -> Response:
-    return _login_page(templates, request, caller, query.next, "", 200)
+async def login_form(context: HandlerContext, query: RedirectQuery, templates: PageTemplates) -> Response:
+    return _login_page(templates, context, query.next, "", 200)
 
 
 @raw(
@@ -106,13 +104,13 @@ async def login(
         account = await authenticator.verify_password(body.username, body.password, client.address)
     except Problem as problem:
         message = translate(problem.message, request.language)
-        page = _login_page(templates, request, context.caller, body.next, message, problem.status)
+        page = _login_page(templates, context, body.next, message, problem.status)
         page.headers += [header for header in problem.headers if header[0] == b"retry-after"]
         return page
     lifetime = timedelta(seconds=settings.session_lifetime)
     token = await store.issue_token(account.id, IssuedBy.SESSION, now() + lifetime)
     cookie = set_cookie(SESSION_COOKIE, token, request.base_url, settings.session_lifetime, http_only=True)
-    return _redirect(request.base_url, body.next, cookie)
+    return redirect(request.base_url, body.next, cookie)
 
 
 @raw(
@@ -130,7 +128,7 @@ async def logout(body: LogoutForm, request: ParsedRequest, caller: Caller, store
         if not hmac.compare_digest(body.csrf_token.encode(), caller.csrf_token.encode()):
             raise Forbidden(CSRF_FAILED)
         await store.revoke_by_value(caller.secret)
-    return _redirect(request.base_url, body.next, set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True))
+    return redirect(request.base_url, body.next, set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True))
 
 
 @raw(
@@ -145,7 +143,7 @@ async def language_switch(code: str, request: ParsedRequest, query: RedirectQuer
     if code not in LANGUAGES_BY_CODE:
         raise NotFound
     cookie = set_cookie(LANGUAGE_COOKIE, code, request.base_url, 365 * DAY, http_only=False)
-    return _redirect(request.base_url, query.next, cookie)
+    return redirect(request.base_url, query.next, cookie)
 
 
 @raw(
@@ -185,9 +183,9 @@ async def openapi_yaml(request: ParsedRequest, document: OpenAPIDocument) -> Res
     tag="Service",
     formats=(Format.HTML,),
 )
-async def swagger_ui(request: ParsedRequest, caller: Caller, templates: PageTemplates) -> Response:
-    page = templates.render("swagger.html", request, caller)
-    return Response(200, [HTML_CONTENT_TYPE, DOCS_CSP, PRIVATE_NO_CACHE], page)
+async def swagger_ui(context: HandlerContext, templates: PageTemplates) -> Response:
+    page = templates.render_page("swagger.html", context)
+    return html_response(page, DOCS_CSP)
 
 
 @raw(
@@ -199,30 +197,19 @@ async def swagger_ui(request: ParsedRequest, caller: Caller, templates: PageTemp
     in_schema=False,
 )
 async def favicon(request: ParsedRequest, static_files: StaticFiles) -> Response:
-    return _redirect(request.base_url, static_files.url_path("icon.svg"))
+    return redirect(request.base_url, static_files.url_path("icon.svg"))
 
 
-def is_same_origin(headers: Mapping[bytes, bytes], base_url: BaseURL) -> bool:
-    """Whether a form was sent from a page of this service, according to the headers of the browser."""
-    if headers.get(b"sec-fetch-site", b"same-origin") not in (b"same-origin", b"none"):
-        return False
-    host, ours = headers.get(b"host", b"").decode("latin-1"), urlsplit(base_url.url)
-    known = {"", f"http://{host}", f"https://{host}", f"{ours.scheme}://{ours.netloc}"}
-    return headers.get(b"origin", b"").decode("latin-1") in known
+def html_response(page: RenderedPage, *headers: Header, status: int = 200) -> Response:
+    """The response with a page that a handler rendered. A page that is shown once is not stored."""
+    is_stored = status == HTTPStatus.OK and not page.headers
+    caching = PRIVATE_NO_CACHE if is_stored else NO_STORE
+    return Response(status, [HTML_CONTENT_TYPE, caching, *headers, *page.headers], page.body)
 
 
-def _login_page(
-    templates: PageTemplates, request: ParsedRequest, caller: Caller, next_path: str, error: str, status: int
-) -> Response:
-    page = templates.render("login.html", request, caller, next_path=next_path, error=error)
-    return Response(status, [HTML_CONTENT_TYPE, NO_STORE], page)
-
-
-def _redirect(base_url: BaseURL, path: str, *headers: Header) -> Response:
-    """Redirect to a path of this service, never to another site."""
-    is_ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
-    target = urlsplit(base_url.url).path + quote(path if is_ours else "/", safe="/?&=%:@!$'()*+,;~-._")
-    return Response(303, [(b"location", target.encode()), NO_STORE, *headers])
+def _login_page(templates: PageTemplates, context: HandlerContext, next_path: str, error: str, status: int) -> Response:
+    page = templates.render_page("login.html", context, next_path=next_path, error=error)
+    return Response(status, [HTML_CONTENT_TYPE, NO_STORE, *page.headers], page.body)
 
 
 OPERATIONS = (

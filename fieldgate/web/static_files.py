@@ -2,6 +2,8 @@
 
 import hashlib
 import mimetypes
+from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from fieldgate.i18n.messages import Message
 
 CACHE_FOREVER = b"public, max-age=31536000, immutable"
 SWAGGER_FILES = ("swagger-ui-bundle.js", "swagger-ui.css")
+JOINED_FILES = {"fieldgate.css": "styles", "fieldgate.js": "scripts"}
 
 
 class StaticFiles:
@@ -23,27 +26,34 @@ class StaticFiles:
 
     def __init__(self) -> None:
         own = Path(str(files("fieldgate.web") / "static"))
-        self._files = {path.name: path for path in sorted(own.iterdir())}
         swagger = Path(swagger_ui.__file__).parent / "static"
-        self._files |= {name: swagger / name for name in SWAGGER_FILES}
+        paths = [path for path in sorted(own.iterdir()) if path.is_file()]
+        paths += [swagger / name for name in SWAGGER_FILES]
+        self._contents: dict[str, Callable[[], bytes]] = {path.name: path.read_bytes for path in paths}
+        self._contents |= {name: partial(_join_parts, own / folder) for name, folder in JOINED_FILES.items()}
         digest = hashlib.blake2b(__version__.encode(), digest_size=6)
-        for path in self._files.values():
-            digest.update(path.read_bytes())
+        for read in self._contents.values():
+            digest.update(read())
         self._release = digest.hexdigest()
 
     def url_path(self, name: str) -> str:
         """Return the path of a file's URL."""
-        if name not in self._files:
+        if name not in self._contents:
             raise KeyError(name)
         return f"/static/{self._release}/{name}"
 
     def read(self, release: str, name: str) -> tuple[bytes, bytes] | None:
         """Return content type and content of a file, or None if it is not part of this release."""
-        if release != self._release or name not in self._files:
+        if release != self._release or name not in self._contents:
             return None
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         text = "; charset=utf-8" if kind.startswith("text/") else ""
-        return f"{kind}{text}".encode(), self._files[name].read_bytes()
+        return f"{kind}{text}".encode(), self._contents[name]()
+
+
+def _join_parts(folder: Path) -> bytes:
+    """One file of the parts in a folder, in the order of their names: a page loads one stylesheet and one script."""
+    return b"\n".join(path.read_bytes() for path in sorted(folder.iterdir()))
 
 
 @raw(

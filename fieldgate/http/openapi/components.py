@@ -109,7 +109,10 @@ def error_response(status: int, alternative: dict[str, Any] | None = None) -> di
     return {
         "description": description,
         "headers": header_refs(*headers),
-        "content": {"application/json": {"schema": schema, "example": _ERROR_EXAMPLES[status]}},
+        "content": {
+            "application/json": {"schema": schema, "example": _ERROR_EXAMPLES[status]},
+            "text/html": {"schema": STRING_SCHEMA},
+        },
     }
 
 

@@ -1,7 +1,7 @@
 """Read a request body within a limit, and parse it as JSON, a form or multipart fields."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
@@ -47,6 +47,9 @@ class UploadedFile:
     def __init__(self, name: str, data: bytes) -> None:
         self.name = name
         self.data = data
+
+
+FormValues = dict[str, list[str | UploadedFile]]  # the fields of an HTML form
 
 
 class EncodedJSON:
@@ -116,12 +119,32 @@ def parse_fields_sync(
     """Parse the fields of a body in any of the three media types."""
     media_type, options = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))
     if media_type == "application/x-www-form-urlencoded":
-        return _keep_encoded(_parse_urlencoded(body), encoded)
+        return _keep_encoded(dict(_parse_urlencoded(body)), encoded)
     if media_type == "multipart/form-data":
         return _keep_encoded(_parse_multipart(body, options.get("boundary", "")), encoded)
     if media_type == JSON_MEDIA_TYPE or (not media_type and not body.strip()):
         return _parse_partly(body, encoded) if encoded and body.strip() else _parse_json_object(body)
     raise _unsupported_media_type(BODY_MEDIA_TYPES)
+
+
+async def parse_form(headers: Mapping[bytes, bytes], body: bytes) -> FormValues:
+    """Parse the form of an HTML page. A name can have several values: checkboxes, or a choice of several files."""
+    return await run_in_thread_if(len(body) > PARSE_IN_THREAD_THRESHOLD_BYTES, _parse_form_sync, headers, body)
+
+
+def _parse_form_sync(headers: Mapping[bytes, bytes], body: bytes) -> FormValues:
+    media_type, options = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))
+    pairs: Iterable[tuple[str, str | UploadedFile]]
+    if media_type == "application/x-www-form-urlencoded":
+        pairs = _parse_urlencoded(body)
+    elif media_type == "multipart/form-data":
+        pairs = _multipart_parts(body, options.get("boundary", ""))
+    else:
+        raise _unsupported_media_type(BODY_MEDIA_TYPES[1:])
+    values: FormValues = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
+    return values
 
 
 def parse_object_sync(headers: Mapping[bytes, bytes], body: bytes) -> JSONObject:
@@ -225,7 +248,7 @@ def _is_too_deep(value: Any) -> bool:
     return True
 
 
-def _parse_urlencoded(body: bytes) -> dict[str, Any]:
+def _parse_urlencoded(body: bytes) -> list[tuple[str, str]]:
     if body.count(b"&") >= MAX_FIELDS:
         raise BadRequest(
             PluralMessage(
@@ -235,7 +258,7 @@ def _parse_urlencoded(body: bytes) -> dict[str, Any]:
             )
         )
     try:
-        return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict"))
+        return parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict")
     except ValueError:
         raise BadRequest(Message("The form cannot be read: it must be percent-encoded UTF-8.")) from None
 
@@ -243,6 +266,14 @@ def _parse_urlencoded(body: bytes) -> dict[str, Any]:
 def _parse_multipart(body: bytes, boundary: str) -> dict[str, Any]:
     """Fields as text, files as `UploadedFile`. The last field of a name wins; two files of one name are an error."""
     values: dict[str, str | UploadedFile] = {}
+    for name, value in _multipart_parts(body, boundary):
+        if isinstance(values.get(name), UploadedFile):
+            raise ValidationError({name: [Message("Send one file at a time.")]})
+        values[name] = value
+    return values
+
+
+def _multipart_parts(body: bytes, boundary: str) -> Iterator[tuple[str, str | UploadedFile]]:
     head: MultipartSegment  # the first part is a segment, and each segment ends with None
     chunks: list[bytes] = []
     try:
@@ -255,10 +286,7 @@ def _parse_multipart(body: bytes, boundary: str) -> dict[str, Any]:
                 else:
                     data = b"".join(chunks)
                     filename = _filename(head)
-                    if isinstance(values.get(head.name), UploadedFile):
-                        raise ValidationError({head.name: [Message("Send one file at a time.")]})
-                    values[head.name] = data.decode() if filename is None else UploadedFile(base_name(filename), data)
-        return values
+                    yield head.name, data.decode() if filename is None else UploadedFile(base_name(filename), data)
     except (MultipartError, UnicodeDecodeError, ValueError):
         raise BadRequest(Message("The multipart body cannot be read.")) from None
 

@@ -6,12 +6,12 @@ from typing import Any, Protocol
 
 import msgspec
 
-from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import Header, Problem
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import Created, Operation, PreviewResult
 from fieldgate.http.request import query_string
+from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request.request_parsing import ParsedRequest
 from fieldgate.http.response import links, responses
 from fieldgate.http.response.cors import Cors
@@ -22,7 +22,6 @@ from fieldgate.i18n.messages import translate
 from fieldgate.identity import Caller
 from fieldgate.pagination import MAX_LIMIT, ListResult
 
-RENDER_IN_THREAD_THRESHOLD_BYTES = 256 * 1024  # rendering a larger page would block the event loop for too long
 MAX_LINK_HEADER_CHARS = 4096  # clients and proxies refuse long headers, and the body has the URLs too
 
 JSON_CONTENT_TYPE: Header = (b"content-type", Format.JSON.content_type)
@@ -34,8 +33,7 @@ class PageContext(msgspec.Struct, frozen=True):
     """A response to be shown as an HTML page."""
 
     operation: Operation
-    request: ParsedRequest
-    caller: Caller
+    handler_context: HandlerContext
     status: int
     headers: Sequence[Header]
     body: bytes
@@ -43,10 +41,30 @@ class PageContext(msgspec.Struct, frozen=True):
     previous_page: str | None
 
 
-class PageRenderer(Protocol):
-    """Renders the HTML page of a response; `web` implements it."""
+class ErrorContext(msgspec.Struct, frozen=True):
+    """An error to be shown as an HTML page. The request may not have been parsed."""
 
-    def __call__(self, context: PageContext) -> bytes: ...
+    problem: Problem
+    language: Language
+    base_url: BaseURL
+    path: str  # with the query
+    caller: Caller
+    request_id: str
+
+
+class RenderedPage(msgspec.Struct, frozen=True):
+    """An HTML page and headers of its own, such as cookies."""
+
+    body: bytes
+    headers: Sequence[Header] = ()
+
+
+class PageRenderer(Protocol):
+    """Renders HTML pages; `web` implements it."""
+
+    async def render(self, context: PageContext) -> RenderedPage: ...
+
+    def render_error(self, context: ErrorContext) -> RenderedPage: ...
 
 
 class ResponseBuilder:
@@ -96,9 +114,7 @@ class ResponseBuilder:
             prepared = bytes(result) if isinstance(result, msgspec.Raw) else links.encode(result)
         body = links.resolve_links(prepared, parsed.base_url.url.encode(), parsed.format_query)
         if parsed.format is Format.HTML:
-            page_context = PageContext(
-                operation, parsed, context.caller, status, headers, body, next_page, previous_page
-            )  # fmt: skip
+            page_context = PageContext(operation, context, status, headers, body, next_page, previous_page)
             return await self._html_response(page_context)
         caching = responses.PRIVATE_NO_CACHE if operation.caching.depends_on_caller else responses.NO_CACHE
         if operation.caching.no_store or operation.route.method != "GET":
@@ -132,6 +148,21 @@ class ResponseBuilder:
             *problem.headers,
         ]
         return Response(problem.status, headers, msgspec.json.encode(problem.body(language)))
+
+    def error_page(self, context: ErrorContext) -> Response:
+        """The page for an error, for people."""
+        page = self._page_renderer.render_error(context)
+        headers = [
+            *(header for header in self._base_headers if header[0] != b"vary"),
+            responses.vary(*responses.VARY_BY_CALLER, *self._cors.vary),
+            responses.HTML_CSP,
+            responses.content_language(context.language),
+            responses.NO_STORE,
+            (b"content-type", Format.HTML.content_type),
+            *context.problem.headers,
+            *page.headers,
+        ]
+        return Response(context.problem.status, headers, page.body)
 
     def options_response(self, language: Language, headers: Mapping[bytes, bytes]) -> Response:
         """The response to OPTIONS, including a browser's preflight."""
@@ -175,17 +206,19 @@ class ResponseBuilder:
 
     async def _html_response(self, context: PageContext) -> Response:
         """An HTML page. It shows who is logged in, so it is private to the caller."""
-        is_large = len(context.body) > RENDER_IN_THREAD_THRESHOLD_BYTES
-        page = await run_in_thread_if(is_large, self._page_renderer, context)
+        page = await self._page_renderer.render(context)
+        form = context.handler_context.form
+        is_read = form is None and context.operation.route.method == "GET"
         headers = [header for header in context.headers if header[0] != b"vary"]
         headers += [
             responses.vary(*responses.VARY_BY_CALLER, *self._cors.vary),
             responses.HTML_CSP,
-            responses.PRIVATE_NO_CACHE,
+            responses.PRIVATE_NO_CACHE if is_read and not page.headers else responses.NO_STORE,
             (b"content-type", Format.HTML.content_type),
+            *page.headers,
         ]
-        etag = responses.make_body_etag(page) if context.operation.route.method == "GET" else b""
-        return Response(context.status, headers, page, etag)
+        etag = responses.make_body_etag(page.body) if is_read else b""
+        return Response(context.status if form is None else form.status, headers, page.body, etag)
 
 
 def _as_bytes(response: Response) -> Response:

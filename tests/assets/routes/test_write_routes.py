@@ -345,6 +345,20 @@ async def test_clone(author: Author) -> None:
     assert "detail" in await author.post(404, clone_from=source["uid"], clone_from_version_id="vNone")
 
 
+async def test_clone_of_a_form_whose_root_is_its_uid_gets_its_own_root(author: Author) -> None:
+    rows = [
+        {"type": "begin_repeat", "name": "data", "label": ["Visits"]},
+        {"type": "text", "name": "who", "label": ["Who?"]},
+        {"type": "end_repeat"},
+    ]
+    source = await author.post(name="Visits", content={**CONTENT, "survey": rows})
+    assert f"<{source['uid']} " in await author.xform(source)
+    clone = await author.post(clone_from=source["uid"])
+    xform = await author.xform(clone)
+    assert f"<{clone['uid']} " in xform
+    assert source["uid"] not in xform
+
+
 async def test_clone_needs_view_asset(author: Author) -> None:
     world = PermissionWorld(author.service)
     owner, viewer = await world.create_user(), await world.create_user()

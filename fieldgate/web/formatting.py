@@ -1,0 +1,95 @@
+"""Numbers, dates and lists for people, by the rules of their language (CLDR)."""
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+
+from babel import Locale, dates, lists, numbers, units
+
+from fieldgate.i18n.languages import Language
+
+MISSING = "–"  # what a table shows where there is no value
+_BYTE_UNITS = ("byte", "kilobyte", "megabyte", "gigabyte")
+_COMPACT_FROM = 10_000
+
+DateValue = str | date | None  # ISO 8601 from JSON, or a date or timestamp
+
+
+class Formatter:
+    """Formats values in one language. Timestamps are in UTC, and say so. None becomes a dash."""
+
+    def __init__(self, language: Language) -> None:
+        self._locale = Locale(language.value)
+
+    def number(self, value: float | None) -> str:
+        """1,234,567"""
+        return MISSING if value is None else numbers.format_decimal(value, locale=self._locale)
+
+    def compact(self, value: float | None) -> str:
+        """3.2 million; small numbers in full."""
+        if value is None:
+            return MISSING
+        if abs(value) < _COMPACT_FROM:
+            return self.number(round(value))
+        return numbers.format_compact_decimal(value, format_type="long", locale=self._locale, fraction_digits=1)
+
+    def short(self, value: float | None) -> str:
+        """3.2M, where space is scarce."""
+        if value is None:
+            return MISSING
+        return numbers.format_compact_decimal(value, format_type="short", locale=self._locale, fraction_digits=1)
+
+    def percent(self, share: float | None) -> str:
+        """41 % of a share between 0 and 1."""
+        return MISSING if share is None else numbers.format_percent(share, locale=self._locale)
+
+    def date(self, value: DateValue) -> str:
+        """16 Nov 2026"""
+        parsed = _parse(value)
+        return MISSING if parsed is None else dates.format_date(parsed, "medium", locale=self._locale)
+
+    def datetime(self, value: DateValue) -> str:
+        """16 Nov 2026, 14:02 UTC"""
+        parsed = _parse(value)
+        if parsed is None:
+            return MISSING
+        return f"{dates.format_datetime(parsed, 'short', locale=self._locale)} UTC"
+
+    def since(self, value: DateValue) -> str:
+        """3 days ago"""
+        parsed = _parse(value)
+        if parsed is None:
+            return MISSING
+        return dates.format_timedelta(parsed - datetime.now(UTC), add_direction=True, locale=self._locale)
+
+    def month(self, value: DateValue) -> str:
+        """Nov 2026"""
+        parsed = _parse(value)
+        return MISSING if parsed is None else dates.format_skeleton("yMMM", parsed, locale=self._locale)
+
+    def bytes(self, size: int | None) -> str:
+        """1.2 megabytes"""
+        if size is None:
+            return MISSING
+        amount, unit = float(size), 0
+        while amount >= 1000 and unit < len(_BYTE_UNITS) - 1:
+            amount, unit = amount / 1000, unit + 1
+        rounded = round(amount) if unit == 0 or amount >= 100 else round(amount, 1)
+        return units.format_unit(rounded, f"digital-{_BYTE_UNITS[unit]}", "short", locale=self._locale)
+
+    def list(self, names: Iterable[str]) -> str:
+        """Chad, Kenya and Sudan"""
+        return lists.format_list([*names], locale=self._locale) or MISSING
+
+
+def _parse(value: DateValue) -> datetime | None:
+    """A timestamp with a time zone, from JSON or from Python."""
+    if not value:
+        return None
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return value if value.tzinfo else value.replace(tzinfo=UTC)

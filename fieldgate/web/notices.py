@@ -1,0 +1,71 @@
+"""Notices: what a form did, shown once on the next page.
+
+A notice travels in a cookie. Its undo button sends a form, so the cookie is signed with a key that only the session
+knows: another site on the same domain could set cookies too.
+"""
+
+import base64
+import hmac
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fieldgate.errors import Header
+from fieldgate.http.request.cookies import read_cookie, set_cookie
+from fieldgate.http.request.hosts import BaseURL
+from fieldgate.web.page_views import Undo
+
+NOTICE_COOKIE = b"fieldgate_notice"
+MAX_AGE_SECONDS = 60
+MAX_TEXT_CHARS = 500
+MAX_COOKIE_CHARS = 3500  # browsers drop cookies beyond 4096
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """A text in the language of the form, and how to undo what it says."""
+
+    text: str
+    undo: Undo | None = None
+
+
+def set_notice(notice: Notice, csrf_token: str, base_url: BaseURL) -> Header:
+    """The header that makes the next page show a notice. `csrf_token` is that of the session on the next page."""
+    text = notice.text if len(notice.text) <= MAX_TEXT_CHARS else notice.text[: MAX_TEXT_CHARS - 1] + "…"
+    value = _encode(Notice(text, notice.undo if csrf_token else None), csrf_token)
+    if len(value) > MAX_COOKIE_CHARS:
+        value = _encode(Notice(text), csrf_token)
+    return set_cookie(NOTICE_COOKIE, value, base_url, MAX_AGE_SECONDS, http_only=True)
+
+
+def clear_notice(base_url: BaseURL) -> Header:
+    return set_cookie(NOTICE_COOKIE, "", base_url, 0, http_only=True)
+
+
+def read_notice(headers: Mapping[bytes, bytes], csrf_token: str) -> Notice | None:
+    """The notice of a request, or None if there is none or it is not from this session."""
+    value = read_cookie(headers.get(b"cookie", b""), NOTICE_COOKIE)
+    signature, _, encoded = value.partition(b".")
+    if not encoded or not hmac.compare_digest(signature, _sign(encoded, csrf_token)):
+        return None
+    try:
+        return msgspec.json.decode(base64.urlsafe_b64decode(encoded + b"=="), type=Notice)
+    except (ValueError, msgspec.MsgspecError):
+        return None
+
+
+def undo_fields(undo: Undo) -> Sequence[tuple[str, str]]:
+    """The hidden fields of an undo form."""
+    pairs: list[tuple[str, str]] = []
+    for name, value in undo.fields.items():
+        pairs += [(name, value)] if isinstance(value, str) else [(name, each) for each in value]
+    return pairs
+
+
+def _encode(notice: Any, csrf_token: str) -> str:
+    encoded = base64.urlsafe_b64encode(msgspec.json.encode(notice)).rstrip(b"=")
+    return (_sign(encoded, csrf_token) + b"." + encoded).decode()
+
+
+def _sign(encoded: bytes, csrf_token: str) -> bytes:
+    return hmac.new(b"fieldgate-notice" + csrf_token.encode(), encoded, "sha256").hexdigest()[:32].encode()

@@ -1,0 +1,182 @@
+"""How a page is declared: what it shows, and the forms it handles.
+
+    PAGES = {"asset_detail": PageView("assets/detail.html", load_asset)}
+    FORMS = {("asset_detail", "rename"): PageForm(rename)}
+
+Keys are names of operations: those of the GET of the page's URL.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fieldgate.http.injection import HandlerContext
+from fieldgate.http.internal_api import APIResponse, InternalAPI
+from fieldgate.http.request.body_parsing import DEFAULT_MAX_BODY_BYTES, FormValues, UploadedFile
+from fieldgate.http.request.request_parsing import ParsedRequest
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller
+from fieldgate.settings import Settings
+
+_OK, _BAD_REQUEST = 200, 400
+
+
+class FormState(msgspec.Struct, frozen=True):
+    """A form that its page shows again: what was sent, the errors by field, and values of a preview."""
+
+    name: str
+    fields: Mapping[str, Sequence[str]]
+    errors: Mapping[str, Sequence[str]]
+    values: Mapping[str, Any]
+    status: int
+
+    def get(self, name: str, default: str = "") -> str:
+        sent = self.fields.get(name)
+        return sent[-1] if sent else default
+
+    def get_all(self, name: str) -> Sequence[str]:
+        return self.fields.get(name, ())
+
+
+class Page(msgspec.Struct, frozen=True):
+    """What a page shows: the JSON of the response, and the request."""
+
+    record: Any
+    context: HandlerContext
+    status: int
+
+    @property
+    def request(self) -> ParsedRequest:
+        return self.context.request
+
+    @property
+    def caller(self) -> Caller:
+        return self.context.caller
+
+    @property
+    def language(self) -> Language:
+        return self.context.request.language
+
+    @property
+    def form(self) -> FormState | None:
+        return self.context.form if isinstance(self.context.form, FormState) else None
+
+
+PageLoader = Callable[[Page, InternalAPI], Awaitable[Mapping[str, Any]]]
+
+
+class PageView(msgspec.Struct, frozen=True):
+    """The template of a page, and the function that gets the values it needs beside the record."""
+
+    template: str
+    load: PageLoader | None = None
+
+
+class SubmittedForm(msgspec.Struct, frozen=True):
+    """A form that was sent."""
+
+    name: str
+    context: HandlerContext
+    sent: FormValues
+
+    @property
+    def path(self) -> str:
+        """The path of the page, without the path of the service's base URL."""
+        return self.context.request.path
+
+    @property
+    def path_values(self) -> Mapping[str, str]:
+        return self.context.request.path_values
+
+    @property
+    def query_params(self) -> Mapping[str, str]:
+        return self.context.request.query_params
+
+    @property
+    def caller(self) -> Caller:
+        return self.context.caller
+
+    @property
+    def language(self) -> Language:
+        return self.context.request.language
+
+    def get(self, name: str, default: str = "") -> str:
+        """The text of a field, without spaces around it."""
+        texts = self.get_all(name)
+        return texts[-1] if texts else default
+
+    def get_all(self, name: str) -> list[str]:
+        return [value.strip() for value in self.sent.get(name, ()) if isinstance(value, str)]
+
+    def get_exact(self, name: str) -> str:
+        """The text of a field as it was typed: a password can begin or end with a space."""
+        texts = [value for value in self.sent.get(name, ()) if isinstance(value, str)]
+        return texts[-1] if texts else ""
+
+    def files(self, name: str) -> list[UploadedFile]:
+        """The files of a field. A browser sends an empty one if none was chosen."""
+        files = [value for value in self.sent.get(name, ()) if isinstance(value, UploadedFile)]
+        return [file for file in files if file.name or file.data]
+
+
+class Undo(msgspec.Struct, frozen=True):
+    """The form that reverses what was done: a button beside the message."""
+
+    label: str
+    path: str
+    form: str
+    fields: Mapping[str, str | Sequence[str]] = {}
+
+
+class Redirect(msgspec.Struct, frozen=True):
+    """Success: go to a path of the service, and show a message there."""
+
+    path: str
+    message: Message | None = None
+    undo: Undo | None = None
+
+
+class FormErrors(msgspec.Struct, frozen=True):
+    """The form is shown again with texts by field. The field "" is the form as a whole."""
+
+    errors: Mapping[str, Sequence[str]]
+    values: Mapping[str, Any] = {}
+
+    @classmethod
+    def from_response(
+        cls, response: APIResponse, fields: Mapping[str, str] | None = None, values: Mapping[str, Any] | None = None
+    ) -> "FormErrors":
+        """The errors of an API response. `fields` gives the form's names of the API's fields; others have none."""
+        names = fields or {}
+        body = response.body if isinstance(response.body, dict) else {"detail": str(response.body or response.status)}
+        errors: dict[str, list[str]] = {}
+        for name, texts in body.items():
+            listed = texts if isinstance(texts, list) else [texts]
+            errors.setdefault(names.get(name, ""), []).extend(str(text) for text in listed)
+        return cls(errors, values or {})
+
+
+class FormPreview(msgspec.Struct, frozen=True):
+    """The form is shown again with values, such as the effects of what it would do. Nothing was changed."""
+
+    values: Mapping[str, Any] = {}
+
+
+FormResult = Redirect | FormErrors | FormPreview
+FormHandler = Callable[[SubmittedForm, InternalAPI], Awaitable[FormResult]]
+
+
+def _default_max_bytes(_: Settings) -> int:
+    return DEFAULT_MAX_BODY_BYTES
+
+
+class PageForm(msgspec.Struct, frozen=True):
+    """The function that handles a form, and the largest body it accepts."""
+
+    handle: FormHandler
+    max_bytes: Callable[[Settings], int] = _default_max_bytes
+
+
+FormKey = tuple[str, str]  # the operation of the page, the name of the form

@@ -1,0 +1,21 @@
+"""The pages of resources, by subject. Each module declares `PAGES` and `FORMS`."""
+
+from fieldgate.web.page_views import FormKey, PageForm, PageView
+from fieldgate.web.pages import (
+    account,
+    assets,
+    event_detail,
+    events,
+    imports,
+    permissions,
+    reference,
+    service,
+    sharing,
+    users,
+    versions,
+)
+
+_MODULES = (account, assets, event_detail, events, imports, permissions, reference, service, sharing, users, versions)
+
+PAGES: dict[str, PageView] = {name: view for module in _MODULES for name, view in module.PAGES.items()}
+FORMS: dict[FormKey, PageForm] = {key: form for module in _MODULES for key, form in module.FORMS.items()}

@@ -1,0 +1,6 @@
+"""Pages of forms and collections."""
+
+from fieldgate.web.page_views import FormKey, PageForm, PageView
+
+PAGES: dict[str, PageView] = {}
+FORMS: dict[FormKey, PageForm] = {}

@@ -1,0 +1,132 @@
+"""Forms of pages: CSRF, errors, previews, notices and undo."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from fieldgate.http.internal_api import InternalAPI
+from fieldgate.i18n.messages import Message
+from fieldgate.web.notices import Notice, read_notice, set_notice
+from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, PageForm, Redirect, SubmittedForm, Undo
+from fieldgate.web.pages import FORMS
+from tests.conftest import BASE_URL, Service
+from tests.web.page_client import PageClient, visible_text
+
+PAGE = "/api/v2/permissions/"
+
+
+async def _handle(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    permission = await api.get(f"{PAGE}{form.get('permission', 'view_asset')}/")
+    if form.get("do") == "fail":
+        return FormErrors({"do": [f"{permission['name']} <b>"], "": ["as a whole"]})
+    if form.get("do") == "preview":
+        return FormPreview({"seen": True})
+    undo = Undo("Take back", PAGE, "trial", {"do": "undone", "several": ["1", "2"]})
+    return Redirect(PAGE, Message("Done: {names}", names=", ".join(form.get_all("several"))), undo)
+
+
+@pytest.fixture(autouse=True)
+def trial_form() -> Iterator[None]:
+    FORMS["permission_list", "trial"] = PageForm(_handle)
+    yield
+    del FORMS["permission_list", "trial"]
+
+
+@pytest.fixture
+async def client(service: Service) -> PageClient:
+    _, number = await service.create_user()
+    return await PageClient.logged_in(service, number)
+
+
+async def test_success_leads_to_a_page_with_a_notice_shown_once(client: PageClient) -> None:
+    page = await client.submit_and_follow(PAGE, "trial", {"several": ["a", "<i>b</i>"]})
+    assert "Done: a, <i>b</i>" in visible_text(page.text)
+    assert "<i>b" not in page.text
+    assert page.headers["Cache-Control"] == "no-store"
+    assert "Done" not in visible_text((await client.get(PAGE)).text)
+
+
+async def test_undo_button_sends_its_form(client: PageClient) -> None:
+    page = (await client.submit_and_follow(PAGE, "trial")).text
+    block = page.split('class="notice"')[1].split("</form>")[0]
+    assert f'action="{PAGE}?form=trial"' in block
+    fields = re.findall(r'name="([^"]+)" value="([^"]*)"', block)
+    assert fields[1:] == [("do", "undone"), ("several", "1"), ("several", "2")]
+
+
+async def test_errors_are_in_a_summary_with_status_400(client: PageClient) -> None:
+    answer = await client.submit(f"{PAGE}?limit=3", "trial", {"do": "fail"})
+    assert answer.status_code == 400
+    assert '<a href="#trial-do">View asset &lt;b&gt;</a>' in answer.text or "&lt;b&gt;</a>" in answer.text
+    assert "as a whole" in answer.text
+    assert "There is a problem" in answer.text
+
+
+async def test_preview_has_status_200(client: PageClient) -> None:
+    assert (await client.submit(PAGE, "trial", {"do": "preview"})).status_code == 200
+
+
+async def test_error_of_the_api_is_an_error_page(client: PageClient) -> None:
+    answer = await client.submit(PAGE, "trial", {"permission": "none"})
+    assert answer.status_code == 404
+
+
+@pytest.mark.parametrize("csrf", ["", "x", "é"])
+async def test_wrong_csrf_token_is_refused(client: PageClient, csrf: str) -> None:
+    assert (await client.submit(PAGE, "trial", {"csrf_token": csrf})).status_code == 403
+
+
+async def test_anonymous_form_is_refused_with_a_way_to_log_in(service: Service) -> None:
+    answer = await PageClient(service).submit(PAGE, "trial")
+    assert answer.status_code == 401
+    assert "Log in again" in answer.text
+
+
+async def test_unknown_form_is_not_found(client: PageClient) -> None:
+    assert (await client.submit(PAGE, "other")).status_code == 404
+
+
+@pytest.mark.parametrize("headers", [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}])
+async def test_form_from_another_site_is_refused(service: Service, client: PageClient, headers: dict[str, str]) -> None:
+    cookie = "; ".join(f"{name}={value}" for name, value in client._cookies.items())
+    answer = await service.client.post(
+        f"{PAGE}?form=trial", data={"csrf_token": client.csrf_token},
+        headers={"Cookie": cookie, "Accept": "text/html", **headers},
+    )  # fmt: skip
+    assert answer.status_code == 403
+
+
+async def test_token_cannot_send_forms(service: Service) -> None:
+    headers = {"Authorization": f"Token {await service.create_token()}", "Accept": "text/html"}
+    answer = await service.client.post(f"{PAGE}?form=trial", data={}, headers=headers)
+    assert answer.status_code == 401
+
+
+async def test_large_form_is_refused(client: PageClient) -> None:
+    assert (await client.submit(PAGE, "trial", {"x": "y" * 70_000})).status_code == 413
+
+
+def _cookie(header: tuple[bytes, bytes]) -> dict[bytes, bytes]:
+    return {b"cookie": header[1].split(b";")[0]}
+
+
+def test_notice_of_another_session_is_ignored(service: Service) -> None:
+    context = service.app.app_context
+    base_url = context.host_policy.base_url_for("http", "", {b"host": BASE_URL.split("//")[1].encode()})
+    notice = Notice("Saved", Undo("Undo", "/", "x"))
+    sent = _cookie(set_notice(notice, "secret", base_url))
+    assert read_notice(sent, "secret") == notice
+    assert read_notice(sent, "other") is None
+    assert read_notice({b"cookie": sent[b"cookie"] + b"x"}, "secret") is None
+    assert read_notice({b"cookie": b"fieldgate_notice=x.y"}, "secret") is None
+
+
+def test_long_notice_is_cut(service: Service) -> None:
+    context = service.app.app_context
+    base_url = context.host_policy.base_url_for("http", "", {b"host": BASE_URL.split("//")[1].encode()})
+    sent = _cookie(set_notice(Notice("ن" * 2000, Undo("Undo", "/", "x", {"a": "b" * 9000})), "s", base_url))
+    read = read_notice(sent, "s")
+    assert read
+    assert len(read.text) == 500
+    assert read.undo is None
