@@ -62,6 +62,7 @@ from fieldgate.reference.store import ReferenceStore
 from fieldgate.runtime.malloc import set_mmap_threshold
 from fieldgate.runtime.parent_watch import exit_with_parent
 from fieldgate.settings import Settings
+from fieldgate.web import account_routes as web_account_routes
 from fieldgate.web import routes as web_routes
 from fieldgate.web import static_files
 from fieldgate.web.browsable import BrowsablePages
@@ -92,7 +93,7 @@ def operations() -> tuple[Operation, ...]:
         *credential_routes.OPERATIONS,
         *account_routes.OPERATIONS,
     )
-    pages = (*web_routes.OPERATIONS, *static_files.OPERATIONS)
+    pages = (*web_routes.OPERATIONS, *web_account_routes.OPERATIONS, *static_files.OPERATIONS)
     return (*resources, health.index_operation(resources), health.healthz, health.readyz, health.metrics, *pages)
 
 

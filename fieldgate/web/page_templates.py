@@ -128,6 +128,7 @@ class PageTemplates:
             language=scope.language,
             formatter=Formatter(scope.language),
             caller=scope.caller,
+            csrf_token=scope.caller.csrf_token,  # inside a macro, `caller` means something else in Jinja
             form=scope.form,
             notice=scope.notice,
             **values,

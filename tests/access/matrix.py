@@ -447,6 +447,13 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "start": get("/"),
     "login_form": get("/login/"),
     "login": {"with a password": _login},
+    "account_page": get("/account/"),
+    "invitation_form": {"a link that does not exist": get("/invitation/fgi_x/")},
+    "invitation_use": {
+        "a link that does not exist": lambda context, caller: context.request(
+            caller, "POST", "/invitation/fgi_x/", data={"password": PASSWORD, "repeated": PASSWORD}
+        )
+    },
     "logout": lambda context, caller: context.request(caller, "POST", "/logout/", data={"csrf_token": "x"}),
     "language_switch": get("/language/fr/"),
     "openapi_json": get("/api-docs/openapi.json"),
