@@ -6,22 +6,27 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from fieldgate.accounts import routes as account_routes
+from fieldgate.accounts import account_routes
+from fieldgate.accounts import routes as credential_routes
 from fieldgate.accounts.authentication import AccountAuthenticator
+from fieldgate.accounts.invitations import InvitationStore
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
+from fieldgate.accounts.user_activation import UserActivation
 from fieldgate.assets.asset_writer import AssetWriter
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.routes import asset_routes, form_routes, version_routes, workbook_routes, write_routes
 from fieldgate.assets.routes.unsupported_paths import UNSUPPORTED_PATH, unsupported_messages
 from fieldgate.assets.schemas import ASSETS_PATH
+from fieldgate.assets.sharing.ownership import OwnershipStore
 from fieldgate.assets.sharing.routes import (
     assignment_routes,
     batch_routes,
     bulk_routes,
     explain_routes,
     table_routes,
+    user_admin_routes,
     user_routes,
 )
 from fieldgate.assets.sharing.store import AssignmentStore
@@ -63,6 +68,7 @@ from fieldgate.reference.store import ReferenceStore
 from fieldgate.runtime.malloc import set_mmap_threshold
 from fieldgate.runtime.parent_watch import exit_with_parent
 from fieldgate.settings import Settings
+from fieldgate.web import account_routes as web_account_routes
 from fieldgate.web import routes as web_routes
 from fieldgate.web import static_files
 from fieldgate.web.browsable import BrowsablePages
@@ -90,12 +96,14 @@ def operations() -> tuple[Operation, ...]:
         *batch_routes.OPERATIONS,
         *explain_routes.OPERATIONS,
         *user_routes.OPERATIONS,
+        *user_admin_routes.OPERATIONS,
         *event_routes.OPERATIONS,
         *event_summary_routes.OPERATIONS,
         *reference_routes.OPERATIONS,
+        *credential_routes.OPERATIONS,
         *account_routes.OPERATIONS,
     )
-    pages = (*web_routes.OPERATIONS, *static_files.OPERATIONS)
+    pages = (*web_routes.OPERATIONS, *web_account_routes.OPERATIONS, *static_files.OPERATIONS)
     return (*resources, health.index_operation(resources), health.healthz, health.readyz, health.metrics, *pages)
 
 
@@ -119,7 +127,8 @@ def build_app(
     database = Database(settings.database)
     data_versions = DataVersions(database)
     account_store = AccountStore(database, data_versions)
-    authenticator = AccountAuthenticator(account_store, passwords or Passwords(), LoginThrottle(database))
+    passwords = passwords or Passwords()
+    authenticator = AccountAuthenticator(account_store, passwords, LoginThrottle(database))
     request_metrics = RequestMetrics(settings)
     files = StaticFiles()
     templates = PageTemplates(files)
@@ -140,6 +149,8 @@ def build_app(
     all_operations = (*operations(), *extra_operations)
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
+        passwords, InvitationStore(database, data_versions), UserActivation(database, data_versions),
+        OwnershipStore(database, data_versions),
         internal_client,
         ImportStore(database, data_versions), AssetStore(database, data_versions), authorizer, WorkbookWriter(),
         AssignmentStore(database, data_versions), AssetWriter(database, data_versions, authorizer, content_checker),
