@@ -31,6 +31,7 @@ quick: $(DEV_READY)  ## lint and unit tests on SQLite, under two minutes: for ev
 
 test: $(DEV_READY)  ## everything: lint, unit, conformance, both databases, browser
 	@scripts/need chromium chromium
+	@scripts/need curl curl
 	@PATH="$$PATH:/usr/sbin" scripts/need nginx nginx
 	@scripts/install-npm $(VENV)
 	@echo "== lint"
@@ -40,6 +41,7 @@ test: $(DEV_READY)  ## everything: lint, unit, conformance, both databases, brow
 
 coverage: $(DEV_READY)  ## run the same tests with branch coverage
 	@scripts/need chromium chromium
+	@scripts/need curl curl
 	@PATH="$$PATH:/usr/sbin" scripts/need nginx nginx
 	@scripts/install-npm $(VENV)
 	@rm -f .coverage .coverage.*

@@ -297,6 +297,7 @@ _EVENT = {"name": "Floods", "disaster_start_date": "2026-07-14", "countries": [1
 CALLS: dict[str, Call | dict[str, Call]] = {
     "permission_list": get("/api/v2/permissions/"),
     "permission_detail": get("/api/v2/permissions/view_asset/"),
+    "permission_what_if": get("/api/v2/permissions/effects/?held=view_asset&assign=change_asset"),
     "permission_effects": get("/api/v2/permissions/view_asset/effects/"),
     "import_list": {VISIBLE_ONLY: get("/api/v2/imports/")},
     "import_creation": {
@@ -341,6 +342,9 @@ CALLS: dict[str, Call | dict[str, Call]] = {
         for whose in ("the caller's", "the owner's", "the viewer's")
     },
     "assignment_replacement": for_each_asset_kind(on_new_asset, "POST", f"{SHARING}bulk/", json=[_ASSIGNMENT]),
+    "user_permissions_replacement": for_each_asset_kind(
+        on_new_asset, "PATCH", f"{SHARING}bulk/", json={"user": "AnonymousUser", "permissions": ["view_asset"]}
+    ),
     "assignment_clearing": {
         f"{whom}, on {kind}": clear(kind, whom) for kind in ASSET_KINDS for whom in ("the caller", "the public")
     },

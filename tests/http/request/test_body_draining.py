@@ -5,7 +5,6 @@ import base64
 import io
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -153,7 +152,6 @@ def test_node_fetch_sees_refusals(cases: list[Refusal]) -> None:
     assert json.loads(finished.stdout) == expected_statuses(cases)
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 @pytest.mark.parametrize("header", ["Expect: 100-continue", "Expect:", "Transfer-Encoding: chunked"])
 def test_curl_sees_refusals(cases: list[Refusal], header: str, tmp_path: Path) -> None:
     for url, headers, size, expected in dict.fromkeys((c[0], json.dumps(c[1]), *c[2:]) for c in cases):

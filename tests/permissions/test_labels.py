@@ -2,9 +2,9 @@
 
 import pytest
 
-from fieldgate.assets.sharing.model.labels import label
 from fieldgate.i18n.languages import Language
 from fieldgate.permissions import rules
+from fieldgate.permissions.labels import label
 
 
 @pytest.mark.parametrize("asset_type", sorted(rules.ASSIGNABLE))

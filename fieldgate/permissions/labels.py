@@ -1,11 +1,12 @@
 """Labels of permissions, by asset type and language."""
 
+import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
-from fieldgate.permissions.catalogue import PARTIAL
+from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL
 
 Label = str | dict[str, str]
 
@@ -61,3 +62,25 @@ def label(permission: str, asset_type: str, language: Language) -> Label:
     if permission in _ON_SUBMISSIONS:
         return translate(_ON_SUBMISSIONS[permission], language)
     return translate(_ON_ASSETS[permission][asset_type], language)
+
+
+@lru_cache(maxsize=1024)
+def short_label(permission: str, asset_type: str, language: Language) -> str:
+    """Return one label for any permission, also for one that the type does not support."""
+    if permission == PARTIAL:
+        return translate(_PARTIAL["default"], language)
+    by_type = _ON_ASSETS.get(permission, {})
+    message = _ON_SUBMISSIONS.get(permission) or by_type.get(asset_type) or next(iter(by_type.values()), None)
+    return permission if message is None else translate(message, language)
+
+
+_codenames = re.compile(rf"(?<![\w-])(?:{'|'.join(BY_CODENAME)})(?![\w-])")
+
+
+def replace_codenames(text: str, asset_type: str, language: Language) -> str:
+    """Write labels in place of the codenames in a message."""
+    return _codenames.sub(lambda match: quoted_label(match[0], asset_type, language), text)
+
+
+def quoted_label(permission: str, asset_type: str, language: Language) -> str:
+    return translate(Message("“{label}”", label=short_label(permission, asset_type, language)), language)
