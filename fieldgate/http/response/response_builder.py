@@ -55,10 +55,11 @@ class ErrorContext(msgspec.Struct, frozen=True):
 
 
 class RenderedPage(msgspec.Struct, frozen=True):
-    """An HTML page and headers of its own, such as cookies."""
+    """An HTML page and headers of its own, such as cookies. `status` replaces that of the response."""
 
     body: bytes
     headers: Sequence[Header] = ()
+    status: int | None = None
 
 
 class PageRenderer(Protocol):
@@ -218,7 +219,8 @@ class ResponseBuilder:
             *page.headers,
         ]
         etag = responses.make_body_etag(page.body) if is_read else b""
-        return Response(context.status if form is None else form.status, headers, page.body, etag)
+        status = context.status if form is None else form.status
+        return Response(page.status or status, headers, page.body, b"" if page.status else etag)
 
 
 def _resolved_records(request: ParsedRequest, result: ListResult[Any]) -> list[bytes]:
@@ -247,4 +249,4 @@ def _list_headers(request: ParsedRequest, next_page: str | None, previous_page: 
 def _location_headers(request: ParsedRequest, created: Created) -> list[Header]:
     if created.location is None:
         return []
-    return [(b"location", f"{request.base_url.url}{created.location.path}".encode())]
+    return [(b"location", f"{request.base_url.url}{links.quote_path(created.location.path)}".encode())]
