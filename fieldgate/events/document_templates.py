@@ -79,6 +79,16 @@ _get_figures = attrgetter(*_FIGURE_FIELDS)
 _encode = msgspec.json.Encoder().encode
 
 
+def severity_label(level: int) -> Message:
+    """The name of a severity level."""
+    return LABELS[_SEVERITY][level]
+
+
+def visibility_label(visibility: int) -> Message:
+    """Who sees an event or a report, in words."""
+    return LABELS[_VISIBILITY][visibility]
+
+
 def build_list_template(event: Event) -> bytes:
     """The template of the list record."""
     return _encode(list_fields(event))

@@ -45,7 +45,9 @@ class ChangeRecord(msgspec.Struct, frozen=True):
 class HistoryRecord(EffectOnSubmissions, frozen=True, kw_only=True):
     date: Annotated[datetime, Meta(description="When the change was made.")]
     by: Annotated[Link, Meta(description="User who made the change.")]
-    act: Annotated[str, Meta(description="Requested action: assign, remove, remove_all, replace, clone or import.")]
+    act: Annotated[
+        str, Meta(description="Requested action: assign, remove, remove_all, replace, clone, import or transfer.")
+    ]
     source: Annotated[Link | UnsetType, Meta(description="Asset whose assignments were cloned.")] = UNSET
     user: Annotated[Link, Meta(description="User whose permission changed.")]
 
@@ -84,6 +86,15 @@ _PARTIALS_DESCRIPTION = "Required with partial_submissions: permissions on submi
 class AssignmentBody(msgspec.Struct, frozen=True):
     user: Annotated[str, Meta(description=_USER)]
     permission: Annotated[str, Meta(description=_PERMISSION)]
+    partial_permissions: Annotated[_PARTIALS, Meta(description=_PARTIALS_DESCRIPTION)] = None
+
+
+class UserPermissionsBody(msgspec.Struct, frozen=True):
+    user: Annotated[str, Meta(description=_USER)]
+    permissions: Annotated[
+        list[str],
+        Meta(description="All permissions that the user shall have: URL, path or codename of each. Empty: none."),
+    ]
     partial_permissions: Annotated[_PARTIALS, Meta(description=_PARTIALS_DESCRIPTION)] = None
 
 
