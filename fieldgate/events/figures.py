@@ -24,6 +24,12 @@ class EventFigures(NamedTuple):
     requested_cents: int = 0
     funded_cents: int = 0
 
+    def plus(self, other: "EventFigures") -> "EventFigures":
+        return EventFigures(self[0] + other[0], self[1] + other[1], self[2] + other[2], self[3] + other[3])
+
+    def minus(self, other: "EventFigures") -> "EventFigures":
+        return EventFigures(self[0] - other[0], self[1] - other[1], self[2] - other[2], self[3] - other[3])
+
 
 NO_FIGURES = EventFigures()
 

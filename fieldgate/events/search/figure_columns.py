@@ -6,6 +6,8 @@ With few events, which do without numpy, the columns are also kept as lists once
 from array import array
 from collections.abc import Mapping
 
+from pyroaring import BitMap
+
 from fieldgate.events.figures import EventFigures
 from fieldgate.events.search import int_arrays
 from fieldgate.events.search.int_arrays import Int64Array, UInt32Array
@@ -17,10 +19,16 @@ _MAX_INT64 = 2**63 - 1
 class FigureColumns:
     """Columns of figures. Callers must not append to those of an index."""
 
-    def __init__(self, columns: tuple[Int64Array, ...] | None = None, largest: int = 0) -> None:
+    def __init__(
+        self,
+        columns: tuple[Int64Array, ...] | None = None,
+        largest: int = 0,
+        totals: Mapping[str, EventFigures] | None = None,
+    ) -> None:
         """`largest`: no figure is larger, and none is smaller than its negative."""
         self._columns = columns or tuple(array(code) for code in _TYPE_CODES)
         self._largest = largest
+        self.totals = totals or {}  # of all events with a facet word, by word
         self._lists: list[list[int]] = []
 
     def __len__(self) -> int:
@@ -41,14 +49,19 @@ class FigureColumns:
         largest = max(map(int_arrays.largest_magnitude, self._columns))
         return FigureColumns(tuple(int_arrays.take(column, indices) for column in self._columns), largest)
 
-    def with_changes(self, figures: Mapping[int, EventFigures]) -> "FigureColumns":
+    def with_totals(self, facet_sets: Mapping[str, BitMap]) -> "FigureColumns":
+        """With the totals of all events with a facet word."""
+        totals = {word: self.sums(positions, positions) for word, positions in facet_sets.items()}
+        return FigureColumns(self._columns, self._largest, totals)
+
+    def with_changes(self, figures: Mapping[int, EventFigures], totals: Mapping[str, EventFigures]) -> "FigureColumns":
         """With new figures at these positions; those after the end are in order and without gaps."""
         changed = {
             position: each for position, each in figures.items() if position >= len(self) or self[position] != each
         }
         if not changed:
-            return self
-        new = FigureColumns(tuple(column[:] for column in self._columns), self._largest)
+            return self if totals == self.totals else FigureColumns(self._columns, self._largest, totals)
+        new = FigureColumns(tuple(column[:] for column in self._columns), self._largest, totals)
         for position, each in changed.items():
             if position == len(new):
                 new.append(each)
@@ -57,14 +70,17 @@ class FigureColumns:
             new._largest = max(new._largest, *map(abs, each))
         return new
 
-    def num_affected(self, positions: UInt32Array) -> int:
-        """The people affected by the events at these positions."""
-        return self._sums(slice(0, 1), positions)[0]
+    def sums(self, stating: BitMap, with_appeals: BitMap) -> EventFigures:
+        """The people affected by some events, and the figures of the appeals of some."""
+        (num_affected,) = self._sums(slice(0, 1), stating.to_array())
+        appeals, requested_cents, funded_cents = self._sums(slice(1, 4), with_appeals.to_array())
+        return EventFigures(num_affected, appeals, requested_cents, funded_cents)
 
-    def appeals(self, positions: UInt32Array) -> tuple[int, int, int]:
-        """The number of appeals for the events at these positions, and the cents requested and funded."""
-        appeals, requested_cents, funded_cents = self._sums(slice(1, 4), positions)
-        return appeals, requested_cents, funded_cents
+    def range_sums(self, low: int, high: int) -> EventFigures:
+        """The figures of all events at the positions in [low, high)."""
+        if self._largest * (high - low) > _MAX_INT64:
+            return EventFigures(*[sum(column[low:high]) for column in self._columns])
+        return EventFigures(*[int_arrays.range_sum(column, low, high) for column in self._columns])
 
     def _sums(self, chosen: slice, positions: UInt32Array) -> list[int]:
         if len(self) < int_arrays.NUMPY_THRESHOLD:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from pyroaring import BitMap
 
 from fieldgate.events.facets import COUNTRY, VISIBILITY
-from fieldgate.events.figures import EventFigures, split_stored
+from fieldgate.events.figures import NO_FIGURES, EventFigures, split_stored
 from fieldgate.events.model import Visibility
 from fieldgate.events.search import int_arrays
 from fieldgate.events.search.figure_columns import FigureColumns
@@ -94,8 +94,12 @@ class Index:
         return int_arrays.find_positions(self._by_id.ids, self._by_id.positions, ids)
 
     def started_between(self, low: int, high: int) -> BitMap:
-        """The events with a start date in [low, high]: positions are in that order."""
-        return _bitmap_range(bisect_left(self.starts, low), bisect_right(self.starts, high))
+        """The events with a start date in [low, high]."""
+        return bitmap_range(*self.position_range(low, high))
+
+    def position_range(self, low: int, high: int) -> tuple[int, int]:
+        """The first position with a start date in [low, high], and the one after the last: they are in that order."""
+        return bisect_left(self.starts, low), bisect_right(self.starts, high)
 
     def in_range(self, column: Int64Array, low: int, high: int) -> BitMap:
         """The events with a timestamp in [low, high]."""
@@ -111,10 +115,9 @@ class Index:
 
     def with_changes(self, rows: Sequence[IndexRow], deleted_ids: Iterable[int]) -> "Index":
         """The index after events were deleted, edited in place, or added after all others."""
-        sets = _CopyOnWriteSets(self._facet_sets)
+        sets = _CopyOnWriteSets(self._facet_sets, self.figures)
         everything = self.live_positions.copy()
         created, updated = self.created[:], self.updated[:]
-        figures: dict[int, EventFigures] = {}
         left: set[int] = set()
         for number in deleted_ids:
             position = self.position(number)
@@ -131,13 +134,13 @@ class Index:
             if self.starts[position] != row.start:
                 raise RebuildRequired
             created[position], updated[position] = row.created, row.updated
-            figures[position] = sets.set_facets(position, row.facets)
+            sets.set_facets(position, row.facets)
         new.sort(key=lambda row: (row.start, -row.id))
         if new and len(self.ids) and (new[0].start, -new[0].id) <= (self.starts[-1], -self.ids[-1]):
             raise RebuildRequired
         for position, row in enumerate(new, start=len(self.ids)):
             everything.add(position)
-            figures[position] = sets.set_facets(position, row.facets, is_new=True)
+            sets.set_facets(position, row.facets, is_new=True)
         ids = _extended(self.ids, [row.id for row in new])
         int_arrays.preload_numpy(ids)
         return Index(
@@ -148,7 +151,7 @@ class Index:
             sets.all,
             everything,
             self._by_id.with_changes(left, [row.id for row in new], ids, everything),
-            self.figures.with_changes(figures),
+            self.figures.with_changes(sets.figures, sets.totals),
         )
 
 
@@ -224,27 +227,36 @@ class IndexBuilder:
         positions = int_arrays.inverse_permutation(order)
         sets = {word: _remapped(positions, places) for word, places in self._rows_by_facet.items()}
         ids, starts, created, updated = (int_arrays.take(column, order) for column in self._columns)
-        everything = _bitmap_range(0, len(ids))
+        everything = bitmap_range(0, len(ids))
         by_id = IdLookup.from_ids(ids, everything)
-        return Index(ids, starts, created, updated, sets, everything, by_id, self._figures.take(order))
+        figures = self._figures.take(order).with_totals(sets)
+        return Index(ids, starts, created, updated, sets, everything, by_id, figures)
 
 
 class _CopyOnWriteSets:
-    """The bitmaps of an index; those that change are copied first."""
+    """The bitmaps of an index; those that change are copied first. Collects new figures, and totals by facet word."""
 
-    def __init__(self, shared: Mapping[str, BitMap]) -> None:
+    def __init__(self, shared: Mapping[str, BitMap], before: FigureColumns) -> None:
         self.all = dict(shared)
+        self.figures: dict[int, EventFigures] = {}
+        self.totals = dict(before.totals)
+        self._before = before
         self._copied: set[str] = set()
 
-    def set_facets(self, position: int, stored: str, *, is_new: bool = False) -> EventFigures:
-        """Give a position these facet words and no others. Returns the figures behind them."""
+    def set_facets(self, position: int, stored: str, *, is_new: bool = False) -> None:
+        """Give a position these facet words and figures, and no others."""
         words, figures = split_stored(stored)
+        old = NO_FIGURES if is_new else self._before[position]
+        self.figures[position] = figures
         if not is_new:
             for word in [word for word, positions in self.all.items() if position in positions and word not in words]:
                 self._writable(word).discard(position)
+                self.totals[word] = self.totals[word].minus(old)
         for word in words:
-            self._writable(word).add(position)
-        return figures
+            positions = self._writable(word)
+            difference = figures.minus(old) if position in positions else figures
+            positions.add(position)
+            self.totals[word] = self.totals.get(word, NO_FIGURES).plus(difference)
 
     def _writable(self, facet: str) -> BitMap:
         if facet not in self._copied:
@@ -269,7 +281,8 @@ def _remapped(positions: UInt32Array, places: UInt32Array) -> BitMap:
     return BitMap(int_arrays.take(positions, places))
 
 
-def _bitmap_range(low: int, high: int) -> BitMap:
+def bitmap_range(low: int, high: int) -> BitMap:
+    """The positions in [low, high)."""
     return BitMap(range(low, high)) if low < high else BitMap()
 
 

@@ -18,6 +18,7 @@ UInt32Array: TypeAlias = "array[int]"  # positions
 
 NUMPY_THRESHOLD = 20_000  # values in an array
 NOT_FOUND = -1
+SUM_BLOCK = 16_384  # values that are added at a time: blocks of this size are not returned to the system and back
 
 
 def int64_array(values: Sequence[int] = ()) -> Int64Array:
@@ -125,9 +126,22 @@ def sums_at(columns: Sequence[Int64Array], indices: UInt32Array) -> list[int]:
         return exact_sums_at(columns, indices)
     import numpy as np
 
-    # Converted once: otherwise numpy does it for each column. "clip" is the mode without a check of bounds.
-    at = np.asarray(indices).astype(np.intp)
-    return [int(np.asarray(column).take(at, mode="clip").sum(dtype=np.int64)) for column in columns]
+    found = [0] * len(columns)
+    for start in range(0, len(indices), SUM_BLOCK):
+        # Converted once: otherwise numpy does it for each column. "clip" is the mode without a check of bounds.
+        at = np.asarray(indices[start : start + SUM_BLOCK]).astype(np.intp)
+        for number, column in enumerate(columns):
+            found[number] += int(np.asarray(column).take(at, mode="clip").sum(dtype=np.int64))
+    return found
+
+
+def range_sum(column: Int64Array, low: int, high: int) -> int:
+    """The sum of the values at the indices in [low, high), which must be below 2**63."""
+    if len(column) < NUMPY_THRESHOLD:
+        return sum(column[low:high])
+    import numpy as np
+
+    return int(np.asarray(column)[low:high].sum(dtype=np.int64))
 
 
 def exact_sums_at(columns: Sequence[Sequence[int]], indices: UInt32Array) -> list[int]:

@@ -1,6 +1,6 @@
-"""Sums up events from the index: bitmaps give the counts, columns of figures the sums."""
+"""Sums up events from the index: bitmaps give the counts, columns of figures and totals by facet the sums."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pyroaring import BitMap
@@ -8,9 +8,10 @@ from pyroaring import BitMap
 from fieldgate.db import Timestamp
 from fieldgate.events.document_templates import SEVERITY_NAMES
 from fieldgate.events.facets import APPEAL_TYPE, COUNTRY, DISASTER_TYPE, SEVERITY, STATES_NUM_AFFECTED
+from fieldgate.events.figures import FIGURES_MARK, NO_FIGURES, EventFigures
 from fieldgate.events.model import APPEAL_TYPES
 from fieldgate.events.search.filters import FilterContext
-from fieldgate.events.search.index import Index
+from fieldgate.events.search.index import Index, bitmap_range
 from fieldgate.events.summary.narrowing import QueryNarrower
 from fieldgate.events.summary.periods import Interval, choose_interval, periods_between
 from fieldgate.events.summary.schemas import (
@@ -35,26 +36,46 @@ class FigureSums:
     """Sums over parts of a selection."""
 
     def __init__(self, index: Index, selection: BitMap) -> None:
-        self._figures = index.figures
+        self._index = index
         self._selection = selection
-        self._stating = selection & index.with_any_facet(STATES_NUM_AFFECTED.word())
-        self._with_appeals = selection & index.with_any_facet(*map(APPEAL_TYPE.word, APPEAL_TYPES))
+        stating = index.with_any_facet(STATES_NUM_AFFECTED.word())
+        with_appeals = index.with_any_facet(*map(APPEAL_TYPE.word, APPEAL_TYPES))
+        self._stating, self._with_appeals = selection & stating, selection & with_appeals
+        self._other_stating, self._others_with_appeals = stating - selection, with_appeals - selection
 
     def has_any(self, part: BitMap) -> bool:
         """Whether any of the selected events are in a set."""
         return self._selection.intersect(part)
 
-    def of(self, part: BitMap) -> dict[str, Any]:
-        """The fields of `SummaryFigures` for the selected events in a set."""
-        stating = (self._stating & part).to_array()
-        appeals, requested_cents, funded_cents = self._figures.appeals((self._with_appeals & part).to_array())
+    def of_all(self) -> dict[str, Any]:
+        """The fields of `SummaryFigures` for all selected events."""
+        return self.of_facet(FIGURES_MARK)  # which all of them have
+
+    def of_facet(self, word: str) -> dict[str, Any]:
+        """For those with a facet word."""
+        totals = self._index.figures.totals
+        return self.of(self._index.with_any_facet(word), lambda: totals.get(word, NO_FIGURES))
+
+    def of_period(self, first_microsecond: int, last_microsecond: int) -> dict[str, Any]:
+        """For those that started in a period."""
+        low, high = self._index.position_range(first_microsecond, last_microsecond)
+        return self.of(bitmap_range(low, high), lambda: self._index.figures.range_sums(low, high))
+
+    def of(self, part: BitMap, total: Callable[[], EventFigures] | None = None) -> dict[str, Any]:
+        """For those in a set. If most of it is selected, its total is known and the others are subtracted."""
+        figures = self._index.figures
+        count = self._selection.intersection_cardinality(part)
+        if total is not None and 2 * count > len(part):
+            sums = total().minus(figures.sums(self._other_stating & part, self._others_with_appeals & part))
+        else:
+            sums = figures.sums(self._stating & part, self._with_appeals & part)
         return {
-            "count": self._selection.intersection_cardinality(part),
-            "num_affected": self._figures.num_affected(stating),
-            "events_with_num_affected": len(stating),
-            "appeals": appeals,
-            "amount_requested": requested_cents / 100,
-            "amount_funded": funded_cents / 100,
+            "count": count,
+            "num_affected": sums.num_affected,
+            "events_with_num_affected": self._stating.intersection_cardinality(part),
+            "appeals": sums.appeals,
+            "amount_requested": sums.requested_cents / 100,
+            "amount_funded": sums.funded_cents / 100,
         }
 
 
@@ -63,7 +84,7 @@ def summarize(context: FilterContext, selection: BitMap, narrower: QueryNarrower
     sums = FigureSums(context.index, selection)
     interval, periods = _periods(context.index, selection, sums, narrower, language)
     return EventSummary(
-        **sums.of(selection),
+        **sums.of_all(),
         query=narrower.all(),
         interval=interval,
         periods=periods,
@@ -84,7 +105,7 @@ def _periods(
     interval = choose_interval(first, last)
     entries = [
         PeriodSummary(
-            **sums.of(index.started_between(period.first_microsecond, period.last_microsecond)),
+            **sums.of_period(period.first_microsecond, period.last_microsecond),
             start=period.start,
             end=period.end,
             name=period.name(language),
@@ -101,7 +122,7 @@ def _countries(
     reference_data = context.reference_data
     entries = [
         CountrySummary(
-            **sums.of(events),
+            **sums.of_facet(word),
             id=id_,
             iso=reference_data.countries[id_].iso,
             iso3=reference_data.countries[id_].iso3,
@@ -110,7 +131,7 @@ def _countries(
             query=narrower.country(id_),
         )
         for id_ in reference_data.countries_by_name(language)
-        if sums.has_any(events := context.index.with_any_facet(COUNTRY.word(id_)))
+        if sums.has_any(context.index.with_any_facet(word := COUNTRY.word(id_)))
     ]
     return _most_events_first(entries)
 
@@ -135,13 +156,13 @@ def _types(
 ) -> list[DisasterTypeSummary]:
     entries = [
         DisasterTypeSummary(
-            **sums.of(events),
+            **sums.of_facet(word),
             id=id_,
             name=context.reference_data.type_name(language, id_),
             query=narrower.disaster_type(id_),
         )
         for id_ in context.reference_data.types_by_name(language)
-        if sums.has_any(events := context.index.with_any_facet(DISASTER_TYPE.word(id_)))
+        if sums.has_any(context.index.with_any_facet(word := DISASTER_TYPE.word(id_)))
     ]
     return _most_events_first(entries)
 
@@ -151,13 +172,13 @@ def _severities(
 ) -> list[SeveritySummary]:
     return [
         SeveritySummary(
-            **sums.of(events),
+            **sums.of_facet(word),
             id=id_,
             name=translate(name, language),
             query=narrower.severity(id_),
         )
         for id_, name in enumerate(SEVERITY_NAMES)
-        if sums.has_any(events := context.index.with_any_facet(SEVERITY.word(id_)))
+        if sums.has_any(context.index.with_any_facet(word := SEVERITY.word(id_)))
     ]
 
 

@@ -1,13 +1,14 @@
 """An index, built at once or by changes, answers as a list of rows does."""
 
 from collections.abc import Iterable
+from functools import reduce
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from fieldgate.events.figures import FIGURES_MARK, EventFigures, encode_figures, split_stored
+from fieldgate.events.figures import FIGURES_MARK, NO_FIGURES, EventFigures, encode_figures, split_stored
 from fieldgate.events.model import Visibility
 from fieldgate.events.search.index import INT64_MAX, INT64_MIN, Index, IndexBuilder, IndexRow, RebuildRequired
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
@@ -48,6 +49,10 @@ def is_visible(row: IndexRow, scope: ViewerScope) -> bool:
     return any(scope.can_see(int(word[1:]), countries) for word in words if word[0] == "v")
 
 
+def total_figures(rows: Iterable[IndexRow]) -> EventFigures:
+    return reduce(EventFigures.plus, [split_stored(row.facets)[1] for row in rows], NO_FIGURES)
+
+
 def check(index: Index, rows: list[IndexRow]) -> None:
     """Compare all that an index answers with these rows."""
 
@@ -75,10 +80,12 @@ def check(index: Index, rows: list[IndexRow]) -> None:
         assert index.figures[position] == figures
         assert (position in index.with_any_facet(FIGURES_MARK)) == (FIGURES_MARK in words)
     assert len(index.figures) == len(index.ids)
-    positions = index.live_positions.to_array()
-    expected = [split_stored(row.facets)[1] for row in rows]
-    assert index.figures.num_affected(positions) == sum(each.num_affected for each in expected)
-    assert index.figures.appeals(positions) == tuple(sum(each[number] for each in expected) for number in (1, 2, 3))
+    live = index.live_positions
+    assert index.figures.sums(live, live) == total_figures(rows)
+    assert index.figures.range_sums(0, len(index.ids)) == total_figures(rows)
+    for word in (*WORDS, FIGURES_MARK):
+        with_word = [row for row in rows if word in split_stored(row.facets)[0]]
+        assert index.figures.totals.get(word, NO_FIGURES) == total_figures(with_word)
     wanted = [1, 2, 3, 31, INT64_MIN, INT64_MAX, INT64_MIN - 1, INT64_MAX + 1]
     assert_same(index.by_ids(wanted), [row for row in rows if row.id in wanted])
     for number in range(32):
