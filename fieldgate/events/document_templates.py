@@ -58,6 +58,7 @@ LABELS: dict[str, tuple[Message, ...]] = {
     ),
     _EPI_SOURCE: (Message("Ministry of health"), Message("WHO"), Message("OTHER")),
 }
+SEVERITY_NAMES = LABELS[_SEVERITY]
 
 # The six numbers of people affected; `recent_affected` is the position of one of them, from 1.
 AFFECTED_FIELDS = (

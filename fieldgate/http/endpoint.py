@@ -18,7 +18,7 @@ from fieldgate.http.injection import ClientAddress, HandlerContext, SeenVersions
 from fieldgate.http.internal_api import InternalCall
 from fieldgate.http.negotiation.accept_language import negotiate
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import BodyKind, Operation
+from fieldgate.http.operations import BodyKind, Operation, VersionedRecord
 from fieldgate.http.page_forms import FormPost, PageForms, is_form_post, split_form_query
 from fieldgate.http.request import body_parsing, dry_run, query_string
 from fieldgate.http.request.authentication import Authenticator, authenticate, check_csrf
@@ -97,6 +97,7 @@ class Endpoint:
     ) -> None:
         """`not_found` is the message of an endpoint without operations."""
         self._path = path
+        self._has_secret = "{secret}" in path  # such a path is not logged
         self._not_found = not_found
         self._app_context = app_context
         self._operations = {operation.route.method: operation for operation in operations}
@@ -143,6 +144,8 @@ class Endpoint:
             self._log_error("broken off", error, request, request_id)
             raise
         finally:
+            if self._has_secret:
+                request.path = self._path.encode()
             app.request_metrics.record_request(
                 request, self._path, status, started, request_id, request.caller.username
             )
@@ -253,7 +256,7 @@ class Endpoint:
             context.versions = own_versions
             result = await self._call_handler(operation, context)
             # If data was written in the meantime, the version of the result is unknown: send it, but do not cache it.
-            if isinstance(result, ListResult) and result.versions is not None:
+            if isinstance(result, ListResult | VersionedRecord) and result.versions is not None:
                 is_current = result.versions == own_versions
             else:
                 is_current = versions == await app.data_versions.versions(topics, fresh=policy.strict_freshness)
@@ -327,7 +330,8 @@ class Endpoint:
         return self._response_builder.error_page(context)
 
     def _log_error(self, event: str, error: Exception, request: Request, request_id: bytes) -> None:
-        fields = {"request_id": request_id.decode("latin-1"), "path": request.path.decode("latin-1")}
+        path = self._path if self._has_secret else request.path.decode("latin-1")
+        fields = {"request_id": request_id.decode("latin-1"), "path": path}
         log.error(event, exc_info=error, extra=fields)
 
 

@@ -5,7 +5,8 @@
 
 A handler receives its arguments by type or name: `PageRequest`, `Language`, `BaseURL`, `ParsedRequest`, a `Caller`
 (anonymous or not) or a `User` (401 if anonymous), the structs `query` and `body`, the path parameters, and any service
-that `app.py` provides. It returns a `ListResult`, a record, `Created`, `PreviewResult`, None, or a `Response`.
+that `app.py` provides. It returns a `ListResult`, a record, `VersionedRecord`, `Created`, `PreviewResult`, None, or a
+`Response`.
 """
 
 import inspect
@@ -62,6 +63,13 @@ class Created(msgspec.Struct, frozen=True):
 
     record: Any
     location: Link | None = None
+
+
+class VersionedRecord(msgspec.Struct, frozen=True):
+    """A record, and the data versions it was read at: the handler may have answered from an earlier state."""
+
+    record: Any
+    versions: tuple[int, ...]
 
 
 class PreviewResult(msgspec.Struct, frozen=True):

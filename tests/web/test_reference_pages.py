@@ -62,6 +62,7 @@ async def test_country_list(service: Service) -> None:
     assert '<option value="4" selected>' in narrowed
     assert "Égypte" in narrowed
     assert "Nepal" not in narrowed
+    assert "13 emergencies" in visible_text(html)
     assert "No country matches." in visible_text(await page(service, "/api/v2/country/?search=atlantis"))
 
 
@@ -81,7 +82,8 @@ async def test_country_has_its_latest_emergencies(service: Service) -> None:
 async def test_regions(service: Service) -> None:
     html = await page(service, "/api/v2/region/", "es")
     assert '<a href="/api/v2/region/0/">África</a>' in html
-    assert 'href="/api/v2/event/?regions__in=0"' in html
+    assert 'href="/api/v2/event/?regions__in=2"' in html
+    assert "13 emergencias" in visible_text(html)
     region = await page(service, "/api/v2/region/2/")
     assert '<a href="/api/v2/country/123/"><bdi>Nepal</bdi></a>' in region
     assert "Show all 13 emergencies" in visible_text(region)
@@ -91,6 +93,7 @@ async def test_disaster_types(service: Service) -> None:
     html = await page(service, "/api/v2/disaster_type/?search=flood")
     assert '<a href="/api/v2/disaster_type/12/"><bdi>Flood</bdi></a>' in html
     assert 'href="/api/v2/event/?dtype__in=12"' in html
+    assert "13 emergencies" in visible_text(html)
     assert "No type matches." in visible_text(await page(service, "/api/v2/disaster_type/?search=zzz"))
     assert "Show all 13 emergencies" in visible_text(await page(service, "/api/v2/disaster_type/12/"))
 

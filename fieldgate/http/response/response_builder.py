@@ -10,7 +10,7 @@ from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import Header, Problem
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import Created, Operation, PreviewResult
+from fieldgate.http.operations import Created, Operation, PreviewResult, VersionedRecord
 from fieldgate.http.request import query_string
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request.request_parsing import ParsedRequest
@@ -55,10 +55,11 @@ class ErrorContext(msgspec.Struct, frozen=True):
 
 
 class RenderedPage(msgspec.Struct, frozen=True):
-    """An HTML page and headers of its own, such as cookies."""
+    """An HTML page and headers of its own, such as cookies. `status` replaces that of the response."""
 
     body: bytes
     headers: Sequence[Header] = ()
+    status: int | None = None
 
 
 class PageRenderer(Protocol):
@@ -113,7 +114,7 @@ class ResponseBuilder:
         elif isinstance(result, Created):
             prepared = links.encode(result.record)
             headers += _location_headers(parsed, result)
-        elif isinstance(result, PreviewResult):
+        elif isinstance(result, PreviewResult | VersionedRecord):
             prepared = links.encode(result.record)
         else:
             prepared = bytes(result) if isinstance(result, msgspec.Raw) else links.encode(result)
@@ -218,7 +219,8 @@ class ResponseBuilder:
             *page.headers,
         ]
         etag = responses.make_body_etag(page.body) if is_read else b""
-        return Response(context.status if form is None else form.status, headers, page.body, etag)
+        status = context.status if form is None else form.status
+        return Response(page.status or status, headers, page.body, b"" if page.status else etag)
 
 
 def _resolved_records(request: ParsedRequest, result: ListResult[Any]) -> list[bytes]:
@@ -247,4 +249,4 @@ def _list_headers(request: ParsedRequest, next_page: str | None, previous_page: 
 def _location_headers(request: ParsedRequest, created: Created) -> list[Header]:
     if created.location is None:
         return []
-    return [(b"location", f"{request.base_url.url}{created.location.path}".encode())]
+    return [(b"location", f"{request.base_url.url}{links.quote_path(created.location.path)}".encode())]

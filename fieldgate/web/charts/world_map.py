@@ -19,7 +19,7 @@ MARGIN = 0.06
 MIN_VIEW_WIDTH = 70.0
 MIN_ASPECT, MAX_ASPECT = 1.25, 2.2  # width to height
 MAX_LABELS = 30
-FAR_EAST = 640.0  # x of the west of China: a view that starts here shows the Pacific to the right of the map
+FAR_EAST = 600.0  # x of the east of Iran: a view that starts there continues into the Pacific
 
 
 class MapValue(msgspec.Struct, frozen=True, kw_only=True):

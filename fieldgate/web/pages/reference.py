@@ -11,6 +11,7 @@ from fieldgate.web.pages.small_map import build_small_map
 
 COUNTRY_PATH = "/api/v2/country/"
 EVENT_PATH = "/api/v2/event/"
+SUMMARY_PATH = "/api/v2/event/summary/"
 REGION_PATH = "/api/v2/region/"
 LATEST_EVENTS = 10
 MAX_COUNTRIES_OF_REGION = 1000
@@ -21,6 +22,8 @@ async def load_country_list(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     names = await _region_names(api)
     return {
         "regions": list(names.items()),
+        "event_counts": await _event_counts(api, "countries"),
+        "has_societies": any(country["society_name"] for country in page.record["results"]),
         "region_names": names,
         "searched": given.get("search", ""),
         "chosen_region": given.get("region", ""),
@@ -54,8 +57,15 @@ async def load_region(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     }
 
 
-async def load_disaster_type_list(page: Page, _: InternalAPI) -> Mapping[str, Any]:
-    return {"searched": page.request.query_params.get("search", "")}
+async def load_region_list(_: Page, api: InternalAPI) -> Mapping[str, Any]:
+    return {"event_counts": await _event_counts(api, "regions")}
+
+
+async def load_disaster_type_list(page: Page, api: InternalAPI) -> Mapping[str, Any]:
+    return {
+        "searched": page.request.query_params.get("search", ""),
+        "event_counts": await _event_counts(api, "types"),
+    }
 
 
 async def load_disaster_type(page: Page, api: InternalAPI) -> Mapping[str, Any]:
@@ -69,6 +79,12 @@ async def load_disaster_type(page: Page, api: InternalAPI) -> Mapping[str, Any]:
 
 async def _region_names(api: InternalAPI) -> dict[int, str]:
     return {region["id"]: region["region_name"] for region in (await api.get(REGION_PATH))["results"]}
+
+
+async def _event_counts(api: InternalAPI, name: str) -> dict[int, int] | None:
+    """How many events each country, region or type has; None while they cannot be counted, as after an upgrade."""
+    summary = await api.find(SUMMARY_PATH)
+    return None if summary is None else {entry["id"]: entry["count"] for entry in summary[name]}
 
 
 async def _latest_events(api: InternalAPI, name: str, id_: int) -> dict[str, Any]:
@@ -89,7 +105,7 @@ def _safe_links(links: list[tuple[str, str | None]]) -> list[tuple[str, str]]:
 PAGES: dict[str, PageView] = {
     "country_list": PageView("reference/countries.html", load_country_list),
     "country_detail": PageView("reference/country.html", load_country),
-    "region_list": PageView("reference/regions.html"),
+    "region_list": PageView("reference/regions.html", load_region_list),
     "region_detail": PageView("reference/region.html", load_region),
     "disaster_type_list": PageView("reference/disaster_types.html", load_disaster_type_list),
     "disaster_type_detail": PageView("reference/disaster_type.html", load_disaster_type),
