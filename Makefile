@@ -15,7 +15,7 @@ TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help install serve quick test coverage lint bench bench-full fuzz torture mutants messages \
-	permission-matrix release lock clean
+	accessibility screenshots permission-matrix release lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -73,6 +73,15 @@ fuzz: $(DEV_READY)  ## fuzz a running service from its OpenAPI document, for min
 torture: $(DEV_READY)  ## hostile files, 10,000 mutations, kill -9 at every stage: about 5 minutes
 	@MUTATIONS=$(or $(MUTATIONS),10000) KILL_POSTS=$(or $(KILL_POSTS),200) $(BIN)/pytest -m '' tests/imports/test_killing.py \
 		tests/imports/test_hostile.py
+
+accessibility: $(DEV_READY)  ## axe and layout of every page in all languages, widths and colours: about 10 minutes
+	@scripts/need chromium chromium
+	@scripts/install-npm $(VENV)
+	@$(BIN)/pytest -m long tests/browser
+
+screenshots: $(DEV_READY)  ## screenshots of every page into the folder screenshots/ (ONLY=events,form; DOCS=yes for docs/images)
+	@scripts/need chromium chromium
+	@$(BIN)/python -m tests.browser.screenshots screenshots $(if $(ONLY),--only $(ONLY)) $(if $(DOCS),--docs)
 
 mutants: $(DEV_READY) $(MUTANTS)/.ready  ## mutation testing of the core: 300 changes, which tests must notice
 	@$(BIN)/python scripts/mutants $(MUTANTS)/bin/cosmic-ray $(BIN)/python $(MUTATE)

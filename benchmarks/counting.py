@@ -33,7 +33,7 @@ from benchmarks.contenders import USER
 from benchmarks.forms import BOUNDARY, form, multipart
 from benchmarks.import_data import add_imports
 from benchmarks.processes import CHECKOUT, PROGRAM, output_of
-from benchmarks.walks import EVENTS, IMPORTS, PERMISSIONS
+from benchmarks.walks import EVENTS, IMPORTS, PERMISSIONS, SUMMARY
 from benchmarks.work import EFFECTS
 from fieldgate.app import build_app
 from fieldgate.http.application import Application
@@ -82,6 +82,7 @@ def hot_paths() -> Sequence[HotPath]:
         HotPath("permission list, warm", lambda _: PERMISSIONS),
         HotPath("50 events, warm", lambda _: EVENTS),
         HotPath("50 events, cold", lambda number: f"{EVENTS}?limit=50&offset={7 * number + 1}"),
+        HotPath("summary of events, cold", lambda number: f"{SUMMARY}?fresh={number}"),
         HotPath("imports list, token checked", lambda _: IMPORTS, is_signed_in=True),
         HotPath("imports list, cold", lambda number: f"{IMPORTS}?limit=50&offset={number}", is_signed_in=True),
         HotPath("one 304", lambda _: PERMISSIONS, is_conditional=True, status=304),

@@ -26,7 +26,7 @@ from benchmarks.page_client import PageClient
 from benchmarks.processes import exit_on_signal, two_cores
 from benchmarks.report import describe_machine, write
 from benchmarks.start import StartedServer, start_server
-from benchmarks.walks import EVENTS
+from benchmarks.walks import EVENTS, SUMMARY
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -119,7 +119,7 @@ def main(most: int, data: Path | None, quick: bool) -> None:
         status.update("warming up")
         for server in servers:
             _warm_up(server)
-        for draw in (_by_events, _by_offset, _by_limit, _by_countries):
+        for draw in (_by_events, _by_offset, _by_limit, _by_countries, _by_summary):
             status.update(f"pages: {draw.__name__.removeprefix('_by_')}")
             plots.append(draw(servers, requests))
     growth = Growth(this_machine(), plots)
@@ -204,6 +204,27 @@ def _by_countries(servers: Sequence[_Server], requests: int) -> Plot:
         lines.append(Line(f"of {server.events:,} events", _measure_interleaved(requested, requests)))
     title = "The first 50 events of some countries, always others"
     return Plot("countries", title, "countries in the filter", "milliseconds", lines)
+
+
+def _by_summary(servers: Sequence[_Server], requests: int) -> Plot:
+    """Summaries by the number of events. A parameter that does nothing keeps responses from being cached."""
+
+    def kinds(server: _Server) -> dict[str, PathFactory]:
+        def of_countries(number: int) -> str:
+            path = _country_filter_path(server, 20, f"summary {number}")
+            return path.replace(EVENTS, SUMMARY).partition("&limit=")[0]
+
+        return {
+            "all events, cold": lambda number: f"{SUMMARY}?fresh={number}",
+            "of 20 countries, always others": of_countries,
+            "warm": lambda _: SUMMARY,
+        }
+
+    lines = []
+    for kind in kinds(servers[0]):
+        requested = {server.events: (server.client, kinds(server)[kind]) for server in servers}
+        lines.append(Line(kind, _measure_interleaved(requested, requests)))
+    return Plot("summary", "A summary of events", "events", "milliseconds", lines)
 
 
 def _measure_interleaved(

@@ -16,13 +16,13 @@ from rich.console import Console
 from benchmarks.demo_data import ensure_demo_events
 from benchmarks.machine import this_machine
 from benchmarks.memory import largest_resident_bytes
-from benchmarks.million_report import MEGABYTE, Cost, Instance, Report, Stretch, Walk, tables_of
+from benchmarks.million_report import MEGABYTE, Cost, Instance, Report, Stretch, SummaryCost, Walk, tables_of
 from benchmarks.page_client import PageClient
 from benchmarks.processes import exit_on_signal, two_cores
 from benchmarks.report import write
 from benchmarks.start import start_server
 from benchmarks.targets import AT_MOST, Check
-from benchmarks.walks import EVENTS
+from benchmarks.walks import EVENTS, SUMMARY
 from fieldgate.events.demo.profiles import DISASTER_PRONE_COUNTRIES
 
 RESULTS = Path(__file__).parent / "results" / "million.json"
@@ -33,6 +33,8 @@ PAGES_PER_STRETCH = 100  # long pages reported together
 END_MARGIN = 1000  # deep pages start this many events before the last
 MAX_REQUESTS = 300  # of each kind: every filter has enough full pages among 10,000 events
 MAX_DEEP_RATIO, MAX_START_SECONDS, MAX_MEMORY_MB = 1.5, 10, 300  # targets
+MAX_SUMMARY_REQUESTS = 50
+MAX_SUMMARY_MS, MAX_SMALL_SUMMARY_MS = 100, 20  # targets, of all events
 
 
 class _CountOnly(msgspec.Struct):
@@ -108,12 +110,14 @@ def main(events: int, small: int, requests: int, data: Path | None) -> None:
         for work, filters in make_filters(frequent_countries(few.client)).items():
             status.update(f"pages: {work}")
             costs.append(measure_cost(work, filters, few, many, requests))
+        status.update("summaries")
+        summaries = measure_summaries(few, many, min(requests, MAX_SUMMARY_REQUESTS))
         warm = largest_resident_bytes(few.pid), largest_resident_bytes(many.pid)
         status.update("reading all events")
         walked = walk_all_pages(many)
         after = largest_resident_bytes(many.pid)
-        checks = checks_of(many.facts, costs[0], after)
-        report = Report(this_machine(), few.facts, many.facts, *warm, costs, walked, after, checks)
+        checks = checks_of(many.facts, costs[0], summaries[0], after)
+        report = Report(this_machine(), few.facts, many.facts, *warm, costs, summaries, walked, after, checks)
     write(report, RESULTS)
     for table in tables_of(report):
         console.print(table)
@@ -144,11 +148,13 @@ def instance(folder: Path, events: int, core: int) -> Iterator[RunningInstance]:
         yield RunningInstance(facts, server.pid, server.client)
 
 
-def checks_of(many: Instance, unfiltered: Cost, resident: int) -> list[Check]:
+def checks_of(many: Instance, unfiltered: Cost, summary: SummaryCost, resident: int) -> list[Check]:
     """The targets of a million, as far as there are so many."""
     deep = f"a deep page of {many.events:,} by the first of few, no filter"
     return [
         Check.of(deep, unfiltered.deep / unfiltered.small_first, AT_MOST, MAX_DEEP_RATIO, "times"),
+        Check.of("summary of all events, few", summary.small, AT_MOST, MAX_SMALL_SUMMARY_MS, "ms"),
+        Check.of(f"summary of all {many.events:,} events", summary.large, AT_MOST, MAX_SUMMARY_MS, "ms"),
         Check.of("start to first answer", many.first_answer_seconds, AT_MOST, MAX_START_SECONDS, "s"),
         Check.of("memory after the walk", resident / MEGABYTE, AT_MOST, MAX_MEMORY_MB, "MB"),
     ]
@@ -170,6 +176,21 @@ def measure_cost(work: str, filters: FilterFactory, few: RunningInstance, many: 
         deep.append(page_seconds(many.client, end))
         warm.append(page_seconds(many.client, top))
     return Cost(work, *(statistics.median(each) * 1000 for each in (small_first, first, deep, warm)))
+
+
+def measure_summaries(few: RunningInstance, many: RunningInstance, requests: int) -> list[SummaryCost]:
+    """Measure summaries of all events and of some, never cached, in turn."""
+    costs = []
+    for work, filters in make_filters(frequent_countries(few.client)).items():
+        taken: tuple[list[float], list[float]] = [], []
+        for number in range(requests):
+            path = f"{SUMMARY}?{filters(number)}fresh={number}"
+            for instance, seconds in zip((few, many), taken, strict=True):
+                if not count_of(instance.client.get(path)):
+                    raise click.ClickException(f"{path} has no events.")
+                seconds.append(instance.client.last_seconds)
+        costs.append(SummaryCost(work, *(statistics.median(each) * 1000 for each in taken)))
+    return costs
 
 
 def page_seconds(client: PageClient, path: str) -> float:

@@ -39,6 +39,14 @@ class Cost(msgspec.Struct, frozen=True):
         return self.deep / self.first
 
 
+class SummaryCost(msgspec.Struct, frozen=True):
+    """Median milliseconds of a summary of few and of many events."""
+
+    work: str
+    small: float
+    large: float
+
+
 class Stretch(msgspec.Struct, frozen=True):
     """Consecutive long pages and their total time."""
 
@@ -61,6 +69,7 @@ class Report(msgspec.Struct, frozen=True):
     small_resident_warm: int  # bytes, with a full response cache
     large_resident_warm: int
     costs: list[Cost]
+    summaries: list[SummaryCost]
     walk: Walk
     resident_after_walk: int
     checks: list[Check]
@@ -69,7 +78,7 @@ class Report(msgspec.Struct, frozen=True):
 def tables_of(report: Report) -> list[Table]:
     """The instances, the pages, the walk and the targets."""
     targets = checks_table_of(f"Targets with {report.large.events:,} events", report.checks)
-    return [_instances(report), _costs(report), _walk(report), targets]
+    return [_instances(report), _costs(report), _summaries(report), _walk(report), targets]
 
 
 def _instances(report: Report) -> Table:
@@ -102,6 +111,14 @@ def _costs(report: Report) -> Table:
     for each in report.costs:
         figures = (each.small_first, each.first, each.deep, each.first_to_small, each.deep_to_first, each.warm)
         table.add_row(each.work, *(f"{figure:.2f}" for figure in figures))
+    return table
+
+
+def _summaries(report: Report) -> Table:
+    sizes = (f"{report.small.events:,}", f"{report.large.events:,}")
+    table = _table("Milliseconds of a summary, cold: medians", "", *sizes)
+    for each in report.summaries:
+        table.add_row(each.work, f"{each.small:.1f}", f"{each.large:.1f}")
     return table
 
 

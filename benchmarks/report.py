@@ -19,11 +19,12 @@ from benchmarks.rounds import Outcome
 from benchmarks.spread import Spread, format_cell, per_second, rates, ratios
 from benchmarks.start import StartResults
 from benchmarks.targets import AT_LEAST, AT_MOST, Check, format_met
-from benchmarks.work import NO_TARGET, Target
+from benchmarks.work import NO_TARGET, SUMMARY_WORK, Target
 
 MEGABYTE = 1_000_000
 MIN_WIDTH = 100  # columns
 START_SECONDS, START_MEGABYTES = 2, 120  # with 10,000 events
+MAX_SUMMARY_MILLISECONDS = 20  # with 10,000 events
 
 # Requests per second of the live systems, measured on one core of another machine: for scale only.
 LIVE_RATES = {
@@ -105,6 +106,9 @@ def checks_of(
         share = WARM_SHARE if each.is_warm else COLD_SHARE
         checks.append(Check.of(f"{each.work}: PostgreSQL by SQLite", each.share.median, AT_LEAST, share))
     for summary in summaries:
+        if summary.work == SUMMARY_WORK:
+            milliseconds = 1000 / summary.ours.median
+            checks.append(Check.of(summary.work, milliseconds, AT_MOST, MAX_SUMMARY_MILLISECONDS, "ms"))
         if summary.work in LIVE_RATES:
             what, live, times = LIVE_RATES[summary.work]
             checks.append(Check.of(f"{summary.work}: by {what}", summary.ours.median / live, AT_LEAST, times, "times"))

@@ -15,6 +15,7 @@ from fieldgate.permissions.catalogue import PERMISSIONS as CATALOGUE
 Walk = Callable[[Sequence[ListedEvent]], list[str]]
 
 EVENTS = "/api/v2/event/"
+SUMMARY = f"{EVENTS}summary/"
 PERMISSIONS = "/api/v2/permissions/"
 IMPORTS = "/api/v2/imports/"
 FILTERED_PAGES = 10_000
@@ -32,6 +33,16 @@ def pages(limit: int, more: str = "") -> Walk:
 def filtered_pages(limit: int) -> Walk:
     """Full pages of lists filtered by different regions and countries."""
     return lambda events: _filtered(events, limit)
+
+
+def summaries(_events: Sequence[ListedEvent]) -> list[str]:
+    """The summary of all events. The parameter does nothing, but no response is cached for it."""
+    return [f"{SUMMARY}?fresh={number}" for number in range(FILTERED_PAGES)]
+
+
+def filtered_summaries(events: Sequence[ListedEvent]) -> list[str]:
+    """Summaries of different regions and countries."""
+    return [path.replace(EVENTS, SUMMARY).partition("&limit=")[0] for path in _filtered(events, limit=1)]
 
 
 def import_pages(limit: int) -> Walk:

@@ -15,14 +15,18 @@ from benchmarks.walks import (
     Walk,
     effects,
     filtered_pages,
+    filtered_summaries,
     import_pages,
     pages,
     single_events,
+    summaries,
 )
 
 HERE = Path(__file__).parent
 
 EFFECTS = f"{PERMISSIONS}validate_submissions/effects/?held=view_asset,partial_submissions&asset_type=survey"
+
+SUMMARY_WORK = "summary of all events, cold"
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -100,6 +104,8 @@ WORKS = (
     Work(name="1000 events, cold", walk=pages(1000), connections=2, peer_seconds=4, target=Target(60, 0.15)),
     Work(name="one event, cold", walk=single_events),
     Work(name="50 events as CSV, cold", walk=pages(50, "format=csv&"), headers={"Accept": "text/csv"}, connections=8),
+    Work(name=SUMMARY_WORK, walk=summaries, connections=2, has_peer=False),
+    Work(name="summary of some regions and countries, cold", walk=filtered_summaries, connections=2, has_peer=False),
     Work(name="imports list, token checked", path=IMPORTS, signed_in=True, target=Target(8, 0.2)),
     Work(name="imports list, token checked, cold", walk=import_pages(50), signed_in=True, connections=8),
     # Must be last, because it leaves imports behind.

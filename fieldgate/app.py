@@ -16,7 +16,7 @@ from fieldgate.accounts.store import AccountStore
 from fieldgate.accounts.user_activation import UserActivation
 from fieldgate.assets.asset_writer import AssetWriter
 from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.assets.routes import asset_routes, version_routes, workbook_routes, write_routes
+from fieldgate.assets.routes import asset_routes, form_routes, version_routes, workbook_routes, write_routes
 from fieldgate.assets.routes.unsupported_paths import UNSUPPORTED_PATH, unsupported_messages
 from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.assets.sharing.ownership import OwnershipStore
@@ -31,6 +31,7 @@ from fieldgate.assets.sharing.routes import (
 )
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
+from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
 from fieldgate.db.readiness import DatabaseReadiness
@@ -39,6 +40,7 @@ from fieldgate.events.export.exporter import EventExporter
 from fieldgate.events.reindex import event_rebuilder
 from fieldgate.events.search.event_search import EventSearch
 from fieldgate.events.store import EventStore
+from fieldgate.events.summary import routes as event_summary_routes
 from fieldgate.http import health
 from fieldgate.http.application import Application, OtherPaths
 from fieldgate.http.endpoint import AppContext
@@ -49,9 +51,13 @@ from fieldgate.http.request.body_draining import BodyDrainer
 from fieldgate.http.request.hosts import HostPolicy
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_cache import ResponseCache
+from fieldgate.imports import annotated_routes, warning_routes
 from fieldgate.imports import routes as import_routes
+from fieldgate.imports.annotator import WorkbookAnnotator
 from fieldgate.imports.content_checker import SandboxContentChecker
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
+from fieldgate.imports.sandbox.request_sandbox import RequestSandbox
+from fieldgate.imports.sandbox.runner import SandboxLimits
 from fieldgate.imports.store import ImportStore
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.requests import RequestMetrics
@@ -77,9 +83,12 @@ def operations() -> tuple[Operation, ...]:
     resources = (
         *permission_routes.OPERATIONS,
         *import_routes.OPERATIONS,
+        *annotated_routes.OPERATIONS,
         *asset_routes.OPERATIONS,
         *write_routes.OPERATIONS,
         *version_routes.OPERATIONS,
+        *form_routes.OPERATIONS,
+        *warning_routes.OPERATIONS,
         *workbook_routes.OPERATIONS,
         *assignment_routes.OPERATIONS,
         *bulk_routes.OPERATIONS,
@@ -89,6 +98,7 @@ def operations() -> tuple[Operation, ...]:
         *user_routes.OPERATIONS,
         *user_admin_routes.OPERATIONS,
         *event_routes.OPERATIONS,
+        *event_summary_routes.OPERATIONS,
         *reference_routes.OPERATIONS,
         *credential_routes.OPERATIONS,
         *account_routes.OPERATIONS,
@@ -134,7 +144,8 @@ def build_app(
     )
     rebuilder = event_rebuilder(database, data_versions)
     authorizer = AssetAuthorizer(database)
-    content_checker = SandboxContentChecker(settings)
+    sandbox = RequestSandbox(SandboxLimits(settings.import_memory, settings.import_seconds))
+    content_checker = SandboxContentChecker(sandbox, settings.max_upload)
     all_operations = (*operations(), *extra_operations)
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
@@ -143,7 +154,8 @@ def build_app(
         internal_client,
         ImportStore(database, data_versions), AssetStore(database, data_versions), authorizer, WorkbookWriter(),
         AssignmentStore(database, data_versions), AssetWriter(database, data_versions, authorizer, content_checker),
-        fetcher or URLFetcher(settings.import_hosts),
+        VersionRestorer(database, data_versions),
+        fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),
         reference, event_store, events, EventExporter(events, event_store),
         Catalogue(), OpenAPIDocument(all_operations),
         health.Readiness(DatabaseReadiness(database), [rebuilder.readiness_details]),
@@ -174,7 +186,7 @@ def build_app(
             for task in background:
                 task.cancel()
             await asyncio.wait(background)
-            content_checker.close()
+            sandbox.close()
             await authenticator.close()
             await events.stop()
             await data_versions.stop()

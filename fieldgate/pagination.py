@@ -1,6 +1,6 @@
 """Limit/offset pagination: the requested page and the returned list."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
@@ -9,6 +9,8 @@ DEFAULT_LIMIT = 50
 MAX_LIMIT = 1000
 
 Record = TypeVar("Record")
+# Encodes the records of a page, given the URLs of the next and the previous page.
+PageEncoder = Callable[[Sequence[bytes], str | None, str | None], bytes]
 
 
 class PageRequest(msgspec.Struct, frozen=True):
@@ -29,3 +31,5 @@ class ListResult(msgspec.Struct, Generic[Record], frozen=True):
     records: Sequence[Record | msgspec.Raw | bytes]
     # The data versions the records were read at, if the handler knows them.
     versions: tuple[int, ...] | None = None
+    # How to write the page in the requested format, if that is neither JSON nor HTML.
+    encode_page: PageEncoder | None = None

@@ -50,6 +50,7 @@ FAST_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 # left with one of them at the end.
 SLOWEST_FIRST = (
     "test_fuzzing",
+    "test_every_page",
     "test_killing",
     "test_matrix",
     "test_serve",
@@ -108,7 +109,7 @@ def _needs_postgres(item: pytest.Item) -> bool:
 
 
 def _is_slow(item: pytest.Item) -> bool:
-    return item.path.stem in NOT_QUICK or item.path.parent.name == "browser"
+    return item.path.stem in NOT_QUICK or "browser" in item.path.parts
 
 
 class Service:

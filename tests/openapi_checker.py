@@ -74,7 +74,7 @@ class OpenAPIChecker:
         content = documented["content"]
         if media_type not in content:
             raise SchemaMismatch(f"{where}: {media_type} is not documented")
-        if media_type == "application/json":
+        if media_type == "application/json" or media_type.endswith("+json"):
             self._validate(content[media_type]["schema"], response.json(), where)
 
     @staticmethod

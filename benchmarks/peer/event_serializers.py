@@ -1,8 +1,10 @@
 # mypy: disable-error-code="import-not-found, misc, no-any-return"
 """Events as JSON and as rows of a table; everything they read was fetched with the page."""
 
+import html
 from typing import Any
 
+from django.utils.html import strip_tags
 from rest_framework import serializers
 
 from benchmarks.peer.models import (
@@ -180,6 +182,7 @@ class EventRowSerializer(serializers.ModelSerializer):
 
     def to_representation(self, event: Event) -> dict[str, Any]:
         row = super().to_representation(event)
+        row["summary"] = html.unescape(strip_tags(row["summary"]))
         kind = row.pop("dtype") or {}
         row.update({f"dtype.{name}": value for name, value in kind.items()})
         countries = event.countries.all()

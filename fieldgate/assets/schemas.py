@@ -37,6 +37,9 @@ class AssignmentRecord(msgspec.Struct, frozen=True, kw_only=True):
         str | dict[str, str],
         Meta(description="Label of the permission. For partial_submissions, an object with one label per permission."),
     ]
+    inherited: Annotated[
+        bool | UnsetType, Meta(description="true if it comes from the collection of the asset; otherwise absent.")
+    ] = UNSET
 
 
 class DownloadRecord(msgspec.Struct, frozen=True):

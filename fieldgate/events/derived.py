@@ -9,18 +9,19 @@ from typing import NamedTuple
 
 from fieldgate.events.document_templates import build_list_template
 from fieldgate.events.facets import event_facets
+from fieldgate.events.figures import encode_figures, event_figures
 from fieldgate.events.model import Event
 from fieldgate.reference.reference_data import fold_text
 
-# 0: translations by position. 1: translations by language code.
-EVENT_FORMAT = 1
+# 0: translations by position. 1: translations by language code. 2: figures behind the facets.
+EVENT_FORMAT = 2
 
 NAME_SEPARATOR = "\x1f"
 
 
 class DerivedData(NamedTuple):
     document: bytes
-    facets: str
+    facets: str  # and the figures
     names: str  # in all languages, folded
     glide: str
     appeal_codes: str  # each between two commas
@@ -29,7 +30,7 @@ class DerivedData(NamedTuple):
 def derive(event: Event) -> DerivedData:
     return DerivedData(
         build_list_template(event),
-        event_facets(event),
+        f"{event_facets(event)} {encode_figures(event_figures(event))}",
         NAME_SEPARATOR.join(dict.fromkeys(map(fold_text, event.name.values()))),
         event.glide,
         "," + ",".join(appeal.code.upper() for appeal in event.appeals if appeal.code) + ",",

@@ -58,6 +58,7 @@ LABELS: dict[str, tuple[Message, ...]] = {
     ),
     _EPI_SOURCE: (Message("Ministry of health"), Message("WHO"), Message("OTHER")),
 }
+SEVERITY_NAMES = LABELS[_SEVERITY]
 
 # The six numbers of people affected; `recent_affected` is the position of one of them, from 1.
 AFFECTED_FIELDS = (
@@ -76,6 +77,16 @@ _FIGURE_FIELDS = tuple(
 _get_figures = attrgetter(*_FIGURE_FIELDS)
 
 _encode = msgspec.json.Encoder().encode
+
+
+def severity_label(level: int) -> Message:
+    """The name of a severity level."""
+    return LABELS[_SEVERITY][level]
+
+
+def visibility_label(visibility: int) -> Message:
+    """Who sees an event or a report, in words."""
+    return LABELS[_VISIBILITY][visibility]
 
 
 def build_list_template(event: Event) -> bytes:

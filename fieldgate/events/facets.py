@@ -55,6 +55,9 @@ SOURCE = register_facet(
         lambda event: () if event.auto_generated_source is None else (source_value(event.auto_generated_source),),
     )
 )
+STATES_NUM_AFFECTED = register_facet(
+    Facet("states_num_affected", "n", _flag(lambda event: event.num_affected is not None), since=2)
+)
 
 
 def source_value(source: str) -> int:

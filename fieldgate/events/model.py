@@ -31,6 +31,8 @@ Source = Literal[
     "GDACs scraper", "WHO scraper", "Field report DMIS ingest", "Field report admin", "Appeal admin", "New field report"
 ]  # fmt: skip
 SOURCES: tuple[str, ...] = get_args(Source)
+AppealType = Literal[0, 1, 2, 3]
+APPEAL_TYPES: tuple[int, ...] = get_args(AppealType)
 DEFAULT_TAB_TITLE = "Additional Information"
 
 
@@ -38,7 +40,7 @@ class Appeal(msgspec.Struct, frozen=True, kw_only=True):
     id: Id
     aid: str
     code: str | None = None
-    atype: Literal[0, 1, 2, 3]
+    atype: AppealType
     status: Literal[0, 1, 2, 3]
     num_beneficiaries: Count = 0
     amount_requested: float = 0.0

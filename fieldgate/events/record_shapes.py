@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from fieldgate.events.plain_text import to_plain_text
 from fieldgate.events.schemas import MiniEvent
 from fieldgate.http.response.csv_safe import CSVCell
 
@@ -108,7 +109,7 @@ _decode_flat = msgspec.json.Decoder(_FlatFields).decode
 
 
 def to_rows(records: Iterable[bytes]) -> Iterable[list[CSVCell]]:
-    """Convert records to rows with `COLUMNS`. Several values in one cell are joined by commas."""
+    """Convert records to rows with `COLUMNS`. Several values in one cell are joined by commas; HTML becomes text."""
     for record in records:
         yield _to_row(_decode_flat(record))
 
@@ -149,7 +150,7 @@ def _to_row(fields: _FlatFields) -> list[CSVCell]:
         fields.disaster_start_date,
         None if dtype is None else dtype.id,
         None if dtype is None else dtype.name,
-        None if dtype is None else dtype.summary,
+        None if dtype is None else to_plain_text(dtype.summary),
         None if dtype is None else dtype.translation_module_original_language,
         _join(report.id for report in fields.field_reports),
         fields.glide,
@@ -163,7 +164,7 @@ def _to_row(fields: _FlatFields) -> list[CSVCell]:
         fields.num_affected,
         fields.parent_event,
         fields.slug,
-        fields.summary,
+        to_plain_text(fields.summary),
         fields.updated_at,
     ]
 

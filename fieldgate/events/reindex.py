@@ -13,6 +13,7 @@ from fieldgate.db.tables import topic_versions
 from fieldgate.events.derived import EVENT_FORMAT, DerivedData, derive
 from fieldgate.events.event_writer import TOPIC
 from fieldgate.events.facets import FACETS
+from fieldgate.events.figures import FIGURES_SINCE
 from fieldgate.events.model import unpack
 from fieldgate.events.search.sql_filters import SQL_FILTERS
 from fieldgate.events.store import FORMAT_NAME, REBUILD_TOPIC
@@ -82,9 +83,9 @@ class EventFormat:
                 await connection.execute(statement, rows)
 
     async def finish(self, connection: AsyncConnection, previous: int, *, is_forced: bool) -> None:
-        """Have every process load its index again, once, if filters have new data."""
+        """Have every process load its index again, once, if filters or sums have new data."""
         formats = {*(facet.since for facet in FACETS.values()), *(each.since for each in SQL_FILTERS.values())}
-        if is_forced or max(formats) > previous:
+        if is_forced or max(*formats, FIGURES_SINCE) > previous:
             await self._data_versions.bump(connection, TOPIC, REBUILD_TOPIC)
 
 

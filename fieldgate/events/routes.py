@@ -11,7 +11,8 @@ from fieldgate.errors import Forbidden, NotFound, ValidationError
 from fieldgate.events.document_templates import build_detail_template
 from fieldgate.events.event_writer import TOPIC, SlugTaken
 from fieldgate.events.export.exporter import EventExporter
-from fieldgate.events.export.serializers import PAGE_ENCODERS, SERIALIZERS
+from fieldgate.events.export.file_request import FileFilters, attachment_header, file_context
+from fieldgate.events.export.serializers import FORMAT_TYPES, PAGE_FORMATS, SERIALIZERS
 from fieldgate.events.ingest.parsing import InvalidEvent
 from fieldgate.events.ingest.replace_body import MAX_BODY_BYTES, EventBody, replace_event
 from fieldgate.events.model import MAX_ID
@@ -40,15 +41,15 @@ from fieldgate.reference.store import ReferenceStore
 TAG = "Events"
 PATH = "/api/v2/event/"
 DEPENDS_ON = (TOPIC, REFERENCE)
-FORMATS = (Format.JSON, Format.HTML, *PAGE_ENCODERS)
+FORMATS = (Format.JSON, Format.HTML, *PAGE_FORMATS)
 
 
 class DeletedFilters(msgspec.Struct):
     since: Annotated[datetime, Meta(description="Deleted at or after this time.")] | None = None
 
 
-class ListFilters(EventFilters, frozen=True, kw_only=True):
-    not_filters: ClassVar[frozenset[str]] = frozenset({"tableau"})
+class ListFilters(FileFilters, frozen=True, kw_only=True):
+    not_filters: ClassVar[frozenset[str]] = FileFilters.not_filters | {"tableau"}
 
     tableau: Annotated[
         bool, Meta(description="Return flat records: countries, appeals and field reports joined by commas.")
@@ -129,7 +130,7 @@ _MINI_EXAMPLE = {
     ),
     tag=TAG,
     formats=FORMATS,
-    serializers=PAGE_ENCODERS,
+    format_types=FORMAT_TYPES,
     depends_on=DEPENDS_ON,
     audience_key=audience_key,
     example=_LIST_EXAMPLE,
@@ -143,10 +144,18 @@ async def event_list(
     search: EventSearch,
     versions: SeenVersions,
 ) -> ListResult[EventRecord]:
+    serializer = SERIALIZERS.get(request.format)
+    if serializer is not None and serializer.ordering:
+        query = msgspec.structs.replace(query, ordering=serializer.ordering)
     found = await _find_page(page, caller, language, query, search, versions)
-    if query.tableau and not (request.format in SERIALIZERS and SERIALIZERS[request.format].is_flat):
-        return ListResult(found.count, [to_flat(record) for record in found.records], found.versions)
-    return ListResult(found.count, found.records, found.versions)
+    records = found.records
+    if query.tableau and not (serializer is not None and serializer.is_flat):
+        records = [to_flat(record) for record in records]
+    if serializer is None:
+        return ListResult(found.count, records, found.versions)
+    reference_data = (await search.snapshot(versions)).reference_data
+    context = await file_context(request, query, reference_data)
+    return ListResult(found.count, records, found.versions, serializer.page_encoder(context))
 
 
 @get_list(
@@ -192,22 +201,26 @@ async def event_deleted_list(
 @raw(
     PATH + "export/",
     title=Message("Events as a file"),
-    description=Message("All matching events as one CSV, NDJSON or XLSX file."),
+    description=Message("All matching events as one CSV, NDJSON, XLSX, GeoJSON or Atom file."),
     tag=TAG,
     formats=tuple(SERIALIZERS),
+    format_types=FORMAT_TYPES,
     no_store=True,
 )
 async def event_export(
-    request: ParsedRequest, caller: Caller, query: EventFilters, reference: ReferenceStore, exporter: EventExporter
+    request: ParsedRequest, caller: Caller, query: FileFilters, reference: ReferenceStore, exporter: EventExporter
 ) -> Response:
-    scope = viewer_scope(caller, await reference.current())
+    reference_data = await reference.current()
+    scope = viewer_scope(caller, reference_data)
     serializer = SERIALIZERS[request.format]
+    context = await file_context(request, query, reference_data)
     headers = [
         (b"content-type", serializer.content_type),
-        (b"content-disposition", f'attachment; filename="events.{serializer.file_suffix}"'.encode()),
+        attachment_header(query, context, serializer.file_suffix, now().date()),
         NO_STORE,
     ]
-    return Response(200, headers, stream=exporter.stream(query, scope, request.language, serializer))
+    filters = msgspec.structs.replace(query, ordering=serializer.ordering or query.ordering)
+    return Response(200, headers, stream=exporter.stream(filters, scope, serializer, context))
 
 
 @get(

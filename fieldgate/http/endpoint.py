@@ -18,7 +18,7 @@ from fieldgate.http.injection import ClientAddress, HandlerContext, SeenVersions
 from fieldgate.http.internal_api import InternalCall
 from fieldgate.http.negotiation.accept_language import negotiate
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import BodyKind, Operation
+from fieldgate.http.operations import BodyKind, Operation, VersionedRecord
 from fieldgate.http.page_forms import FormPost, PageForms, is_form_post, split_form_query
 from fieldgate.http.request import body_parsing, dry_run, query_string
 from fieldgate.http.request.authentication import Authenticator, authenticate, check_csrf
@@ -256,7 +256,7 @@ class Endpoint:
             context.versions = own_versions
             result = await self._call_handler(operation, context)
             # If data was written in the meantime, the version of the result is unknown: send it, but do not cache it.
-            if isinstance(result, ListResult) and result.versions is not None:
+            if isinstance(result, ListResult | VersionedRecord) and result.versions is not None:
                 is_current = result.versions == own_versions
             else:
                 is_current = versions == await app.data_versions.versions(topics, fresh=policy.strict_freshness)

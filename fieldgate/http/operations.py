@@ -5,11 +5,12 @@
 
 A handler receives its arguments by type or name: `PageRequest`, `Language`, `BaseURL`, `ParsedRequest`, a `Caller`
 (anonymous or not) or a `User` (401 if anonymous), the structs `query` and `body`, the path parameters, and any service
-that `app.py` provides. It returns a `ListResult`, a record, `Created`, `PreviewResult`, None, or a `Response`.
+that `app.py` provides. It returns a `ListResult`, a record, `VersionedRecord`, `Created`, `PreviewResult`, None, or a
+`Response`.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
 from typing import Any, Required, TypedDict, Unpack, get_type_hints
 
@@ -32,7 +33,6 @@ from fieldgate.identity import Caller, User
 from fieldgate.settings import Settings
 
 Handler = Callable[..., Awaitable[Any]]
-Serializer = Callable[[Sequence[bytes]], bytes]
 OperationDecorator = Callable[[Handler], "Operation"]
 
 JSON_OR_HTML = (Format.JSON, Format.HTML)
@@ -63,6 +63,13 @@ class Created(msgspec.Struct, frozen=True):
 
     record: Any
     location: Link | None = None
+
+
+class VersionedRecord(msgspec.Struct, frozen=True):
+    """A record, and the data versions it was read at: the handler may have answered from an earlier state."""
+
+    record: Any
+    versions: tuple[int, ...]
 
 
 class PreviewResult(msgspec.Struct, frozen=True):
@@ -106,7 +113,7 @@ class ResponseSpec(msgspec.Struct, frozen=True, kw_only=True):
     refusal_type: Any
     status: int
     formats: tuple[Format, ...]
-    serializers: Mapping[Format, Serializer]
+    format_types: Mapping[Format, Any]
     media_type: str
     alternate_media_type: str
     schema: Mapping[str, Any]
@@ -177,6 +184,8 @@ class CommonOptions(TypedDict, total=False):
     description: Required[Message]
     tag: Required[str]
     formats: tuple[Format, ...]
+    # The types of responses in other formats that are JSON, such as GeoJSON.
+    format_types: Mapping[Format, Any]
     example: Any
     # Statuses beyond those that every operation can return.
     error_statuses: tuple[int, ...]
@@ -202,8 +211,6 @@ class ReadOptions(CommonOptions, total=False):
 class ListOptions(ReadOptions, total=False):
     # A second record type that a query parameter selects.
     alternate_response: Any
-    # How to write the JSON records of a list in formats other than JSON and HTML.
-    serializers: Mapping[Format, Serializer]
 
 
 class WriteOptions(CommonOptions, total=False):
@@ -333,7 +340,7 @@ def _response_spec(kind: ResponseKind, options: OperationOptions) -> ResponseSpe
         refusal_type=options.get("refusal"),
         status=options.get("status", 200),
         formats=options.get("formats", JSON_OR_HTML),
-        serializers=options.get("serializers", {}),
+        format_types=options.get("format_types", {}),
         media_type=options.get("media_type", ""),
         alternate_media_type=options.get("alternate_media_type", ""),
         schema=options.get("schema", {}),

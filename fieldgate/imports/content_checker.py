@@ -1,30 +1,21 @@
-"""Check form content that a client sends, in the same sandbox and with the same limits as the file of an import.
+"""Check form content that a client sends, in the same sandbox and with the same limits as the file of an import."""
 
-The first check starts the fork server of the sandbox. It ends with this process.
-"""
-
-import asyncio
 import logging
-from multiprocessing.process import BaseProcess
+from functools import partial
 from typing import Any
 
 from fieldgate.assets.asset_types import FORM_TYPES, effective_type
 from fieldgate.assets.content_checking import CheckedContent, ContentToCheck
-from fieldgate.concurrency import FairSlots, NoFreeSlot
+from fieldgate.concurrency import NoFreeSlot
 from fieldgate.errors import PayloadTooLarge, Problem, ServiceUnavailable
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import User
 from fieldgate.imports.messages import localize_messages, serialize_issues, serialize_message
 from fieldgate.imports.sandbox import runner
+from fieldgate.imports.sandbox.request_sandbox import RequestSandbox, SandboxClosed
 from fieldgate.imports.xlsform import EncodedContent, Form, FormRejected, Issue
-from fieldgate.settings import Settings
 
-# Per process of the service. Requests that wait hold their bodies in memory.
-MAX_SANDBOX_PROCESSES = 2
-MAX_REQUESTS = 10
-MAX_REQUESTS_PER_USER = 4
-MAX_WAIT_SECONDS = 20.0
 TIMEOUT_RETRY_SECONDS = 60
 
 TOO_BUSY = Message("Too many forms are being checked. Nothing was stored; please try again in a few seconds.")
@@ -67,17 +58,9 @@ class ContentRejected(Problem):
 class SandboxContentChecker:
     """Implements `ContentChecker`."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._limits = runner.SandboxLimits(settings.import_memory, settings.import_seconds)
-        self._max_bytes = settings.max_upload
-        self._slots = FairSlots(
-            MAX_SANDBOX_PROCESSES,
-            max_requests=MAX_REQUESTS,
-            max_per_user=MAX_REQUESTS_PER_USER,
-            wait_seconds=MAX_WAIT_SECONDS,
-        )
-        self._runs: set[_SandboxRun] = set()
-        self._is_closed = False
+    def __init__(self, sandbox: RequestSandbox, max_bytes: int) -> None:
+        self._sandbox = sandbox
+        self._max_bytes = max_bytes
 
     async def check(self, user: User, content: ContentToCheck) -> CheckedContent:
         if len(content.data) > self._max_bytes:
@@ -89,7 +72,7 @@ class SandboxContentChecker:
                 )
             )
         try:
-            async with self._slots.slot(user.id):
+            async with self._sandbox.slot(user.id):
                 form = await self._parse(content)
         except NoFreeSlot:
             raise ServiceUnavailable(TOO_BUSY) from None
@@ -104,59 +87,23 @@ class SandboxContentChecker:
         )
 
     async def _parse(self, content: ContentToCheck) -> Form:
-        if self._is_closed:
-            raise ServiceUnavailable(STOPPING)
-        run = _SandboxRun(content, self._limits)
-        self._runs.add(run)
+        is_library = content.asset_type not in FORM_TYPES
+        encoded = EncodedContent(content.data, content.name, is_library, content.allows_empty, content.asset_uid)
         try:
-            return await asyncio.to_thread(run.parse)
-        except asyncio.CancelledError:
-            run.cancel()
-            raise
+            return await self._sandbox.run(partial(runner.parse_content_in_sandbox, encoded))
+        except SandboxClosed:
+            raise ServiceUnavailable(STOPPING) from None
         except (OSError, EOFError):  # the machine is out of processes or memory, or the fork server was killed
             log.exception("the sandbox could not be started")
             raise ServiceUnavailable from None
         except runner.SandboxFailure as failure:
-            raise self._problem_of(failure) from None
-        finally:
-            self._runs.discard(run)
-
-    def _problem_of(self, failure: runner.SandboxFailure) -> Problem:
-        if self._is_closed:
-            return ServiceUnavailable(STOPPING)
-        level = logging.ERROR if failure.reason is runner.FailureReason.FAULT else logging.WARNING
-        log.log(level, "form content could not be checked: %s %s", failure, failure.details)
-        if failure.reason is runner.FailureReason.TIME:
-            return ServiceUnavailable(TOO_SLOW, TIMEOUT_RETRY_SECONDS)
-        rejection = REJECTIONS.get(failure.reason)
-        return Problem() if rejection is None else ContentRejected(rejection)
-
-    def close(self) -> None:
-        """End all checks, so that the service can stop."""
-        self._is_closed = True
-        for run in list(self._runs):
-            run.cancel()
+            raise _problem_of(failure) from None
 
 
-class _SandboxRun:
-    """One check in a sandbox process, which another thread can end."""
-
-    def __init__(self, content: ContentToCheck, limits: runner.SandboxLimits) -> None:
-        is_library = content.asset_type not in FORM_TYPES
-        self._content = EncodedContent(content.data, content.name, is_library, content.allows_empty, content.asset_uid)
-        self._limits = limits
-        self._process: BaseProcess | None = None
-        self._is_cancelled = False
-
-    def parse(self) -> Form:
-        return runner.parse_content_in_sandbox(self._content, self._limits, self._on_start)
-
-    def _on_start(self, process: BaseProcess) -> None:
-        self._process = process
-        if self._is_cancelled:
-            process.kill()
-
-    def cancel(self) -> None:
-        self._is_cancelled = True
-        if self._process is not None:
-            self._process.kill()
+def _problem_of(failure: runner.SandboxFailure) -> Problem:
+    level = logging.ERROR if failure.reason is runner.FailureReason.FAULT else logging.WARNING
+    log.log(level, "form content could not be checked: %s %s", failure, failure.details)
+    if failure.reason is runner.FailureReason.TIME:
+        return ServiceUnavailable(TOO_SLOW, TIMEOUT_RETRY_SECONDS)
+    rejection = REJECTIONS.get(failure.reason)
+    return Problem() if rejection is None else ContentRejected(rejection)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.assets.asset_types import effective_type as _effective_type
@@ -15,11 +16,12 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 from fieldgate.imports.messages import CANNOT_REPLACE_COLLECTION, serialize_issues, serialize_message
 from fieldgate.imports.store import COMPLETE, ERROR, ImportStore, Job
-from fieldgate.imports.xlsform import Form, FormRejected, Issue, Library
+from fieldgate.imports.xlsform import Form, FormRejected, Issue, Library, SheetExcerpt
 from fieldgate.imports.xlsform.locking import strip_locking
 from fieldgate.imports.xlsform.summary import summarise
 
 TYPES_WITH_SETTINGS = ("survey", "template")
+MAX_STORED_EXCERPT_BYTES = 512 * 1024  # more than the sandbox makes
 
 DESTINATION_GONE = Message("The asset to replace no longer exists. Import the file as a new asset.")
 DESTINATION_NOT_ALLOWED = Message(
@@ -43,7 +45,8 @@ class ResultWriter:
             async with self._database.transaction() as connection:
                 written = await self._write_assets(connection, job, parsed)
                 messages = {"updated": [], **written, **_serialize_warnings(parsed.warnings)}
-                await self._store.finish(connection, job, COMPLETE, messages, ASSETS)
+                excerpts = _serialize_excerpts(parsed.excerpts)
+                await self._store.finish(connection, job, COMPLETE, messages, ASSETS, excerpts=excerpts)
         except FormRejected as rejection:
             await self.fail(job, rejection)
 
@@ -56,7 +59,7 @@ class ResultWriter:
             **_serialize_warnings(rejection.warnings),
         }
         async with self._database.transaction() as connection:
-            await self._store.finish(connection, job, ERROR, messages)
+            await self._store.finish(connection, job, ERROR, messages, excerpts=_serialize_excerpts(rejection.excerpts))
 
     async def _write_assets(self, connection: AsyncConnection, job: Job, parsed: Form | Library) -> dict[str, Any]:
         if isinstance(parsed, Library):
@@ -147,6 +150,12 @@ class ResultWriter:
 
 def _serialize_warnings(warnings: list[Issue]) -> dict[str, Any]:
     return {"warnings": serialize_issues(warnings)} if warnings else {}
+
+
+def _serialize_excerpts(excerpts: list[SheetExcerpt]) -> list[dict[str, Any]]:
+    """Return them as JSON data. The sandbox keeps them small, but it is not trusted."""
+    is_small = len(msgspec.json.encode(excerpts)) <= MAX_STORED_EXCERPT_BYTES
+    return [msgspec.to_builtins(excerpt) for excerpt in excerpts] if is_small else []
 
 
 def _result_entry(uid: str, job: Job, summary: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.assets.authorization import AssetAuthorizer
+from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.concurrency import run_in_thread_if
 from fieldgate.db import Timestamp
 from fieldgate.errors import NotFound, ValidationError
@@ -16,7 +17,8 @@ from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import Caller, User
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
 from fieldgate.imports.messages import CANNOT_REPLACE_COLLECTION, localize_messages
-from fieldgate.imports.schemas import ImportAccepted, ImportFilters, ImportRecord, ImportRequest
+from fieldgate.imports.schemas import ImportAccepted, ImportFilters, ImportRecord, ImportRequest, ImportRows
+from fieldgate.imports.sheet_excerpts import SheetExcerpt
 from fieldgate.imports.store import PROCESSING, TOPIC, ImportRow, ImportStore
 from fieldgate.imports.upload import (
     MAX_IDEMPOTENCY_KEY_CHARS,
@@ -53,7 +55,27 @@ _EXAMPLE: dict[str, Any] = {
     "uid": _UID,
     "date_created": "2026-11-15T08:30:00Z",
     "filename": "household.xlsx",
+    "destination": None,
+    "library": False,
+    "desired_type": None,
 }  # fmt: skip
+_ROWS_EXAMPLE: dict[str, Any] = {
+    "sheets": [
+        {
+            "sheet": "survey",
+            "columns": ["A", "B", "C"],
+            "header": {"row": 1, "cells": ["type", "name", "label"], "marks": []},
+            "rows": [
+                {"row": 4, "cells": ["text", "name", "Name of the head of household"], "marks": []},
+                {
+                    "row": 5,
+                    "cells": ["integr", "age", "Age"],
+                    "marks": [{"kind": "problem", "index": 0, "cell": 0}],
+                },
+            ],
+        }
+    ]
+}
 
 
 def _file_limit(settings: Settings) -> int:
@@ -138,8 +160,33 @@ async def import_creation(
 async def import_detail(uid: str, caller: Caller, language: Language, store: ImportStore) -> ImportRecord:
     row = None if caller.id is None else await store.get_for_user(caller.id, uid)
     if row is None:
-        raise NotFound(Message("There is no import {uid}.", uid=uid[:50]))
+        raise import_not_found(uid)
     return _to_record(row, language)
+
+
+@get(
+    PATH + "{uid}/rows/",
+    response=ImportRows,
+    title=Message("Rows with problems"),
+    description=Message(
+        "The rows of the workbook that the problems and warnings of an import are about, with the rows next to them."
+    ),
+    tag=TAG,
+    depends_on=(TOPIC,),
+    audience_key=_audience_key,
+    strict_freshness=True,
+    example=_ROWS_EXAMPLE,
+    error_statuses=(404,),
+)
+async def import_rows(uid: str, caller: Caller, store: ImportStore) -> ImportRows:
+    stored = None if caller.id is None else await store.get_excerpts_for_user(caller.id, uid)
+    if stored is None:
+        raise import_not_found(uid)
+    return ImportRows(sheets=msgspec.convert(stored, list[SheetExcerpt]))
+
+
+def import_not_found(uid: str) -> NotFound:
+    return NotFound(Message("There is no import {uid}.", uid=uid[:50]))
 
 
 def _idempotency_key(context: HandlerContext) -> str | None:
@@ -185,7 +232,10 @@ def _to_record(row: ImportRow, language: Language) -> ImportRecord:
         uid=row.uid,
         date_created=Timestamp.unpack(row.created_at),
         filename=row.filename,
+        destination=None if row.destination_uid is None else Link(f"{ASSETS_PATH}{row.destination_uid}/"),
+        library=bool(row.is_library),
+        desired_type=row.desired_type or None,
     )
 
 
-OPERATIONS = (import_list, import_creation, import_detail)
+OPERATIONS = (import_list, import_creation, import_detail, import_rows)

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.http.response.links import Link
+from fieldgate.imports.sheet_excerpts import SheetExcerpt
 
 Status = Literal["processing", "complete", "error"]
 
@@ -25,6 +26,21 @@ class ImportRecord(msgspec.Struct, frozen=True, kw_only=True):
     uid: Annotated[str, Meta(description="Identifier of the import.")]
     date_created: Annotated[datetime, Meta(description="When the file was sent.")]
     filename: Annotated[str, Meta(description="Name of the file.")]
+    destination: Annotated[Link | None, Meta(description="Address of the asset to replace; null for a new one.")]
+    library: Annotated[bool, Meta(description="Whether blocks and questions were asked for instead of a form.")]
+    desired_type: Annotated[str | None, Meta(description="The type that was asked for; null for the usual one.")]
+
+
+class ImportRows(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of the workbook that problems and warnings are about."""
+
+    sheets: Annotated[
+        list[SheetExcerpt],
+        Meta(
+            description="Excerpts of the sheets with problems or warnings. They cover the first hundred problems and "
+            "warnings. Empty if the file could not be read, or was imported by an earlier release."
+        ),
+    ]
 
 
 class ImportAccepted(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """SQL for imports: creating and listing them, the job queue of the workers, storing results."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
@@ -30,13 +30,16 @@ class LostLease(Exception):
 
 
 class ImportRow(NamedTuple):
-    """A row as the drivers return it: `messages` is JSON text, `created_at` the stored number."""
+    """A row as the drivers return it: `messages` is JSON text, `created_at` and `is_library` are stored numbers."""
 
     uid: str
     status: Literal["processing", "complete", "error"]
     messages: str
     created_at: int
     filename: str
+    destination_uid: str | None
+    is_library: int
+    desired_type: str
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -140,6 +143,37 @@ class ImportStore:
         row = await self._by_uid.first(user_id=user_id, uid=uid)
         return None if row is None else ImportRow(*row)
 
+    async def get_messages_of_version(self, asset_id: int, version_uid: str) -> dict[str, Any] | None:
+        """Return the messages of the import that a version comes from, {} if there is none; None without a version."""
+        query = (
+            select(imports.c.messages)
+            .select_from(versions)
+            .outerjoin(imports, (imports.c.file_id == versions.c.file_id) & (imports.c.status == COMPLETE))
+            .where(versions.c.asset_id == asset_id, versions.c.uid == version_uid)
+            .order_by(imports.c.id.desc())
+        )
+        async with self._database.read_transaction() as connection:
+            row = (await connection.execute(query.limit(1))).one_or_none()
+        return None if row is None else row.messages or {}
+
+    async def get_excerpts_for_user(self, user_id: int, uid: str) -> list[dict[str, Any]] | None:
+        """Return the rows that problems and warnings are about; None if the user has no such import."""
+        query = select(imports.c.excerpts).where(imports.c.user_id == user_id, imports.c.uid == uid)
+        async with self._database.read_transaction() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        return None if row is None else row.excerpts or []
+
+    async def get_file_for_user(self, user_id: int, uid: str) -> bytes | None:
+        """Return the file that was imported."""
+        query = (
+            select(files.c.data)
+            .join_from(imports, files, files.c.id == imports.c.file_id)
+            .where(imports.c.user_id == user_id, imports.c.uid == uid)
+        )
+        async with self._database.read_transaction() as connection:
+            data = (await connection.execute(query)).scalar_one_or_none()
+        return None if data is None else bytes(data)
+
     # For workers
 
     async def claim(self, lease_for: timedelta) -> Job | None:
@@ -239,13 +273,26 @@ class ImportStore:
                 raise LostLease
 
     async def finish(
-        self, connection: AsyncConnection, job: Job, status: str, messages: dict[str, Any], *topics: str
+        self,
+        connection: AsyncConnection,
+        job: Job,
+        status: str,
+        messages: dict[str, Any],
+        *topics: str,
+        excerpts: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         """Store the result, in the transaction that writes the assets. Raise LostLease if another worker has it."""
         done = await connection.execute(
             imports.update()
             .where(imports.c.id == job.id, imports.c.lease == job.lease, imports.c.status == PROCESSING)
-            .values(status=status, messages=messages, finished_at=now(), lease=None, lease_until=None)
+            .values(
+                status=status,
+                messages=messages,
+                excerpts=list(excerpts),
+                finished_at=now(),
+                lease=None,
+                lease_until=None,
+            )
         )
         if not done.rowcount:
             raise LostLease

@@ -32,6 +32,8 @@ imports = Table(
     Column("desired_type", String(20), nullable=False),
     Column("destination_uid", String(22)),
     Column("messages", JSON, nullable=False),
+    # The rows that problems and warnings are about. NULL in imports of earlier releases.
+    Column("excerpts", JSON(none_as_null=True)),
     Column("created_at", Timestamp, nullable=False),
     Column("finished_at", Timestamp),
     Column("claimed_at", Timestamp),

@@ -1,5 +1,8 @@
 """`/api/v2/permissions/`: the catalogue and the effects of assigning; read-only, no login needed."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import msgspec
 
 from fieldgate.errors import NotFound, ValidationError
@@ -9,10 +12,10 @@ from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME
-from fieldgate.permissions.rules import Codenames
-from fieldgate.permissions.schemas import EffectsFilters, EffectsRecord, PermissionRecord
-from fieldgate.permissions.serializers import Catalogue, effects_record
-from fieldgate.permissions.violations import contradiction_message, not_for_type_message
+from fieldgate.permissions.schemas import EffectsFilters, EffectsRecord, PermissionRecord, WhatIfQuery, WhatIfRecord
+from fieldgate.permissions.serializers import Catalogue, effects_record, what_if_record
+from fieldgate.permissions.violations import not_for_type_message
+from fieldgate.permissions.what_if import name_errors, removal_errors, unknown_permission_message
 
 TAG = "Permissions"
 MAX_HELD_PERMISSIONS = 20  # names; there are half as many permissions
@@ -24,7 +27,7 @@ _EXAMPLE = {
     "contradictory": [],
     "name": "Can change asset",
 }
-_EFFECTS_EXAMPLE = {
+_EFFECTS_EXAMPLE: dict[str, Any] = {
     "permission": "http://127.0.0.1:8000/api/v2/permissions/view_submissions/",
     "asset_type": "survey",
     "held": [
@@ -38,6 +41,8 @@ _EFFECTS_EXAMPLE = {
             "reason": "asked",
             "because": None,
             "message": "view_submissions: granted, as asked.",
+            "label": "View submissions",
+            "why": "chosen",
         },
         {
             "permission": "http://127.0.0.1:8000/api/v2/permissions/partial_submissions/",
@@ -45,12 +50,23 @@ _EFFECTS_EXAMPLE = {
             "reason": "contradicted",
             "because": "http://127.0.0.1:8000/api/v2/permissions/view_submissions/",
             "message": "partial_submissions: removed, contradicted by view_submissions.",
+            "label": "Act on submissions only from specific users",
+            "why": "not possible together with “View submissions”",
         },
     ],
     "result": [
         "http://127.0.0.1:8000/api/v2/permissions/view_asset/",
         "http://127.0.0.1:8000/api/v2/permissions/view_submissions/",
     ],
+}
+
+_WHAT_IF_EXAMPLE: dict[str, Any] = {
+    "asset_type": "survey",
+    "held": _EFFECTS_EXAMPLE["held"],
+    "assigned": [_EFFECTS_EXAMPLE["permission"]],
+    "removed": [],
+    "effects": _EFFECTS_EXAMPLE["effects"],
+    "result": _EFFECTS_EXAMPLE["result"],
 }
 
 
@@ -81,7 +97,7 @@ async def permission_list(page: PageRequest, language: Language, catalogue: Cata
 async def permission_detail(codename: str, language: Language, catalogue: Catalogue) -> msgspec.Raw:
     record = catalogue.get(codename, language)
     if record is None:
-        raise NotFound(_unknown_permission_message(codename))
+        raise NotFound(unknown_permission_message(codename))
     return record
 
 
@@ -97,42 +113,51 @@ async def permission_detail(codename: str, language: Language, catalogue: Catalo
 )
 async def permission_effects(codename: str, query: EffectsFilters, language: Language) -> msgspec.Raw:
     if codename not in BY_CODENAME:
-        raise NotFound(_unknown_permission_message(codename))
-    if len(query.held) > MAX_HELD_PERMISSIONS:
-        raise ValidationError(
-            {
-                "held": [
-                    PluralMessage(
-                        "Name at most {count} permission.", "Name at most {count} permissions.", MAX_HELD_PERMISSIONS
-                    )
-                ]
-            }
-        )
-    wrong: dict[str, list[Message]] = {}
-    if codename not in rules.assignable(query.asset_type):
-        wrong["asset_type"] = [not_for_type_message(codename)]
-    if errors := _held_errors(frozenset(query.held), query.asset_type):
-        wrong["held"] = errors
+        raise NotFound(unknown_permission_message(codename))
+    wrong = _too_many_errors({"held": query.held})
+    if not wrong:
+        if codename not in rules.assignable(query.asset_type):
+            wrong["asset_type"] = [not_for_type_message(codename)]
+        if errors := name_errors(query.held, query.asset_type):
+            wrong["held"] = errors
     if wrong:
         raise ValidationError(wrong)
     held = rules.with_implied(query.held, query.asset_type)
     return effects_record(codename, held, query.asset_type, language)
 
 
-def _held_errors(held: Codenames, asset_type: str) -> list[Message]:
-    """Return why these permissions cannot be held together."""
-    unknown = sorted(held - BY_CODENAME.keys())
-    misplaced = sorted((held & BY_CODENAME.keys()) - rules.assignable(asset_type))
-    pair = rules.find_contradiction(held & BY_CODENAME.keys(), asset_type)
-    return [
-        *map(_unknown_permission_message, unknown),
-        *map(not_for_type_message, misplaced),
-        *([contradiction_message(*pair)] if pair else []),
-    ]
+@get(
+    "/api/v2/permissions/effects/",
+    response=WhatIfRecord,
+    title=Message("What if"),
+    description=Message(
+        "What removing and assigning several permissions at once would grant and remove, and why, without any asset."
+    ),
+    tag=TAG,
+    depends_on=(),
+    example=_WHAT_IF_EXAMPLE,
+)
+async def permission_what_if(query: WhatIfQuery, language: Language) -> msgspec.Raw:
+    lists = {"held": query.held, "assign": query.assign, "remove": query.remove}
+    wrong = _too_many_errors(lists)
+    if not wrong:
+        errors = {
+            "held": name_errors(query.held, query.asset_type),
+            "assign": name_errors(query.assign, query.asset_type),
+            "remove": removal_errors(query.remove, query.assign),
+        }
+        wrong = {name: found for name, found in errors.items() if found}
+    if wrong:
+        raise ValidationError(wrong)
+    held = rules.with_implied(query.held, query.asset_type)
+    return what_if_record(held, frozenset(query.assign), frozenset(query.remove), query.asset_type, language)
 
 
-def _unknown_permission_message(codename: str) -> Message:
-    return Message("There is no permission {codename}.", codename=codename[:100])
+def _too_many_errors(lists: Mapping[str, Sequence[str]]) -> dict[str, list[Message]]:
+    message = PluralMessage(
+        "Name at most {count} permission.", "Name at most {count} permissions.", MAX_HELD_PERMISSIONS
+    )
+    return {name: [message] for name, given in lists.items() if len(given) > MAX_HELD_PERMISSIONS}
 
 
-OPERATIONS = (permission_list, permission_detail, permission_effects)
+OPERATIONS = (permission_list, permission_what_if, permission_detail, permission_effects)

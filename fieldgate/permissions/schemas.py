@@ -33,6 +33,8 @@ class EffectRecord(msgspec.Struct, frozen=True, kw_only=True):
         Link | None, Meta(description="The permission that implies or contradicts it, or that it requires.")
     ]
     message: Annotated[str, Meta(description="The effect in a sentence, in the language of the response.")]
+    label: Annotated[str, Meta(description="Label of the permission, in the language of the response.")]
+    why: Annotated[str, Meta(description="The reason in words, with labels in place of codenames.")]
 
 
 class EffectsRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +58,25 @@ class EffectsFilters(msgspec.Struct, frozen=True, kw_only=True):
     ] = "survey"
 
 
+class WhatIfQuery(EffectsFilters, frozen=True, kw_only=True):
+    assign: Annotated[
+        tuple[str, ...], Meta(description="Codenames of permissions to assign, separated by commas.")
+    ] = ()
+    remove: Annotated[
+        tuple[str, ...],
+        Meta(description="Codenames of permissions to remove, separated by commas. This is done first."),
+    ] = ()
+
+
+class WhatIfRecord(msgspec.Struct, frozen=True, kw_only=True):
+    asset_type: Annotated[str, Meta(description="The type of the asset.")]
+    held: Annotated[list[Link], Meta(description="Permissions held before: the ones in `held` and all they imply.")]
+    assigned: Annotated[list[Link], Meta(description="The permissions that would be assigned.")]
+    removed: Annotated[list[Link], Meta(description="The permissions that would be removed.")]
+    effects: Annotated[list[EffectRecord], Meta(description="What would change, and why.")]
+    result: Annotated[list[Link], Meta(description="Permissions held afterwards.")]
+
+
 class MatchedRecord(msgspec.Struct, frozen=True, kw_only=True):
     rule: Annotated[
         Literal[
@@ -77,6 +98,7 @@ class MatchedRecord(msgspec.Struct, frozen=True, kw_only=True):
     message: Annotated[str, Meta(description="The rule in a sentence, in the language of the response.")]
     decided: Annotated[bool, Meta(description="Whether this rule decided: the first one that matches does.")]
     because: Annotated[list[Link], Meta(description="Other permissions, held in the same way, that imply it.")]
+    why: Annotated[str, Meta(description="The rule in words, with labels in place of codenames.")]
 
 
 class PartialRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,11 +112,13 @@ class NeedRecord(msgspec.Struct, frozen=True, kw_only=True):
     permission: Annotated[Link, Meta(description="A permission that could be assigned.")]
     removes: Annotated[list[Link], Meta(description="Permissions that assigning it would remove.")]
     message: Annotated[str, Meta(description="The same in a sentence, in the language of the response.")]
+    why: Annotated[str, Meta(description="The same in words, with labels in place of codenames.")]
 
 
 class ExplanationRecord(msgspec.Struct, frozen=True, kw_only=True):
     user: Annotated[Link, Meta(description="The user.")]
     permission: Annotated[Link, Meta(description="The permission.")]
+    label: Annotated[str, Meta(description="Label of the permission, in the language of the response.")]
     asset: Annotated[Link, Meta(description="The asset.")]
     allowed: Annotated[bool, Meta(description="Whether the user has the permission on the asset.")]
     rules: Annotated[list[MatchedRecord], Meta(description="Every rule that matched; the first one decided.")]

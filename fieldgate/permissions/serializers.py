@@ -1,7 +1,7 @@
 """Records of permissions, effects and explanations, in the language of the caller."""
 
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
 from typing import Any
 
 import msgspec
@@ -9,10 +9,11 @@ import msgspec
 from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import translate
-from fieldgate.permissions import rules
+from fieldgate.permissions import rules, what_if
 from fieldgate.permissions.catalogue import PARTIAL, PERMISSIONS, Permission, implied, permission_path
 from fieldgate.permissions.effects import Effect
 from fieldgate.permissions.explain import Explanation
+from fieldgate.permissions.labels import short_label
 from fieldgate.permissions.rules import Codenames, PermissionState
 from fieldgate.permissions.schemas import (
     EffectRecord,
@@ -22,7 +23,9 @@ from fieldgate.permissions.schemas import (
     NeedRecord,
     PartialRecord,
     PermissionRecord,
+    WhatIfRecord,
 )
+from fieldgate.permissions.sentences import effect_reason, need_sentence, rule_sentence
 from fieldgate.permissions.submission_filters import ANY_SUBMISSIONS, PARTIALLY_GRANTABLE, Filters
 
 
@@ -60,14 +63,17 @@ def _to_record(permission: Permission, language: Language) -> PermissionRecord:
     )
 
 
-def effect_fields(effect: Effect, language: Language) -> dict[str, Any]:
-    """Return the fields that all records of effects share."""
+@cache
+def effect_fields(effect: Effect, asset_type: str, language: Language) -> Mapping[str, Any]:
+    """Return the fields that all records of effects share. One response can have ten thousand of them."""
     return {
         "permission": Link(permission_path(effect.permission)),
         "effect": effect.kind.value,
         "reason": effect.reason.value,
         "because": Link(permission_path(effect.because)) if effect.because else None,
         "message": translate(effect.message(), language),
+        "label": short_label(effect.permission, asset_type, language),
+        "why": effect_reason(effect, asset_type, language),
     }
 
 
@@ -89,16 +95,36 @@ def effects_record(codename: str, held: Codenames, asset_type: str, language: La
         permission=Link(permission_path(codename)),
         asset_type=asset_type,
         held=permission_links(sorted(held)),
-        effects=[EffectRecord(**effect_fields(effect, language)) for effect in outcome.effects],
+        effects=[EffectRecord(**effect_fields(effect, asset_type, language)) for effect in outcome.effects],
         result=permission_links(sorted(outcome.state.granted)),
     )
     return msgspec.Raw(encode(record))
 
 
-def explanation_record(explanation: Explanation, *, user: Link, asset: Link, language: Language) -> ExplanationRecord:
+@lru_cache(maxsize=4096)
+def what_if_record(
+    held: Codenames, assigned: Codenames, removed: Codenames, asset_type: str, language: Language
+) -> msgspec.Raw:
+    """Return the encoded effects of removing and assigning permissions of a holder of `held`."""
+    outcome = what_if.change(held, assigned=assigned, removed=removed, asset_type=asset_type)
+    record = WhatIfRecord(
+        asset_type=asset_type,
+        held=permission_links(sorted(held)),
+        assigned=permission_links(sorted(assigned)),
+        removed=permission_links(sorted(removed)),
+        effects=[EffectRecord(**effect_fields(effect, asset_type, language)) for effect in outcome.effects],
+        result=permission_links(sorted(outcome.state.granted)),
+    )
+    return msgspec.Raw(encode(record))
+
+
+def explanation_record(
+    explanation: Explanation, *, user: Link, asset: Link, asset_type: str, language: Language
+) -> ExplanationRecord:
     return ExplanationRecord(
         user=user,
         permission=Link(permission_path(explanation.permission)),
+        label=short_label(explanation.permission, asset_type, language),
         asset=asset,
         allowed=explanation.allowed,
         rules=[
@@ -107,6 +133,7 @@ def explanation_record(explanation: Explanation, *, user: Link, asset: Link, lan
                 message=translate(each.message(), language),
                 decided=each.decided,
                 because=permission_links(each.because),
+                why=rule_sentence(each, asset_type, language),
             )
             for each in explanation.matched
         ],
@@ -116,6 +143,7 @@ def explanation_record(explanation: Explanation, *, user: Link, asset: Link, lan
                 permission=Link(permission_path(each.permission)),
                 removes=permission_links(each.removes),
                 message=translate(each.message(), language),
+                why=need_sentence(each, asset_type, language),
             )
             for each in explanation.needs
         ],

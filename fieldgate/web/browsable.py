@@ -15,7 +15,8 @@ from fieldgate.http.response.response_builder import ErrorContext, PageContext, 
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.web.json_html import render_json, truncate_json
 from fieldgate.web.page_templates import PageScope, PageTemplates
-from fieldgate.web.page_views import Page, PageView
+from fieldgate.web.page_views import Page, PageView, Redirect
+from fieldgate.web.redirects import redirect
 
 RENDER_IN_THREAD_THRESHOLD_BYTES = 256 * 1024  # rendering a larger page would block the event loop for too long
 MAX_DISPLAYED_JSON_BYTES = 4 * 1024  # the JSON is an example; all of it is one click away
@@ -61,10 +62,13 @@ class BrowsablePages:
         view = self._views.get(context.operation.name, DEFAULT_VIEW)
         handler_context = context.handler_context
         record = msgspec.json.decode(context.body)
-        loaded: Mapping[str, Any] = {}
+        loaded: Mapping[str, Any] | Redirect = {}
         if view.load is not None:
             page = Page(record, handler_context, context.status)
             loaded = await view.load(page, self._client.for_context(handler_context))
+            if isinstance(loaded, Redirect):
+                response = redirect(handler_context.request.base_url, loaded.path)
+                return RenderedPage(b"", response.headers, response.status)
         values = {**_common_values(context), "record": record, "has_own_view": view is not DEFAULT_VIEW, **loaded}
         is_large = len(context.body) > RENDER_IN_THREAD_THRESHOLD_BYTES
         return await run_in_thread_if(

@@ -66,6 +66,11 @@ class Formatter:
         parsed = _parse(value)
         return MISSING if parsed is None else dates.format_skeleton("yMMM", parsed, locale=self._locale)
 
+    def year(self, value: DateValue) -> str:
+        """2026"""
+        parsed = _parse(value)
+        return MISSING if parsed is None else dates.format_skeleton("y", parsed, locale=self._locale)
+
     def bytes(self, size: int | None) -> str:
         """1.2 megabytes"""
         if size is None:

@@ -64,16 +64,6 @@ class Page(msgspec.Struct, frozen=True):
         return self.context.form if isinstance(self.context.form, FormState) else None
 
 
-PageLoader = Callable[[Page, InternalAPI], Awaitable[Mapping[str, Any]]]
-
-
-class PageView(msgspec.Struct, frozen=True):
-    """The template of a page, and the function that gets the values it needs beside the record."""
-
-    template: str
-    load: PageLoader | None = None
-
-
 class SubmittedForm(msgspec.Struct, frozen=True):
     """A form that was sent."""
 
@@ -136,6 +126,19 @@ class Redirect(msgspec.Struct, frozen=True):
     path: str
     message: Message | None = None
     undo: Undo | None = None
+
+
+PageLoader = Callable[[Page, InternalAPI], Awaitable[Mapping[str, Any] | Redirect]]
+
+
+class PageView(msgspec.Struct, frozen=True):
+    """The template of a page, and the function that gets the values it needs beside the record.
+
+    It may also redirect to a better URL of the same page, for example if a name was typed where the API takes an id.
+    """
+
+    template: str
+    load: PageLoader | None = None
 
 
 class FormErrors(msgspec.Struct, frozen=True):

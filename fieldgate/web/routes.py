@@ -1,10 +1,14 @@
 """Start page and API documentation."""
 
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from fieldgate.errors import Header
 from fieldgate.http.injection import HandlerContext
+from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import raw
@@ -14,6 +18,7 @@ from fieldgate.http.response.responses import NO_CACHE, NO_STORE, PRIVATE_NO_CAC
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.web.page_templates import PageTemplates
+from fieldgate.web.pages.home import load_home
 from fieldgate.web.redirects import redirect
 from fieldgate.web.static_files import StaticFiles
 
@@ -22,16 +27,24 @@ HTML_CONTENT_TYPE: Header = (b"content-type", Format.HTML.content_type)
 ENGLISH_CONTENT: Header = content_language(Language.ENGLISH)  # the OpenAPI description is in English only
 
 
+class HomeQuery(msgspec.Struct, frozen=True):
+    q: Annotated[str, Meta(description="Words to search for in emergencies, countries, forms and people.")] = ""
+    measure: Annotated[str, Meta(description="What the map shows: events, affected or gap.")] = ""
+
+
 @raw(
     "/",
-    title=Message("Start page"),
-    description=Message("What this service offers."),
+    title=Message("Home"),
+    description=Message("What is new, search, and tasks."),
     tag=TAG,
     formats=(Format.HTML,),
     in_schema=False,
 )
-async def start(context: HandlerContext, templates: PageTemplates) -> Response:
-    return html_response(templates.render_page("start.html", context))
+async def start(
+    context: HandlerContext, query: HomeQuery, templates: PageTemplates, client: InternalClient
+) -> Response:
+    values = await load_home(context, client.for_context(context), query.q)
+    return html_response(templates.render_page("home.html", context, **values))
 
 
 @raw(

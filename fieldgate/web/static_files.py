@@ -15,6 +15,7 @@ from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import raw
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message
+from fieldgate.web.charts.atlas import world_svg, world_svg_digest
 
 CACHE_FOREVER = b"public, max-age=31536000, immutable"
 SWAGGER_FILES = ("swagger-ui-bundle.js", "swagger-ui.css")
@@ -34,6 +35,9 @@ class StaticFiles:
         digest = hashlib.blake2b(__version__.encode(), digest_size=6)
         for read in self._contents.values():
             digest.update(read())
+        # The map is made when it is first asked for. Its digest is known before.
+        digest.update(world_svg_digest().encode())
+        self._contents["world.svg"] = world_svg
         self._release = digest.hexdigest()
 
     def url_path(self, name: str) -> str:

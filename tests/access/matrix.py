@@ -17,12 +17,14 @@ import httpx
 
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.app import operations
+from fieldgate.assets.store import AssetStore, NewVersion
 from fieldgate.assets.tables import files, versions
 from fieldgate.events.store import EventStore
 from fieldgate.http.operations import Operation
 from fieldgate.http.request.body_parsing import UploadedFile
 from fieldgate.imports.schemas import ImportRequest
 from fieldgate.imports.store import ImportStore
+from fieldgate.imports.tables import imports
 from fieldgate.imports.upload import parse_upload
 from fieldgate.settings import Settings
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldAsset, WorldUser
@@ -104,6 +106,13 @@ class MatrixContext:
             file_id = (await connection.execute(file)).scalar_one()
             await connection.execute(versions.update().where(versions.c.asset_id == asset.id).values(file_id=file_id))
 
+    async def add_version(self, asset: WorldAsset) -> None:
+        store = AssetStore(self.service.database, self.service.data_versions)
+        async with self.service.database.transaction() as connection:
+            row = await store.find(connection, asset.uid)
+            assert row is not None
+            await store.add_version(connection, row, NewVersion(content={"survey": []}, summary={"row_count": 0}))
+
     async def version_url(self, asset: WorldAsset) -> str:
         answer = await self.service.get(f"{asset.path}versions/", headers=self.owner.headers)
         return str(answer.json()["results"][0]["url"])
@@ -174,11 +183,21 @@ def post_import_into(kind: str) -> Call:
     return call
 
 
-async def _import_detail(context: MatrixContext, caller: str) -> httpx.Response:
-    request = ImportRequest(file=UploadedFile("household.xlsx", xlsx()))
-    store = ImportStore(context.service.database, context.service.data_versions)
-    uid = await store.create(context.owner.id, parse_upload(request, 2**20), None)
-    return await context.request(caller, "GET", f"/api/v2/imports/{uid}/")
+def get_import(suffix: str) -> Call:
+    async def call(context: MatrixContext, caller: str) -> httpx.Response:
+        request = ImportRequest(file=UploadedFile("household.xlsx", xlsx()))
+        store = ImportStore(context.service.database, context.service.data_versions)
+        uid = await store.create(context.owner.id, parse_upload(request, 2**20), None)
+        message = {"text": "x", "values": {}}
+        problem = {"sheet": "survey", "row": 2, "column": "type", "code": "unknown_type", "message": message}
+        messages = {"updated": [], "error": message, "error_type": "invalid_form", "problems": [problem]}
+        async with context.service.database.transaction() as connection:
+            await connection.execute(
+                imports.update().where(imports.c.uid == uid).values(status="error", messages=messages)
+            )
+        return await context.request(caller, "GET", f"/api/v2/imports/{uid}/{suffix}")
+
+    return call
 
 
 async def _create_asset(context: MatrixContext, caller: str, **fields: str) -> httpx.Response:
@@ -196,6 +215,16 @@ async def _create_in_collection(context: MatrixContext, caller: str) -> httpx.Re
     collection = context.shared_asset(IN_COLLECTION).parent
     assert collection is not None
     return await _create_asset(context, caller, parent=collection.uid)
+
+
+def restore_version(kind: str) -> Call:
+    async def call(context: MatrixContext, caller: str) -> httpx.Response:
+        asset = await context.create_asset(kind)
+        first = await context.version_url(asset)
+        await context.add_version(asset)
+        return await context.request(caller, "POST", f"{first}restore/")
+
+    return call
 
 
 async def _token_deletion(context: MatrixContext, caller: str) -> httpx.Response:
@@ -338,13 +367,16 @@ _EVENT = {"name": "Floods", "disaster_start_date": "2026-07-14", "countries": [1
 CALLS: dict[str, Call | dict[str, Call]] = {
     "permission_list": get("/api/v2/permissions/"),
     "permission_detail": get("/api/v2/permissions/view_asset/"),
+    "permission_what_if": get("/api/v2/permissions/effects/?held=view_asset&assign=change_asset"),
     "permission_effects": get("/api/v2/permissions/view_asset/effects/"),
     "import_list": {VISIBLE_ONLY: get("/api/v2/imports/")},
     "import_creation": {
         "a new asset": _post_import,
         **{f"into {kind}": post_import_into(kind) for kind in ASSET_KINDS},
     },
-    "import_detail": {"the owner's import": _import_detail},
+    "import_detail": {"the owner's import": get_import("")},
+    "import_rows": {"the owner's import": get_import("rows/")},
+    "import_annotated_workbook": {"the owner's import": get_import("annotated.xlsx")},
     "asset_list": {VISIBLE_ONLY: get("/api/v2/assets/")},
     "asset_creation": {
         "a new asset": _create_asset,
@@ -364,6 +396,10 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "version_list": for_each_asset_kind(on_shared_asset, "versions/"),
     "version_detail": for_each_asset_kind(on_version),
     "version_file": for_each_asset_kind(on_version, "file/"),
+    "version_diff": for_each_asset_kind(on_version, "diff/"),
+    "version_warnings": for_each_asset_kind(on_version, "warnings/"),
+    "question_list": for_each_asset_kind(on_shared_asset, "questions/"),
+    "version_restoration": for_each_asset_kind(restore_version),
     "assignment_explanation": {
         **{f"the caller, on {kind}": explain(kind, about_caller=True) for kind in ASSET_KINDS},
         **{f"another user, on {kind}": explain(kind, about_caller=False) for kind in ASSET_KINDS},
@@ -382,6 +418,9 @@ CALLS: dict[str, Call | dict[str, Call]] = {
         for whose in ("the caller's", "the owner's", "the viewer's")
     },
     "assignment_replacement": for_each_asset_kind(on_new_asset, "POST", f"{SHARING}bulk/", json=[_ASSIGNMENT]),
+    "user_permissions_replacement": for_each_asset_kind(
+        on_new_asset, "PATCH", f"{SHARING}bulk/", json={"user": "AnonymousUser", "permissions": ["view_asset"]}
+    ),
     "assignment_clearing": {
         f"{whom}, on {kind}": clear(kind, whom) for kind in ASSET_KINDS for whom in ("the caller", "the public")
     },
@@ -406,6 +445,7 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "user_transfer": {"another user": _user_transfer},
     "event_list": {VISIBLE_ONLY: get("/api/v2/event/")},
     "event_mini_list": {VISIBLE_ONLY: get("/api/v2/event/mini/")},
+    "event_summary": {VISIBLE_ONLY: get("/api/v2/event/summary/")},
     "event_deleted_list": get("/api/v2/event/deleted/"),
     "event_export": {VISIBLE_ONLY: get("/api/v2/event/export/")},
     "event_detail": {"a public event": get("/api/v2/event/1/")},

@@ -14,13 +14,11 @@ import pytest
 
 from tests.conftest import PASSWORD
 from tests.imports.workbooks import xlsx
+from tests.npm import BIN, NODE, node_modules
 from tests.permissions.test_catalogue import TABLE
 from tests.processes import TIMEOUT_SECONDS, ServerProcess, run_command
 
 HERE = Path(__file__).parent
-BIN = Path(sys.executable).parent
-NPM_FOLDER = BIN.parent / "npm"
-NPM_MESSAGE = "The npm packages of this test are missing or old. Run: scripts/install-npm .venv (`make test` does it)"
 EVENTS = 5
 
 
@@ -100,16 +98,11 @@ def test_python_client(served: Served, tmp_path: Path) -> None:
 
 
 def test_typescript_client(served: Served, tmp_path: Path) -> None:
-    source = HERE / "typescript"
-    installed = NPM_FOLDER / "package.json"
-    is_current = installed.is_file() and installed.read_bytes() == (source / "package.json").read_bytes()
-    assert is_current, NPM_MESSAGE
     project = tmp_path / "project"
-    shutil.copytree(source, project)
+    shutil.copytree(HERE / "typescript", project)
     modules = project / "node_modules"
-    modules.symlink_to(NPM_FOLDER / "node_modules")
-    node = BIN / "node"
-    _run(node, modules / "@hey-api/openapi-ts/bin/run.js", "-i", served.document_url, "--no-log-file", cwd=project)
-    _run(node, modules / "typescript/bin/tsc", "--project", project, cwd=project)
-    report = json.loads(_run(node, project / "built" / "scenario.js", *served.arguments, cwd=project))
+    modules.symlink_to(node_modules())
+    _run(NODE, modules / "@hey-api/openapi-ts/bin/run.js", "-i", served.document_url, "--no-log-file", cwd=project)
+    _run(NODE, modules / "typescript/bin/tsc", "--project", project, cwd=project)
+    report = json.loads(_run(NODE, project / "built" / "scenario.js", *served.arguments, cwd=project))
     _check_report(report, served, {"As multipart", "As JSON"})

@@ -59,6 +59,8 @@ def _matches(event: Event, filters: EventFilters, scope: ViewerScope, reference_
         not filters.countries__in or countries & set(filters.countries__in),
         not filters.regions__in or regions & set(filters.regions__in),
         not filters.countries__iso3__in or iso3 & {each.upper() for each in filters.countries__iso3__in},
+        countries >= set(filters.countries__all),
+        regions >= set(filters.regions__all),
         filters.dtype is None or event.dtype == filters.dtype,
         not filters.dtype__in or event.dtype in filters.dtype__in,
         filters.id is None or event.id == filters.id,

@@ -20,6 +20,7 @@ def localized_texts(required: bool = False) -> st.SearchStrategy[dict[str, str]]
     return st.fixed_dictionaries(least, optional=others)
 
 
+amounts = st.sampled_from((0.0, 0.1, 30_000.0, 1_234_567.89, 0.005, -20.5))
 appeals = st.builds(
     Appeal,
     id=st.integers(1, 99),
@@ -27,6 +28,8 @@ appeals = st.builds(
     code=st.sampled_from((None, "MDRNP001", "MDRBD002")),
     atype=st.sampled_from((0, 1, 2, 3)),
     status=st.sampled_from((0, 1, 2, 3)),
+    amount_requested=amounts,
+    amount_funded=amounts,
     start_date=st.none() | timestamps,
     end_date=st.none() | timestamps,
 )

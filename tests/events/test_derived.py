@@ -27,7 +27,10 @@ FULL_EVENT = Event(
     is_featured=True,
     is_featured_region=True,
     visibility=Visibility.PUBLIC,
-    appeals=(Appeal(id=1, aid="1", code="mdrnp001", atype=1, status=0, end_date=TIMESTAMP),),
+    appeals=(
+        Appeal(id=1, aid="1", code="mdrnp001", atype=1, status=0, end_date=TIMESTAMP, amount_requested=1000.25),
+        Appeal(id=2, aid="2", atype=1, status=0, amount_requested=99.999, amount_funded=0.1),
+    ),
     field_reports=(
         FieldReport(
             id=1,
@@ -40,7 +43,7 @@ FULL_EVENT = Event(
 )
 # The digest of everything derived from this event, by format. A change of it without a new format would leave the
 # stored events as they are: add a line here and bump `EVENT_FORMAT`.
-DIGESTS = {1: "67a024ce2afef3019fee68408003a333c5035b509c62a5d816b99c31e06aea14"}
+DIGESTS = {2: "3e8cc922ff87c64561be787df503c894f008a701e3549b262417983f591b62cb"}
 
 
 def test_derived_data_changes_only_with_the_format() -> None:
@@ -49,7 +52,8 @@ def test_derived_data_changes_only_with_the_format() -> None:
 
 
 def test_facets_of_an_event() -> None:
-    words = derive(FULL_EVENT).facets.split()
+    words, mark, figures = derive(FULL_EVENT).facets.partition("#")
+    assert mark + figures == "#12 2 110025 10"
     expected = {
         "visibility": ("3",),
         "severity": ("2",),
@@ -59,8 +63,9 @@ def test_facets_of_an_event() -> None:
         "featured": ("",),
         "featured_in_region": ("",),
         "source": ("1",),
+        "states_num_affected": ("",),
     }
-    assert words == [FACETS[name].word(value) for name, values in expected.items() for value in values]
+    assert words.split() == [FACETS[name].word(value) for name, values in expected.items() for value in values]
 
 
 def test_search_text_of_an_event() -> None:

@@ -49,7 +49,10 @@ async def test_body_formats(service: Service, path: str, body_format: str) -> No
     assert record == {"uid": record["uid"], "url": f"{BASE_URL}{PATH}{record['uid']}/", "status": "processing"}
     assert response.headers["Location"] == record["url"]
     detail = (await service.get(record["url"], headers=headers)).json()
-    assert list(detail) == ["url", "status", "messages", "uid", "date_created", "filename"]
+    assert list(detail) == [
+        *("url", "status", "messages", "uid", "date_created", "filename", "destination", "library", "desired_type")
+    ]
+    assert (detail["destination"], detail["library"], detail["desired_type"]) == (None, False, None)
     assert (detail["status"], detail["messages"], detail["filename"]) == (
         "processing", {"updated": []}, "household.xlsx",
     )  # fmt: skip

@@ -248,3 +248,22 @@ async def test_purge_deletes_in_batches(
     assert await store.purge(now() + timedelta(days=1)) == 5
     assert len(begun) >= 6
     assert (await count(database, imports), await count(database, files)) == (0, 0)
+
+
+async def test_excerpts_and_files_belong_to_their_user(database: Database, store: ImportStore) -> None:
+    amina, brahim = await create_user(database), await create_user(database, "brahim")
+    uid = await create_import(store, amina)
+    assert await store.get_excerpts_for_user(amina, uid) == []
+    job = await store.claim(LEASE)
+    assert job is not None
+    excerpt = {"sheet": "survey", "columns": ["A"], "rows": []}
+    async with database.transaction() as connection:
+        await store.finish(connection, job, COMPLETE, {"updated": []}, excerpts=[excerpt])
+    assert await store.get_excerpts_for_user(amina, uid) == [excerpt]
+    assert await store.get_excerpts_for_user(brahim, uid) is None
+    assert await store.get_file_for_user(amina, uid) == BOOK
+    assert await store.get_file_for_user(brahim, uid) is None
+    async with database.transaction() as connection:
+        await connection.execute(imports.update().values(excerpts=None))
+        assert (await connection.execute(text("SELECT count(*) FROM imports WHERE excerpts IS NULL"))).scalar() == 1
+    assert await store.get_excerpts_for_user(amina, uid) == [], "an import of an earlier release"

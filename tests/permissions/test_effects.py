@@ -37,6 +37,8 @@ async def test_effects_and_reasons(service: Service) -> None:
                 "reason": "asked",
                 "because": None,
                 "message": "view_submissions: granted, as asked.",
+                "label": "View submissions",
+                "why": "chosen",
             },
             {
                 "permission": f"{URL}/partial_submissions/",
@@ -44,6 +46,8 @@ async def test_effects_and_reasons(service: Service) -> None:
                 "reason": "contradicted",
                 "because": f"{URL}/view_submissions/",
                 "message": "partial_submissions: removed, contradicted by view_submissions.",
+                "label": "Act on submissions only from specific users",
+                "why": "not possible together with “View submissions”",
             },
         ],
         "result": [f"{URL}/view_asset/", f"{URL}/view_submissions/"],

@@ -55,7 +55,7 @@ def _check(told: Explanation) -> None:
     for language in Language:
         for sentence in (*(each.message() for each in told.matched), *(each.message() for each in told.needs)):
             assert translate(sentence, language)
-    record = explanation_record(told, user=Link("/u/"), asset=Link("/a/"), language=Language.ENGLISH)
+    record = explanation_record(told, user=Link("/u/"), asset=Link("/a/"), asset_type=SURVEY, language=Language.ENGLISH)
     assert msgspec.json.decode(encode(record).replace(b"\x01", b"").replace(b"\x02", b""))["allowed"] is told.allowed
 
 
@@ -174,7 +174,11 @@ def test_needs_start_with_the_narrowest() -> None:
 def _record(standing: PermissionState, codename: str, **more: Any) -> dict[str, Any]:
     told = explain(standing, codename, SURVEY, **more)
     record = explanation_record(
-        told, user=Link("/api/v2/users/amina/"), asset=Link("/api/v2/assets/a1/"), language=Language.ENGLISH
+        told,
+        user=Link("/api/v2/users/amina/"),
+        asset=Link("/api/v2/assets/a1/"),
+        asset_type=SURVEY,
+        language=Language.ENGLISH,
     )
     assert isinstance(record, ExplanationRecord)
     return msgspec.json.decode(resolve_links(encode(record), b"http://x", b""))  # type: ignore[no-any-return]
@@ -186,6 +190,7 @@ def test_explanation_record() -> None:
     assert record == {
         "user": "http://x/api/v2/users/amina/",
         "permission": f"{permissions}/delete_submissions/",
+        "label": "Delete submissions",
         "asset": "http://x/api/v2/assets/a1/",
         "allowed": False,
         "rules": [
@@ -194,6 +199,7 @@ def test_explanation_record() -> None:
                 "message": "delete_submissions is held for some submissions only.",
                 "decided": True,
                 "because": [f"{permissions}/partial_submissions/"],
+                "why": "Only for some submissions.",
             }
         ],
         "partial_permissions": [{"url": f"{permissions}/delete_submissions/", "filters": [AMINAS]}],
@@ -202,8 +208,9 @@ def test_explanation_record() -> None:
                 "permission": f"{permissions}/{codename}/",
                 "removes": [f"{permissions}/partial_submissions/"],
                 "message": f"Assign {codename}: this would remove partial_submissions.",
+                "why": f"Give “{label}”. This takes away “Act on submissions only from specific users”.",
             }
-            for codename in ("delete_submissions", "manage_asset")
+            for codename, label in (("delete_submissions", "Delete submissions"), ("manage_asset", "Manage project"))
         ],
     }
     assert [each["url"] for each in _record(PARTLY, PARTIAL)["partial_permissions"]] == [
@@ -230,7 +237,7 @@ async def assignment_explanation(codename: str, language: Language) -> Explanati
     """A handler without a database; its name chooses the template of the page."""
     standing = PermissionState(is_owner=True) if codename == PARTIAL else PARTLY
     told = explain(standing, codename, SURVEY)
-    return explanation_record(told, user=Link("/u/"), asset=Link("/a/"), language=language)
+    return explanation_record(told, user=Link("/u/"), asset=Link("/a/"), asset_type=SURVEY, language=language)
 
 
 async def test_explanation_page(start: StartService) -> None:

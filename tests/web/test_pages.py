@@ -95,7 +95,7 @@ async def test_page_shows_request_response_and_links(service: Service) -> None:
     answer = await service.get(f"{LIST}?format=api&limit=3&offset=3")
     page = answer.text
     assert "<h1>Permissions</h1>" in page
-    assert "All permissions that can be assigned on an asset" in page
+    assert "What a person can do with a form or a collection." in page
     assert "<b>GET</b> /api/v2/permissions/?format=api&amp;limit=3&amp;offset=3" in page
     assert "HTTP 200 OK" in page
     assert "<b>Allow:</b>" in page

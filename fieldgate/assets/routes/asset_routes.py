@@ -32,7 +32,6 @@ from fieldgate.assets.search_query import parse_search
 from fieldgate.assets.sharing.io.serializers import ASSIGNMENT_EXAMPLE, assignment_records
 from fieldgate.assets.sharing.loading import load_visible_asset, load_visible_many
 from fieldgate.assets.sharing.model.grants import AssetGrants
-from fieldgate.assets.sharing.model.labels import label
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetSearch, AssetStore
 from fieldgate.assets.visibility_sql import DISCOVERABLE
@@ -45,6 +44,7 @@ from fieldgate.identity import Caller, User
 from fieldgate.pagination import ListResult, PageRequest
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import permission_path
+from fieldgate.permissions.labels import label
 
 TAG = "Assets"
 # The order in which a user interface offers permissions.

@@ -89,6 +89,15 @@ class AssignmentBody(msgspec.Struct, frozen=True):
     partial_permissions: Annotated[_PARTIALS, Meta(description=_PARTIALS_DESCRIPTION)] = None
 
 
+class UserPermissionsBody(msgspec.Struct, frozen=True):
+    user: Annotated[str, Meta(description=_USER)]
+    permissions: Annotated[
+        list[str],
+        Meta(description="All permissions that the user shall have: URL, path or codename of each. Empty: none."),
+    ]
+    partial_permissions: Annotated[_PARTIALS, Meta(description=_PARTIALS_DESCRIPTION)] = None
+
+
 class ClearBody(msgspec.Struct, frozen=True):
     username: Annotated[str, Meta(description="User to remove: URL, path or username. Required.")] = ""
 

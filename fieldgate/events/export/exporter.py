@@ -13,6 +13,7 @@ import msgspec
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.document_templates import TemplateRenderer
 from fieldgate.events.event_writer import HISTORY_RETENTION
+from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.serializers import Chunks, EventSerializer, RecordBatches
 from fieldgate.events.search import int_arrays
 from fieldgate.events.search.event_search import MAX_ATTEMPTS, EventSearch
@@ -61,7 +62,7 @@ class EventExporter:
         self._running = 0
 
     async def stream(
-        self, filters: EventFilters, scope: ViewerScope, language: Language, serializer: EventSerializer
+        self, filters: EventFilters, scope: ViewerScope, serializer: EventSerializer, context: FileContext
     ) -> Chunks:
         """Yield the file in chunks."""
         if self._running >= self._max_concurrent:
@@ -71,8 +72,8 @@ class EventExporter:
             )
         self._running += 1
         try:
-            records = self._record_batches(filters, scope, language)
-            async with aclosing(records), aclosing(serializer.stream(records)) as chunks:
+            records = self._record_batches(filters, scope, context.language)
+            async with aclosing(records), aclosing(serializer.stream(records, context)) as chunks:
                 async for chunk in chunks:
                     yield chunk
         finally:

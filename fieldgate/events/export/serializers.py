@@ -8,23 +8,39 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 
 import msgspec
 
+from fieldgate.events.export import atom, geojson
+from fieldgate.events.export.file_context import FileContext
+from fieldgate.events.export.hxl import HASHTAG_ROW
 from fieldgate.events.export.xlsx import write_xlsx
 from fieldgate.events.record_shapes import COLUMNS, to_rows
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.response.csv_safe import encode_csv
+from fieldgate.pagination import PageEncoder
+
+BYTE_ORDER_MARK = "\ufeff".encode()
 
 RecordBatches = AsyncGenerator[list[bytes], None]
 Chunks = AsyncGenerator[bytes, None]
-RecordEncoder = Callable[[Sequence[bytes]], bytes]
+RecordEncoder = Callable[[Sequence[bytes], FileContext], bytes]
 
 
 class EventSerializer(msgspec.Struct, frozen=True):
     """Writes event records, given as JSON, in one format."""
 
     format: Format
-    stream: Callable[[RecordBatches], Chunks]  # writes an export
+    stream: Callable[[RecordBatches, FileContext], Chunks]  # writes an export
     encode_page: RecordEncoder | None = None  # encodes a list page; None if the format is for exports only
     is_flat: bool = False  # nested values are joined in any case: `tableau=true` changes nothing
+    ordering: str = ""  # the only order of the format, if it has one
+
+    def page_encoder(self, context: FileContext) -> PageEncoder | None:
+        """What encodes a list page once the URLs of the pages around it are known."""
+        encode = self.encode_page
+        if encode is None:
+            return None
+        return lambda records, next_page, previous_page: encode(
+            records, msgspec.structs.replace(context, next_page=next_page, previous_page=previous_page)
+        )
 
     @property
     def content_type(self) -> bytes:
@@ -35,37 +51,79 @@ class EventSerializer(msgspec.Struct, frozen=True):
         return self.format.query_value
 
 
-def row_serializer(
-    format_: Format, encode_rows: RecordEncoder, header: bytes = b"", *, is_flat: bool = False
-) -> EventSerializer:
-    """Make the serializer of a format that is a header and independent rows."""
+class RowFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """A format that is a start, independent rows and an end."""
 
-    def encode_page(records: Sequence[bytes]) -> bytes:
-        return header + encode_rows(records)
+    encode_rows: RecordEncoder
+    encode_start: RecordEncoder = lambda _, __: b""  # gets the first records
+    separator: bytes = b""  # between batches of rows
+    end: bytes = b""
 
-    async def stream(batches: RecordBatches) -> Chunks:
-        # The header comes with the first batch: an error before that still has its own status code.
-        prefix = header
+    def encode(self, records: Sequence[bytes], context: FileContext) -> bytes:
+        """Encode all records as a complete file."""
+        return self.encode_start(records, context) + self.encode_rows(records, context) + self.end
+
+    async def stream(self, batches: RecordBatches, context: FileContext) -> Chunks:
+        # The start comes with the first batch: an error before that still has its own status code.
+        is_first = True
         async for records in batches:
-            yield prefix + await asyncio.to_thread(encode_rows, records)
-            prefix = b""
-        yield prefix
+            yield await asyncio.to_thread(self._encode_batch, records, context, is_first)
+            is_first = False
+        yield (self.encode_start([], context) if is_first else b"") + self.end
 
-    return EventSerializer(format_, stream, encode_page, is_flat)
+    def _encode_batch(self, records: Sequence[bytes], context: FileContext, is_first: bool) -> bytes:
+        before = self.encode_start(records, context) if is_first else self.separator
+        return before + self.encode_rows(records, context)
 
 
-def _encode_csv_rows(records: Sequence[bytes]) -> bytes:
+def row_serializer(
+    format_: Format,
+    rows: RowFormat,
+    *,
+    encode_page: RecordEncoder | None = None,
+    is_flat: bool = False,
+    ordering: str = "",
+) -> EventSerializer:
+    """Make the serializer of a row format. `encode_page` is for formats whose pages differ from their exports."""
+    return EventSerializer(format_, rows.stream, encode_page or rows.encode, is_flat, ordering)
+
+
+def _encode_csv_start(_: Sequence[bytes], context: FileContext) -> bytes:
+    header = encode_csv([COLUMNS, HASHTAG_ROW] if context.with_hashtags else [COLUMNS])
+    return BYTE_ORDER_MARK + header if context.with_bom else header
+
+
+def _encode_csv_rows(records: Sequence[bytes], _: FileContext) -> bytes:
     return encode_csv(to_rows(records))
 
 
-def _encode_ndjson_rows(records: Sequence[bytes]) -> bytes:
+def _encode_ndjson_rows(records: Sequence[bytes], _: FileContext) -> bytes:
     return b"".join([record + b"\n" for record in records])
 
 
-CSV = row_serializer(Format.CSV, _encode_csv_rows, header=encode_csv([COLUMNS]), is_flat=True)
-NDJSON = row_serializer(Format.NDJSON, _encode_ndjson_rows)
+CSV = row_serializer(Format.CSV, RowFormat(encode_start=_encode_csv_start, encode_rows=_encode_csv_rows), is_flat=True)
+NDJSON = row_serializer(Format.NDJSON, RowFormat(encode_rows=_encode_ndjson_rows))
 XLSX = EventSerializer(Format.XLSX, write_xlsx, is_flat=True)
+GEOJSON = row_serializer(
+    Format.GEOJSON,
+    RowFormat(
+        encode_start=lambda _, __: geojson.BEGIN,
+        encode_rows=geojson.encode_features,
+        separator=geojson.SEPARATOR,
+        end=geojson.END,
+    ),
+    encode_page=geojson.encode_geojson_page,
+    is_flat=True,
+)
+ATOM = row_serializer(
+    Format.ATOM,
+    RowFormat(encode_start=atom.encode_feed_start, encode_rows=atom.encode_entries, end=atom.END),
+    is_flat=True,
+    ordering=atom.ORDERING,
+)
 
 # Negotiation and OpenAPI list the formats in this order; the first is the default of exports.
-SERIALIZERS = {each.format: each for each in (CSV, NDJSON, XLSX)}
-PAGE_ENCODERS = {each.format: each.encode_page for each in SERIALIZERS.values() if each.encode_page is not None}
+SERIALIZERS = {each.format: each for each in (CSV, NDJSON, XLSX, GEOJSON, ATOM)}
+PAGE_FORMATS = tuple(each.format for each in SERIALIZERS.values() if each.encode_page is not None)
+# The schemas of formats that are JSON.
+FORMAT_TYPES = {Format.GEOJSON: geojson.EventFeatureCollection}

@@ -5,6 +5,8 @@ import tempfile
 from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from pathlib import Path
 
+from fieldgate.events.export.file_context import FileContext
+from fieldgate.events.export.hxl import HASHTAG_ROW
 from fieldgate.events.record_shapes import COLUMNS, to_rows
 
 CHUNK_BYTES = 256 * 1024
@@ -12,7 +14,7 @@ MAX_CELL_CHARS = 32_767  # Excel's limit for one cell
 MAX_SHEET_ROWS = 1_048_576  # Excel's limit for one sheet, with the header
 
 
-async def write_xlsx(batches: AsyncIterable[list[bytes]]) -> AsyncGenerator[bytes, None]:
+async def write_xlsx(batches: AsyncIterable[list[bytes]], context: FileContext) -> AsyncGenerator[bytes, None]:
     """Write a workbook to a temporary file, then stream it.
 
     A workbook is a zip archive with its index at the end, so it is only complete after the last row. Empty chunks are
@@ -20,7 +22,7 @@ async def write_xlsx(batches: AsyncIterable[list[bytes]]) -> AsyncGenerator[byte
     """
     with tempfile.TemporaryDirectory(prefix="fieldgate-export-") as folder:
         path = Path(folder) / "events.xlsx"
-        workbook = XlsxWriter(path)
+        workbook = XlsxWriter(path, HASHTAG_ROW if context.with_hashtags else ())
         try:
             async for records in batches:
                 await asyncio.to_thread(workbook.add, records)
@@ -36,7 +38,8 @@ async def write_xlsx(batches: AsyncIterable[list[bytes]]) -> AsyncGenerator[byte
 class XlsxWriter:
     """Writes a workbook row by row, with a new sheet whenever one is full."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, hashtags: Sequence[str] = ()) -> None:
+        """`hashtags` is the row below the header, if there is one."""
         import xlsxwriter  # most processes never need it
 
         options = {
@@ -46,6 +49,7 @@ class XlsxWriter:
             "strings_to_formulas": False,
         }
         self._workbook = xlsxwriter.Workbook(str(path), options)
+        self._hashtags = hashtags
         self._add_sheet()
 
     def add(self, records: Sequence[bytes]) -> None:
@@ -68,5 +72,8 @@ class XlsxWriter:
         sheet_number = len(self._workbook.worksheets()) + 1
         self._sheet = self._workbook.add_worksheet("events" if sheet_number == 1 else f"events {sheet_number}")
         self._sheet.write_row(0, 0, COLUMNS)
-        self._sheet.freeze_panes(1, 0)
         self._row = 1
+        if self._hashtags:
+            self._sheet.write_row(1, 0, self._hashtags)
+            self._row = 2
+        self._sheet.freeze_panes(self._row, 0)

@@ -7,7 +7,7 @@ import csv
 import gzip
 import io
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -211,12 +211,20 @@ def _parse_table(first: bytes, file: IO[bytes]) -> Iterator[tuple[dict[str, Any]
     names = next(csv.reader([header], delimiter=separator))
     if "id" not in names or "name" not in names:
         raise InvalidFile(f"This is neither JSON nor a CSV table of events. The columns are: {', '.join(COLUMNS)}.")
-    for cells in csv.reader(lines, delimiter=separator):
+    for index, cells in enumerate(csv.reader(lines, delimiter=separator)):
+        if index == 0 and _is_hashtag_row(cells):
+            continue
         if len(cells) > len(names):
             yield None, "There are more cells than columns."
         elif cells:
             yield _record_from_row(dict(zip(names, cells, strict=False))), ""
     lines.detach()
+
+
+def _is_hashtag_row(cells: Sequence[str]) -> bool:
+    """Whether this is the row of HXL hashtags that a table can have below its header."""
+    filled = [cell.strip() for cell in cells if cell.strip()]
+    return bool(filled) and all(cell.startswith("#") for cell in filled)
 
 
 def _record_from_row(row: dict[str, str]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ A field of `EventFilters` is implemented by an entry of the same name in `INDEX_
 
 from fieldgate.events.derived import EVENT_FORMAT
 from fieldgate.events.facets import FACETS
+from fieldgate.events.figures import FIGURES_SINCE
 from fieldgate.events.search.filters import INDEX_FILTERS, TIMESTAMP_FILTERS, EventFilters
 from fieldgate.events.search.ordering_fields import ORDERINGS
 from fieldgate.events.search.sql_filters import SQL_FILTERS
@@ -27,9 +28,10 @@ def check_filters(kind: type[EventFilters]) -> None:
 
 def check_formats() -> None:
     """Raise `ValueError` if something is newer than `EVENT_FORMAT`: it would never be rebuilt."""
-    for name, each in {**FACETS, **SQL_FILTERS, **ORDERINGS}.items():
-        if each.since > EVENT_FORMAT:
-            raise ValueError(f"{name} is since format {each.since}, but EVENT_FORMAT is {EVENT_FORMAT}")
+    since = {name: each.since for name, each in {**FACETS, **SQL_FILTERS, **ORDERINGS}.items()}
+    for name, first in {**since, "figures": FIGURES_SINCE}.items():
+        if first > EVENT_FORMAT:
+            raise ValueError(f"{name} is since format {first}, but EVENT_FORMAT is {EVENT_FORMAT}")
 
 
 def unfinished_filters(finished_format: int) -> frozenset[str]:

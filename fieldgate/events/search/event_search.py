@@ -4,9 +4,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import lru_cache, partial, reduce
+from functools import lru_cache, partial
 from importlib import import_module
-from operator import and_, attrgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 import msgspec
@@ -17,9 +17,10 @@ from fieldgate.db import DataVersions
 from fieldgate.errors import ServiceUnavailable
 from fieldgate.events.document_templates import TemplateRenderer
 from fieldgate.events.event_writer import TOPIC
+from fieldgate.events.figures import FIGURES_MARK
 from fieldgate.events.search.bindings import unfinished_filters, unfinished_orderings
 from fieldgate.events.search.filters import EventFilters, FilterContext, matching_sets, ordering_terms, region_sets
-from fieldgate.events.search.index import Index, RebuildRequired
+from fieldgate.events.search.index import Index, RebuildRequired, intersection
 from fieldgate.events.search.ordering_fields import ORDERINGS, SourceOrdering
 from fieldgate.events.search.record_cache import RecordCache
 from fieldgate.events.search.sql_filters import SQL_FILTERS, SqlFilterContext
@@ -101,8 +102,8 @@ class EventSnapshot:
         self._orders = SingleFlightCache["ordering.EventOrder"](MAX_CACHED_ORDERS)
         self._ordinals = SingleFlightCache[BitMap](MAX_CACHED_SELECTIONS)
         # A partial, not a method: a snapshot that refers to itself would stay in memory until garbage collection.
-        context = FilterContext(index, reference_data, region_sets(index, reference_data))
-        self._match_facets = lru_cache(MAX_CACHED_SELECTIONS)(partial(_match_facets, context))
+        self.context = FilterContext(index, reference_data, region_sets(index, reference_data))
+        self._match_facets = lru_cache(MAX_CACHED_SELECTIONS)(partial(_match_facets, self.context))
         self._unfinished_filters = unfinished_filters(index_version.format)
         self._unfinished_orderings = unfinished_orderings(index_version.format)
         self._renderers = {language: TemplateRenderer(reference_data, language) for language in Language}
@@ -137,10 +138,7 @@ class EventSnapshot:
         if self._unfinished_filters or self._unfinished_orderings:
             self._check_finished(filters, terms)
         wanted = msgspec.structs.replace(filters, ordering="") if filters.ordering else filters
-        if any(_sql_filter_values(wanted)):
-            chosen = await self._selections.get((wanted, scope), lambda: self._select(wanted, scope))
-        else:
-            chosen = self._match_facets(wanted, scope)
+        chosen = await self._selection(wanted, scope)
         if terms and terms != DEFAULT_ORDERING:
             order = await self._orders.get((terms, language), lambda: self._build_order(terms, language))
             places = await self._ordinals.get(
@@ -149,16 +147,26 @@ class EventSnapshot:
             return len(chosen), order.page(self.index, places, page.limit, page.offset)
         return len(chosen), self.index.page(chosen, page.limit, page.offset)
 
+    async def selection(self, filters: EventFilters, scope: ViewerScope) -> BitMap:
+        """The positions of the matching events, whose figures are all known. Callers must not change it."""
+        self._check_finished(filters, ())
+        chosen = await self._selection(msgspec.structs.replace(filters, ordering=""), scope)
+        if not chosen.issubset(self.index.with_any_facet(FIGURES_MARK)):
+            raise _upgrading("summary")
+        return chosen
+
+    async def _selection(self, wanted: EventFilters, scope: ViewerScope) -> BitMap:
+        """`wanted` has no ordering: it is a key of caches."""
+        if any(_sql_filter_values(wanted)):
+            return await self._selections.get((wanted, scope), lambda: self._select(wanted, scope))
+        return self._match_facets(wanted, scope)
+
     def _check_finished(self, filters: EventFilters, terms: "ordering.Terms") -> None:
         """Refuse filters and orderings whose data is still being rebuilt after an upgrade."""
         names = [name for name in sorted(self._unfinished_filters) if getattr(filters, name) not in (None, (), "")]
         names += [f"ordering={field}" for field, _ in terms if field in self._unfinished_orderings]
         if names:
-            message = Message(
-                "This is not available yet, because stored events are being upgraded: {names}. Please try again later.",
-                names=", ".join(names),
-            )
-            raise ServiceUnavailable(message, retry_after_seconds=REBUILD_RETRY_SECONDS)
+            raise _upgrading(*names)
 
     async def _select(self, filters: EventFilters, scope: ViewerScope) -> BitMap:
         """The events that match, with filters that need the database."""
@@ -167,7 +175,7 @@ class EventSnapshot:
         for name, sql_filter in SQL_FILTERS.items():
             if value := getattr(filters, name):
                 sets.append(await sql_filter.select(context, value))
-        return reduce(and_, sorted(sets, key=len))
+        return intersection(sets)
 
     async def _build_order(self, terms: "ordering.Terms", language: Language) -> "ordering.EventOrder":
         # Imported in a thread, when needed: numpy takes a tenth of a second to load, and 16 MB.
@@ -346,7 +354,15 @@ class EventSearch:
 
 def _match_facets(context: FilterContext, filters: EventFilters, scope: ViewerScope) -> BitMap:
     """The events that a caller sees and that match all filters the index answers."""
-    return reduce(and_, sorted([context.index.visible_to(scope), *matching_sets(context, filters)], key=len))
+    return intersection([context.index.visible_to(scope), *matching_sets(context, filters)])
+
+
+def _upgrading(*names: str) -> ServiceUnavailable:
+    message = Message(
+        "This is not available yet, because stored events are being upgraded: {names}. Please try again later.",
+        names=", ".join(names),
+    )
+    return ServiceUnavailable(message, retry_after_seconds=REBUILD_RETRY_SECONDS)
 
 
 def _clock() -> float:

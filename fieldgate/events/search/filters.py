@@ -27,7 +27,7 @@ from fieldgate.events.facets import (
     source_value,
 )
 from fieldgate.events.model import Source
-from fieldgate.events.search.index import INT64_MAX, INT64_MIN, Index, union
+from fieldgate.events.search.index import INT64_MAX, INT64_MIN, Index, intersection, union
 from fieldgate.events.search.ordering_fields import ORDERINGS
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.reference.reference_data import ReferenceData
@@ -72,6 +72,8 @@ class EventFilters(msgspec.Struct, frozen=True, kw_only=True):
     countries__iso3__in: Annotated[
         tuple[str, ...], Meta(description="Countries by their three-letter codes, separated by commas.")
     ] = ()
+    countries__all: Annotated[Ids, Meta(description="Countries by id, separated by commas: all of them.")] = ()
+    regions__all: Annotated[Ids, Meta(description="Regions by id, separated by commas: all of them.")] = ()
     dtype: Annotated[int, Meta(description="Type of disaster, by id.")] | None = None
     dtype__in: Annotated[Ids, Meta(description="Types of disaster by id, separated by commas.")] = ()
     id: Annotated[int, Meta(description="The event of this id.")] | None = None
@@ -142,6 +144,15 @@ def any_of(facet: Facet) -> IndexFilter:
     return IndexFilter(lambda context, values: _with_any(context.index, facet, values), (facet,))
 
 
+def all_of(facet: Facet) -> IndexFilter:
+    """Events with all of these values."""
+
+    def select(context: FilterContext, values: Ids) -> BitMap:
+        return intersection([context.index.with_any_facet(facet.word(value)) for value in set(values)])
+
+    return IndexFilter(select, (facet,))
+
+
 def equal_to(facet: Facet) -> IndexFilter:
     """Events with this value."""
     return IndexFilter(lambda context, value: _with_any(context.index, facet, (value,)), (facet,))
@@ -170,10 +181,16 @@ def _in_regions(context: FilterContext, regions: Ids) -> BitMap:
     return union([context.region_sets[region] for region in set(regions) if region in context.region_sets])
 
 
+def _in_all_regions(context: FilterContext, regions: Ids) -> BitMap:
+    return intersection([context.region_sets.get(region, BitMap()) for region in set(regions)])
+
+
 INDEX_FILTERS: dict[str, IndexFilter] = {
     "countries__in": any_of(COUNTRY),
     "countries__iso3__in": IndexFilter(_in_countries_by_iso3, (COUNTRY,)),
     "regions__in": IndexFilter(_in_regions, (COUNTRY,)),
+    "countries__all": all_of(COUNTRY),
+    "regions__all": IndexFilter(_in_all_regions, (COUNTRY,)),
     "dtype": equal_to(DISASTER_TYPE),
     "dtype__in": any_of(DISASTER_TYPE),
     "id": IndexFilter(lambda context, id_: context.index.by_ids([id_])),
@@ -204,9 +221,9 @@ def matching_sets(context: FilterContext, filters: EventFilters) -> list[BitMap]
     return chosen + _timestamp_sets(context.index, filters)
 
 
-_SUFFIXES = ("", "__gt", "__gte", "__lt", "__lte")
+TIMESTAMP_SUFFIXES = ("", "__gt", "__gte", "__lt", "__lte")
 _TIMESTAMP_COLUMNS = {"disaster_start_date": "starts", "created_at": "created", "updated_at": "updated"}
-TIMESTAMP_FILTERS = tuple(name + suffix for name in _TIMESTAMP_COLUMNS for suffix in _SUFFIXES)
+TIMESTAMP_FILTERS = tuple(name + suffix for name in _TIMESTAMP_COLUMNS for suffix in TIMESTAMP_SUFFIXES)
 _timestamp_filters = attrgetter(*TIMESTAMP_FILTERS)
 
 
@@ -215,7 +232,7 @@ def _timestamp_sets(index: Index, filters: EventFilters) -> list[BitMap]:
         return []
     chosen = []
     for name, column_name in _TIMESTAMP_COLUMNS.items():
-        low, high = _timestamp_bounds(filters, name)
+        low, high = timestamp_bounds(filters, name)
         if (low, high) != (INT64_MIN, INT64_MAX):
             column = getattr(index, column_name)
             chosen.append(
@@ -224,10 +241,10 @@ def _timestamp_sets(index: Index, filters: EventFilters) -> list[BitMap]:
     return chosen
 
 
-def _timestamp_bounds(filters: EventFilters, name: str) -> tuple[int, int]:
+def timestamp_bounds(filters: EventFilters, name: str) -> tuple[int, int]:
     """The first and the last microsecond that all filters on a timestamp allow."""
     low, high = INT64_MIN, INT64_MAX
-    for suffix in _SUFFIXES:
+    for suffix in TIMESTAMP_SUFFIXES:
         timestamp: datetime | None = getattr(filters, name + suffix)
         if timestamp is None:
             continue

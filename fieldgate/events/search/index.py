@@ -9,13 +9,17 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import reduce
+from operator import and_
 from typing import Any, NamedTuple
 
 from pyroaring import BitMap
 
 from fieldgate.events.facets import COUNTRY, VISIBILITY
+from fieldgate.events.figures import NO_FIGURES, EventFigures, split_stored
 from fieldgate.events.model import Visibility
 from fieldgate.events.search import int_arrays
+from fieldgate.events.search.figure_columns import FigureColumns
 from fieldgate.events.search.int_arrays import Int64Array, UInt32Array
 from fieldgate.events.visibility import ViewerScope
 
@@ -24,7 +28,7 @@ MAX_IN_PLACE_CHANGES = 100  # ids inserted or deleted one by one; with more, all
 
 
 class IndexRow(NamedTuple):
-    """What the index knows of one event. `facets` are words of `facets.py`, separated by spaces."""
+    """What the index knows of one event. `facets` are words of `facets.py`, separated by spaces, then its figures."""
 
     id: int
     start: int  # microseconds since 1970, as the next two
@@ -47,6 +51,7 @@ class Index:
         facet_sets: Mapping[str, BitMap],
         live_positions: BitMap,
         by_id: "IdLookup",
+        figures: FigureColumns,
     ) -> None:
         self.ids = ids  # by position, as are the next three
         self.starts = starts
@@ -55,6 +60,7 @@ class Index:
         self._facet_sets = facet_sets
         self.live_positions = live_positions  # not deleted
         self._by_id = by_id
+        self.figures = figures  # by position
 
     def __len__(self) -> int:
         return len(self.live_positions)
@@ -88,8 +94,12 @@ class Index:
         return int_arrays.find_positions(self._by_id.ids, self._by_id.positions, ids)
 
     def started_between(self, low: int, high: int) -> BitMap:
-        """The events with a start date in [low, high]: positions are in that order."""
-        return _bitmap_range(bisect_left(self.starts, low), bisect_right(self.starts, high))
+        """The events with a start date in [low, high]."""
+        return bitmap_range(*self.position_range(low, high))
+
+    def position_range(self, low: int, high: int) -> tuple[int, int]:
+        """The first position with a start date in [low, high], and the one after the last: they are in that order."""
+        return bisect_left(self.starts, low), bisect_right(self.starts, high)
 
     def in_range(self, column: Int64Array, low: int, high: int) -> BitMap:
         """The events with a timestamp in [low, high]."""
@@ -105,7 +115,7 @@ class Index:
 
     def with_changes(self, rows: Sequence[IndexRow], deleted_ids: Iterable[int]) -> "Index":
         """The index after events were deleted, edited in place, or added after all others."""
-        sets = _CopyOnWriteSets(self._facet_sets)
+        sets = _CopyOnWriteSets(self._facet_sets, self.figures)
         everything = self.live_positions.copy()
         created, updated = self.created[:], self.updated[:]
         left: set[int] = set()
@@ -141,6 +151,7 @@ class Index:
             sets.all,
             everything,
             self._by_id.with_changes(left, [row.id for row in new], ids, everything),
+            self.figures.with_changes(sets.figures, sets.totals),
         )
 
 
@@ -194,44 +205,58 @@ class IndexBuilder:
             int_arrays.int64_array(),
             int_arrays.int64_array(),
         )
+        self._figures = FigureColumns()
         self._rows_by_facet: dict[str, array[int]] = defaultdict(lambda: array("I"))
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         """Add rows with the fields of `IndexRow`."""
         ids, starts, created, updated = self._columns
-        rows_by_facet = self._rows_by_facet
+        rows_by_facet, add_figures = self._rows_by_facet, self._figures.append
         for place, row in enumerate(rows, start=len(ids)):
             ids.append(row[0])
             starts.append(row[1])
             created.append(row[2])
             updated.append(row[3])
-            for word in row[4].split():
+            words, figures = split_stored(row[4])
+            for word in words:
                 rows_by_facet[word].append(place)
+            add_figures(figures)
 
     def build(self) -> Index:
         order = int_arrays.argsort_with_tiebreak(self._columns[1], tiebreak_desc=self._columns[0])
         positions = int_arrays.inverse_permutation(order)
         sets = {word: _remapped(positions, places) for word, places in self._rows_by_facet.items()}
         ids, starts, created, updated = (int_arrays.take(column, order) for column in self._columns)
-        everything = _bitmap_range(0, len(ids))
-        return Index(ids, starts, created, updated, sets, everything, IdLookup.from_ids(ids, everything))
+        everything = bitmap_range(0, len(ids))
+        by_id = IdLookup.from_ids(ids, everything)
+        figures = self._figures.take(order).with_totals(sets)
+        return Index(ids, starts, created, updated, sets, everything, by_id, figures)
 
 
 class _CopyOnWriteSets:
-    """The bitmaps of an index; those that change are copied first."""
+    """The bitmaps of an index; those that change are copied first. Collects new figures, and totals by facet word."""
 
-    def __init__(self, shared: Mapping[str, BitMap]) -> None:
+    def __init__(self, shared: Mapping[str, BitMap], before: FigureColumns) -> None:
         self.all = dict(shared)
+        self.figures: dict[int, EventFigures] = {}
+        self.totals = dict(before.totals)
+        self._before = before
         self._copied: set[str] = set()
 
-    def set_facets(self, position: int, facets: str, *, is_new: bool = False) -> None:
-        """Give a position these facet words and no others."""
-        words = set(facets.split())
+    def set_facets(self, position: int, stored: str, *, is_new: bool = False) -> None:
+        """Give a position these facet words and figures, and no others."""
+        words, figures = split_stored(stored)
+        old = NO_FIGURES if is_new else self._before[position]
+        self.figures[position] = figures
         if not is_new:
             for word in [word for word, positions in self.all.items() if position in positions and word not in words]:
                 self._writable(word).discard(position)
+                self.totals[word] = self.totals[word].minus(old)
         for word in words:
-            self._writable(word).add(position)
+            positions = self._writable(word)
+            difference = figures.minus(old) if position in positions else figures
+            positions.add(position)
+            self.totals[word] = self.totals.get(word, NO_FIGURES).plus(difference)
 
     def _writable(self, facet: str) -> BitMap:
         if facet not in self._copied:
@@ -247,11 +272,17 @@ def union(sets: Sequence[BitMap]) -> BitMap:
     return BitMap.union(*sets) if sets else BitMap()
 
 
+def intersection(sets: Sequence[BitMap]) -> BitMap:
+    """The intersection of at least one bitmap; callers must not change it."""
+    return reduce(and_, sorted(sets, key=len))
+
+
 def _remapped(positions: UInt32Array, places: UInt32Array) -> BitMap:
     return BitMap(int_arrays.take(positions, places))
 
 
-def _bitmap_range(low: int, high: int) -> BitMap:
+def bitmap_range(low: int, high: int) -> BitMap:
+    """The positions in [low, high)."""
     return BitMap(range(low, high)) if low < high else BitMap()
 
 

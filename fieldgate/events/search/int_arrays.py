@@ -7,6 +7,7 @@ its 16 MB.
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ UInt32Array: TypeAlias = "array[int]"  # positions
 
 NUMPY_THRESHOLD = 20_000  # values in an array
 NOT_FOUND = -1
+SUM_BLOCK = 16_384  # values that are added at a time: blocks of this size are not returned to the system and back
 
 
 def int64_array(values: Sequence[int] = ()) -> Int64Array:
@@ -106,6 +108,48 @@ def intersect(column: Int64Array, other: Int64Array) -> Int64Array:
 
     held = np.asarray(column)
     return array("q", held[np.isin(held, np.asarray(other))].tobytes())
+
+
+def largest_magnitude(column: Int64Array) -> int:
+    """The largest absolute value; 0 for an empty column."""
+    if len(column) < NUMPY_THRESHOLD:
+        return max(map(abs, column), default=0)
+    import numpy as np
+
+    held = np.asarray(column)
+    return max(abs(int(held.max())), abs(int(held.min())))
+
+
+def sums_at(columns: Sequence[Int64Array], indices: UInt32Array) -> list[int]:
+    """The sum of each column over these indices. The sums must be below 2**63."""
+    if not indices or len(columns[0]) < NUMPY_THRESHOLD:
+        return exact_sums_at(columns, indices)
+    import numpy as np
+
+    found = [0] * len(columns)
+    for start in range(0, len(indices), SUM_BLOCK):
+        # Converted once: otherwise numpy does it for each column. "clip" is the mode without a check of bounds.
+        at = np.asarray(indices[start : start + SUM_BLOCK]).astype(np.intp)
+        for number, column in enumerate(columns):
+            found[number] += int(np.asarray(column).take(at, mode="clip").sum(dtype=np.int64))
+    return found
+
+
+def range_sum(column: Int64Array, low: int, high: int) -> int:
+    """The sum of the values at the indices in [low, high), which must be below 2**63."""
+    if len(column) < NUMPY_THRESHOLD:
+        return sum(column[low:high])
+    import numpy as np
+
+    return int(np.asarray(column)[low:high].sum(dtype=np.int64))
+
+
+def exact_sums_at(columns: Sequence[Sequence[int]], indices: UInt32Array) -> list[int]:
+    """The sum of each column over these indices, by a loop. It is fastest with lists."""
+    if len(indices) < 2:
+        return [sum(column[index] for index in indices) for column in columns]
+    values_at = itemgetter(*indices)
+    return [sum(values_at(column)) for column in columns]
 
 
 def to_uint32_array(indices: "npt.NDArray[Any]") -> UInt32Array:

@@ -1,8 +1,6 @@
 """The filters that a query of the database answers."""
 
 from collections.abc import Awaitable, Callable
-from functools import reduce
-from operator import and_
 from typing import NamedTuple
 
 import msgspec
@@ -10,7 +8,7 @@ from pyroaring import BitMap
 
 from fieldgate.events.facets import COUNTRY, DISASTER_TYPE
 from fieldgate.events.search.filters import search_words
-from fieldgate.events.search.index import Index
+from fieldgate.events.search.index import Index, intersection
 from fieldgate.events.store import EventStore
 from fieldgate.reference.reference_data import ReferenceData, fold_text
 
@@ -38,7 +36,7 @@ async def _by_search(context: SqlFilterContext, search: str) -> BitMap:
         about = [COUNTRY.word(country) for country in reference_data.countries_matching(word)]
         about += [DISASTER_TYPE.word(kind) for kind in reference_data.types_matching(word)]
         sets.append(named | index.with_any_facet(*about))
-    return reduce(and_, sorted(sets, key=len)) if sets else index.live_positions
+    return intersection(sets) if sets else index.live_positions
 
 
 async def _by_glide(context: SqlFilterContext, glide: str) -> BitMap:

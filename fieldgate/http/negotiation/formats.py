@@ -17,6 +17,8 @@ class Format(Enum):
     CSV = ("csv", "text/csv", "text/csv; charset=utf-8")
     NDJSON = ("ndjson", "application/x-ndjson", "application/x-ndjson")
     XLSX = ("xlsx", *["application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"] * 2)
+    GEOJSON = ("geojson", *["application/geo+json"] * 2)
+    ATOM = ("atom", "application/atom+xml", "application/atom+xml; charset=utf-8")
     BYTES = ("bytes", *["application/octet-stream"] * 2)  # a file of any kind, see `prefers_bytes`
 
     __hash__ = object.__hash__

@@ -65,6 +65,7 @@ def _build_document(operations: Sequence[Operation]) -> dict[str, Any]:
             operation.response.alternate_type,
             operation.response.refusal_type,
             operation.body.type,
+            *operation.response.format_types.values(),
         )
     ]
     kinds = [kind for kind in named if kind is not None]

@@ -29,7 +29,7 @@ def describe_operation(
         responses["200"] = {
             "description": "A dry run or other preview, returned in place of the usual response.",
             "headers": header_refs("Fieldgate-Ignored"),
-            "content": {Format.JSON.media_type: content} | _other_formats(operation),
+            "content": {Format.JSON.media_type: content} | _other_formats(operation, schemas),
         }
     if operation.route.method == "GET" and not operation.caching.no_store:
         responses["304"] = {"description": "The response you have is still current.", "headers": header_refs("ETag")}
@@ -69,6 +69,7 @@ def _success_response(operation: Operation, schemas: dict[Any, Any]) -> dict[str
     if operation.response.kind is ResponseKind.RAW and operation.response.type is None:
         for media_type in operation.response.media_types:
             content[media_type] = {"schema": operation.response.schema or _file_schema(media_type)}
+        content |= _json_formats(operation, schemas)
         if operation.response.offers_bytes:
             content[Format.BYTES.media_type] = {"schema": BINARY_SCHEMA}
         return {"description": "Done.", "headers": header_refs(), "content": content}
@@ -80,16 +81,22 @@ def _success_response(operation: Operation, schemas: dict[Any, Any]) -> dict[str
         schema = list_schema(schema)
         example = {"count": 1, "next": None, "previous": None, "results": [example]}
     content[Format.JSON.media_type] = {"schema": schema, "example": example}
-    content |= _other_formats(operation)
+    content |= _other_formats(operation, schemas)
     return {"description": "Done.", "headers": header_refs(*names, "Fieldgate-Ignored"), "content": content}
 
 
-def _other_formats(operation: Operation) -> dict[str, Any]:
-    return {
+def _other_formats(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
+    files = {
         offered.media_type: {"schema": _file_schema(offered.media_type)}
         for offered in operation.response.formats
         if offered is not Format.JSON
     }
+    return files | _json_formats(operation, schemas)
+
+
+def _json_formats(operation: Operation, schemas: dict[Any, Any]) -> dict[str, Any]:
+    """Formats other than JSON that are JSON, such as GeoJSON."""
+    return {offered.media_type: {"schema": schemas[kind]} for offered, kind in operation.response.format_types.items()}
 
 
 def _file_schema(media_type: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-FORMULA_STARTS = "=+-@\t\r\n"
+FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"  # in some languages Excel takes the wide characters, too
 
 CSVCell = str | int | float | None
 

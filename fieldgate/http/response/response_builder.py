@@ -6,10 +6,11 @@ from typing import Any, Protocol
 
 import msgspec
 
+from fieldgate.concurrency import run_in_thread_if
 from fieldgate.errors import Header, Problem
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import Created, Operation, PreviewResult
+from fieldgate.http.operations import Created, Operation, PreviewResult, VersionedRecord
 from fieldgate.http.request import query_string
 from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request.request_parsing import ParsedRequest
@@ -22,6 +23,7 @@ from fieldgate.i18n.messages import translate
 from fieldgate.identity import Caller
 from fieldgate.pagination import MAX_LIMIT, ListResult
 
+ENCODE_IN_THREAD_THRESHOLD_RECORDS = 100  # encoding a larger page would block the event loop for too long
 MAX_LINK_HEADER_CHARS = 4096  # clients and proxies refuse long headers, and the body has the URLs too
 
 JSON_CONTENT_TYPE: Header = (b"content-type", Format.JSON.content_type)
@@ -53,10 +55,11 @@ class ErrorContext(msgspec.Struct, frozen=True):
 
 
 class RenderedPage(msgspec.Struct, frozen=True):
-    """An HTML page and headers of its own, such as cookies."""
+    """An HTML page and headers of its own, such as cookies. `status` replaces that of the response."""
 
     body: bytes
     headers: Sequence[Header] = ()
+    status: int | None = None
 
 
 class PageRenderer(Protocol):
@@ -101,14 +104,17 @@ class ResponseBuilder:
         status = _STATUS_BY_RESULT.get(type(result), operation.response.status)
         if isinstance(result, ListResult):
             next_page, previous_page = page_links(parsed.url, parsed.query_params, parsed.page, result.count)
-            prepared = encode_envelope(result, next_page, previous_page)
             headers += _list_headers(parsed, next_page, previous_page)
-            if parsed.format in operation.response.serializers:
-                return self._serialized_list(operation, parsed, headers, result, etag)
+            if result.encode_page is not None:
+                records = _resolved_records(parsed, result)
+                is_long = len(records) > ENCODE_IN_THREAD_THRESHOLD_RECORDS
+                body = await run_in_thread_if(is_long, result.encode_page, records, next_page, previous_page)
+                return self._serialized_list(operation, parsed, headers, body, etag)
+            prepared = encode_envelope(result, next_page, previous_page)
         elif isinstance(result, Created):
             prepared = links.encode(result.record)
             headers += _location_headers(parsed, result)
-        elif isinstance(result, PreviewResult):
+        elif isinstance(result, PreviewResult | VersionedRecord):
             prepared = links.encode(result.record)
         else:
             prepared = bytes(result) if isinstance(result, msgspec.Raw) else links.encode(result)
@@ -125,14 +131,9 @@ class ResponseBuilder:
         return Response(status, headers, body, etag)
 
     def _serialized_list(
-        self, operation: Operation, request: ParsedRequest, headers: list[Header], result: ListResult[Any], etag: bytes
+        self, operation: Operation, request: ParsedRequest, headers: list[Header], body: bytes, etag: bytes
     ) -> Response:
         """A list in a format other than JSON and HTML."""
-        resolved = [
-            links.resolve_links(each, request.base_url.url.encode(), request.format_query)
-            for each in encode_records(result)
-        ]
-        body = operation.response.serializers[request.format](resolved)
         caching = responses.PRIVATE_NO_CACHE if operation.caching.depends_on_caller else responses.NO_CACHE
         headers += [responses.API_CSP, caching, (b"content-type", request.format.content_type)]
         return Response(operation.response.status, headers, body, etag or responses.make_body_etag(body))
@@ -218,7 +219,13 @@ class ResponseBuilder:
             *page.headers,
         ]
         etag = responses.make_body_etag(page.body) if is_read else b""
-        return Response(context.status if form is None else form.status, headers, page.body, etag)
+        status = context.status if form is None else form.status
+        return Response(page.status or status, headers, page.body, b"" if page.status else etag)
+
+
+def _resolved_records(request: ParsedRequest, result: ListResult[Any]) -> list[bytes]:
+    base_url = request.base_url.url.encode()
+    return [links.resolve_links(each, base_url, request.format_query) for each in encode_records(result)]
 
 
 def _as_bytes(response: Response) -> Response:

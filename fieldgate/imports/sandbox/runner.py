@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from multiprocessing.connection import Connection
@@ -41,6 +41,8 @@ RESERVED_BYTES = 16 * 1024**3
 ABORT_CODES = tuple(
     -number for number in (signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP)
 )
+
+UNEXPECTED_RESULT = "the result is of another kind"
 
 MAX_SOCKET_FOLDER_CHARS = 60  # systems allow about 100 characters, and the names in it have 35
 SHORT_FOLDER = "/tmp"  # noqa: S108 -- a new folder with a random name is created in it
@@ -80,13 +82,15 @@ class _Rejection(msgspec.Struct):
     error: Message
     problems: list[xlsform.Issue]
     warnings: list[xlsform.Issue]
+    excerpts: list[xlsform.SheetExcerpt]
 
 
 class _Result(msgspec.Struct, omit_defaults=True):
-    """Exactly one of the first four is set."""
+    """Exactly one of the first five is set."""
 
     form: xlsform.Form | None = None
     library: xlsform.Library | None = None
+    workbook: bytes | None = None
     rejection: _Rejection | None = None
     failure: FailureReason | None = None
     details: str = ""
@@ -99,16 +103,10 @@ def parse_in_sandbox(
 
     Raise FormRejected if the workbook is not valid, SandboxFailure if the process ended without a result.
     """
-    started = time.monotonic()
-    try:
-        return _run_in_process(xlsform.parse_workbook, (data, name, asset_uid), limits)
-    except SandboxFailure as failure:
-        # An exception of the first reader lets the process try the second. An abort needs another process.
-        seconds_left = limits.cpu_seconds - math.ceil(time.monotonic() - started)
-        if not failure.aborted or seconds_left < 1 or not xlsform.has_second_reader(data):
-            raise
-    remaining = msgspec.structs.replace(limits, cpu_seconds=seconds_left)
-    return _run_in_process(xlsform.parse_workbook, (data, name, asset_uid, False), remaining)
+    parsed = _run_with_both_readers(xlsform.parse_workbook, (data, name, asset_uid), limits)
+    if isinstance(parsed, bytes):  # the process is not trusted
+        raise SandboxFailure(FailureReason.CRASH, UNEXPECTED_RESULT)
+    return parsed
 
 
 def parse_content_in_sandbox(
@@ -119,9 +117,22 @@ def parse_content_in_sandbox(
     `on_start` receives the process, to end it early.
     """
     parsed = _run_in_process(xlsform.parse_content, (content,), limits, on_start)
-    if isinstance(parsed, xlsform.Library):  # the process is not trusted
-        raise SandboxFailure(FailureReason.CRASH, "the result is a library")
+    if not isinstance(parsed, xlsform.Form):  # the process is not trusted
+        raise SandboxFailure(FailureReason.CRASH, UNEXPECTED_RESULT)
     return parsed
+
+
+def annotate_in_sandbox(
+    data: bytes,
+    comments: Sequence[xlsform.IssueComment],
+    limits: SandboxLimits,
+    on_start: OnStart | None = None,
+) -> bytes:
+    """Run `xlsform.annotate_workbook` in a sandbox process, like `parse_content_in_sandbox`."""
+    written = _run_with_both_readers(xlsform.annotate_workbook, (data, list(comments)), limits, on_start)
+    if not isinstance(written, bytes):  # the process is not trusted
+        raise SandboxFailure(FailureReason.CRASH, UNEXPECTED_RESULT)
+    return written
 
 
 def start_fork_server() -> None:
@@ -136,13 +147,33 @@ def _do_nothing() -> None:
     """The first process ends as soon as the fork server could start it."""
 
 
+def _run_with_both_readers(
+    read: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits, on_start: OnStart | None = None
+) -> xlsform.Form | xlsform.Library | bytes:
+    """Call a function that reads a file, the first of its arguments; again with the second reader if it aborts.
+
+    An exception of the first reader lets the process try the second. An abort needs another process.
+    """
+    started = time.monotonic()
+    try:
+        return _run_in_process(read, arguments, limits, on_start)
+    except SandboxFailure as failure:
+        seconds_left = limits.cpu_seconds - math.ceil(time.monotonic() - started)
+        if not failure.aborted or seconds_left < 1 or not xlsform.has_second_reader(arguments[0]):
+            raise
+    remaining = msgspec.structs.replace(limits, cpu_seconds=seconds_left)
+    return _run_in_process(read, (*arguments, False), remaining, on_start)
+
+
 def _run_in_process(
     parse: Callable[..., Any], arguments: tuple[Any, ...], limits: SandboxLimits, on_start: OnStart | None = None
-) -> xlsform.Form | xlsform.Library:
+) -> xlsform.Form | xlsform.Library | bytes:
     result = _receive_result(parse, arguments, limits, on_start)
     if rejection := result.rejection:
-        raise xlsform.FormRejected(rejection.error_type, rejection.error, rejection.problems, rejection.warnings)
-    if parsed := result.form or result.library:
+        raise xlsform.FormRejected(
+            rejection.error_type, rejection.error, rejection.problems, rejection.warnings, rejection.excerpts
+        )
+    if parsed := result.form or result.library or result.workbook:
         return parsed
     raise SandboxFailure(result.failure or FailureReason.FAULT, result.details)
 
@@ -250,7 +281,11 @@ def _call_parser(parse: Callable[..., Any], arguments: tuple[Any, ...]) -> _Resu
     try:
         parsed = parse(*arguments)
     except xlsform.FormRejected as error:
-        return _Result(rejection=_Rejection(error.error_type, error.error, error.problems, error.warnings))
+        return _Result(
+            rejection=_Rejection(error.error_type, error.error, error.problems, error.warnings, error.excerpts)
+        )
+    if isinstance(parsed, bytes):
+        return _Result(workbook=parsed)
     return _Result(library=parsed) if isinstance(parsed, xlsform.Library) else _Result(form=parsed)
 
 

@@ -10,6 +10,9 @@ The libraries that parse forms take 30 MB and half a second to load. They are lo
 process that leaves parsing to a sandbox does not need them.
 """
 
+from collections.abc import Sequence
+
+from fieldgate.imports.sheet_excerpts import IssueComment, SheetExcerpt
 from fieldgate.imports.xlsform.issues import FormRejected, Issue
 from fieldgate.imports.xlsform.parsed_results import EncodedContent, Form, Library, LibraryItem
 
@@ -18,8 +21,11 @@ __all__ = [
     "Form",
     "FormRejected",
     "Issue",
+    "IssueComment",
     "Library",
     "LibraryItem",
+    "SheetExcerpt",
+    "annotate_workbook",
     "has_second_reader",
     "parse_content",
     "parse_workbook",
@@ -33,6 +39,13 @@ def parse_workbook(
     from fieldgate.imports.xlsform import importer
 
     return importer.parse_workbook(data, name, asset_uid, use_first_reader)
+
+
+def annotate_workbook(data: bytes, comments: Sequence[IssueComment], use_first_reader: bool = True) -> bytes:
+    """Write a copy of a workbook, as an xlsx file, with comments in its cells."""
+    from fieldgate.imports.xlsform import annotated_workbook
+
+    return annotated_workbook.annotate_workbook(data, comments, use_first_reader)
 
 
 def has_second_reader(data: bytes) -> bool:

@@ -7,6 +7,7 @@ from fieldgate.imports.xlsform.checks.run import check_form, check_library, sort
 from fieldgate.imports.xlsform.compile.xform_compiler import compile_form
 from fieldgate.imports.xlsform.content import normalise
 from fieldgate.imports.xlsform.content_size import check_content_size
+from fieldgate.imports.xlsform.excerpt_builder import build_excerpts
 from fieldgate.imports.xlsform.form_languages import list_languages
 from fieldgate.imports.xlsform.issues import FormRejected, IssueCollector
 from fieldgate.imports.xlsform.library import build_items
@@ -36,7 +37,13 @@ def parse_workbook(
             " again."
         )
         issues.add_warning("guessed_encoding", message, None)
-    return parse_sheets(workbook_sheets, name, issues, asset_uid)
+    try:
+        parsed = parse_sheets(workbook_sheets, name, issues, asset_uid)
+    except FormRejected as rejection:
+        rejection.excerpts = build_excerpts(workbook_sheets, rejection.problems, rejection.warnings)
+        raise
+    parsed.excerpts = build_excerpts(workbook_sheets, (), parsed.warnings)
+    return parsed
 
 
 def parse_sheets(

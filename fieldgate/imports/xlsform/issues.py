@@ -9,6 +9,7 @@ from collections.abc import Collection
 import msgspec
 
 from fieldgate.i18n.messages import Message, PluralMessage
+from fieldgate.imports.sheet_excerpts import SheetExcerpt
 
 
 class Issue(msgspec.Struct, frozen=True):
@@ -22,7 +23,10 @@ class Issue(msgspec.Struct, frozen=True):
 
 
 class FormRejected(Exception):
-    """The workbook cannot be imported. Nothing of it is saved."""
+    """The workbook cannot be imported. Nothing of it is saved.
+
+    `excerpts` are the rows that the problems and warnings are about, if the workbook could be read.
+    """
 
     def __init__(
         self,
@@ -30,12 +34,14 @@ class FormRejected(Exception):
         error: Message,
         problems: list[Issue] | None = None,
         warnings: list[Issue] | None = None,
+        excerpts: list[SheetExcerpt] | None = None,
     ) -> None:
         super().__init__(error_type)
         self.error_type = error_type
         self.error = error
         self.problems = problems or []
         self.warnings = warnings or []
+        self.excerpts = excerpts or []
 
 
 class IssueCollector:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from fieldgate.imports.sheet_excerpts import SheetExcerpt
 from fieldgate.imports.xlsform.issues import Issue
 
 
@@ -31,6 +32,7 @@ class Form(msgspec.Struct):
     xform: str
     row_count: int
     warnings: list[Issue]
+    excerpts: list[SheetExcerpt] = []
 
 
 class LibraryItem(msgspec.Struct):
@@ -48,3 +50,4 @@ class Library(msgspec.Struct):
 
     blocks: list[LibraryItem]
     warnings: list[Issue]
+    excerpts: list[SheetExcerpt] = []

@@ -5,6 +5,7 @@ from fieldgate.web.pages import (
     account,
     assets,
     event_detail,
+    event_summary,
     events,
     imports,
     permissions,
@@ -15,7 +16,10 @@ from fieldgate.web.pages import (
     versions,
 )
 
-_MODULES = (account, assets, event_detail, events, imports, permissions, reference, service, sharing, users, versions)
+_MODULES = (
+    account, assets, event_detail, event_summary, events, imports, permissions, reference, service, sharing, users,
+    versions,
+)  # fmt: skip
 
 PAGES: dict[str, PageView] = {name: view for module in _MODULES for name, view in module.PAGES.items()}
 FORMS: dict[FormKey, PageForm] = {key: form for module in _MODULES for key, form in module.FORMS.items()}

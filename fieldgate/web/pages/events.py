@@ -1,6 +1,226 @@
 """The list of events: filters, map, timeline and table."""
 
-from fieldgate.web.page_views import FormKey, PageForm, PageView
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-PAGES: dict[str, PageView] = {}
+import msgspec
+
+from fieldgate.http.internal_api import InternalAPI
+from fieldgate.http.response.links import encode_query
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
+from fieldgate.web.charts.bars import share_of
+from fieldgate.web.formatting import Formatter
+from fieldgate.web.page_views import FormKey, Page, PageForm, PageView, Redirect
+from fieldgate.web.pages.event_charts import (
+    EVENT_PATH,
+    MEASURES,
+    build_charts,
+    choose_measure,
+    funding_text,
+    load_summary,
+)
+from fieldgate.web.pages.event_filters import (
+    COUNTRY_PATH,
+    FROM,
+    SEVERITIES,
+    TYPED_FIELDS,
+    UNTIL,
+    FilterNames,
+    active_filters,
+    chosen_day,
+    load_names,
+    make_chips,
+    query_with,
+    resolve_typed,
+    split_values,
+)
+
+EXPORT_PATH = "/api/v2/event/export/"
+# Label, path, and what the URL has beside the filters.
+EXPORTS: Sequence[tuple[Message | str, str, Mapping[str, str]]] = (
+    ("CSV", EXPORT_PATH, {"format": "csv", "bom": "true"}),
+    ("Excel", EXPORT_PATH, {"format": "xlsx"}),
+    ("GeoJSON", EXPORT_PATH, {"format": "geojson"}),
+    ("NDJSON", EXPORT_PATH, {"format": "ndjson"}),
+    ("JSON", EVENT_PATH, {"format": "json"}),
+    (Message("Feed"), EVENT_PATH, {"format": "atom"}),
+)
+COLUMNS: Sequence[tuple[str, Message, str]] = (  # name in `ordering`, title, class
+    ("ifrc_severity_level", Message("Severity"), ""),
+    ("name", Message("Name"), ""),
+    ("", Message("Countries"), ""),
+    ("dtype", Message("Type"), ""),
+    ("disaster_start_date", Message("Start"), ""),
+    ("num_affected", Message("Affected"), "number"),
+    ("", Message("Funding"), ""),
+    ("updated_at", Message("Updated"), "updated"),
+)
+DESCENDING_FIRST = frozenset({"ifrc_severity_level", "disaster_start_date", "num_affected", "updated_at"})
+DEFAULT_ORDERING = "-disaster_start_date"
+MAX_COUNTRIES_SHOWN = 3
+SEVERITY_CHOICES = ("0", "1", "2", "1,2")
+
+
+class Column(msgspec.Struct, frozen=True):
+    title: str
+    url: str  # sorts by it; "" if that is not possible
+    sort: str  # for aria-sort
+    class_name: str
+
+
+class EventRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An event of the table, as the template needs it."""
+
+    id: int
+    name: str
+    level: int
+    severity: str
+    countries: Sequence[tuple[str, str]]  # name, URL of the list narrowed to it
+    other_countries: str
+    type: str
+    start: str
+    affected: str
+    funded_share: float | None
+    funding: str
+    updated: str
+
+
+async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | Redirect:
+    """Everything on the page comes from the API: names, the summary of all matches, and the records of this page."""
+    params, language = page.request.query_params, page.language
+    typed = await resolve_typed(params, api, language)
+    if typed is not None and not typed.errors:
+        encoded = encode_query(typed.params.items())
+        return Redirect(page.request.path + ("?" + encoded if encoded else ""))
+    filters = active_filters(params)
+    names = await load_names(params, api)
+    summary = await load_summary(api, filters)
+    measure = choose_measure(params.get("measure", ""))
+    charts = None
+    if summary and summary["count"]:
+        charts = await build_charts(summary, measure, page.request, await _find_focus(params, names, api))
+    return {
+        "summary": summary,
+        "charts": charts,
+        "chips": [(chip.label, chip.value, chip.url) for chip in make_chips(params, names, language)],
+        "clear_url": query_with(params, dict.fromkeys(filters)),
+        "measures": [
+            (each.key, translate(each.title, language), query_with(params, {"measure": each.key})) for each in MEASURES
+        ],
+        "exports": [
+            (
+                label if isinstance(label, str) else translate(label, language),
+                path + "?" + encode_query({**filters, **extra}.items()),
+            )
+            for label, path, extra in EXPORTS
+        ],
+        "columns": _columns(params, language),
+        "rows": [_to_row(record, params, language) for record in page.record["results"]],
+        "choices": _choices(params, names, language),
+        "typed": _typed_values(params, typed is not None),
+        "typed_errors": typed.errors if typed else {},
+        "kept": [(name, value) for name, value in params.items() if _is_kept(name) and value],
+        "country_source": f"{COUNTRY_PATH}?format=json&limit=1000&mini=true&record_type=1",
+        "default_sort": not params.get("ordering"),
+    }
+
+
+async def _find_focus(params: Mapping[str, str], names: FilterNames, api: InternalAPI) -> list[str]:
+    """The codes of the countries that the map shows: those of the filter, or of its regions; none for the world."""
+    wanted = split_values(params.get("countries__in", "")) + split_values(params.get("countries__all", ""))
+    codes = [names.country_codes[each] for each in wanted if names.country_codes.get(each)]
+    codes += [code.upper() for code in split_values(params.get("countries__iso3__in", ""))]
+    if codes or not params.get("regions__in", "").strip():
+        return codes
+    query = {"region__in": params["regions__in"], "mini": "true", "is_independent": "true", "limit": "1000"}
+    found = await api.find(COUNTRY_PATH, query)
+    return [country["iso3"] for country in (found or {"results": []})["results"] if country["iso3"]]
+
+
+def _columns(params: Mapping[str, str], language: Language) -> list[Column]:
+    current = params.get("ordering") or DEFAULT_ORDERING
+    columns = []
+    for name, title, class_name in COLUMNS:
+        url = sort = ""
+        if name:
+            is_current = current.lstrip("-") == name
+            is_descending = current.startswith("-") if is_current else name not in DESCENDING_FIRST
+            sort = ("descending" if is_descending else "ascending") if is_current else ""
+            url = query_with(params, {"ordering": name if is_descending else f"-{name}"})
+        columns.append(Column(translate(title, language), url, sort, class_name))
+    return columns
+
+
+def _to_row(record: Mapping[str, Any], params: Mapping[str, str], language: Language) -> EventRow:
+    formatter = Formatter(language)
+    requested = sum(float(appeal["amount_requested"] or 0) for appeal in record["appeals"])
+    funded = sum(float(appeal["amount_funded"] or 0) for appeal in record["appeals"])
+    countries = record["countries"]
+    shown = countries if len(countries) <= MAX_COUNTRIES_SHOWN else countries[: MAX_COUNTRIES_SHOWN - 1]
+    others = [country["name"] for country in countries[len(shown) :]]
+    has_funding = requested > 0 or funded > 0
+    return EventRow(
+        id=record["id"],
+        name=record["name"] or translate(Message("Emergency without a name"), language),
+        level=record["ifrc_severity_level"],
+        severity=record["ifrc_severity_level_display"],
+        countries=[(country["name"], query_with(params, {"countries__in": country["id"]})) for country in shown],
+        other_countries=", ".join(others),
+        type=record["dtype"]["name"] if record["dtype"] else "",
+        start=formatter.date(record["disaster_start_date"]),
+        affected=formatter.number(record["num_affected"]),
+        funded_share=share_of(funded, requested) if has_funding else None,
+        funding=funding_text(funded, requested, language) if has_funding else "",
+        updated=formatter.date(record["updated_at"]),
+    )
+
+
+def _choices(params: Mapping[str, str], names: FilterNames, language: Language) -> dict[str, Any]:
+    """The options of the menus, with the chosen ones. A choice of several has an option of its own."""
+
+    def options(known: Mapping[str, str], chosen: str) -> list[tuple[str, str]]:
+        several = split_values(chosen)
+        extra = (
+            [(chosen, ", ".join(known.get(each, each) for each in several))] if chosen and chosen not in known else []
+        )
+        return [*known.items(), *extra]
+
+    severities = {
+        each: ", ".join(translate(SEVERITIES[level], language) for level in each.split(","))
+        for each in SEVERITY_CHOICES
+    }
+    region = params.get("regions__in", "")
+    type_ = params.get("dtype__in", "") or params.get("dtype", "")
+    severity = params.get("ifrc_severity_level__in", "") or params.get("ifrc_severity_level", "")
+    return {
+        "region": (region, options(names.regions, region)),
+        "type": (type_, options(names.types, type_)),
+        "severity": (severity, options(severities, severity)),
+    }
+
+
+def _typed_values(params: Mapping[str, str], is_sent: bool) -> dict[str, str]:
+    """What the fields of the form show: what was typed, or the active filter."""
+    if is_sent:
+        return {name: params.get(name, "") for name in TYPED_FIELDS}
+    return {"country": "", "from": chosen_day(params, FROM), "until": chosen_day(params, UNTIL, 1)}
+
+
+def _is_kept(name: str) -> bool:
+    """Whether the filter form sends a parameter that it has no field for."""
+    fields = {
+        "regions__in",
+        "dtype__in",
+        "dtype",
+        "ifrc_severity_level__in",
+        "ifrc_severity_level",
+        "search",
+        FROM,
+        UNTIL,
+    }
+    return name not in fields and name not in TYPED_FIELDS and name not in ("offset", "start")
+
+
+PAGES: dict[str, PageView] = {"event_list": PageView("events/list.html", load_event_list)}
 FORMS: dict[FormKey, PageForm] = {}

@@ -1,6 +1,207 @@
-"""Pages of imports."""
+"""Pages of imports: upload, the list with its status, and the result with problems next to their rows."""
 
-from fieldgate.web.page_views import FormKey, PageForm, PageView
+import hashlib
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-PAGES: dict[str, PageView] = {"import_detail": PageView("import.html")}
-FORMS: dict[FormKey, PageForm] = {}
+from fieldgate.http.internal_api import APIResponse, InternalAPI
+from fieldgate.http.request.body_parsing import DEFAULT_MAX_BODY_BYTES, UploadedFile
+from fieldgate.i18n.messages import Message, PluralMessage, translate
+from fieldgate.settings import Settings
+from fieldgate.web.page_views import (
+    FormErrors,
+    FormKey,
+    FormResult,
+    Page,
+    PageForm,
+    PageView,
+    Redirect,
+    SubmittedForm,
+)
+from fieldgate.web.pages.import_issues import count_issues, group_issues
+
+PATH = "/api/v2/imports/"
+ASSETS_PATH = "/api/v2/assets/"
+PROCESSING, CREATED = "processing", 201
+MAX_FILES = 20  # in one form
+FILES_AT_LIMIT = 2  # so many files of the largest size fit into one form; the script sends them one by one
+MAX_SEARCH_TERMS = 20  # of a search for assets
+MAX_DESTINATIONS = 100  # forms that can be chosen from a list
+CHANGE_PERMISSION = "/permissions/change_asset/"
+
+_DESTINATION_QUERY = {
+    "q": "asset_type:survey OR asset_type:template",
+    "limit": MAX_DESTINATIONS,
+    "current_user_permissions_only": "true",
+}
+_API_FIELDS = {"file": "files", "destination": "destination", "assetUid": "destination"}
+
+
+async def load_import_list(page: Page, api: InternalAPI) -> Mapping[str, Any]:
+    params = page.request.query_params
+    listed, pending = page.record, 0
+    if not page.caller.is_anonymous:
+        pending = (await api.get(PATH, {"status": PROCESSING, "limit": 1}))["count"]
+        if "ordering" not in params:  # people look for what they sent last
+            request = page.request.page
+            query = {"limit": request.limit, "offset": request.offset, "ordering": "-date_created"}
+            listed = await api.get(PATH, {**query, **({"status": params["status"]} if params.get("status") else {})})
+    names = await _asset_names(api, (made["uid"] for record in listed["results"] for made in _results(record)))
+    entries = [{**_summarize(record), "results": _named(_results(record), names)} for record in listed["results"]]
+    return {
+        "listed": listed,
+        "entries": entries,
+        "pending": pending,
+        **(await _upload_values(page, api, params.get("destination", ""))),
+    }
+
+
+async def load_import(page: Page, api: InternalAPI) -> Mapping[str, Any]:
+    record = page.record
+    messages = record["messages"]
+    destination = _last_segment(record["destination"])
+    has_issues = "problems" in messages or "warnings" in messages
+    rows = await api.find(f"{PATH}{record['uid']}/rows/") if has_issues else None
+    names = await _asset_names(api, [destination, *(made["uid"] for made in _results(record))])
+    groups = group_issues(messages, rows["sheets"] if rows else [])
+    with_problems = [group.sheet for group in groups if group.problems]
+    return {
+        "entry": {**_summarize(record), "results": _named(_results(record), names)},
+        "groups": groups,
+        "only_sheet": with_problems[0] if len(with_problems) == 1 else None,
+        "destination": {"uid": destination, "name": names.get(destination, "")} if destination else None,
+        "destinations": [],
+        "form_key": secrets.token_urlsafe(16),
+    }
+
+
+async def _upload_values(page: Page, api: InternalAPI, destination: str) -> dict[str, Any]:
+    """What the form for uploads needs: the form to replace, or those that can be chosen."""
+    names = await _asset_names(api, [destination])
+    found = None if names or page.caller.is_anonymous else await api.find(ASSETS_PATH, _DESTINATION_QUERY)
+    forms = found["results"] if found else []
+    return {
+        "destination": {"uid": destination, "name": names[destination]} if destination in names else None,
+        "destinations": [(form["uid"], form["name"]) for form in forms if _may_change(form)],
+        "form_key": secrets.token_urlsafe(16),
+    }
+
+
+def _may_change(asset: Mapping[str, Any]) -> bool:
+    return any(assigned["permission"].split("?")[0].endswith(CHANGE_PERMISSION) for assigned in asset["permissions"])
+
+
+async def upload(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    """Import each file by itself: one that is refused does not stop the others."""
+    files = form.files("files")
+    if error := _check_files(files, form.get("destination")):
+        return FormErrors({"files": [translate(error, form.language)]})
+    sent: list[dict[str, str]] = []
+    refused: dict[str, list[str]] = {}
+    for file in files:
+        response = await _send(form, api, file)
+        if response.status == CREATED:
+            sent.append({"path": f"{PATH}{response.body['uid']}/", "filename": _isolate(file.name)})
+            continue
+        for field, texts in FormErrors.from_response(response, _API_FIELDS).errors.items():
+            named = (Message("{file}: {error}", file=_isolate(file.name), error=text) for text in texts)
+            refused.setdefault(field or "files", []).extend(
+                texts if len(files) == 1 else (translate(message, form.language) for message in named)
+            )
+    if refused:
+        return FormErrors(refused, {"sent": sent})
+    if len(sent) == 1:
+        return Redirect(sent[0]["path"], Message("{file} was sent.", file=sent[0]["filename"]))
+    return Redirect(PATH, PluralMessage("{count} file was sent.", "{count} files were sent.", len(sent)))
+
+
+def _check_files(files: Sequence[UploadedFile], destination: str) -> Message | None:
+    if not files:
+        return Message("Choose a file first.")
+    if len(files) > MAX_FILES:
+        return PluralMessage("Send at most {count} file at a time.", "Send at most {count} files at a time.", MAX_FILES)
+    if destination and len(files) > 1:
+        return Message("Choose one file: only one can be the new version of a form.")
+    return None
+
+
+async def _send(form: SubmittedForm, api: InternalAPI, file: UploadedFile) -> APIResponse:
+    fields: dict[str, str | UploadedFile] = {"file": file}
+    fields |= {name: form.get(name) for name in ("destination", "library", "desired_type") if form.get(name)}
+    return await api.send("POST", PATH, fields=fields, headers={"Idempotency-Key": _idempotency_key(form, file)})
+
+
+def _idempotency_key(form: SubmittedForm, file: UploadedFile) -> str:
+    """The same for the same file in the same form: reloading its result, or a second click, does not import it twice.
+
+    Another file that is chosen in a form that a browser shows again gets another key.
+    """
+    digest = hashlib.sha256(form.get("key").encode())
+    for part in (file.name.encode(errors="surrogatepass"), form.get("destination").encode(), file.data):
+        digest.update(hashlib.sha256(part).digest())
+    return "page-" + digest.hexdigest()
+
+
+def _summarize(record: Mapping[str, Any]) -> dict[str, Any]:
+    messages = record["messages"]
+    return {
+        "path": f"{PATH}{record['uid']}/",
+        "filename": _isolate(record["filename"] or "–"),
+        "status": record["status"],
+        "sent": record["date_created"],
+        "problems": count_issues(messages.get("problems", ())),
+        "warnings": count_issues(messages.get("warnings", ())),
+    }
+
+
+def _results(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    messages = record["messages"]
+    return [*messages.get("created", ()), *messages["updated"]]
+
+
+def _named(results: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [
+        {
+            **made,
+            "path": f"{ASSETS_PATH}{made['uid']}/",
+            "name": names.get(made["uid"], ""),
+            "languages": [language for language in made.get("summary", {}).get("languages", ()) if language],
+        }
+        for made in results
+    ]
+
+
+async def _asset_names(api: InternalAPI, uids: Iterable[str]) -> dict[str, str]:
+    """The names of assets that the caller can see, by uid."""
+    names: dict[str, str] = {}
+    wanted = sorted({uid for uid in uids if uid.isalnum()})
+    for start in range(0, len(wanted), MAX_SEARCH_TERMS):
+        terms = (f"uid:{uid}" for uid in wanted[start : start + MAX_SEARCH_TERMS])
+        query = {"q": " OR ".join(terms), "limit": MAX_SEARCH_TERMS}
+        found = await api.find(ASSETS_PATH, query)
+        names |= {asset["uid"]: asset["name"] for asset in (found["results"] if found else ())}
+    return names
+
+
+def _last_segment(url: str | None) -> str:
+    return "" if url is None else url.split("?")[0].rstrip("/").rpartition("/")[2]
+
+
+def _isolate(name: str) -> str:
+    """The name between characters that keep its direction from changing that of the sentence."""
+    return f"\u2068{name}\u2069"
+
+
+def _max_upload_bytes(settings: Settings) -> int:
+    return settings.max_upload * FILES_AT_LIMIT + DEFAULT_MAX_BODY_BYTES
+
+
+PAGES: dict[str, PageView] = {
+    "import_list": PageView("imports/list.html", load_import_list),
+    "import_detail": PageView("imports/detail.html", load_import),
+}
+FORMS: dict[FormKey, PageForm] = {
+    ("import_list", "upload"): PageForm(upload, _max_upload_bytes),
+    ("import_detail", "upload"): PageForm(upload, _max_upload_bytes),
+}

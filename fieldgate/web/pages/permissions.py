@@ -1,6 +1,236 @@
-"""Pages of permissions."""
+"""Pages of permissions: the matrix, what each means, and the what-if tool."""
 
-from fieldgate.web.page_views import FormKey, PageForm, PageView
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
 
-PAGES: dict[str, PageView] = {"permission_effects": PageView("effects.html")}
+import msgspec
+
+from fieldgate.http.internal_api import InternalAPI
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
+from fieldgate.permissions import rules
+from fieldgate.permissions.catalogue import BY_CODENAME, implied, permission_path
+from fieldgate.permissions.labels import replace_codenames, short_label
+from fieldgate.web.charts.dependency_graph import DependencyGraph, GraphNode, build_graph
+from fieldgate.web.page_views import FormKey, Page, PageForm, PageView
+from fieldgate.web.pages.record_links import codename
+from fieldgate.web.pages.sharing_people import PERMISSION_ORDER, ShownEffect, show_effect
+
+WHAT_IF_PATH = "/api/v2/permissions/effects/"
+LIST_PATH = "/api/v2/permissions/"
+
+_MEANINGS: Mapping[str, Message] = {
+    "add_submissions": Message("Send answers to the form."),
+    "change_asset": Message("Change the name, the questions and the settings, and upload new versions."),
+    "change_submissions": Message("Correct answers that were sent."),
+    "delete_submissions": Message("Delete answers that were sent."),
+    "discover_asset": Message("Find the collection in lists that everyone can see."),
+    "manage_asset": Message("Do everything, and decide who else can use it. Only the owner can delete it."),
+    "partial_submissions": Message("See or change the answers of some people only, or only certain answers."),
+    "validate_submissions": Message("Mark answers as approved, not approved or on hold."),
+    "view_asset": Message("Open it, and see its questions and earlier versions."),
+    "view_submissions": Message("See answers that were sent."),
+}
+_TYPE_NAMES: Mapping[str, Message] = {
+    "survey": Message("Form"),
+    "template": Message("Template"),
+    "block": Message("Block"),
+    "question": Message("Question"),
+    "collection": Message("Collection"),
+}
+
+
+def type_names(language: Language) -> list[tuple[str, str]]:
+    return [(each, translate(name, language)) for each, name in _TYPE_NAMES.items()]
+
+
+class PermissionLink(msgspec.Struct, frozen=True):
+    codename: str
+    label: str
+    path: str
+
+
+def permission_links(codenames: Iterable[str], language: Language, asset_type: str = "survey") -> list[PermissionLink]:
+    """Return labels and paths of permissions, from weak to strong."""
+    ordered = sorted(codenames, key=PERMISSION_ORDER.index)
+    return [PermissionLink(each, short_label(each, asset_type, language), permission_path(each)) for each in ordered]
+
+
+# The list
+
+
+class MatrixRow(msgspec.Struct, frozen=True):
+    """What assigning one permission does to the others."""
+
+    permission: PermissionLink
+    meaning: str
+    cells: tuple[str, ...]  # self, gives, removes or nothing
+
+
+def matrix(records: Iterable[Mapping[str, Any]], language: Language) -> list[MatrixRow]:
+    by_name = {each["codename"]: each for each in records}
+    links = permission_links(by_name, language)
+    rows = []
+    for link in links:
+        given = {codename(url) for url in by_name[link.codename]["implied"]}
+        removed = {codename(url) for url in by_name[link.codename]["contradictory"]}
+        cells = tuple(
+            "self" if each.codename == link.codename
+            else "gives" if each.codename in given
+            else "removes" if each.codename in removed
+            else ""
+            for each in links
+        )  # fmt: skip
+        rows.append(MatrixRow(link, translate(_MEANINGS[link.codename], language), cells))
+    return rows
+
+
+async def load_permissions(page: Page, api: InternalAPI) -> dict[str, Any]:
+    """The matrix, and the result of the what-if form in the query."""
+    query = page.request.query_params
+    chosen = {name: query[name] for name in PERMISSION_ORDER if query.get(name) in STATES}
+    asset_type = query.get("asset_type") or "survey"
+    what_if = await _ask_what_if(chosen, asset_type, page.language, api)
+    prefix = urlsplit(page.request.base_url.url).path
+    records = page.record["results"]
+    return {
+        "rows": matrix(records, page.language),
+        "graph": needs_graph(records, page.language, prefix),
+        "what_if": what_if,
+    }
+
+
+def needs_graph(records: Iterable[Mapping[str, Any]], language: Language, prefix: str) -> DependencyGraph:
+    """Return which permission comes with which. `prefix` is the path of the service's base URL."""
+    by_name = {each["codename"]: each for each in records}
+    nodes = [GraphNode(link.codename, link.label, prefix + link.path) for link in permission_links(by_name, language)]
+    edges = [(name, codename(url)) for name, each in by_name.items() for url in each["implied"]]
+    return build_graph(nodes, edges, is_rtl=language.direction == "rtl")
+
+
+# What if
+
+STATES = ("held", "assign", "remove")
+
+
+class WhatIfRow(msgspec.Struct, frozen=True):
+    """A permission in the what-if form, and what happens to it."""
+
+    permission: PermissionLink
+    state: str  # what was chosen: held, assign, remove or nothing
+    had: bool
+    has: bool
+    effects: tuple[ShownEffect, ...]
+
+
+class WhatIf(msgspec.Struct, frozen=True):
+    asset_type: str
+    types: list[tuple[str, str]]
+    rows: list[WhatIfRow]
+    is_answered: bool
+    errors: tuple[str, ...]
+    api_query: Mapping[str, str]
+
+
+def _query(chosen: Mapping[str, str], asset_type: str) -> dict[str, str]:
+    """Return the query of the API for what was chosen for each permission."""
+    held = [name for name, state in chosen.items() if state in ("held", "remove")]
+    lists = {
+        "held": held,
+        "assign": [name for name, state in chosen.items() if state == "assign"],
+        "remove": [name for name, state in chosen.items() if state == "remove"],
+    }
+    return {"asset_type": asset_type, **{name: ",".join(given) for name, given in lists.items() if given}}
+
+
+async def _ask_what_if(chosen: Mapping[str, str], asset_type: str, language: Language, api: InternalAPI) -> WhatIf:
+    query = _query(chosen, asset_type)
+    if not chosen:
+        return _show_what_if({}, None, asset_type, language)
+    response = await api.send("GET", WHAT_IF_PATH, query=query)
+    if not response.is_error:
+        return _show_what_if(chosen, response.body, asset_type, language)
+    texts = [text for texts in response.body.values() for text in (texts if isinstance(texts, list) else [texts])]
+    errors = tuple(replace_codenames(text, asset_type, language) for text in dict.fromkeys(texts))
+    return msgspec.structs.replace(_show_what_if(chosen, None, asset_type, language), errors=errors)
+
+
+def _show_what_if(
+    chosen: Mapping[str, str], record: Mapping[str, Any] | None, asset_type: str, language: Language
+) -> WhatIf:
+    known_type = asset_type if asset_type in _TYPE_NAMES else "survey"
+    before = {codename(url) for url in record["held"]} if record else set()
+    after = {codename(url) for url in record["result"]} if record else set()
+    effects: dict[str, list[ShownEffect]] = {}
+    for each in record["effects"] if record else ():
+        effects.setdefault(codename(each["permission"]), []).append(show_effect(each))
+    offered = rules.assignable(known_type) | (chosen.keys() & BY_CODENAME.keys())
+    rows = [
+        WhatIfRow(
+            link,
+            chosen.get(link.codename, ""),
+            link.codename in before,
+            link.codename in after,
+            tuple(effects.get(link.codename, ())),
+        )
+        for link in permission_links(offered, language, known_type)
+    ]
+    query = {} if record is None else _query(chosen, asset_type)
+    return WhatIf(known_type, type_names(language), rows, record is not None, (), query)
+
+
+async def load_what_if(page: Page, api: InternalAPI) -> dict[str, Any]:  # noqa: ARG001
+    """The page of the what-if resource itself: the same form, filled in from its query."""
+    assigned, removed = ({codename(url) for url in page.record[name]} for name in ("assigned", "removed"))
+    held = {codename(url) for url in page.record["held"]}
+    chosen = {
+        **dict.fromkeys(held, "held"),
+        **dict.fromkeys(assigned, "assign"),
+        **dict.fromkeys(removed & held, "remove"),
+    }
+    return {"what_if": _show_what_if(chosen, page.record, page.record["asset_type"], page.language)}
+
+
+# One permission
+
+
+async def load_permission(page: Page, api: InternalAPI) -> dict[str, Any]:  # noqa: ARG001
+    name, language = page.record["codename"], page.language
+    return {
+        "label": short_label(name, "survey", language),
+        "meaning": translate(_MEANINGS[name], language),
+        "gives": permission_links(map(codename, page.record["implied"]), language),
+        "removes": permission_links(map(codename, page.record["contradictory"]), language),
+        "given_by": permission_links((each for each in BY_CODENAME if name in implied(each)), language),
+        "removed_by": permission_links(
+            (each for each in BY_CODENAME if _removes(each, name) and each != name), language
+        ),
+        "types": [text for each, text in type_names(language) if name in rules.assignable(each)],
+        "for_everyone": name in rules.PUBLIC_ASSIGNABLE,
+    }
+
+
+def _removes(codename_: str, other: str) -> bool:
+    """Whether assigning a permission removes another, also by what it implies."""
+    return any(other in BY_CODENAME[each].contradicts for each in (codename_, *implied(codename_)))
+
+
+async def load_effects(page: Page, api: InternalAPI) -> dict[str, Any]:  # noqa: ARG001
+    name, asset_type = codename(page.record["permission"]), page.record["asset_type"]
+    return {
+        "label": short_label(name, asset_type, page.language),
+        "codename": name,
+        "held": permission_links(map(codename, page.record["held"]), page.language, asset_type),
+        "effects": [show_effect(each) for each in page.record["effects"]],
+        "result": permission_links(map(codename, page.record["result"]), page.language, asset_type),
+    }
+
+
+PAGES: dict[str, PageView] = {
+    "permission_list": PageView("permissions/list.html", load_permissions),
+    "permission_detail": PageView("permissions/detail.html", load_permission),
+    "permission_effects": PageView("permissions/effects.html", load_effects),
+    "permission_what_if": PageView("permissions/what_if.html", load_what_if),
+}
 FORMS: dict[FormKey, PageForm] = {}

@@ -1,6 +1,238 @@
-"""Pages of permission assignments."""
+"""The sharing page: who can use an asset, and the forms that change it."""
 
-from fieldgate.web.page_views import FormKey, PageForm, PageView
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
 
-PAGES: dict[str, PageView] = {"assignment_explanation": PageView("explain.html")}
-FORMS: dict[FormKey, PageForm] = {}
+import msgspec
+
+from fieldgate.http.internal_api import InternalAPI
+from fieldgate.i18n.languages import Language
+from fieldgate.permissions import rules
+from fieldgate.permissions.catalogue import BY_CODENAME, PARTIAL, implied
+from fieldgate.permissions.labels import short_label
+from fieldgate.permissions.submission_filters import PARTIALLY_GRANTABLE
+from fieldgate.web.page_views import FormKey, FormState, Page, PageForm, PageView
+from fieldgate.web.pages import sharing_forms
+from fieldgate.web.pages.record_links import asset_uid, codename
+from fieldgate.web.pages.sharing_explanation import load_explanation
+from fieldgate.web.pages.sharing_filters import FilterFields, from_filters, read_fields
+from fieldgate.web.pages.sharing_forms import ASSETS_PATH, DRY_RUN, SharingState, max_table_form_bytes
+from fieldgate.web.pages.sharing_history import load_history
+from fieldgate.web.pages.sharing_people import (
+    MAX_LISTED_PEOPLE,
+    PUBLIC_USERNAME,
+    AssetAccess,
+    ShownChange,
+    group_people,
+    sentence_name,
+    show_changes,
+)
+
+MAX_SOURCES = 100  # forms to copy from, in the list of a page
+
+
+class PermissionBox(msgspec.Struct, frozen=True):
+    """A checkbox of the sharing form."""
+
+    codename: str
+    label: str
+    is_ticked: bool
+    implies: tuple[str, ...]
+    contradicts: tuple[str, ...]
+    needed_by: str  # the label of a chosen permission that implies it
+    not_with: tuple[str, ...]  # labels
+
+
+class ShareForm(msgspec.Struct, frozen=True, kw_only=True):
+    """The form that shares an asset with a person, or changes what a person can do."""
+
+    name: str  # share or change
+    user: str
+    user_in_sentence: str
+    is_everyone: bool
+    boxes: list[PermissionBox]
+    filter_fields: FilterFields
+    partial_actions: list[tuple[str, str]]  # codenames and labels
+    preview: ShownChange | None
+    is_preview: bool
+
+
+async def load_sharing(page: Page, api: InternalAPI) -> dict[str, Any]:
+    asset = AssetAccess.from_record(await api.get(f"{ASSETS_PATH}{page.request.path_values['uid']}/"))
+    state = SharingState(asset, group_people(page.record, asset, page.language))
+    query = page.request.query_params
+    others = [person for person in state.people if not person.is_owner]
+    first = _page_number(query.get("people", "")) * MAX_LISTED_PEOPLE
+    values: dict[str, Any] = {
+        "asset": asset,
+        "people": state.people[first : first + MAX_LISTED_PEOPLE],
+        "people_page": first // MAX_LISTED_PEOPLE + 1,
+        "people_pages": (len(state.people) - 1) // MAX_LISTED_PEOPLE + 1,
+        "others_count": len([person for person in others if not person.is_public]),
+        "is_public": any(person.is_public for person in others),
+        "is_owner": asset.owner == page.caller.username,
+        "may_leave": any(person.username == page.caller.username for person in others),
+        "share_form": None,
+        "removal": None,
+        "leaving": None,
+        "why": _why_links(state),
+    }
+    if asset.may_manage and not page.caller.is_anonymous:
+        values |= await _managing_values(page, state, api)
+    if values["may_leave"] and "leave" in query:
+        values["leaving"] = await _removal(page.caller.username, state, page.language, api)
+    return values
+
+
+def _page_number(text: str) -> int:
+    """Return the number of a page of people, from 0."""
+    return min(int(text), 10_000) - 1 if text.isdecimal() and len(text) < 6 and int(text) > 0 else 0
+
+
+def _why_links(state: SharingState) -> dict[str, str]:
+    """Return the query that explains what each person can do."""
+    return {
+        person.username: f"user={quote(person.username, safe='')}&permission={person.main_permission}"
+        for person in state.people
+    }
+
+
+async def _managing_values(page: Page, state: SharingState, api: InternalAPI) -> dict[str, Any]:
+    query, language = page.request.query_params, page.language
+    form = page.form
+    values: dict[str, Any] = {
+        "share_form": _share_form(form, query.get("change", ""), state, language),
+        "history_count": (await api.get(f"{state.asset.path}history/", {"limit": 1}))["count"],
+        "sources": await _sources(state.asset, query.get("copy_search", ""), api),
+        "copy_search": query.get("copy_search", ""),
+        "table": "" if form is None else form.values.get("table", form.get("table")),
+        "table_problems": () if form is None else form.values.get("problems", ()),
+        "changes": None,
+        "hidden_changes": 0,
+    }
+    removed = state.find(query.get("remove", ""))
+    if removed is not None and not removed.is_owner:
+        values["removal"] = await _removal(removed.username, state, language, api)
+    if form is not None and form.name in ("copy", "upload") and "record" in form.values:
+        changes = show_changes(form.values["record"], state.people, state.asset, language)
+        values |= {"changes": changes[:MAX_LISTED_PEOPLE], "hidden_changes": max(0, len(changes) - MAX_LISTED_PEOPLE)}
+    return values
+
+
+async def _removal(name: str, state: SharingState, language: Language, api: InternalAPI) -> dict[str, Any]:
+    """Return what removing a person would do."""
+    response = await api.send("DELETE", f"{state.asset.path}bulk/", query=DRY_RUN, json={"username": name})
+    changes = [] if response.is_error else show_changes(response.body, state.people, state.asset, language)
+    return {
+        "user": name,
+        "user_in_sentence": sentence_name(name, language),
+        "change": changes[0] if changes else None,
+    }
+
+
+async def _sources(asset: AssetAccess, search: str, api: InternalAPI) -> list[tuple[str, str]]:
+    """Return uids and names of assets that the caller manages, the last changed first."""
+    query = {
+        "limit": MAX_SOURCES,
+        "current_user_permissions_only": "true",
+        **({"q": _search_query(search)} if search else {}),
+    }
+    found = await api.find(ASSETS_PATH, query)
+    records = [] if found is None else found["results"]
+    return [(record["uid"], record["name"]) for record in records if record["uid"] != asset.uid and _is_managed(record)]
+
+
+def _search_query(search: str) -> str:
+    """Return a search for a phrase: quotes would end it."""
+    return '"' + search.replace('"', " ").replace("\\", " ")[:200] + '"'
+
+
+def _is_managed(record: Mapping[str, Any]) -> bool:
+    return any(codename(each["permission"]) == "manage_asset" for each in record["permissions"])
+
+
+# The form to share or change
+
+
+def _share_form(form: FormState | None, changed: str, state: SharingState, language: Language) -> ShareForm:
+    if form is not None and form.name in ("share", "change"):
+        return _form_again(form, state, language)
+    person = state.find(changed) if changed else None
+    if person is None or person.is_owner:
+        return _make_form("share", "", (), FilterFields(), state, language)
+    fields = from_filters(person.filters)
+    return _make_form("change", person.username, tuple(person.permissions), fields, state, language)
+
+
+def _form_again(form: FormState, state: SharingState, language: Language) -> ShareForm:
+    """Return the form as it was sent, with implied permissions ticked, and with the preview."""
+    name = PUBLIC_USERNAME if form.get("who") == "everyone" else form.get("user")
+    record = form.values.get("record")
+    changes = [] if record is None else show_changes(record, state.people, state.asset, language)
+    shown = _make_form(form.name, name, tuple(form.get_all("permissions")), read_fields(form), state, language)
+    return msgspec.structs.replace(shown, preview=changes[0] if changes else None, is_preview=record is not None)
+
+
+def _make_form(
+    name: str, user: str, chosen: tuple[str, ...], fields: FilterFields, state: SharingState, language: Language
+) -> ShareForm:
+    asset_type = state.asset.asset_type
+    known = [each for each in chosen if each in BY_CODENAME]
+    ticked = rules.with_implied(known, asset_type)
+    offered = state.asset.assignable
+
+    def labels(codenames: frozenset[str]) -> tuple[str, ...]:
+        return tuple(short_label(each, asset_type, language) for each in offered if each in codenames)
+
+    def box(permission: str) -> PermissionBox:
+        needing = labels(frozenset(each for each in known if permission in implied(each)))
+        contradicted = frozenset(BY_CODENAME[permission].contradicts) if permission == PARTIAL else frozenset()
+        return PermissionBox(
+            codename=permission,
+            label=short_label(permission, asset_type, language),
+            is_ticked=permission in ticked,
+            implies=tuple(sorted(implied(permission) & frozenset(offered))),
+            contradicts=BY_CODENAME[permission].contradicts,
+            needed_by=needing[0] if needing else "",
+            not_with=labels(contradicted - {"manage_asset"}),
+        )
+
+    return ShareForm(
+        name=name,
+        user=user,
+        user_in_sentence=sentence_name(user, language),
+        is_everyone=user == PUBLIC_USERNAME,
+        boxes=[box(each) for each in offered],
+        filter_fields=fields,
+        partial_actions=[(each, short_label(each, asset_type, language)) for each in PARTIALLY_GRANTABLE],
+        preview=None,
+        is_preview=False,
+    )
+
+
+async def load_assignment(page: Page, api: InternalAPI) -> dict[str, Any]:
+    """One assignment: the person of it, in words."""
+    asset = AssetAccess.from_record(await api.get(f"{ASSETS_PATH}{asset_uid(page.record['url'])}/"))
+    [person] = group_people([page.record], asset, page.language)
+    label = short_label(codename(page.record["permission"]), asset.asset_type, page.language)
+    return {"asset": asset, "person": person, "label": label}
+
+
+PAGES: dict[str, PageView] = {
+    "assignment_list": PageView("sharing/people.html", load_sharing),
+    "assignment_detail": PageView("sharing/assignment.html", load_assignment),
+    "assignment_history": PageView("sharing/history.html", load_history),
+    "assignment_explanation": PageView("sharing/explanation.html", load_explanation),
+}
+_LIST = "assignment_list"
+FORMS: dict[FormKey, PageForm] = {
+    (_LIST, "share"): PageForm(sharing_forms.share),
+    (_LIST, "change"): PageForm(sharing_forms.change),
+    (_LIST, "remove"): PageForm(sharing_forms.remove),
+    (_LIST, "leave"): PageForm(sharing_forms.leave),
+    (_LIST, "restore"): PageForm(sharing_forms.restore),
+    (_LIST, "restore_all"): PageForm(sharing_forms.restore_all),
+    (_LIST, "copy"): PageForm(sharing_forms.copy),
+    (_LIST, "upload"): PageForm(sharing_forms.upload, max_table_form_bytes),
+}

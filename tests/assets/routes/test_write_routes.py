@@ -13,7 +13,7 @@ from fieldgate.assets.asset_writer import DEFAULT_SETTINGS, AssetWriter
 from fieldgate.assets.content_checking import CheckedContent
 from fieldgate.assets.tables import assets, assignment_history, versions
 from fieldgate.concurrency import FairSlots
-from fieldgate.imports.content_checker import MAX_REQUESTS_PER_USER
+from fieldgate.imports.sandbox.request_sandbox import MAX_REQUESTS_PER_USER
 from fieldgate.imports.worker import ImportWorker
 from fieldgate.settings import Settings
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld

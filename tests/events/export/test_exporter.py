@@ -23,6 +23,7 @@ from fieldgate.events import record_shapes
 from fieldgate.events.document_templates import TemplateRenderer
 from fieldgate.events.export import xlsx
 from fieldgate.events.export.exporter import MAX_CONCURRENT_EXPORTS, EventExporter
+from fieldgate.events.export.file_context import FileContext
 from fieldgate.events.export.serializers import NDJSON, SERIALIZERS, XLSX, EventSerializer
 from fieldgate.events.record_shapes import COLUMNS
 from fieldgate.events.search.event_search import EventSearch
@@ -35,6 +36,7 @@ from fieldgate.http.response import responses
 from fieldgate.http.response.responses import Response
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
+from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import ReferenceStore
 from tests.conftest import Service, StartService
 from tests.events.event_service import INDIA, PATH, PUBLIC_COUNT, event_service, make_event
@@ -80,7 +82,8 @@ def _no_leftover_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 def export(
     exporter: EventExporter, serializer: EventSerializer = NDJSON, filters: EventFilters | None = None
 ) -> AsyncGenerator[bytes, None]:
-    return exporter.stream(filters or EventFilters(), PUBLIC_SCOPE, Language.ENGLISH, serializer)
+    context = FileContext(language=Language.ENGLISH, reference_data=ReferenceData([], []))
+    return exporter.stream(filters or EventFilters(), PUBLIC_SCOPE, serializer, context)
 
 
 def ids_and_names(chunk: bytes) -> list[tuple[int, str]]:
@@ -113,7 +116,7 @@ async def test_export_without_matches(event_service: Service) -> None:
 async def test_format_negotiation(event_service: Service) -> None:
     unknown = await event_service.get(f"{EXPORT}?format=pdf")
     assert unknown.status_code == 404
-    assert unknown.json() == {"detail": "There is no format pdf here; try one of: csv, ndjson, xlsx."}
+    assert unknown.json() == {"detail": "There is no format pdf here; try one of: csv, ndjson, xlsx, geojson, atom."}
     lines = await event_service.get(EXPORT, headers={"Accept": "application/x-ndjson"})
     assert len(lines.content.splitlines()) == PUBLIC_COUNT
     assert (await event_service.get(EXPORT, headers={"Accept": "text/html,*/*;q=0.8"})).headers["Content-Type"] == (

@@ -10,14 +10,15 @@ import pytest
 
 from fieldgate.db import Database, DataVersions
 from fieldgate.events.document_templates import TemplateRenderer, build_list_template
-from fieldgate.events.export.serializers import PAGE_ENCODERS
+from fieldgate.events.export.file_context import FileContext
+from fieldgate.events.export.serializers import CSV, NDJSON, EventSerializer
 from fieldgate.events.ingest.bulk_write import BulkWriteResult, WriteFailure
 from fieldgate.events.ingest.file_loader import LoadOptions, load, read_records
 from fieldgate.events.model import Appeal, Event
 from fieldgate.events.store import EventStore
 from fieldgate.events.visibility import FULL_SCOPE
-from fieldgate.http.negotiation.formats import Format
 from fieldgate.i18n.languages import Language
+from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.store import ReferenceStore
 from tests.events.event_service import EVENTS, make_event
 
@@ -64,7 +65,14 @@ def page(records: list[bytes]) -> bytes:
     return b'{"count":%d,"next":null,"previous":null,"results":[%s]}' % (len(records), b",".join(records))
 
 
-as_csv, as_ndjson = PAGE_ENCODERS[Format.CSV], PAGE_ENCODERS[Format.NDJSON]
+def encoder(serializer: EventSerializer, **options: Any) -> Callable[[list[bytes]], bytes]:
+    context = FileContext(language=Language.ENGLISH, reference_data=ReferenceData([], []), **options)
+    encode_page = serializer.page_encoder(context)
+    assert encode_page is not None
+    return lambda records: encode_page(records, None, None)
+
+
+as_csv, as_ndjson = encoder(CSV), encoder(NDJSON)
 FILE_KINDS: dict[str, Callable[[list[bytes]], bytes]] = {
     "page": page,
     "indented page": lambda records: msgspec.json.format(page(records)),
@@ -72,7 +80,8 @@ FILE_KINDS: dict[str, Callable[[list[bytes]], bytes]] = {
     "array": lambda records: b"[" + b",".join(records) + b"]",
     "ndjson": as_ndjson,
     "csv": as_csv,
-    "csv of Excel": lambda records: b"\xef\xbb\xbf" + as_csv(records),
+    "csv of Excel": encoder(CSV, with_bom=True),
+    "csv with hashtags": encoder(CSV, with_hashtags=True, with_bom=True),
     "gz": lambda records: gzip.compress(as_ndjson(records)),
     "csv.gz": lambda records: gzip.compress(as_csv(records)),
 }

@@ -42,6 +42,8 @@ filters = st.builds(
     countries__iso3__in=st.just(())
     | st.just(())
     | st.lists(st.sampled_from(("AFG", "npl", "XXX")), max_size=2).map(tuple),
+    countries__all=st.just(()) | st.just(()) | st.lists(st.sampled_from((14, 27, 123, 999)), max_size=2).map(tuple),
+    regions__all=st.just(()) | st.just(()) | st.lists(st.sampled_from((0, 1, 2, 99)), max_size=2).map(tuple),
     dtype=a(st.sampled_from((*TYPES, 999))),
     dtype__in=st.just(()) | st.just(()) | st.lists(st.sampled_from(TYPES), max_size=2).map(tuple),
     id=a(st.sampled_from((0, 1, 2, 3, 2**70))),

@@ -1,12 +1,14 @@
 """An index, built at once or by changes, answers as a list of rows does."""
 
 from collections.abc import Iterable
+from functools import reduce
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
+from fieldgate.events.figures import FIGURES_MARK, NO_FIGURES, EventFigures, encode_figures, split_stored
 from fieldgate.events.model import Visibility
 from fieldgate.events.search.index import INT64_MAX, INT64_MIN, Index, IndexBuilder, IndexRow, RebuildRequired
 from fieldgate.events.visibility import FULL_SCOPE, PUBLIC_SCOPE, ViewerScope
@@ -22,7 +24,9 @@ SCOPES = [
     FULL_SCOPE,
 ]
 times = st.integers(-2, 8)
-facets = st.sets(st.sampled_from(WORDS)).map(sorted).map(" ".join)
+words = st.sets(st.sampled_from(WORDS)).map(sorted).map(" ".join)
+some_figures = st.builds(EventFigures, st.integers(0, 9), st.integers(0, 3), st.integers(-5, 2**53), st.integers(-5, 5))
+facets = words | st.builds(lambda stored, figures: f"{stored} {encode_figures(figures)}", words, some_figures)
 rows_by_id = st.lists(
     st.builds(IndexRow, st.integers(1, 30), times, times, times, facets), unique_by=lambda row: row.id, max_size=20
 )
@@ -40,9 +44,13 @@ def in_default_order(rows: Iterable[IndexRow]) -> list[int]:
 
 
 def is_visible(row: IndexRow, scope: ViewerScope) -> bool:
-    words = row.facets.split()
+    words = split_stored(row.facets)[0]
     countries = tuple(int(word[1:]) for word in words if word[0] == "c")
     return any(scope.can_see(int(word[1:]), countries) for word in words if word[0] == "v")
+
+
+def total_figures(rows: Iterable[IndexRow]) -> EventFigures:
+    return reduce(EventFigures.plus, [split_stored(row.facets)[1] for row in rows], NO_FIGURES)
 
 
 def check(index: Index, rows: list[IndexRow]) -> None:
@@ -57,14 +65,27 @@ def check(index: Index, rows: list[IndexRow]) -> None:
         assert_same(index.visible_to(scope), [row for row in rows if is_visible(row, scope)])
         assert index.visible_to(scope) <= index.live_positions
     for word in WORDS:
-        assert_same(index.with_any_facet(word), [row for row in rows if word in row.facets.split()])
-    either = [row for row in rows if {"c7", "d12"} & {*row.facets.split()}]
+        assert_same(index.with_any_facet(word), [row for row in rows if word in split_stored(row.facets)[0]])
+    either = [row for row in rows if {"c7", "d12"} & {*split_stored(row.facets)[0]}]
     assert_same(index.with_any_facet("c7", "d12", "unknown"), either)
     assert index.with_any_facet("unknown") == index.with_any_facet() == BitMap()
     for low, high in ((0, 3), (2, 2), (3, 0), (-9, 9)):
         assert_same(index.started_between(low, high), [row for row in rows if low <= row.start <= high])
         assert_same(index.in_range(index.created, low, high), [row for row in rows if low <= row.created <= high])
         assert_same(index.in_range(index.updated, low, high), [row for row in rows if low <= row.updated <= high])
+    for row in rows:
+        words, figures = split_stored(row.facets)
+        position = index.position(row.id)
+        assert position is not None
+        assert index.figures[position] == figures
+        assert (position in index.with_any_facet(FIGURES_MARK)) == (FIGURES_MARK in words)
+    assert len(index.figures) == len(index.ids)
+    live = index.live_positions
+    assert index.figures.sums(live, live) == total_figures(rows)
+    assert index.figures.range_sums(0, len(index.ids)) == total_figures(rows)
+    for word in (*WORDS, FIGURES_MARK):
+        with_word = [row for row in rows if word in split_stored(row.facets)[0]]
+        assert index.figures.totals.get(word, NO_FIGURES) == total_figures(with_word)
     wanted = [1, 2, 3, 31, INT64_MIN, INT64_MAX, INT64_MIN - 1, INT64_MAX + 1]
     assert_same(index.by_ids(wanted), [row for row in rows if row.id in wanted])
     for number in range(32):
@@ -158,3 +179,5 @@ def test_unchanged_parts_are_shared() -> None:
     assert edited.ids is index.ids
     assert edited.starts is index.starts
     assert edited.with_any_facet("c7") is index.with_any_facet("c7")
+    assert edited.figures is index.figures
+    assert index.with_changes([IndexRow(2, 2, 2, 3, "v3 #7")], []).figures is not index.figures

@@ -67,6 +67,19 @@ def test_intersect(values: list[int], others: list[int]) -> None:
     )
 
 
+@given(st.lists(small | st.integers(-(2**53), 2**53), min_size=1, max_size=30), st.data())
+def test_sums_at(values: list[int], data: st.DataObject) -> None:
+    indices = sorted(data.draw(st.sets(st.integers(0, len(values) - 1))))
+    columns = int64_array(values), array("H", range(len(values)))
+    expected = [sum(values[index] for index in indices), sum(indices)]
+    assert int_arrays.sums_at(columns, array("I", indices)) == expected
+
+
+@given(column)
+def test_largest_magnitude(values: list[int]) -> None:
+    assert int_arrays.largest_magnitude(int64_array(values)) == max(map(abs, values), default=0)
+
+
 def test_intersect_few_with_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of an export near its end: without a copy of the large array."""
     monkeypatch.setattr(int_arrays, "NUMPY_THRESHOLD", NUMPY_THRESHOLD)

@@ -11,7 +11,6 @@ from sqlalchemy import Row
 from fieldgate.accounts.schemas import user_path
 from fieldgate.assets.schemas import AssignmentRecord, asset_path, assignment_path
 from fieldgate.assets.sharing.model.grants import AssetGrants, ListedAssignment
-from fieldgate.assets.sharing.model.labels import label
 from fieldgate.assets.sharing.model.planning import PermissionChange, reject_oversized
 from fieldgate.assets.sharing.schemas import ChangeRecord, EffectOnUser, HistoryRecord, ResultRecord
 from fieldgate.http.response.links import Link, encode
@@ -19,6 +18,7 @@ from fieldgate.i18n.languages import Language
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL, permission_path
 from fieldgate.permissions.effects import Effect, EffectKind, EffectReason
+from fieldgate.permissions.labels import label
 from fieldgate.permissions.serializers import effect_fields, partial_records
 
 MAX_EFFECTS = 10_000  # in one response
@@ -38,6 +38,8 @@ _EFFECT_EXAMPLE: dict[str, Any] = {
     "reason": "implied",
     "because": f"{_API_URL}permissions/change_asset/",
     "message": "view_asset: granted, implied by change_asset.",
+    "label": "View form",
+    "why": "needed by “Edit form”",
 }
 CHANGE_EXAMPLE: dict[str, Any] = {
     "dry_run": True,
@@ -71,6 +73,7 @@ def assignment_record(grants: AssetGrants, assignment: ListedAssignment, languag
         permission=Link(permission_path(assignment.permission)),
         partial_permissions=partials,
         label=label(assignment.permission, grants.asset_type, language),
+        inherited=True if assignment.is_inherited else UNSET,
     )
 
 
@@ -93,7 +96,7 @@ def _effect_record(change: PermissionChange, effect: Effect, language: Language)
         asset=Link(asset_path(change.grants.uid)),
         user=Link(user_path(change.user.username)),
         partial_permissions=partial_records(change.filters_of(effect) or {}) or UNSET,
-        **effect_fields(effect, language),
+        **effect_fields(effect, change.grants.asset_type, language),
     )
 
 
@@ -106,7 +109,7 @@ def _result_record(change: PermissionChange) -> ResultRecord:
     )
 
 
-def history_record(row: Row[Any], language: Language) -> HistoryRecord:
+def history_record(row: Row[Any], asset_type: str, language: Language) -> HistoryRecord:
     effect = Effect(row.permission, EffectKind(row.what), EffectReason(row.why), row.because)
     return HistoryRecord(
         date=row.made_at,
@@ -115,5 +118,5 @@ def history_record(row: Row[Any], language: Language) -> HistoryRecord:
         user=Link(user_path(row.holder)),
         partial_permissions=partial_records(row.filters or {}) or UNSET,
         source=Link(asset_path(row.source)) if row.source else UNSET,
-        **effect_fields(effect, language),
+        **effect_fields(effect, asset_type, language),
     )

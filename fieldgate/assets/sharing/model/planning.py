@@ -145,6 +145,19 @@ def plan_replace(
     return _plan(grants, by_user, replace, errors)
 
 
+def plan_replace_user(
+    grants: AssetGrants, user: Grantee, permissions: Sequence[str], filters: Filters | None, errors: ErrorCollector
+) -> list[PermissionChange]:
+    """Replace all permissions of one user with the requested ones."""
+    before = grants.scope.state_of(user.id)
+    try:
+        outcome = rules.replace(before, permissions, grants.asset_type, filters)
+    except RuleViolation as violation:
+        errors.add("permissions" if violation.field == "permission" else violation.field, violation.message)
+        return []
+    return [PermissionChange(grants, user, before, outcome.state, outcome.effects)]
+
+
 def plan_type_change(grants: AssetGrants) -> list[PermissionChange]:
     """Recompute implied permissions after the type of an asset changed."""
     changes = []

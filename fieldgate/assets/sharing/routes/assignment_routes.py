@@ -122,7 +122,7 @@ async def assignment_history(
     asset = await authorizer.authorize(uid, caller)
     asset.require("manage_asset")
     count, rows = await store.history(asset.id, page)
-    return ListResult(count, [history_record(row, language) for row in rows])
+    return ListResult(count, [history_record(row, asset.asset_type, language) for row in rows])
 
 
 @get(

@@ -8,7 +8,15 @@ from fieldgate.accounts.store import username_key
 from fieldgate.assets.authorization import AssetAuthorizer, asset_not_found
 from fieldgate.assets.schemas import AssignmentRecord
 from fieldgate.assets.sharing.applying import SharingCommand, apply_changes
-from fieldgate.assets.sharing.io.request_parsing import estimate_parse_cost, parse_assignments
+from fieldgate.assets.sharing.io.request_parsing import (
+    estimate_parse_cost,
+    parse_assignments,
+    parse_partial_permissions,
+    parse_permission,
+    parse_user,
+    too_many_message,
+    user_not_found_message,
+)
 from fieldgate.assets.sharing.io.serializers import (
     ASSIGNMENT_EXAMPLE,
     CHANGE_EXAMPLE,
@@ -21,7 +29,14 @@ from fieldgate.assets.sharing.model.grants import AssetGrants
 from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, GrantRequest
 from fieldgate.assets.sharing.model.references import InvalidReference, parse_reference
 from fieldgate.assets.sharing.routes.constants import ASSIGNMENTS_PATH, MAX_LIST_BYTES, OWNER_PROTECTED, TAG
-from fieldgate.assets.sharing.schemas import AssignmentBody, ChangeRecord, ClearBody, CloneBody, DryRunQuery
+from fieldgate.assets.sharing.schemas import (
+    AssignmentBody,
+    ChangeRecord,
+    ClearBody,
+    CloneBody,
+    DryRunQuery,
+    UserPermissionsBody,
+)
 from fieldgate.assets.sharing.store import AssignmentStore, SharingTransaction
 from fieldgate.assets.work_cost import run_by_cost
 from fieldgate.errors import Conflict, Forbidden, ValidationError
@@ -31,6 +46,8 @@ from fieldgate.http.request.validation import parse_struct
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
+
+MAX_PERMISSIONS = 100  # in one list; there are ten
 
 
 @operation(
@@ -67,6 +84,54 @@ async def assignment_replacement(
         requests = await resolve_requests(transaction, parsed, errors)
         grants = await load_managed(transaction, uid, user)
         return await _replace_all(transaction, command, grants, requests, errors, language)
+
+
+@patch(
+    ASSIGNMENTS_PATH + "bulk/",
+    response=ChangeRecord,
+    title=Message("Replace the permissions of a user"),
+    description=Message(
+        "Replaces all permissions of one user on an asset with those in the list and the permissions they imply. Other "
+        "users keep theirs."
+    ),
+    tag=TAG,
+    body_schema=UserPermissionsBody,
+    example={**CHANGE_EXAMPLE, "dry_run": False},
+    error_statuses=(403, 404, 413, 415),
+)
+async def user_permissions_replacement(
+    uid: str,
+    user: User,
+    body: RawFields,
+    query: DryRunQuery,
+    language: Language,
+    authorizer: AssetAuthorizer,
+    store: AssignmentStore,
+) -> Raw:
+    (await authorizer.authorize(uid, user)).require("manage_asset")
+    fields = parse_struct(UserPermissionsBody, body)
+    errors = ErrorCollector()
+    name = parse_user(fields.user, "user", errors)
+    permissions = _parse_permissions(fields.permissions, errors)
+    filters = parse_partial_permissions(permissions, fields.partial_permissions, "partial_permissions", errors)
+    command = SharingCommand(action=Action.REPLACE, user=user, is_dry_run=query.dry_run)
+    async with store.transaction([uid], read_only=query.dry_run) as transaction:
+        grantee = None if name is None else (await transaction.find_grantees([name])).get(username_key(name))
+        grants = await transaction.load(uid, [user.id] if grantee is None else [user.id, grantee.id])
+        grants.authorize(user).require("manage_asset")
+        if name is not None and (grantee is None or not grantee.is_active):
+            errors.add("user", user_not_found_message(name))
+        errors.raise_if_any()  # in the names, before the rules look at them
+        known = [each for each in permissions if each is not None]
+        changes = [] if grantee is None else planning.plan_replace_user(grants, grantee, known, filters, errors)
+        await apply_changes(transaction, command, changes, errors)
+    return encode_changes(changes, language, is_dry_run=query.dry_run)
+
+
+def _parse_permissions(given: Sequence[str], errors: ErrorCollector) -> list[str | None]:
+    if len(given) > MAX_PERMISSIONS:
+        raise ValidationError({"permissions": [too_many_message(MAX_PERMISSIONS)]})
+    return [parse_permission(each, "permissions", errors) for each in given]
 
 
 @delete(
@@ -186,4 +251,4 @@ def _encode_all(grants: AssetGrants, language: Language) -> Raw:
     return encode_assignments(grants, grants.list_all(), language)
 
 
-OPERATIONS = (assignment_replacement, assignment_clearing, assignment_cloning)
+OPERATIONS = (assignment_replacement, user_permissions_replacement, assignment_clearing, assignment_cloning)

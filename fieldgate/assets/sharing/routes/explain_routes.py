@@ -30,6 +30,7 @@ _API_URL = "http://127.0.0.1:8000/api/v2"
 _EXAMPLE: dict[str, Any] = {
     "user": f"{_API_URL}/users/amina/",
     "permission": f"{_API_URL}/permissions/change_asset/",
+    "label": "Edit form",
     "asset": f"{_API_URL}/assets/aKm3pVw8ZtQ2xYcRnB5dFh/",
     "allowed": True,
     "rules": [
@@ -38,6 +39,7 @@ _EXAMPLE: dict[str, Any] = {
             "message": "change_asset is assigned on this asset, and implied by: manage_asset.",
             "decided": True,
             "because": [f"{_API_URL}/permissions/manage_asset/"],
+            "why": "Comes with “Manage project”, which is given here.",
         }
     ],
     "needs": [],
@@ -93,7 +95,11 @@ async def assignment_explanation(
         is_disabled=user.disabled_at is not None,
     )
     return explanation_record(
-        explanation, user=Link(user_path(user.username)), asset=Link(asset_path(uid)), language=language
+        explanation,
+        user=Link(user_path(user.username)),
+        asset=Link(asset_path(uid)),
+        asset_type=asset.asset_type,
+        language=language,
     )
 
 

@@ -1,0 +1,90 @@
+"""Sandbox processes that a request waits for: few at a time, users take turns, and all end when the service stops.
+
+The first one starts the fork server of the sandbox. It ends with this process.
+"""
+
+import asyncio
+from collections.abc import Callable
+from multiprocessing.process import BaseProcess
+from typing import Any, Generic, TypeVar
+
+from fieldgate.concurrency import FairSlots
+from fieldgate.imports.sandbox.runner import OnStart, SandboxLimits
+
+# Per process of the service. Requests that wait hold their bodies in memory.
+MAX_SANDBOX_PROCESSES = 2
+MAX_REQUESTS = 10
+MAX_REQUESTS_PER_USER = 4
+MAX_WAIT_SECONDS = 20.0
+
+Result = TypeVar("Result")
+SandboxCall = Callable[[SandboxLimits, OnStart], Result]  # blocks
+
+
+class SandboxClosed(Exception):
+    """The service is being stopped."""
+
+
+class RequestSandbox:
+    def __init__(self, limits: SandboxLimits) -> None:
+        self._limits = limits
+        self._slots = FairSlots(
+            MAX_SANDBOX_PROCESSES,
+            max_requests=MAX_REQUESTS,
+            max_per_user=MAX_REQUESTS_PER_USER,
+            wait_seconds=MAX_WAIT_SECONDS,
+        )
+        self.slot = self._slots.slot
+        self._runs: set[_SandboxRun[Any]] = set()
+        self._is_closed = False
+
+    async def run(self, call: SandboxCall[Result]) -> Result:
+        """Run a call in a thread, inside a `slot`. If the request is cancelled, its process ends.
+
+        Raise SandboxClosed, SandboxFailure, OSError or EOFError if the process cannot be started, and what the call
+        raises.
+        """
+        if self._is_closed:
+            raise SandboxClosed
+        run = _SandboxRun(call, self._limits)
+        self._runs.add(run)
+        try:
+            return await asyncio.to_thread(run.start)
+        except asyncio.CancelledError:
+            run.cancel()
+            raise
+        except Exception:
+            if self._is_closed:
+                raise SandboxClosed from None
+            raise
+        finally:
+            self._runs.discard(run)
+
+    def close(self) -> None:
+        """End all processes, so that the service can stop."""
+        self._is_closed = True
+        for run in list(self._runs):
+            run.cancel()
+
+
+class _SandboxRun(Generic[Result]):
+    """One sandbox process, which another thread can end."""
+
+    def __init__(self, call: SandboxCall[Result], limits: SandboxLimits) -> None:
+        self._call = call
+        self._limits = limits
+        self._process: BaseProcess | None = None
+        self._is_cancelled = False
+
+    def start(self) -> Result:
+        return self._call(self._limits, self._on_start)
+
+    def _on_start(self, process: BaseProcess) -> None:
+        self._process = process
+        if self._is_cancelled:
+            process.kill()
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+        if self._process is not None:
+            self._process.kill()

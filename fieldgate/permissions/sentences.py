@@ -1,0 +1,156 @@
+"""Permissions in words, with labels in place of codenames.
+
+access_sentence({"change_asset", "view_asset"}, {}, "survey", Language.ENGLISH)  # "Can edit the form"
+effect_reason(effect, "survey", Language.ENGLISH)  # "needed by “Edit form”"
+"""
+
+from collections.abc import Collection, Mapping
+from functools import cache
+
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
+from fieldgate.permissions.catalogue import PARTIAL, implied
+from fieldgate.permissions.effects import Effect, EffectKind, EffectReason
+from fieldgate.permissions.explain import MatchedRule, Need, Rule
+from fieldgate.permissions.filter_sentences import describe_submissions, join_list
+from fieldgate.permissions.labels import quoted_label, short_label
+from fieldgate.permissions.submission_filters import PARTIALLY_GRANTABLE, Filters, filters_equal
+
+# What somebody can do, after “Can”. One message per asset type, as in `labels`.
+_ON_ASSETS: Mapping[str, Mapping[str, Message]] = {
+    "view_asset": {
+        "survey": Message("view the form"),
+        "template": Message("view the template"),
+        "block": Message("view the block"),
+        "question": Message("view the question"),
+        "empty": Message("view the empty asset"),
+        "collection": Message("view the collection"),
+    },
+    "change_asset": {
+        "survey": Message("edit the form"),
+        "template": Message("edit the template"),
+        "block": Message("edit the block"),
+        "question": Message("edit the question"),
+        "empty": Message("edit the empty asset"),
+        "collection": Message("edit the collection"),
+    },
+    "discover_asset": {"collection": Message("find the collection in public lists")},
+}
+_ON_SUBMISSIONS: Mapping[str, Message] = {
+    "add_submissions": Message("add submissions"),
+    "view_submissions": Message("see submissions"),
+    "change_submissions": Message("edit submissions"),
+    "delete_submissions": Message("delete submissions"),
+    "validate_submissions": Message("validate submissions"),
+}
+_ON_SOME_SUBMISSIONS: Mapping[str, Message] = {
+    "add_submissions": Message("add {submissions}"),
+    "view_submissions": Message("see {submissions}"),
+    "change_submissions": Message("edit {submissions}"),
+    "delete_submissions": Message("delete {submissions}"),
+    "validate_submissions": Message("validate {submissions}"),
+}
+_ORDER = ("discover_asset", "view_asset", "change_asset", *PARTIALLY_GRANTABLE)
+
+
+def access_sentence(
+    codenames: Collection[str], filters: Filters, asset_type: str, language: Language, *, is_owner: bool = False
+) -> str:
+    """Say what somebody can do with an asset. Permissions that another one implies are left out."""
+    if is_owner:
+        return translate(Message("Owner: can do everything"), language)
+    if "manage_asset" in codenames:
+        return translate(Message("Can edit everything and share it with others"), language)
+    held = [each for each in _ORDER if each in codenames and not _is_implied(each, codenames)]
+    partial = filters if PARTIAL in codenames else {}
+    actions = [_action(each, asset_type, language) for each in held if each not in partial]
+    for codename in PARTIALLY_GRANTABLE:
+        if codename in partial and not _is_covered(codename, partial):
+            submissions = describe_submissions(partial[codename], language)
+            actions.append(translate(Message(_ON_SOME_SUBMISSIONS[codename].text, submissions=submissions), language))
+    if not actions:
+        return translate(Message("Has no access"), language)
+    return translate(Message("Can {actions}", actions=join_list(actions, language)), language)
+
+
+def _is_implied(codename: str, codenames: Collection[str]) -> bool:
+    return any(codename in implied(each) for each in codenames)
+
+
+def _is_covered(codename: str, filters: Filters) -> bool:
+    """Whether a stronger permission is given for the same submissions."""
+    return any(
+        codename in implied(each) and filters_equal({"": filters[each]}, {"": filters[codename]}) for each in filters
+    )
+
+
+def _action(codename: str, asset_type: str, language: Language) -> str:
+    if codename in _ON_SUBMISSIONS:
+        return translate(_ON_SUBMISSIONS[codename], language)
+    by_type = _ON_ASSETS[codename]
+    return translate(by_type.get(asset_type) or next(iter(by_type.values())), language)
+
+
+# Effects
+
+_EFFECT_REASONS: Mapping[tuple[EffectKind, EffectReason], Message] = {
+    (EffectKind.GRANTED, EffectReason.ASKED): Message("chosen"),
+    (EffectKind.GRANTED, EffectReason.IMPLIED): Message("needed by “{because}”"),
+    (EffectKind.REMOVED, EffectReason.ASKED): Message("chosen"),
+    (EffectKind.REMOVED, EffectReason.CONTRADICTED): Message("not possible together with “{because}”"),
+    (EffectKind.REMOVED, EffectReason.DEPENDENT): Message("not possible without “{because}”"),
+    (EffectKind.REMOVED, EffectReason.NOT_LISTED): Message("not included"),
+    (EffectKind.DENIED, EffectReason.ASKED): Message("no longer comes from the collection"),
+    (EffectKind.DENIED, EffectReason.DEPENDENT): Message("not possible without “{because}”"),
+    (EffectKind.DENIED, EffectReason.NOT_LISTED): Message("no longer comes from the collection"),
+    (EffectKind.ALLOWED, EffectReason.ASKED): Message("comes from the collection again"),
+    (EffectKind.ALLOWED, EffectReason.IMPLIED): Message("needed by “{because}”"),
+    (EffectKind.FILTERED, EffectReason.ASKED): Message("for other submissions than before"),
+    (EffectKind.FILTERED, EffectReason.DEPENDENT): Message("for fewer submissions, without “{because}”"),
+}
+
+
+@cache
+def effect_reason(effect: Effect, asset_type: str, language: Language) -> str:
+    """Say why an effect happens, after the label of its permission."""
+    because = short_label(effect.because, asset_type, language) if effect.because else ""
+    return translate(Message(_EFFECT_REASONS[effect.kind, effect.reason].text, because=because), language)
+
+
+# Explanations
+
+_RULE_SENTENCES: Mapping[Rule, Message] = {
+    Rule.ACCOUNT_DISABLED: Message("The account is disabled."),
+    Rule.NOT_FOR_TYPE: Message("This is not possible here."),
+    Rule.UNRESTRICTED: Message("Owners and superusers are not limited to some submissions."),
+    Rule.OWNER: Message("The owner can always do this."),
+    Rule.SUPERUSER: Message("Superusers can always do this."),
+    Rule.ASSIGNED: Message("Given here."),
+    Rule.COLLECTION: Message("Comes from the collection."),
+    Rule.PUBLIC: Message("Everyone can do this."),
+    Rule.DENIED: Message("Taken away here, although the collection would give it."),
+    Rule.PARTIAL: Message("Only for some submissions."),
+    Rule.NOT_FOR_PUBLIC: Message("This cannot be given to everyone."),
+    Rule.NOTHING: Message("Not given."),
+}
+
+
+def rule_sentence(matched: MatchedRule, asset_type: str, language: Language) -> str:
+    """Say in words what a rule of an explanation means."""
+    if matched.rule is Rule.ASSIGNED and matched.because:
+        because = _quote_labels(matched.because, asset_type, language)
+        return translate(Message("Comes with {because}, which is given here.", because=because), language)
+    return translate(_RULE_SENTENCES[matched.rule], language)
+
+
+def need_sentence(need: Need, asset_type: str, language: Language) -> str:
+    """Say what to give somebody, and what that takes away."""
+    label = short_label(need.permission, asset_type, language)
+    if not need.removes:
+        return translate(Message("Give “{label}”.", label=label), language)
+    removed = _quote_labels(need.removes, asset_type, language)
+    return translate(Message("Give “{label}”. This takes away {removed}.", label=label, removed=removed), language)
+
+
+def _quote_labels(codenames: Collection[str], asset_type: str, language: Language) -> str:
+    return join_list([quoted_label(each, asset_type, language) for each in codenames], language)

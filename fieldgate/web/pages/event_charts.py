@@ -1,0 +1,170 @@
+"""Charts of a summary of events: map, timeline, bars, and the tables behind them."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from fieldgate.http.internal_api import InternalAPI
+from fieldgate.http.request.request_parsing import ParsedRequest
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
+from fieldgate.web.charts.bars import ChartLink, HorizontalBar, build_bars
+from fieldgate.web.charts.timeline import Timeline, TimelineValue, build_timeline
+from fieldgate.web.charts.world_map import MapValue, WorldMap, build_map, load_atlas
+from fieldgate.web.formatting import Formatter
+
+EVENT_PATH = "/api/v2/event/"
+SUMMARY_PATH = "/api/v2/event/summary/"
+MAX_BARS = 5
+
+Entry = Mapping[str, Any]  # the summary, or one of its entries: all have the same figures
+
+
+class Measure(msgspec.Struct, frozen=True):
+    """What a chart shows of a group of events."""
+
+    key: str
+    title: Message
+    unit: Message
+    value_of: Callable[[Entry], float]
+
+
+def funding_gap(entry: Entry) -> float:
+    """What was asked for and is not funded. Some appeals get more than they asked for."""
+    return max(float(entry["amount_requested"]) - float(entry["amount_funded"]), 0.0)
+
+
+MEASURES = (
+    Measure("events", Message("Emergencies"), Message("emergencies"), lambda entry: float(entry["count"])),
+    Measure(
+        "affected", Message("People affected"), Message("people affected"), lambda entry: float(entry["num_affected"])
+    ),
+    Measure("gap", Message("Funding gap in CHF"), Message("funding gap in CHF"), funding_gap),
+)
+
+
+class EventCharts(msgspec.Struct, frozen=True, kw_only=True):
+    """All charts of a summary, by one measure."""
+
+    measure: str
+    title: str
+    unit: str
+    map: WorldMap
+    highest: Sequence[str]  # names of the countries with the highest values
+    timeline: Timeline
+    is_monthly: bool
+    types: Sequence[HorizontalBar]
+    countries: Sequence[HorizontalBar]
+    headers: Sequence[str]
+    country_rows: Sequence[Sequence[str | ChartLink]]
+    period_rows: Sequence[Sequence[str | ChartLink]]
+
+
+def choose_measure(key: str) -> Measure:
+    return next((measure for measure in MEASURES if measure.key == key), MEASURES[0])
+
+
+async def load_summary(api: InternalAPI, filters: Mapping[str, str]) -> dict[str, Any] | None:
+    """The summary of all matching events; None while the service prepares it."""
+    found: dict[str, Any] | None = await api.find(SUMMARY_PATH, filters)
+    return found
+
+
+async def build_charts(
+    summary: Entry, measure: Measure, request: ParsedRequest, focus: Collection[str] = ()
+) -> EventCharts:
+    """Make the charts of a summary. Every part of them leads to the list that is narrowed to it."""
+    language = request.language
+    atlas = await load_atlas()
+    formatter = Formatter(language)
+    href = _link_maker(request)
+    countries = sorted(summary["countries"], key=measure.value_of, reverse=True)
+    types = sorted(summary["types"], key=measure.value_of, reverse=True)
+    values = [
+        MapValue(
+            iso3=entry["iso3"],
+            name=entry["name"],
+            value=measure.value_of(entry),
+            text=f"{entry['name']}: {formatter.compact(measure.value_of(entry))}",
+            href=href(entry),
+        )
+        for entry in countries
+    ]
+    return EventCharts(
+        measure=measure.key,
+        title=translate(measure.title, language),
+        unit=translate(measure.unit, language),
+        map=build_map(atlas, values, focus, has_labels=bool(focus)),
+        highest=[value.name for value in values[:3] if value.value > 0],
+        timeline=_build_timeline(summary, measure, formatter, href),
+        is_monthly=summary["interval"] == "month",
+        types=_bars(types, measure, formatter, href),
+        countries=_bars(countries, measure, formatter, href),
+        headers=[translate(each.title, language) for each in MEASURES],
+        country_rows=[_row(entry, formatter, href) for entry in countries],
+        period_rows=[_row(entry, formatter, href) for entry in reversed(summary["periods"])],
+    )
+
+
+def funding_text(funded: float, requested: float, language: Language) -> str:
+    """What was funded of what was asked for, in words."""
+    formatter = Formatter(language)
+    if requested <= 0:
+        return translate(Message("CHF {amount} funded", amount=formatter.short(funded)), language)
+    message = Message(
+        "{share} of CHF {amount}", share=formatter.percent(funded / requested), amount=formatter.short(requested)
+    )
+    return translate(message, language)
+
+
+def _link_maker(request: ParsedRequest) -> Callable[[Entry], str | None]:
+    """The URL of the list of an entry. The measure stays chosen."""
+    base = urlsplit(request.base_url.url).path + EVENT_PATH
+    measure = request.query_params.get("measure", "")
+    kept = f"&measure={measure}" if measure in {each.key for each in MEASURES} else ""
+
+    def href(entry: Entry) -> str | None:
+        query = entry.get("query")
+        return None if query is None else f"{base}?{query}{kept if query else kept[1:]}"
+
+    return href
+
+
+def _build_timeline(
+    summary: Entry, measure: Measure, formatter: Formatter, href: Callable[[Entry], str | None]
+) -> Timeline:
+    is_monthly = summary["interval"] == "month"
+    return build_timeline(
+        [
+            TimelineValue(
+                label=formatter.month(period["start"]) if is_monthly else formatter.year(period["start"]),
+                value=measure.value_of(period),
+                text=f"{period['name']}: {formatter.compact(measure.value_of(period))}",
+                value_text=formatter.short(measure.value_of(period)),
+                href=href(period),
+                is_start=is_monthly and period["start"][5:7] == "01",
+            )
+            for period in summary["periods"]
+        ]
+    )
+
+
+def _bars(
+    entries: Sequence[Entry], measure: Measure, formatter: Formatter, href: Callable[[Entry], str | None]
+) -> list[HorizontalBar]:
+    shown = [entry for entry in entries if measure.value_of(entry) > 0][:MAX_BARS]
+    return build_bars(
+        (entry["name"], measure.value_of(entry), formatter.short(measure.value_of(entry)), href(entry))
+        for entry in shown
+    )
+
+
+def _row(entry: Entry, formatter: Formatter, href: Callable[[Entry], str | None]) -> list[str | ChartLink]:
+    return [
+        ChartLink(entry["name"], href(entry)),
+        formatter.number(entry["count"]),
+        formatter.compact(entry["num_affected"]),
+        formatter.compact(funding_gap(entry)),
+    ]

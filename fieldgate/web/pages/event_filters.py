@@ -1,0 +1,287 @@
+"""Filters of the list of events as people know them: names, dates and words, and the chips of active filters."""
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from fieldgate.http.internal_api import InternalAPI
+from fieldgate.http.response.links import encode_query
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
+from fieldgate.web.formatting import Formatter
+
+COUNTRY_PATH, REGION_PATH, TYPE_PATH = "/api/v2/country/", "/api/v2/region/", "/api/v2/disaster_type/"
+# Fields of the filter form that the API does not know. They are resolved, and the browser is redirected.
+TYPED_FIELDS = ("country", "from", "until")
+# Parameters that do not narrow the list.
+NOT_FILTERS = frozenset({"limit", "offset", "start", "format", "ordering", "measure", "tableau", "form", *TYPED_FIELDS})
+MAX_TYPED_COUNTRIES = 10
+MAX_SUGGESTIONS = 3
+FROM, UNTIL = "disaster_start_date__gte", "disaster_start_date__lt"
+
+LABELS: Mapping[str, Message] = {
+    "regions__in": Message("Region"),
+    "regions__all": Message("Region"),
+    "countries__in": Message("Country"),
+    "countries__all": Message("Country"),
+    "countries__iso3__in": Message("Country"),
+    "dtype": Message("Type"),
+    "dtype__in": Message("Type"),
+    "ifrc_severity_level": Message("Severity"),
+    "ifrc_severity_level__in": Message("Severity"),
+    "search": Message("Words"),
+    "glide": Message("GLIDE number"),
+    "appeal_code": Message("Appeal code"),
+    "appeal_type": Message("Type of appeal"),
+    "auto_generated_source": Message("Source"),
+    "is_featured": Message("Featured"),
+    "is_featured_region": Message("Featured in its region"),
+    "id": Message("Number"),
+    "id__in": Message("Number"),
+}
+# By the beginning of the parameter; its end says how it compares.
+DATE_LABELS: Mapping[str, Mapping[str, Message]] = {
+    "disaster_start_date": {
+        "gte": Message("Started from"),
+        "gt": Message("Started after"),
+        "lte": Message("Started until"),
+        "lt": Message("Started before"),
+        "": Message("Started"),
+    },
+    "created_at": {
+        "gte": Message("Added from"),
+        "gt": Message("Added after"),
+        "lte": Message("Added until"),
+        "lt": Message("Added before"),
+        "": Message("Added"),
+    },
+    "updated_at": {
+        "gte": Message("Updated from"),
+        "gt": Message("Updated after"),
+        "lte": Message("Updated until"),
+        "lt": Message("Updated before"),
+        "": Message("Updated"),
+    },
+}
+SEVERITIES: Mapping[str, Message] = {"0": Message("Yellow"), "1": Message("Orange"), "2": Message("Red")}
+APPEAL_TYPES: Mapping[str, Message] = {
+    "0": Message("DREF"),
+    "1": Message("Emergency Appeal"),
+    "2": Message("International Appeal"),
+    "3": Message("Forecast Based Action"),
+}
+
+
+class FilterChip(msgspec.Struct, frozen=True):
+    label: str
+    value: str
+    url: str  # the list without this filter
+
+
+class TypedFilters(msgspec.Struct, frozen=True):
+    """What was typed: the parameters of the API it means, or errors by field."""
+
+    params: Mapping[str, str]
+    errors: Mapping[str, str]
+
+
+class FilterNames(msgspec.Struct, frozen=True):
+    """Names of the ids in a filter, and the types that can be chosen. Keys are ids as text, and codes of countries."""
+
+    regions: Mapping[str, str]
+    countries: Mapping[str, str]
+    country_codes: Mapping[str, str]  # ISO 3166-1 alpha-3 by id
+    types: Mapping[str, str]
+
+
+def active_filters(params: Mapping[str, str]) -> dict[str, str]:
+    """The parameters that narrow the list."""
+    return {name: value for name, value in params.items() if name not in NOT_FILTERS and value.strip()}
+
+
+def split_values(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+async def resolve_typed(params: Mapping[str, str], api: InternalAPI, language: Language) -> TypedFilters | None:
+    """Turn typed names and dates into parameters of the API; None if nothing was sent by the filter form."""
+    if not any(name in params for name in TYPED_FIELDS):
+        return None
+    kept = {
+        name: value
+        for name, value in params.items()
+        if name not in TYPED_FIELDS and name not in ("offset", "start") and value.strip()
+    }
+    errors: dict[str, str] = {}
+    for field, target in (("from", FROM), ("until", UNTIL)):
+        typed = params.get(field, "").strip()
+        kept.pop(target, None)
+        day = _parse_day(typed)
+        if typed and day is None:
+            errors[field] = translate(Message("Write the date as year-month-day, for example 2026-10-31."), language)
+        elif day is not None:
+            kept[target] = (day + timedelta(days=1) if field == "until" else day).isoformat()
+    if not errors and FROM in kept and UNTIL in kept and kept[FROM] >= kept[UNTIL]:
+        errors["until"] = translate(Message("This date is before the first one."), language)
+    found, error = await _resolve_countries(params.get("country", ""), api, language)
+    if error:
+        errors["country"] = error
+    countries = list(dict.fromkeys([*split_values(kept.get("countries__in", "")), *found]))
+    if countries:
+        kept["countries__in"] = ",".join(countries)
+    return TypedFilters(kept, errors)
+
+
+def _parse_day(text: str) -> date | None:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if day < date.max else None
+
+
+async def _resolve_countries(typed: str, api: InternalAPI, language: Language) -> tuple[list[str], str]:
+    """The ids of typed countries, and what is wrong with the first that is unknown."""
+    text = " ".join(typed.split())[:200]
+    if not text:
+        return [], ""
+    whole = await _find_country(text, api)
+    if len(whole) == 1:
+        return whole, ""
+    ids: list[str] = []
+    for name in [part.strip() for part in re.split(r"[,;،؛]", text) if part.strip()][:MAX_TYPED_COUNTRIES]:
+        found = await _find_country(name, api)
+        if len(found) != 1:
+            return [], await _unknown_country(name, found, api, language)
+        ids += found
+    return ids, ""
+
+
+async def _find_country(name: str, api: InternalAPI) -> list[str]:
+    """Ids of countries with this name or code, or else of those whose name contains it."""
+    exact: Sequence[dict[str, str]] = (
+        ({"name": name}, {"iso3": name}, {"iso": name}) if len(name) <= 3 else ({"name": name},)
+    )
+    for query in (*exact, {"search": name}):
+        answer = await api.find(COUNTRY_PATH, {**query, "mini": "true", "record_type": "1", "limit": "10"})
+        if answer and answer["results"]:
+            return [str(country["id"]) for country in answer["results"]]
+    return []
+
+
+async def _unknown_country(name: str, found: Sequence[str], api: InternalAPI, language: Language) -> str:
+    countries = await api.find(COUNTRY_PATH, {"mini": "true", "record_type": "1", "limit": "1000"})
+    names = {str(country["id"]): country["name"] for country in (countries or {"results": []})["results"]}
+    if found:
+        near = [names[each] for each in found if each in names]
+        message = Message(
+            "Several countries match “{name}”: {names}. Write one of them.", name=name, names=", ".join(near)
+        )
+        return translate(message, language)
+    near = difflib.get_close_matches(name, names.values(), MAX_SUGGESTIONS, 0.6)
+    if near:
+        message = Message("No country is called “{name}”. Did you mean {names}?", name=name, names=", ".join(near))
+    else:
+        message = Message(
+            "No country is called “{name}”. Write its name in any of the languages, or its code.", name=name
+        )
+    return translate(message, language)
+
+
+async def load_names(params: Mapping[str, str], api: InternalAPI) -> FilterNames:
+    """The names behind the ids of a filter."""
+    regions = await api.get(REGION_PATH)
+    types = await api.get(TYPE_PATH, {"limit": "1000"})
+    countries: dict[str, str] = {}
+    codes: dict[str, str] = {}
+    ids = [each for name in ("countries__in", "countries__all") for each in split_values(params.get(name, ""))]
+    queries = [{"id__in": ",".join(ids)}] if ids else []
+    queries += [{"iso3": code} for code in split_values(params.get("countries__iso3__in", ""))[:MAX_TYPED_COUNTRIES]]
+    for query in queries:
+        found = await api.find(COUNTRY_PATH, {**query, "mini": "true", "limit": "1000"})
+        for country in (found or {"results": []})["results"]:
+            countries[str(country["id"])] = country["name"]
+            countries[(country["iso3"] or "").upper()] = country["name"]
+            codes[str(country["id"])] = country["iso3"] or ""
+    return FilterNames(
+        {str(each["id"]): each["region_name"] for each in regions["results"]},
+        countries,
+        codes,
+        {str(each["id"]): each["name"] for each in types["results"]},
+    )
+
+
+def make_chips(params: Mapping[str, str], names: FilterNames, language: Language) -> list[FilterChip]:
+    """One chip for each value of each active filter."""
+    chips = []
+    for name, value in active_filters(params).items():
+        label = _label(name, language)
+        values = split_values(value) if _is_list(name) else [value]
+        for each in values:
+            others = [other for other in values if other != each]
+            shown = _value_name(name, each, names, language)
+            if name == UNTIL and (day := _parse_day(value)) is not None:
+                label = translate(DATE_LABELS["disaster_start_date"]["lte"], language)
+                shown = Formatter(language).date(day - timedelta(days=1))
+            chips.append(FilterChip(label, shown, query_with(params, {name: ",".join(others) or None})))
+    return chips
+
+
+def query_with(params: Mapping[str, str], changes: Mapping[str, Any]) -> str:
+    """The query of the list with changed filters, from its first page."""
+    kept: dict[str, Any] = {
+        name: value for name, value in params.items() if name not in TYPED_FIELDS and name not in ("offset", "start")
+    }
+    kept |= changes
+    return "?" + encode_query((name, str(value)) for name, value in kept.items() if value not in (None, ""))
+
+
+def chosen_day(params: Mapping[str, str], name: str, days: int = 0) -> str:
+    """The date of a filter for its field; "" if it has none or is a time."""
+    day = _parse_day(params.get(name, ""))
+    return (day - timedelta(days=days)).isoformat() if day is not None else ""
+
+
+def _is_list(name: str) -> bool:
+    return name.endswith(("__in", "__all")) or name == "appeal_type"
+
+
+def _label(name: str, language: Language) -> str:
+    if name in LABELS:
+        return translate(LABELS[name], language)
+    subject, _, comparison = name.partition("__")
+    by_end = DATE_LABELS.get(subject, {})
+    return translate(by_end[comparison], language) if comparison in by_end else name
+
+
+def _value_name(name: str, value: str, names: FilterNames, language: Language) -> str:
+    if name.startswith("regions__"):
+        return names.regions.get(value, value)
+    if name.startswith("countries__"):
+        return names.countries.get(value) or names.countries.get(value.upper(), value)
+    if name.startswith("dtype"):
+        return names.types.get(value, value)
+    if name.startswith("ifrc_severity_level") and value in SEVERITIES:
+        return translate(SEVERITIES[value], language)
+    if name == "appeal_type" and value in APPEAL_TYPES:
+        return translate(APPEAL_TYPES[value], language)
+    if name.startswith("is_featured"):
+        return translate(Message("Yes") if value.casefold() in ("true", "1") else Message("No"), language)
+    if name.partition("__")[0] in DATE_LABELS:
+        return _date_text(value, language)
+    return value
+
+
+def _date_text(value: str, language: Language) -> str:
+    formatter = Formatter(language)
+    if _parse_day(value) is not None:
+        return formatter.date(value)
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return value
+    return formatter.datetime(value)

@@ -1,0 +1,203 @@
+"""The home page: what is new, search, tasks, and how to call the API. Everything comes from the API."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any
+
+import msgspec
+
+from fieldgate.db import now
+from fieldgate.http.injection import HandlerContext
+from fieldgate.http.internal_api import InternalAPI
+from fieldgate.http.request.request_parsing import ParsedRequest
+from fieldgate.http.response.links import encode_query
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
+from fieldgate.identity import Caller
+from fieldgate.web.formatting import Formatter
+from fieldgate.web.pages.event_charts import (
+    EVENT_PATH,
+    MEASURES,
+    SUMMARY_PATH,
+    build_charts,
+    choose_measure,
+    load_summary,
+)
+from fieldgate.web.pages.event_filters import COUNTRY_PATH, REGION_PATH
+
+ASSETS_PATH, IMPORTS_PATH, USERS_PATH = "/api/v2/assets/", "/api/v2/imports/", "/api/v2/users/"
+DAYS = 90
+NEWEST, RECENT = 10, 5
+MAX_SEARCH_CHARS, MAX_SEARCH_WORDS = 200, 10
+MAX_RESULTS = 8
+
+
+class HeadlineFigure(msgspec.Struct, frozen=True):
+    """A number of the last days, and how it compares with the days before."""
+
+    text: str
+    title: str
+    change: str
+
+
+class FoundItem(msgspec.Struct, frozen=True):
+    name: str
+    path: str
+    note: str = ""
+
+
+class ResultGroup(msgspec.Struct, frozen=True):
+    """Search results of one kind. `path` leads to all of them."""
+
+    title: str
+    count: int
+    items: Sequence[FoundItem]
+    path: str = ""
+
+
+async def load_home(context: HandlerContext, api: InternalAPI, typed: str) -> dict[str, Any]:
+    """The values of the page: search results if something was searched, otherwise what is new."""
+    text = " ".join(typed.split())[:MAX_SEARCH_CHARS]
+    request, caller = context.request, context.caller
+    values: dict[str, Any] = {"searched": text, "groups": None, "base": request.base_url.url, "event_path": EVENT_PATH}
+    if text:
+        values["groups"] = await _search(text, caller, api, request.language)
+        return values
+    newest = await api.get(EVENT_PATH, {"limit": str(NEWEST)})
+    regions = await api.get(REGION_PATH)
+    values |= {
+        "newest": newest["results"],
+        "event_count": newest["count"],
+        "regions": [(each["region_name"], f"{EVENT_PATH}?regions__in={each['id']}") for each in regions["results"]],
+        **await _load_recent(request, api),
+        **await _load_own(caller, api),
+    }
+    return values
+
+
+async def _load_recent(request: ParsedRequest, api: InternalAPI) -> dict[str, Any]:
+    """The last days: figures, and the map."""
+    today = now().date()
+    start, end = today - timedelta(days=DAYS), today + timedelta(days=1)
+    recent = await load_summary(api, _between(start, end))
+    before = await load_summary(api, _between(start - timedelta(days=DAYS), start))
+    measure = choose_measure(request.query_params.get("measure", ""))
+    charts = await build_charts(recent, measure, request) if recent and recent["count"] else None
+    figures = []
+    if recent and before:
+        formatter = Formatter(request.language)
+        for each in MEASURES:
+            current, previous = each.value_of(recent), each.value_of(before)
+            figures.append(
+                HeadlineFigure(
+                    formatter.compact(current),
+                    translate(each.title, request.language),
+                    change_text(current, previous, request.language),
+                )
+            )
+    return {
+        "days": DAYS,
+        "recent": recent,
+        "figures": figures,
+        "charts": charts,
+        "recent_path": f"{EVENT_PATH}?{encode_query(_between(start, end).items())}",
+        "summary_path": SUMMARY_PATH,
+        "measures": [(each.key, translate(each.title, request.language), f"/?measure={each.key}") for each in MEASURES],
+    }
+
+
+async def _load_own(caller: Caller, api: InternalAPI) -> dict[str, Any]:
+    """What belongs to the caller: recent imports and what others share."""
+    if caller.is_anonymous:
+        return {"imports": [], "shared": []}
+    imports = await api.find(IMPORTS_PATH, {"limit": str(RECENT), "ordering": "-date_created"})
+    shared = await api.find(ASSETS_PATH, {"status": "shared", "ordering": "-date_modified", "limit": str(RECENT)})
+    return {"imports": (imports or {"results": []})["results"], "shared": (shared or {"results": []})["results"]}
+
+
+def _between(start: date, end: date) -> dict[str, str]:
+    return {"disaster_start_date__gte": start.isoformat(), "disaster_start_date__lt": end.isoformat()}
+
+
+def change_text(current: float, previous: float, language: Language) -> str:
+    """How a number compares with the one before."""
+    if current == previous:
+        message = Message("the same as in the {days} days before", days=DAYS)
+    elif previous <= 0:
+        message = Message("none in the {days} days before", days=DAYS)
+    else:
+        change = Formatter(language).percent(abs(current / previous - 1))
+        if current > previous:
+            message = Message("{change} more than in the {days} days before", change=change, days=DAYS)
+        else:
+            message = Message("{change} less than in the {days} days before", change=change, days=DAYS)
+    return translate(message, language)
+
+
+async def _search(text: str, caller: Caller, api: InternalAPI, language: Language) -> list[ResultGroup]:
+    """Search results by kind. A search that a list cannot parse has no results there."""
+    limit = str(MAX_RESULTS)
+    formatter = Formatter(language)
+    events = await api.find(EVENT_PATH, {"search": text, "limit": limit})
+    countries = await api.find(COUNTRY_PATH, {"search": text, "mini": "true", "record_type": "1", "limit": limit})
+    groups = [
+        _group(
+            Message("Emergencies"),
+            events,
+            lambda each: FoundItem(
+                each["name"], f"{EVENT_PATH}{each['id']}/", formatter.date(each["disaster_start_date"])
+            ),
+            language,
+            f"{EVENT_PATH}?{encode_query([('search', text)])}",
+        ),
+        _group(
+            Message("Countries"),
+            countries,
+            lambda each: FoundItem(each["name"], f"{EVENT_PATH}?countries__in={each['id']}"),
+            language,
+        ),
+    ]
+    if not caller.is_anonymous:
+        expression = asset_search(text)
+        assets = await api.find(ASSETS_PATH, {"q": expression, "limit": limit})
+        groups += [
+            _group(
+                Message("Forms and collections"),
+                assets,
+                lambda each: FoundItem(each["name"], f"{ASSETS_PATH}{each['uid']}/", each["owner__username"]),
+                language,
+                f"{ASSETS_PATH}?{encode_query([('q', expression)])}",
+            ),
+            _group(
+                Message("People"),
+                await _find_people(text, caller, api),
+                lambda each: FoundItem(each["username"], f"{USERS_PATH}{each['username']}/"),
+                language,
+            ),
+        ]
+    return [group for group in groups if group.items]
+
+
+async def _find_people(text: str, caller: Caller, api: InternalAPI) -> dict[str, Any] | None:
+    """Superusers search all users; others find a user by the exact name."""
+    if caller.is_superuser:
+        found: dict[str, Any] | None = await api.find(USERS_PATH, {"search": text, "limit": str(MAX_RESULTS)})
+        return found
+    if "/" in text or not text.isprintable():
+        return None
+    user = await api.find(f"{USERS_PATH}{text}/")
+    return {"count": 1, "results": [user]} if user else None
+
+
+def _group(
+    title: Message, answer: Mapping[str, Any] | None, to_item: Any, language: Language, path: str = ""
+) -> ResultGroup:
+    records = answer["results"] if answer else []
+    count = answer["count"] if answer else 0
+    return ResultGroup(translate(title, language), count, [to_item(record) for record in records], path)
+
+
+def asset_search(text: str) -> str:
+    """The search expression for assets whose name has all the words. Words are quoted: none of them is an operator."""
+    words = text.split()[:MAX_SEARCH_WORDS]
+    return " ".join('"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"' for word in words)

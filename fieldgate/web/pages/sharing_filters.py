@@ -1,0 +1,111 @@
+"""The part of the sharing form that says for which submissions a permission is. No I/O."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from fieldgate.errors import BadRequest
+from fieldgate.http.request.body_parsing import decode_json
+from fieldgate.i18n.messages import Message
+from fieldgate.permissions.filter_sentences import SUBMITTED_BY
+from fieldgate.permissions.submission_filters import PARTIALLY_GRANTABLE, Filters
+
+DEFAULT_ACTION = "view_submissions"
+
+
+class FilterFields(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of the form, as text."""
+
+    actions: tuple[str, ...] = (DEFAULT_ACTION,)
+    people: str = ""  # usernames, separated by commas
+    question: str = ""
+    answer: str = ""
+    query: str = ""  # JSON, for what the other fields cannot say
+
+
+class SentFields(Protocol):
+    """A form that was sent, or is shown again."""
+
+    def get(self, name: str, /) -> str: ...
+
+    def get_all(self, name: str, /) -> Sequence[str]: ...
+
+
+def read_fields(form: SentFields) -> FilterFields:
+    return FilterFields(
+        actions=tuple(form.get_all("partial_actions")),
+        people=form.get("partial_people"),
+        question=form.get("partial_question"),
+        answer=form.get("partial_answer"),
+        query=form.get("partial_query"),
+    )
+
+
+def to_partial_permissions(fields: FilterFields) -> list[dict[str, Any]] | Message:
+    """Return `partial_permissions` for the API, or what is wrong with the fields."""
+    if fields.query:
+        return _parse_query(fields)
+    filter_: dict[str, Any] = {}
+    if names := [name for each in fields.people.replace("،", ",").split(",") if (name := each.strip())]:
+        filter_[SUBMITTED_BY] = names[0] if len(names) == 1 else {"$in": names}
+    if fields.question and fields.answer:
+        filter_[fields.question] = fields.answer
+    elif fields.question or fields.answer:
+        return Message("Enter both the question and the answer.")
+    if not filter_:
+        return Message("Say which submissions: name people, or a question and an answer.")
+    return _for_actions(fields.actions, [filter_])
+
+
+def _parse_query(fields: FilterFields) -> list[dict[str, Any]] | Message:
+    try:
+        query = decode_json(fields.query)
+    except BadRequest:
+        return Message("The query must be a JSON object.")
+    if isinstance(query, dict) and query and query.keys() <= set(PARTIALLY_GRANTABLE):
+        return [{"url": codename, "filters": filters} for codename, filters in query.items()]
+    if isinstance(query, dict | list):
+        return _for_actions(fields.actions, query if isinstance(query, list) else [query])
+    return Message("The query must be a JSON object.")
+
+
+def _for_actions(actions: Sequence[str], filters: list[Any]) -> list[dict[str, Any]] | Message:
+    if not actions:
+        return Message("Choose what is allowed with these submissions.")
+    return [{"url": codename, "filters": filters} for codename in actions]
+
+
+def from_filters(filters: Filters) -> FilterFields:
+    """Return the fields that stand for filters: simple ones as people, question and answer, others as a query."""
+    if not filters:
+        return FilterFields()
+    actions = tuple(each for each in PARTIALLY_GRANTABLE if each in filters)
+    first = filters[actions[0]]
+    is_same = all(filters[each] == first for each in actions)
+    simple = _simple_fields(first[0]) if is_same and len(first) == 1 else None
+    if simple is None:
+        return FilterFields(actions=actions, query=msgspec.json.encode(filters).decode())
+    return FilterFields(actions=actions, **simple)
+
+
+def _simple_fields(filter_: Mapping[str, Any]) -> dict[str, str] | None:
+    others = {name: value for name, value in filter_.items() if name != SUBMITTED_BY}
+    names = filter_.get(SUBMITTED_BY, [])
+    if isinstance(names, Mapping) and names.keys() == {"$in"}:
+        names = names["$in"]
+    names = [names] if isinstance(names, str) else names
+    is_simple = isinstance(names, list) and all(_is_plain_name(name) for name in names) and len(others) <= 1
+    if not is_simple or not all(_is_plain_answer(*pair) for pair in others.items()) or not filter_:
+        return None
+    question, answer = next(iter(others.items()), ("", ""))
+    return {"people": ", ".join(names), "question": question, "answer": answer}
+
+
+def _is_plain_name(name: Any) -> bool:
+    return isinstance(name, str) and name == name.strip() != "" and "," not in name and "،" not in name
+
+
+def _is_plain_answer(question: str, answer: Any) -> bool:
+    texts = (question, answer)
+    return not question.startswith("$") and all(isinstance(each, str) and each == each.strip() != "" for each in texts)

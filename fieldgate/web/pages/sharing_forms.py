@@ -1,0 +1,314 @@
+"""Forms of the sharing page: share, change, remove, leave, copy, upload a table, and undo. All of them call the API."""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+
+from fieldgate.errors import BadRequest
+from fieldgate.http.internal_api import APIResponse, InternalAPI
+from fieldgate.http.request.body_parsing import DEFAULT_MAX_BODY_BYTES, decode_json
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
+from fieldgate.permissions.catalogue import PARTIAL, implied
+from fieldgate.permissions.filter_sentences import isolate
+from fieldgate.permissions.labels import replace_codenames
+from fieldgate.settings import Settings
+from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, Redirect, SubmittedForm, Undo
+from fieldgate.web.pages.sharing_filters import read_fields, to_partial_permissions
+from fieldgate.web.pages.sharing_people import (
+    PUBLIC_USERNAME,
+    AssetAccess,
+    Person,
+    group_people,
+    sentence_name,
+    show_changes,
+)
+
+ASSETS_PATH = "/api/v2/assets/"
+BATCH_ADD_PATH = "/api/v2/permission-assignments/add/"
+DRY_RUN = {"dry_run": "true"}
+MAX_SUGGESTIONS = 3
+MAX_TABLE_FORM_BYTES = 3 * 2 * 1024 * 1024  # the API takes 2 MiB, and a form can encode a character as three
+
+
+class SharingState(msgspec.Struct, frozen=True):
+    """An asset and who can use it, before a form changes that."""
+
+    asset: AssetAccess
+    people: list[Person]
+
+    def find(self, name: str) -> Person | None:
+        return next((each for each in self.people if each.username.casefold() == name.casefold()), None)
+
+
+async def load_state(uid: str, language: Language, api: InternalAPI) -> SharingState:
+    asset = AssetAccess.from_record(await api.get(f"{ASSETS_PATH}{uid}/"))
+    return SharingState(asset, group_people(await api.get(asset.path), asset, language))
+
+
+def reduce_permissions(chosen: Iterable[str]) -> list[str]:
+    """Leave out what another chosen permission implies, so that the effects name it as the reason."""
+    names = list(dict.fromkeys(chosen))
+    return [each for each in names if not any(each in implied(other) for other in names if _is_known(other))]
+
+
+def _is_known(name: str) -> bool:
+    try:
+        implied(name)
+    except KeyError:
+        return False
+    return True
+
+
+async def share(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    """Give somebody permissions in addition to what they have; `do=share` after the preview."""
+    return await _set_permissions(form, api, is_change=False)
+
+
+async def change(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    """Replace what somebody can do; `do=share` after the preview."""
+    return await _set_permissions(form, api, is_change=True)
+
+
+async def _set_permissions(form: SubmittedForm, api: InternalAPI, *, is_change: bool) -> FormResult:
+    state = await load_state(form.path_values["uid"], form.language, api)
+    name = PUBLIC_USERNAME if form.get("who") == "everyone" else form.get("user")
+    chosen = reduce_permissions(form.get_all("permissions"))
+    partials = to_partial_permissions(read_fields(form)) if PARTIAL in chosen else []
+    errors: dict[str, list[str]] = {}
+    if not name:
+        errors["user"] = [translate(Message("Enter the user name of a person."), form.language)]
+    if not chosen and not is_change:
+        errors["permissions"] = [translate(Message("Choose at least one permission."), form.language)]
+    if isinstance(partials, Message):
+        errors["partial_people"] = [translate(partials, form.language)]
+    if errors or isinstance(partials, Message):
+        return FormErrors(errors)
+    body: dict[str, Any] = {"permissions": chosen, **({"partial_permissions": partials} if partials else {})}
+    is_preview = form.get("do") != "share"
+    query = DRY_RUN if is_preview else {}
+    if is_change:
+        response = await api.send("PATCH", f"{state.asset.path}bulk/", query=query, json={"user": name, **body})
+    else:
+        batch = {"assets": [state.asset.uid], "users": [name], **body}
+        response = await api.send("POST", BATCH_ADD_PATH, query=query, json=batch)
+    if response.is_error:
+        return FormErrors(await _share_errors(response, name, state, form, api))
+    if is_preview:
+        return FormPreview({"record": response.body})
+    person = state.find(name)
+    message = Message("Shared with {name}. {result}.", **_outcome(response.body, name, state, form.language))
+    undo = None if name.casefold() == form.caller.username.casefold() else _restore(name, person, state, form.language)
+    return Redirect(state.asset.path, message, undo)
+
+
+def _outcome(record: Mapping[str, Any], name: str, state: SharingState, language: Language) -> dict[str, str]:
+    """Return the name of a person and what the person can do now."""
+    shown = show_changes(record, state.people, state.asset, language)
+    person = state.find(name)
+    result = shown[0].result if shown else person.sentence if person else ""
+    return {"name": sentence_name(name, language), "result": result}
+
+
+async def _share_errors(
+    response: APIResponse, name: str, state: SharingState, form: SubmittedForm, api: InternalAPI
+) -> dict[str, list[str]]:
+    body = response.body if isinstance(response.body, dict) else {}
+    errors: dict[str, list[str]] = {}
+    for field, texts in body.items():
+        target = _form_field(field)
+        listed = texts if isinstance(texts, list) else [texts]
+        labelled = [replace_codenames(str(text), state.asset.asset_type, form.language) for text in listed]
+        errors.setdefault(target, []).extend(labelled)
+    if "user" in errors:
+        errors["user"] += await _suggestions(name, state, form, api)
+    return errors
+
+
+def _form_field(field: str) -> str:
+    if field.startswith("partial_permissions"):
+        return "partial_people"
+    return {"user": "user", "users": "user", "permissions": "permissions"}.get(field, "")
+
+
+async def _suggestions(name: str, state: SharingState, form: SubmittedForm, api: InternalAPI) -> list[str]:
+    """Suggest similar names, of people whom the caller can see anyway."""
+    known = {person.username for person in state.people if not person.is_public}
+    if form.caller.is_superuser:  # only superusers can list users
+        found = await api.find("/api/v2/users/", {"search": name[:3], "limit": 200})
+        known |= {each["username"] for each in (found or {"results": []})["results"]}
+    by_key = {each.casefold(): each for each in known - {PUBLIC_USERNAME}}
+    similar = [by_key[key] for key in get_close_matches(name.casefold()[:150], by_key, MAX_SUGGESTIONS)]
+    if not similar or similar[0].casefold() == name.casefold():
+        return []
+    names = ", ".join(map(isolate, similar))
+    return [translate(Message("Did you mean {names}?", names=names), form.language)]
+
+
+async def remove(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    """Remove a person."""
+    state = await load_state(form.path_values["uid"], form.language, api)
+    name = form.get("user")
+    response = await api.send("DELETE", f"{state.asset.path}bulk/", json={"username": name})
+    if response.is_error:
+        return FormErrors.from_response(response)
+    message = Message("Removed {name} from “{form}”.", name=sentence_name(name, form.language), form=_title(state))
+    return Redirect(state.asset.path, message, _restore(name, state.find(name), state, form.language))
+
+
+def _title(state: SharingState) -> str:
+    return isolate(state.asset.name)
+
+
+async def leave(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    """The caller leaves an asset that is shared with them."""
+    state = await load_state(form.path_values["uid"], form.language, api)
+    response = await api.send("DELETE", f"{state.asset.path}bulk/", json={"username": form.caller.username})
+    if response.is_error:
+        return FormErrors.from_response(response)
+    return Redirect(ASSETS_PATH, Message("You left “{form}”. It is no longer shared with you.", form=_title(state)))
+
+
+async def restore(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    """Undo: give somebody exactly the permissions of before."""
+    state = await load_state(form.path_values["uid"], form.language, api)
+    name = form.get("user")
+    body: dict[str, Any] = {"user": name, "permissions": reduce_permissions(form.get_all("permissions"))}
+    if filters := _decode_object(form.get("filters")):
+        body["partial_permissions"] = [{"url": each, "filters": given} for each, given in filters.items()]
+    response = await api.send("PATCH", f"{state.asset.path}bulk/", json=body)
+    if response.is_error:
+        return FormErrors.from_response(response)
+    message = Message("Undone. {name}: the same access as before.", name=sentence_name(name, form.language))
+    return Redirect(state.asset.path, message)
+
+
+def _restore(name: str, person: Person | None, state: SharingState, language: Language) -> Undo:
+    fields: dict[str, str | list[str]] = {"user": name}
+    if person is not None:
+        fields["permissions"] = sorted(person.permissions)
+        if person.filters:
+            fields["filters"] = msgspec.json.encode(person.filters).decode()
+    return Undo(translate(Message("Undo"), language), state.asset.path, "restore", fields)
+
+
+def _decode_object(text: str) -> dict[str, Any]:
+    try:
+        decoded = decode_json(text) if text else {}
+    except BadRequest:
+        return {}
+    return decoded if isinstance(decoded, dict) else {}
+
+
+# Copy, and tables
+
+
+async def copy(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    """Replace who can use this asset by who can use another; `do=copy` after the preview."""
+    state = await load_state(form.path_values["uid"], form.language, api)
+    source = form.get("source")
+    if not source:
+        return FormErrors({"source": [translate(Message("Choose a form."), form.language)]})
+    is_preview = form.get("do") != "copy"
+    query = DRY_RUN if is_preview else {}
+    response = await api.send("PATCH", f"{state.asset.path}clone/", query=query, json={"clone_from": source})
+    if response.is_error:
+        return FormErrors.from_response(response, {"clone_from": "source", "detail": "source"})
+    if is_preview:
+        return FormPreview({"record": response.body})
+    message = Message("Copied. “{form}” is now shared like the other form.", form=_title(state))
+    return Redirect(state.asset.path, message, _restore_all(state, form.language))
+
+
+async def upload(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    """Assign from a CSV table; `do=upload` after the preview. The table stays in the page, to be corrected there."""
+    state = await load_state(form.path_values["uid"], form.language, api)
+    files = form.files("file")
+    try:
+        table = files[0].data.decode("utf-8-sig") if files else form.get("table")
+    except UnicodeDecodeError:
+        return FormErrors({"file": [translate(Message("The table must be UTF-8 text."), form.language)]})
+    if not table.strip():
+        return FormErrors({"file": [translate(Message("Choose a CSV file."), form.language)]})
+    is_preview = form.get("do") != "upload" or bool(files)
+    query = {"mode": form.get("mode", "add"), **(DRY_RUN if is_preview else {})}
+    response = await api.send("POST", f"{state.asset.path}csv/", query=query, fields={"text": table})
+    if response.is_error:
+        return _table_errors(response, table, form.language)
+    if is_preview:
+        return FormPreview({"record": response.body, "table": table})
+    message = Message("The table was applied to “{form}”.", form=_title(state))
+    return Redirect(state.asset.path, message, _restore_all(state, form.language))
+
+
+class TableProblem(msgspec.Struct, frozen=True):
+    line: str
+    column: str
+    text: str
+
+
+def _table_errors(response: APIResponse, table: str, language: Language) -> FormErrors:
+    """Return the problems by line. The API names fields such as `line 3.user`."""
+    body = response.body if isinstance(response.body, dict) else {}
+    problems: list[TableProblem] = []
+    others: list[str] = []
+    for field, texts in body.items():
+        listed = [str(text) for text in (texts if isinstance(texts, list) else [texts])]
+        line, _, column = field.removeprefix("line ").partition(".")
+        if field.startswith("line ") and line.isdigit():
+            problems += [TableProblem(line, column, text) for text in listed]
+        else:
+            others += listed
+    if problems:
+        others.append(translate(Message("Some lines have problems. Nothing was changed."), language))
+    return FormErrors({"file": others}, {"problems": problems, "table": table})
+
+
+async def restore_all(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    """Undo: replace all assignments by those of before."""
+    state = await load_state(form.path_values["uid"], form.language, api)
+    try:
+        before = msgspec.json.decode(form.get("assignments"), type=list[_Before])
+    except msgspec.MsgspecError:
+        before = []
+    response = await api.send(
+        "POST", f"{state.asset.path}bulk/", json=[item for each in before for item in each.assignments()]
+    )
+    if response.is_error:
+        return FormErrors.from_response(response)
+    return Redirect(state.asset.path, Message("Undone. Everybody has the same access as before."))
+
+
+class _Before(msgspec.Struct, frozen=True, array_like=True):
+    """The permissions of a person before a change, short enough for a cookie."""
+
+    user: str
+    permissions: list[str]
+    filters: dict[str, list[dict[str, Any]]] = {}
+
+    def assignments(self) -> list[dict[str, Any]]:
+        partials = [{"url": each, "filters": given} for each, given in self.filters.items()]
+        return [
+            {"user": self.user, "permission": each, **({"partial_permissions": partials} if each == PARTIAL else {})}
+            for each in self.permissions
+        ]
+
+
+def _restore_all(state: SharingState, language: Language) -> Undo:
+    before = [
+        _Before(
+            person.username,
+            reduce_permissions(sorted(person.permissions)),
+            {each: [dict(one) for one in given] for each, given in person.filters.items()},
+        )
+        for person in state.people
+        if not person.is_owner
+    ]
+    fields = {"assignments": msgspec.json.encode(before).decode()}
+    return Undo(translate(Message("Undo"), language), state.asset.path, "restore_all", fields)
+
+
+def max_table_form_bytes(_: Settings) -> int:
+    return MAX_TABLE_FORM_BYTES + DEFAULT_MAX_BODY_BYTES

@@ -1,0 +1,182 @@
+"""Who can use an asset, and how: the assignments of the API by person, in words. No I/O."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fieldgate.i18n.collation import collation_key
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
+from fieldgate.permissions.catalogue import PARTIAL, implied
+from fieldgate.permissions.filter_sentences import isolate
+from fieldgate.permissions.labels import short_label
+from fieldgate.permissions.sentences import access_sentence
+from fieldgate.permissions.submission_filters import Filters
+from fieldgate.web.pages.record_links import codename, username
+
+PUBLIC_USERNAME = "AnonymousUser"
+MAX_LISTED_PEOPLE = 100  # on one page, and in one preview
+# The order of checkboxes and labels: from weak to strong.
+PERMISSION_ORDER = (
+    "view_asset",
+    "discover_asset",
+    "change_asset",
+    "add_submissions",
+    "view_submissions",
+    PARTIAL,
+    "change_submissions",
+    "validate_submissions",
+    "delete_submissions",
+    "manage_asset",
+)
+
+
+class AssetAccess(msgspec.Struct, frozen=True):
+    """An asset as far as sharing needs it, and what the caller may do with it."""
+
+    uid: str
+    name: str
+    asset_type: str
+    owner: str
+    may_manage: bool
+    assignable: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        return f"/api/v2/assets/{self.uid}/permission-assignments/"
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "AssetAccess":
+        allowed = {each["codename"] for each in record["effective_permissions"]}
+        assignable = {codename(each["url"]) for each in record["assignable_permissions"]}
+        return cls(
+            uid=record["uid"],
+            name=record["name"],
+            asset_type=record["asset_type"],
+            owner=record["owner__username"],
+            may_manage="manage_asset" in allowed,
+            assignable=tuple(each for each in PERMISSION_ORDER if each in assignable),
+        )
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody who can use an asset. The public is a person, too."""
+
+    username: str
+    name: str  # for people; the public is “Everyone”
+    is_owner: bool
+    is_public: bool
+    permissions: frozenset[str]
+    inherited: frozenset[str]
+    filters: Filters
+    sentence: str
+    labels: tuple[str, ...]
+
+    @property
+    def main_permission(self) -> str:
+        """The strongest permission, to explain."""
+        return max(self.permissions, key=lambda each: (len(implied(each)), each), default="view_asset")
+
+
+def display_name(name: str, language: Language) -> str:
+    """Return the name of a user for a page."""
+    return translate(Message("Everyone"), language) if name == PUBLIC_USERNAME else name
+
+
+def sentence_name(name: str, language: Language) -> str:
+    """Return the name of a user for the middle of a sentence."""
+    return translate(Message("everyone"), language) if name == PUBLIC_USERNAME else isolate(name)
+
+
+def group_people(assignments: Iterable[Mapping[str, Any]], asset: AssetAccess, language: Language) -> list[Person]:
+    """Return the people of a list of assignments: the owner, then by name, then the public."""
+    by_name: dict[str, list[Mapping[str, Any]]] = {}
+    for record in assignments:
+        by_name.setdefault(username(record["user"]), []).append(record)
+    people = [_to_person(name, records, asset, language) for name, records in by_name.items()]
+    return sorted(people, key=lambda each: (not each.is_owner, each.is_public, collation_key(each.username, language)))
+
+
+def _to_person(name: str, records: Sequence[Mapping[str, Any]], asset: AssetAccess, language: Language) -> Person:
+    held = frozenset(codename(each["permission"]) for each in records)
+    partial = next((each["partial_permissions"] for each in records if "partial_permissions" in each), [])
+    filters = read_filters(partial)
+    is_owner = name == asset.owner
+    shown = () if is_owner or "manage_asset" in held else tuple(each for each in PERMISSION_ORDER if each in held)
+    return Person(
+        username=name,
+        name=display_name(name, language),
+        is_owner=is_owner,
+        is_public=name == PUBLIC_USERNAME,
+        permissions=held,
+        inherited=frozenset(codename(each["permission"]) for each in records if each.get("inherited")),
+        filters=filters,
+        sentence=access_sentence(held, filters, asset.asset_type, language, is_owner=is_owner),
+        labels=tuple(short_label(each, asset.asset_type, language) for each in shown) if len(shown) > 1 else (),
+    )
+
+
+def read_filters(partial_permissions: Iterable[Mapping[str, Any]]) -> Filters:
+    """Return the filters of a record by codename."""
+    return {codename(each["url"]): tuple(each["filters"]) for each in partial_permissions}
+
+
+class ShownEffect(msgspec.Struct, frozen=True):
+    """An effect for a page: a sign, a label and the reason."""
+
+    sign: str  # + − ~
+    kind: str
+    label: str
+    why: str
+
+
+class ShownChange(msgspec.Struct, frozen=True):
+    """What changes for one person, and what the person can do afterwards."""
+
+    username: str
+    name: str
+    effects: tuple[ShownEffect, ...]
+    result: str
+
+
+_SIGNS = {"granted": "+", "allowed": "+", "removed": "−", "denied": "−"}
+
+
+def show_changes(
+    record: Mapping[str, Any], people: Iterable[Person], asset: AssetAccess, language: Language
+) -> list[ShownChange]:
+    """Return the effects of a `ChangeRecord` by person. Those for whom nothing changes are left out."""
+    known = {person.username: person for person in people}
+    effects: dict[str, list[Mapping[str, Any]]] = {}
+    for each in record["effects"]:
+        effects.setdefault(username(each["user"]), []).append(each)
+    results = {username(each["user"]): each["permissions"] for each in record["result"]}
+    return [
+        ShownChange(
+            username=name,
+            name=display_name(name, language),
+            effects=tuple(map(show_effect, changed)),
+            result=_result_sentence(results.get(name, ()), changed, known.get(name), asset, language),
+        )
+        for name, changed in effects.items()
+    ]
+
+
+def show_effect(record: Mapping[str, Any]) -> ShownEffect:
+    kind = record["effect"]
+    return ShownEffect(_SIGNS.get(kind, "~"), kind, record["label"], record["why"])
+
+
+def _result_sentence(
+    links: Iterable[str],
+    effects: Iterable[Mapping[str, Any]],
+    person: Person | None,
+    asset: AssetAccess,
+    language: Language,
+) -> str:
+    filters: Filters = {} if person is None else person.filters
+    for each in effects:
+        if "partial_permissions" in each:
+            filters = read_filters(each["partial_permissions"])
+    return access_sentence({codename(link) for link in links}, filters, asset.asset_type, language)

@@ -1,0 +1,82 @@
+"""Every page: its name, its URL on the demo site, and who looks at it."""
+
+from dataclasses import dataclass
+
+from fieldgate.i18n.languages import Language
+from tests.browser.demo_site import ANONYMOUS, COLLEAGUE, SUPERUSER, USER, DemoSite
+
+
+@dataclass(frozen=True)
+class PageEntry:
+    """A page. `path` has names of `DemoSite.paths` as placeholders."""
+
+    name: str
+    path: str
+    role: str = ANONYMOUS
+    status: int = 200
+    is_external: bool = False  # Swagger UI: in English only, written by others
+
+    def url(self, site: DemoSite) -> str:
+        return self.path.format(**site.paths)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_EVENTS = "/api/v2/event/"
+_PERMISSIONS = "/api/v2/permissions/"
+
+PAGES: tuple[PageEntry, ...] = (
+    PageEntry("home", "/"),
+    PageEntry("home-user", "/", USER),
+    PageEntry("login", "/login/"),
+    PageEntry("endpoints", "/api/v2/"),
+    PageEntry("swagger", "/api-docs/swagger-ui/", is_external=True),
+    PageEntry("permissions", _PERMISSIONS),
+    PageEntry("permission", f"{_PERMISSIONS}manage_asset/"),
+    PageEntry("permission-effects", f"{_PERMISSIONS}view_submissions/effects/?held=partial_submissions"),
+    PageEntry("events", _EVENTS),
+    PageEntry("events-filtered", f"{_EVENTS}?regions__in=0&dtype=12"),
+    PageEntry("events-none", f"{_EVENTS}?search=zzzz"),
+    PageEntry("event", "{event}", USER),
+    PageEntry("event-demo", "{demo_event}"),
+    PageEntry("countries", "/api/v2/country/"),
+    PageEntry("country", "/api/v2/country/93/"),
+    PageEntry("regions", "/api/v2/region/"),
+    PageEntry("region", "/api/v2/region/0/"),
+    PageEntry("disaster-types", "/api/v2/disaster_type/"),
+    PageEntry("disaster-type", "/api/v2/disaster_type/12/"),
+    PageEntry("events-deleted", f"{_EVENTS}deleted/"),
+    PageEntry("forms", "/api/v2/assets/", USER),
+    PageEntry("forms-colleague", "/api/v2/assets/", COLLEAGUE),
+    PageEntry("forms-none", "/api/v2/assets/?q=zzzz", USER),
+    PageEntry("form", "{form}", USER),
+    PageEntry("form-colleague", "{form}", COLLEAGUE),
+    PageEntry("form-public", "{form}"),
+    PageEntry("form-large", "{large_form}", USER),
+    PageEntry("form-with-warnings", "{other_form}", USER),
+    PageEntry("form-empty", "{empty_form}", USER),
+    PageEntry("collection", "{collection}", USER),
+    PageEntry("versions", "{form}versions/", USER),
+    PageEntry("version", "{oldest_version}", USER),
+    PageEntry("sharing", "{form}permission-assignments/", USER),
+    PageEntry("sharing-colleague", "{form}permission-assignments/", COLLEAGUE),
+    PageEntry("sharing-collection", "{collection}permission-assignments/", USER),
+    PageEntry("sharing-history", "{form}permission-assignments/history/", USER),
+    PageEntry("sharing-why", "{form}permission-assignments/explain/?user=omar&permission=view_asset", USER),
+    PageEntry("assignment", "{assignment}", USER),
+    PageEntry("imports", "/api/v2/imports/", USER),
+    PageEntry("imports-none", "/api/v2/imports/", COLLEAGUE),
+    PageEntry("import-complete", "{complete_import}", USER),
+    PageEntry("import-problems", "{import_with_problems}", USER),
+    PageEntry("import-warnings", "{import_with_warnings}", USER),
+    PageEntry("import-hostile", "{hostile_import}", USER),
+    PageEntry("users", "/api/v2/users/", SUPERUSER),
+    PageEntry("user", "/api/v2/users/omar/", SUPERUSER),
+    PageEntry("error-not-found", "/api/v2/assets/nothing/", status=404),
+    PageEntry("error-no-page", "/nothing/", status=404),
+    PageEntry("error-login-needed", "/account/", status=401),
+    PageEntry("error-bad-filter", f"{_EVENTS}?dtype=x", status=400),
+)
+
+LANGUAGES = tuple(Language)

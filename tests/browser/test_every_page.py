@@ -1,0 +1,69 @@
+"""Every page of the inventory: accessible, valid, translated, without ids, and readable on any screen.
+
+`make test` sees every page in every language. Axe runs on each in English on a light desktop and in Arabic on a dark
+phone; `make accessibility` runs it in all languages, widths and colour schemes.
+"""
+
+import pytest
+
+from fieldgate.i18n.languages import Language
+from tests.browser.chromium import DESKTOP, PHONE, ZOOMED
+from tests.browser.demo_site import DemoSite
+from tests.browser.html_validation import HTMLValidator
+from tests.browser.page_inspection import PageVisitor
+from tests.browser.page_inventory import PAGES, PageEntry
+from tests.browser.untranslated import find_untranslated
+
+# Where axe runs in `make test`, and the widths at which the layout is checked.
+AXE = {Language.ENGLISH: (DESKTOP, "light"), Language.ARABIC: (PHONE, "dark")}
+LAYOUT = {
+    Language.ENGLISH: (ZOOMED,),
+    Language.ARABIC: (PHONE,),
+    Language.FRENCH: (PHONE, ZOOMED),
+    Language.SPANISH: (DESKTOP,),
+}
+
+
+@pytest.mark.parametrize("entry", PAGES, ids=str)
+def test_page(site: DemoSite, page_visitor: PageVisitor, html_validator: HTMLValidator, entry: PageEntry) -> None:
+    problems: list[str] = []
+    english_texts: list[str] = []
+    for language in AXE if entry.is_external else Language:
+        page = page_visitor.open(entry, language)
+        found = [] if page.response.status == entry.status else [f"status {page.response.status}"]
+        found += page.injected_code()
+        if not entry.is_external:
+            found += page.raw_names()
+            found += [f"HTML: {error}" for error in html_validator.errors(page.response.text())]
+            texts = page.interface_texts()
+            if language is Language.ENGLISH:
+                english_texts = texts
+            else:
+                names = site.reference_names(language.value)
+                untranslated = find_untranslated(language, texts, english_texts, names)
+                found += [f"not translated: {text}" for text in untranslated]
+            for width in LAYOUT[language]:
+                found += page.layout_errors(width)
+        if language in AXE:
+            found += page.axe_violations(*AXE[language])
+        found += page_visitor.troubles(entry, language)
+        problems += [f"{language.value}: {problem}" for problem in found]
+    assert problems == [], "\n".join(["", *problems])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("language", list(Language), ids=lambda language: str(language.value))
+@pytest.mark.parametrize("entry", PAGES, ids=str)
+def test_page_in_all_widths_and_colors(page_visitor: PageVisitor, entry: PageEntry, language: Language) -> None:
+    page = page_visitor.open(entry, language)
+    found = [
+        problem
+        for width in (PHONE, DESKTOP)
+        for color_scheme in ("light", "dark")
+        for problem in page.axe_violations(width, color_scheme)
+    ]
+    if not entry.is_external:
+        for width in (PHONE, ZOOMED, DESKTOP):
+            found += page.layout_errors(width)
+    found += page_visitor.troubles(entry, language)
+    assert found == [], "\n".join(["", *found])

@@ -1,0 +1,228 @@
+"""GeoJSON, Atom, HXL and CSV for Excel: pages and exports over HTTP."""
+
+import csv
+import io
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from python_calamine import CalamineWorkbook
+
+from fieldgate.events.export.hxl import HASHTAG_ROW, HASHTAGS
+from fieldgate.events.model import Appeal, Visibility
+from fieldgate.events.record_shapes import COLUMNS
+from fieldgate.events.store import EventStore
+from tests.conftest import Service, StartService
+from tests.events.event_service import INDIA, NEPAL, PATH, START, SUDAN, make_event
+
+EXPORT = f"{PATH}export/"
+ATOM = "{http://www.w3.org/2005/Atom}"
+HOSTILE = "<script>alert('x')</script>\x01 ]]> & \"q\" 'a'"
+SUMMARY = "<p>Heavy &amp; long <b>rain</b></p><script>alert(1)</script><p>=1+1</p>"
+# The core hashtags of HXL 1.1.
+HXL_CORE_TAGS = """
+    #access #activity #adm1 #adm2 #adm3 #adm4 #adm5 #affected #beneficiary #capacity #cause #channel #contact #country
+    #crisis #currency #date #delivery #description #event #frequency #geo #group #impact #indicator #inneed #item #loc
+    #meta #modality #need #operations #org #output #population #reached #region #respondee #sector #service #severity
+    #status #subsector #targeted #value
+"""
+
+
+@pytest.fixture
+async def service(start: StartService) -> AsyncIterator[Service]:
+    later = START + timedelta(days=300)
+    appeals = (
+        Appeal(id=1, aid="1", atype=0, status=0, amount_requested=100.5, amount_funded=40),
+        Appeal(id=2, aid="2", atype=1, status=0, amount_requested=50, amount_funded=60),
+    )
+    async with start() as running:
+        await EventStore(running.database, running.data_versions).upsert(
+            [
+                make_event(1, summary={"en": SUMMARY}, updated_at=later, num_affected=1200, appeals=appeals),
+                make_event(2, name={"en": HOSTILE}, summary={"en": HOSTILE}, countries=(INDIA, NEPAL)),
+                make_event(3, countries=(), dtype=None),
+                make_event(4, countries=(SUDAN,), num_affected=1, ifrc_severity_level=2, glide="DR-2026-000102-SSD"),
+                make_event(5, visibility=Visibility.SECRETARIAT, name={"en": "Secret"}),
+            ]
+        )
+        yield running
+
+
+async def features(service: Service, url: str) -> list[dict[str, Any]]:
+    response = await service.get(url)
+    assert response.headers["Content-Type"] == "application/geo+json"
+    collection = response.json()
+    assert collection["type"] == "FeatureCollection"
+    found: list[dict[str, Any]] = collection["features"]
+    return found
+
+
+async def test_geojson_has_a_point_for_each_country(service: Service) -> None:
+    for url in (f"{PATH}?format=geojson", f"{EXPORT}?format=geojson"):
+        found = await features(service, url)
+        assert [each["id"] for each in found] == ["4-290", "3", "2-84", "2-123", "1-123"]
+        points = {each["id"]: each["geometry"] for each in found}
+        assert points["3"] is None, "an event without a country is not left out"
+        assert points["2-123"]["type"] == "Point"
+        longitude, latitude = points["2-123"]["coordinates"]
+        assert (80 < longitude < 89, 26 < latitude < 31) == (True, True)
+        assert points["2-84"] != points["2-123"]
+        properties = found[-1]["properties"]
+        assert properties["summary"] == "Heavy & long rain\n=1+1", "without tags"
+        assert (properties["amount_requested"], properties["amount_funded"]) == (150.5, 100)
+        assert (properties["country"], properties["iso3"], properties["type"]) == ("Nepal", "NPL", "Flood")
+        assert properties["url"].endswith("/api/v2/event/1/")
+        assert found[2]["properties"]["name"] == HOSTILE
+
+
+async def test_geojson_pages_link_to_each_other(service: Service) -> None:
+    page = (await service.get(f"{PATH}?format=geojson&limit=1&offset=1")).json()
+    links = {link["rel"]: link["href"] for link in page["links"]}
+    assert set(links) == {"self", "next", "prev"}
+    following = (await service.get(links["next"])).json()
+    assert [each["id"] for each in following["features"]] == ["2-84", "2-123"]
+    assert (await service.get(f"{PATH}?format=geojson&id=99")).json()["features"] == []
+    assert (await service.get(f"{EXPORT}?format=geojson&id=99")).json() == {"type": "FeatureCollection", "features": []}
+
+
+async def test_geojson_is_chosen_by_accept(service: Service) -> None:
+    page = await service.get(PATH, headers={"Accept": "application/geo+json", "Accept-Language": "fr"})
+    assert page.headers["Content-Type"] == "application/geo+json"
+    assert page.json()["features"][-1]["properties"]["country"] == "Népal"
+
+
+async def feed(service: Service, url: str, language: str = "en") -> ElementTree.Element:
+    response = await service.get(url, headers={"Accept-Language": language})
+    assert response.headers["Content-Type"] == "application/atom+xml; charset=utf-8"
+    return ElementTree.fromstring(response.content)
+
+
+def text(element: ElementTree.Element, name: str) -> str:
+    found = element.find(ATOM + name)
+    assert found is not None
+    return found.text or ""
+
+
+def links(element: ElementTree.Element) -> dict[str, str]:
+    return {link.attrib["rel"]: link.attrib["href"] for link in element.findall(f"{ATOM}link")}
+
+
+@pytest.mark.parametrize("url", [f"{PATH}?format=atom", f"{EXPORT}?format=atom", f"{PATH}?format=atom&ordering=name"])
+async def test_feed_has_the_last_changes_first(service: Service, url: str) -> None:
+    found = await feed(service, url)
+    entries = found.findall(f"{ATOM}entry")
+    assert [text(entry, "id").split("/")[-2] for entry in entries] == ["1", "4", "3", "2"]
+    assert text(found, "updated") == text(entries[0], "updated") == "2026-10-28T00:00:00Z"
+    assert text(entries[0], "published") == "2026-01-02T00:00:00Z"
+    assert text(entries[0], "summary") == "Yellow · Flood · Nepal · People affected: 1,200\n\nHeavy & long rain\n=1+1"
+    assert text(entries[1], "summary") == "Red · Flood · South Sudan · People affected: 1"
+    assert text(entries[3], "title") == HOSTILE.replace("\x01", "")
+    assert text(found, f"author/{ATOM}name") == "Fieldgate"
+    assert links(entries[0]) == {"alternate": text(entries[0], "id")}
+    categories = [(each.attrib["term"], each.attrib["label"]) for each in entries[3].findall(f"{ATOM}category")]
+    assert categories == [("Flood", "Flood"), ("IND", "India"), ("NPL", "Nepal")]
+
+
+async def test_feed_of_a_filter(service: Service) -> None:
+    found = await feed(service, f"{PATH}?format=atom&limit=1&offset=1&countries__in={NEPAL}&dtype=12", "fr")
+    assert found.attrib["{http://www.w3.org/XML/1998/namespace}lang"] == "fr"
+    assert text(found, "title") == "Urgences: Népal, Inondation"
+    assert len(found.findall(f"{ATOM}entry")) == 1
+    around = links(found)
+    assert set(around) == {"self", "alternate", "previous"}
+    assert around["alternate"] == text(found, "id"), "the same on every page"
+    assert around["alternate"].endswith(f"/api/v2/event/?countries__in={NEPAL}&dtype=12")
+    assert text(await feed(service, around["previous"]), "id") == text(found, "id")
+    assert "next" in links(await feed(service, around["previous"]))
+    empty = await feed(service, f"{PATH}?format=atom&id=99")
+    assert (text(empty, "updated"), empty.findall(f"{ATOM}entry")) == ("1970-01-01T00:00:00Z", [])
+
+
+async def test_feed_is_not_sent_again_unless_it_changed(service: Service) -> None:
+    first = await service.get(f"{PATH}?format=atom")
+    condition = {"If-None-Match": first.headers["ETag"]}
+    assert (await service.get(f"{PATH}?format=atom", headers=condition)).status_code == 304
+    await EventStore(service.database, service.data_versions).upsert([make_event(6)])
+    assert (await service.get(f"{PATH}?format=atom", headers=condition)).status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["geojson", "atom", "csv", "ndjson", "json"])
+async def test_hidden_events_are_in_no_format(service: Service, kind: str) -> None:
+    urls = [f"{PATH}?format={kind}"] + ([] if kind == "json" else [f"{EXPORT}?format={kind}"])
+    for url in urls:
+        assert b"Secret" not in (await service.get(url)).content
+
+
+def test_hashtags_are_of_the_core_vocabulary() -> None:
+    assert set(HASHTAGS) == set(COLUMNS)
+    assert len(set(HASHTAG_ROW)) == len(COLUMNS), "each column has its own"
+    for hashtag in HASHTAG_ROW:
+        tag, *attributes = hashtag.split("+")
+        assert tag in HXL_CORE_TAGS.split()
+        assert all(re.fullmatch(r"[a-z][a-z0-9_]*", attribute) for attribute in attributes)
+
+
+@pytest.mark.parametrize("path", [PATH, EXPORT])
+async def test_csv_with_hashtags_and_byte_order_mark(service: Service, path: str) -> None:
+    plain = await service.get(f"{path}?format=csv")
+    assert plain.content.startswith(b"appeals.id,")
+    tagged = list(csv.reader(io.StringIO((await service.get(f"{path}?format=csv&hxl=true")).text)))
+    assert (tuple(tagged[0]), tuple(tagged[1])) == (COLUMNS, HASHTAG_ROW)
+    assert [tagged[0], *tagged[2:]] == list(csv.reader(io.StringIO(plain.text)))
+    marked = await service.get(f"{path}?format=csv&bom=true")
+    assert marked.content == b"\xef\xbb\xbf" + plain.content
+    for name in ("hxl", "bom"):
+        refused = await service.get(f"{path}?format=csv&{name}=maybe")
+        assert (refused.status_code, refused.json()) == (400, {name: ["Enter true or false."]})
+
+
+async def test_tables_have_text_without_tags(service: Service) -> None:
+    rows = list(csv.DictReader(io.StringIO((await service.get(f"{PATH}?format=csv&id=1")).text)))
+    assert rows[0]["summary"] == "Heavy & long rain\n=1+1"
+    assert (await service.get(f"{PATH}?id=1")).json()["results"][0]["summary"] == SUMMARY, "JSON is unchanged"
+
+
+async def test_text_that_becomes_a_formula_without_its_tags(service: Service) -> None:
+    formula = "<p>=HYPERLINK(&quot;http://x&quot;)</p>"
+    event = make_event(7, summary={"en": formula}, name={"en": "＝1+1"})
+    await EventStore(service.database, service.data_versions).upsert([event])
+    rows = list(csv.DictReader(io.StringIO((await service.get(f"{PATH}?format=csv&id=7")).text)))
+    assert (rows[0]["summary"], rows[0]["name"]) == ('\'=HYPERLINK("http://x")', "'＝1+1")
+    book = (await service.get(f"{EXPORT}?format=xlsx&id=7")).content
+    table = CalamineWorkbook.from_filelike(io.BytesIO(book)).get_sheet_by_index(0)
+    assert table.to_python()[1][COLUMNS.index("summary")] == '=HYPERLINK("http://x")', "a text, not a formula"
+
+
+async def test_workbook_with_hashtags(service: Service) -> None:
+    book = (await service.get(f"{EXPORT}?format=xlsx&hxl=true&ordering=id")).content
+    table = CalamineWorkbook.from_filelike(io.BytesIO(book)).get_sheet_by_index(0).to_python()
+    assert (tuple(table[0]), tuple(table[1])) == (COLUMNS, HASHTAG_ROW)
+    assert [row[COLUMNS.index("id")] for row in table[2:]] == [1, 2, 3, 4]
+
+
+async def test_file_name_from_filter_and_date(service: Service) -> None:
+    named = await service.get(f"{EXPORT}?regions__in=0&dtype=12")
+    assert re.fullmatch(
+        r'attachment; filename="emergencies-africa-flood-\d{4}-\d\d-\d\d\.csv"; '
+        r"filename\*=UTF-8''emergencies-africa-flood-\d{4}-\d\d-\d\d\.csv",
+        named.headers["Content-Disposition"],
+    )
+    localized = await service.get(f"{EXPORT}?regions__in=0&format=geojson", headers={"Accept-Language": "ar"})
+    disposition = localized.headers["Content-Disposition"]
+    assert re.search(r'filename="emergencies-africa-\d{4}-\d\d-\d\d\.geojson"; filename\*=UTF-8\'\'%D8', disposition)
+    hostile = await service.get(EXPORT, params={"search": 'a"; filename="x.exe\r\nX-Injected: 1'})
+    assert "X-Injected" not in hostile.headers
+    assert re.match(r'attachment; filename="[a-z0-9.-]+\.csv"; ', hostile.headers["Content-Disposition"])
+
+
+async def test_export_of_several_batches_is_valid(start: StartService) -> None:
+    async with start() as service:
+        store = EventStore(service.database, service.data_versions)
+        await store.upsert([make_event(id_) for id_ in range(1, 1_101)])
+        assert len((await service.get(f"{EXPORT}?format=geojson")).json()["features"]) == 1_100
+        assert len((await feed(service, f"{EXPORT}?format=atom")).findall(f"{ATOM}entry")) == 1_100
+        page = await service.get(f"{PATH}?format=geojson&limit=1000")
+        assert len(page.json()["features"]) == 1_000

@@ -1,0 +1,54 @@
+"""Points of countries: for all in the seed data, and only valid ones from elsewhere."""
+
+from typing import Any
+
+import pytest
+
+from fieldgate.db import Database, DataVersions
+from fieldgate.reference.positions import country_position, packaged_positions
+from fieldgate.reference.reference_data import Country
+from fieldgate.reference.store import ReferenceStore
+
+
+def country(**fields: Any) -> Country:
+    return Country(id=123, names={"en": "Nepal"}, iso3="NPL", **fields)
+
+
+async def test_all_countries_have_a_point(database: Database) -> None:
+    reference_data = await ReferenceStore(database, DataVersions(database)).current()
+    missing = {each.iso3 for each in reference_data.countries.values() if each.iso3 and not country_position(each)}
+    assert missing == {"ATA", "BVT"}, "nobody lives in Antarctica and on Bouvet Island"
+
+
+def test_longitude_comes_first() -> None:
+    longitude, latitude = packaged_positions()["NPL"]
+    assert (80 < longitude < 89, 26 < latitude < 31) == (True, True)
+    longitude, latitude = packaged_positions()["GBR"]
+    assert (-9 < longitude < 2, 49 < latitude < 61) == (True, True)
+
+
+def test_reference_data_wins() -> None:
+    own = country(profile={"centroid": {"type": "Point", "coordinates": [84.25, 28.5, 100]}})
+    assert country_position(own) == (84.25, 28.5)
+
+
+@pytest.mark.parametrize(
+    "centroid",
+    [
+        None,
+        {"type": "Polygon", "coordinates": [[[1, 2]]]},
+        {"type": "Point", "coordinates": [84]},
+        {"type": "Point", "coordinates": ["84", "28"]},
+        {"type": "Point", "coordinates": [28, 184]},
+        {"type": "Point", "coordinates": [181, 0]},
+        {"type": "Point", "coordinates": [True, False]},
+        {"type": "Point"},
+        "Point",
+    ],
+)
+def test_invalid_point_is_not_used(centroid: Any) -> None:
+    assert country_position(country(profile={"centroid": centroid})) == packaged_positions()["NPL"]
+
+
+def test_place_without_a_code_has_no_point() -> None:
+    assert country_position(Country(id=1, names={"en": "Cluster"})) is None

@@ -1,0 +1,123 @@
+"""Pages of countries, regions and disaster types."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from fieldgate.events.store import EventStore
+from fieldgate.reference.reference_data import Country, DisasterType
+from fieldgate.reference.store import ReferenceStore
+from tests.conftest import Service, StartService
+from tests.events.event_service import NEPAL, make_event
+from tests.web.page_client import PageClient, visible_text
+from tests.web.test_event_detail_page import XSS, assert_harmless
+
+HOSTILE_COUNTRY, HOSTILE_TYPE = 9_000, 9_001
+
+
+@pytest.fixture
+async def service(start: StartService) -> AsyncIterator[Service]:
+    async with start() as running:
+        store = ReferenceStore(running.database, running.data_versions)
+        country = Country(
+            id=HOSTILE_COUNTRY,
+            names={"en": XSS},
+            society_names={"en": XSS},
+            overviews={"en": XSS},
+            region=0,
+            profile={
+                "society_url": "javascript:alert(1)", "website": "https://example.org/society", "key_priorities": XSS,
+                "phone": XSS, "emails": [XSS], "address_1": XSS, "inform_score": "4.5",
+                "links": [{"title": XSS, "url": "https://example.org/a", "id": 1}, {"title": "", "url": "x", "id": 2}],
+            },
+        )  # fmt: skip
+        hostile_type = DisasterType(id=HOSTILE_TYPE, names={"en": XSS}, summaries={"en": XSS})
+        async with running.database.transaction() as connection:
+            await store.upsert_countries(connection, [country])
+            await store.upsert_disaster_types(connection, [hostile_type])
+        await EventStore(running.database, running.data_versions).upsert(
+            [
+                make_event(1),
+                *(make_event(id_) for id_ in range(10, 22)),
+                make_event(2, countries=(HOSTILE_COUNTRY,), dtype=HOSTILE_TYPE, name={"en": XSS}),
+            ]
+        )
+        yield running
+
+
+async def page(service: Service, path: str, language: str = "en") -> str:
+    response = await PageClient(service, language=language).get(path)
+    assert response.status_code == 200
+    return response.text
+
+
+async def test_country_list(service: Service) -> None:
+    html = await page(service, "/api/v2/country/?search=nepal")
+    assert "1 country or territory" in visible_text(html)
+    assert '<a href="/api/v2/country/123/"><bdi>Nepal</bdi></a>' in html
+    assert f'href="/api/v2/event/?countries__in={NEPAL}"' in html
+    assert '<a href="/api/v2/region/2/">Asia Pacific</a>' in html
+    assert 'value="nepal"' in html
+    narrowed = await page(service, "/api/v2/country/?region=4&limit=100", "fr")
+    assert '<option value="4" selected>' in narrowed
+    assert "Égypte" in narrowed
+    assert "Nepal" not in narrowed
+    assert "13 emergencies" in visible_text(html)
+    assert "No country matches." in visible_text(await page(service, "/api/v2/country/?search=atlantis"))
+
+
+async def test_country_has_its_latest_emergencies(service: Service) -> None:
+    html = await page(service, "/api/v2/country/123/")
+    text = visible_text(html)
+    assert "Nepal" in text
+    assert "Asia Pacific" in text
+    assert "NP , NPL" in text
+    assert "Show all 13 emergencies" in text
+    assert html.count("<bdi>Flood") == 10
+    assert '<svg class="map"' in html
+    bare = visible_text(await page(service, "/api/v2/country/2/"))
+    assert "There is no emergency here that you can see." in bare
+
+
+async def test_regions(service: Service) -> None:
+    html = await page(service, "/api/v2/region/", "es")
+    assert '<a href="/api/v2/region/0/">África</a>' in html
+    assert 'href="/api/v2/event/?regions__in=2"' in html
+    assert "13 emergencias" in visible_text(html)
+    region = await page(service, "/api/v2/region/2/")
+    assert '<a href="/api/v2/country/123/"><bdi>Nepal</bdi></a>' in region
+    assert "Show all 13 emergencies" in visible_text(region)
+
+
+async def test_disaster_types(service: Service) -> None:
+    html = await page(service, "/api/v2/disaster_type/?search=flood")
+    assert '<a href="/api/v2/disaster_type/12/"><bdi>Flood</bdi></a>' in html
+    assert 'href="/api/v2/event/?dtype__in=12"' in html
+    assert "13 emergencies" in visible_text(html)
+    assert "No type matches." in visible_text(await page(service, "/api/v2/disaster_type/?search=zzz"))
+    assert "Show all 13 emergencies" in visible_text(await page(service, "/api/v2/disaster_type/12/"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/api/v2/country/{HOSTILE_COUNTRY}/",
+        "/api/v2/country/?limit=1000",
+        '/api/v2/country/?search="><script>alert(1)</script>',
+        "/api/v2/region/0/",
+        f"/api/v2/disaster_type/{HOSTILE_TYPE}/",
+        "/api/v2/disaster_type/",
+        '/api/v2/disaster_type/?search="><script>alert(1)</script>',
+    ],
+)
+async def test_stored_and_reflected_scripts_never_run(service: Service, path: str) -> None:
+    html = await page(service, path)
+    assert "alert(1)" in html, "it is shown as text"
+    assert_harmless(html)
+
+
+async def test_only_safe_links_of_a_country_are_links(service: Service) -> None:
+    html = await page(service, f"/api/v2/country/{HOSTILE_COUNTRY}/")
+    assert 'href="https://example.org/society" rel="noopener noreferrer nofollow"><bdi>example.org</bdi>' in html
+    assert 'href="https://example.org/a"' in html
+    assert 'href="x"' not in html

@@ -1,0 +1,505 @@
+"""The sharing page and its forms, without JavaScript."""
+
+import re
+from collections.abc import AsyncIterator
+from html import unescape
+from typing import Any
+
+import pytest
+
+from tests.assets.sharing.sharing_team import PUBLIC, SharingTeam
+from tests.conftest import StartService
+from tests.web.page_client import PageClient, visible_text
+
+MARKS = re.compile("[\u2068\u2069]")
+
+
+@pytest.fixture
+async def team(start: StartService) -> AsyncIterator[SharingTeam]:
+    async with start() as service:
+        yield await SharingTeam.create(service)
+
+
+async def browser(team: SharingTeam, name: str, language: str = "en") -> PageClient:
+    return await PageClient.logged_in(team.service, team.user_ids[name], language)
+
+
+def page_path(uid: str) -> str:
+    return f"/api/v2/assets/{uid}/permission-assignments/"
+
+
+def text_of(page: str) -> str:
+    return MARKS.sub("", visible_text(page)).replace(" ”", "”")
+
+
+async def rename(team: SharingTeam, uid: str, name: str) -> None:
+    answer = await team.request("boss", "PATCH", f"/api/v2/assets/{uid}/", json={"name": name})
+    assert answer.status_code == 200, answer.text
+
+
+def people(page: str) -> dict[str, str]:
+    """Return the sentences of a sharing page by name."""
+    table = page.split('<table class="people">')[1].split("</table>")[0]
+    found = {}
+    for row in re.findall(r"<tr>(.*?)</tr>", table.split("<tbody>")[1], re.DOTALL):
+        head, body = row.split("</th>", 1)
+        name = unescape(re.search(r"<bdi>(.*?)</bdi>", head, re.DOTALL)[1])  # type: ignore[index]
+        found[name] = MARKS.sub("", unescape(re.split(r"</?(?:td|span)", body)[1].lstrip(">").strip()))
+    return found
+
+
+def ticked(page: str) -> set[str]:
+    return set(re.findall(r'name="permissions" value="(\w+)" checked', page))
+
+
+def notice_fields(page: str) -> tuple[str, dict[str, list[str]]]:
+    """Return the name of the undo form of a notice, and its fields."""
+    block = page.split('class="notice"')[1].split("</form>")[0]
+    [name] = re.findall(r"form=(\w+)", block)
+    fields: dict[str, list[str]] = {}
+    for field, value in re.findall(r'name="([^"]+)" value="([^"]*)"', block):
+        fields.setdefault(field, []).append(unescape(value))
+    fields.pop("csrf_token")
+    return name, fields
+
+
+async def test_people_and_their_access(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    await rename(team, uid, "Household")
+    await team.grant(uid, PUBLIC, "view_asset")
+    filters = [{"url": "view_submissions", "filters": [{"team": "north"}]}]
+    await team.grant(uid, "ann", "partial_submissions", partial_permissions=filters)
+    page = (await (await browser(team, "owner")).get(page_path(uid))).text
+    assert people(page) == {
+        "owner": "Owner: can do everything",
+        "ann": "Can see only submissions where team is “north”",
+        "editor": "Can edit the form",
+        "manager": "Can edit everything and share it with others",
+        "viewer": "Can view the form",
+        "Everyone": "Can view the form",
+    }
+    assert next(iter(people(page))) == "owner"
+    assert list(people(page))[-1] == "Everyone"
+    text = text_of(page)
+    assert "Who can use “Household”" in text
+    assert "Owned by you. 4 other people have access. Everyone can view it, also without an account." in text
+    assert "History (" in text
+    for codename in ("view_asset", "partial_submissions", "manage_asset", "AnonymousUser"):
+        assert codename not in text
+
+
+async def test_share_without_javascript(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    client = await browser(team, "owner")
+    fields: dict[str, Any] = {"user": "ann", "permissions": ["change_asset", "view_submissions"], "do": "preview"}
+    preview = await client.submit(page_path(uid), "share", fields)
+    assert preview.status_code == 200
+    text = text_of(preview.text)
+    assert "What will change for ann" in text
+    assert "View form – needed by “Edit form”" in text
+    assert "Edit form – chosen" in text
+    assert "Afterwards: Can edit the form and see submissions" in text
+    assert ticked(preview.text) == {"view_asset", "change_asset", "view_submissions"}
+    assert 'value="ann"' in preview.text
+    assert await team.permissions_of(uid, "ann") == set()
+    page = await client.submit_and_follow(page_path(uid), "share", {**fields, "do": "share"})
+    assert "Shared with ann. Can edit the form and see submissions." in text_of(page.text)
+    assert people(page.text)["ann"] == "Can edit the form and see submissions"
+    reasons = {each["label"]: each["reason"] for each in await team.history(uid)}
+    assert reasons["View form"] == "implied"
+    name, undo = notice_fields(page.text)
+    undone = await client.submit_and_follow(page_path(uid), name, undo)
+    assert "Undone. ann: the same access as before." in text_of(undone.text)
+    assert "ann" not in people(undone.text)
+
+
+async def test_share_keeps_what_a_person_has_and_undo_restores_it(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    partial = [{"url": "change_submissions", "filters": [{"_submitted_by": {"$in": ["ann", "bob"]}}]}]
+    await team.grant(uid, "ann", "change_asset")
+    await team.grant(uid, "ann", "partial_submissions", partial_permissions=partial)
+    before = await team.list_assignments(uid)
+    client = await browser(team, "owner")
+    fields: dict[str, Any] = {"user": "Ann", "permissions": "view_submissions"}
+    text = text_of((await client.submit(page_path(uid), "share", fields)).text)
+    assert "Act on submissions only from specific users – not possible together with “View submissions”" in text
+    page = await client.submit_and_follow(page_path(uid), "share", {**fields, "do": "share"})
+    assert people(page.text)["ann"] == "Can edit the form, add submissions, and see submissions"
+    name, undo = notice_fields(page.text)
+    await client.submit_and_follow(page_path(uid), name, undo)
+    without_urls = [{key: value for key, value in row.items() if key != "url"} for row in before]
+    restored = await team.list_assignments(uid)
+    assert [{key: value for key, value in row.items() if key != "url"} for row in restored] == without_urls
+
+
+async def test_share_with_everyone(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    client = await browser(team, "manager")
+    fields = {"who": "everyone", "user": "", "permissions": "view_asset", "do": "share"}
+    page = await client.submit_and_follow(page_path(uid), "share", fields)
+    assert "Shared with everyone. Can view the form." in text_of(page.text)
+    answer = await client.submit(page_path(uid), "share", {**fields, "permissions": "manage_asset"})
+    assert answer.status_code == 400
+    assert "The public cannot be given “Manage project”." in text_of(answer.text)
+
+
+async def test_nothing_would_change(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    answer = await (await browser(team, "owner")).submit(
+        page_path(uid), "share", {"user": "viewer", "permissions": "view_asset"}
+    )
+    assert "Nothing will change: viewer can do this already." in text_of(answer.text)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "message"),
+    [
+        ({"permissions": "view_asset"}, "user", "Enter the user name of a person."),
+        ({"user": "ann"}, "permissions", "Choose at least one permission."),
+        ({"user": "nobody", "permissions": "view_asset"}, "user", "There is no user nobody."),
+        ({"user": "viewr", "permissions": "view_asset"}, "user", "There is no user viewr."),
+        ({"user": "viewr", "permissions": "view_asset"}, "user", "Did you mean viewer?"),
+        (
+            {"user": "ann", "permissions": ["view_submissions", "partial_submissions"], "partial_people": "bob",
+             "partial_actions": "view_submissions"},
+            "permissions",
+            "contradict each other",
+        ),
+        (
+            {"user": "ann", "permissions": "partial_submissions"},
+            "partial_people",
+            "Say which submissions: name people, or a question and an answer.",
+        ),
+        (
+            {"user": "ann", "permissions": "partial_submissions", "partial_question": "team"},
+            "partial_people",
+            "Enter both the question and the answer.",
+        ),
+        (
+            {"user": "ann", "permissions": "partial_submissions", "partial_people": "bob"},
+            "partial_people",
+            "Choose what is allowed with these submissions.",
+        ),
+        (
+            {"user": "ann", "permissions": "partial_submissions", "partial_query": "{"},
+            "partial_people",
+            "The query must be a JSON object.",
+        ),
+        (
+            {"user": "ann", "permissions": "partial_submissions", "partial_query": "[1]",
+             "partial_actions": "view_submissions"},
+            "partial_people",
+            "Send a list of at least one query, each an object.",
+        ),
+        ({"user": "owner", "permissions": "view_asset"}, "user", "The owner already has every permission"),
+    ],
+)  # fmt: skip
+async def test_errors_of_sharing(team: SharingTeam, fields: dict[str, Any], field: str, message: str) -> None:
+    uid = await team.create_shared_asset()
+    before = await team.snapshot(uid)
+    answer = await (await browser(team, "owner")).submit(page_path(uid), "share", {**fields, "do": "share"})
+    assert answer.status_code == 400
+    assert f'href="#share-{field}"' in answer.text
+    block = answer.text.split(f'id="share-{field}-error"')[1].split("</span>")[0]
+    assert message in MARKS.sub("", unescape(block))
+    assert f'value="{fields.get("user", "")}"' in answer.text
+    assert await team.snapshot(uid) == before
+
+
+async def test_names_of_strangers_are_suggested_to_superusers_only(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    fields = {"user": "strangr", "permissions": "view_asset"}
+    for by, is_suggested in (("owner", False), ("boss", True)):
+        answer = await (await browser(team, by)).submit(page_path(uid), "share", fields)
+        assert ("Did you mean stranger?" in text_of(answer.text)) is is_suggested
+
+
+async def test_change_what_a_person_can_do(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    partial = [{"url": "view_submissions", "filters": [{"_submitted_by": "bob", "team": "north"}]}]
+    await team.grant(uid, "editor", "partial_submissions", partial_permissions=partial)
+    client = await browser(team, "owner")
+    page = (await client.get(f"{page_path(uid)}?change=editor")).text
+    assert "Change what editor can do" in text_of(page)
+    assert ticked(page) == {"view_asset", "change_asset", "partial_submissions"}
+    for value in ("bob", "team", "north"):
+        assert f'value="{value}"' in page
+    fields: dict[str, Any] = {"user": "editor", "permissions": ["view_asset", "view_submissions"]}
+    text = text_of((await client.submit(page_path(uid), "change", fields)).text)
+    assert "− Loses: Edit form – not included" in text
+    done = await client.submit_and_follow(page_path(uid), "change", {**fields, "do": "share"})
+    assert people(done.text)["editor"] == "Can see submissions"
+    name, undo = notice_fields(done.text)
+    undone = await client.submit_and_follow(page_path(uid), name, undo)
+    assert people(undone.text)["editor"] == (
+        "Can edit the form and see only submissions where they were sent by bob and team is “north”"
+    )
+
+
+async def test_partial_permissions_from_the_fields(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    fields: dict[str, Any] = {
+        "user": "ann",
+        "permissions": "partial_submissions",
+        "partial_actions": ["view_submissions", "validate_submissions"],
+        "partial_people": "bob،  viewer",
+        "do": "share",
+    }
+    page = await (await browser(team, "owner")).submit_and_follow(page_path(uid), "share", fields)
+    assert people(page.text)["ann"] == "Can validate only submissions from bob and viewer"
+
+
+async def test_remove_and_undo(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    client = await browser(team, "owner")
+    text = text_of((await client.get(f"{page_path(uid)}?remove=editor")).text)
+    assert "Remove editor?" in text
+    assert "− Loses: Edit form − Loses: View form" in text
+    assert "Afterwards: Has no access" in text
+    assert await team.permissions_of(uid, "editor")
+    page = await client.submit_and_follow(page_path(uid), "remove", {"user": "editor"})
+    assert "Removed editor from “Visit”." in text_of(page.text)
+    assert "editor" not in people(page.text)
+    name, undo = notice_fields(page.text)
+    undone = await client.submit_and_follow(page_path(uid), name, undo)
+    assert people(undone.text)["editor"] == "Can edit the form"
+    answer = await client.submit(page_path(uid), "remove", {"user": "owner"})
+    assert answer.status_code == 400
+    assert "The owner&#39;s permissions cannot be removed." in answer.text
+
+
+async def test_leave(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    client = await browser(team, "viewer")
+    page = (await client.get(page_path(uid))).text
+    assert "Leave this form" in page
+    assert "Leave “Visit”?" in text_of((await client.get(f"{page_path(uid)}?leave=1")).text)
+    assert await team.permissions_of(uid, "viewer")
+    answer = await client.submit(page_path(uid), "leave")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/api/v2/assets/")
+    assert "You left “Visit”." in text_of((await client.get("/api/v2/assets/")).text)
+    assert await team.permissions_of(uid, "viewer") == set()
+    assert (await client.get(page_path(uid))).status_code == 404
+
+
+async def test_who_may_not_manage_sees_no_buttons(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    await team.grant(uid, PUBLIC, "view_asset")
+    for name in ("viewer", "editor", "stranger", ""):
+        client = await browser(team, name) if name else PageClient(team.service)
+        page = (await client.get(page_path(uid))).text
+        assert set(people(page)) <= {"owner", name, "Everyone"}
+        for form in ("share", "change", "remove", "copy", "upload", "leave"):
+            assert f"form={form}" not in page
+        assert "Remove" not in text_of(page)
+        assert ("Leave this form" in page) is (name in ("viewer", "editor"))
+        if name:
+            for form, fields in (
+                ("share", {"user": "ann", "permissions": "view_asset", "do": "share"}),
+                ("change", {"user": "viewer", "permissions": "manage_asset", "do": "share"}),
+                ("remove", {"user": "manager"}),
+                ("restore", {"user": "ann", "permissions": "manage_asset"}),
+                ("restore_all", {"assignments": "[]"}),
+                ("upload", {"table": "user,permission\nann,view_asset", "do": "upload"}),
+            ):
+                assert (await client.submit(page_path(uid), form, fields)).status_code == 400, form
+    assert await team.permissions_of(uid, "ann") == set()
+    assert "manage_asset" in await team.permissions_of(uid, "manager")
+
+
+@pytest.mark.parametrize("rest", ["", "history/", "explain/?user=owner&permission=view_asset"])
+async def test_asset_of_somebody_else_does_not_exist(team: SharingTeam, rest: str) -> None:
+    uid = await team.create_shared_asset()
+    client = await browser(team, "stranger")
+    answer = await client.get(page_path(uid) + rest)
+    assert answer.status_code == 404
+    assert "<h1>This page does not exist</h1>" in answer.text
+    for form in ("share", "remove", "leave", "copy", "upload", "restore"):
+        sent = await client.submit(page_path(uid), form, {"user": "stranger", "permissions": "view_asset"})
+        assert sent.status_code == 404
+
+
+async def test_copy_from_another_form(team: SharingTeam) -> None:
+    uid, other = await team.create_shared_asset(), await team.create_asset()
+    foreign = await team.create_asset(owner="stranger")
+    await rename(team, other, "Clinics")
+    await rename(team, foreign, "Secret")
+    await team.grant(other, "ann", "change_asset")
+    client = await browser(team, "owner")
+    page = (await client.get(page_path(uid))).text
+    assert f'<option value="{other}">Clinics</option>' in page
+    assert "Secret" not in page
+    found = (await client.get(f'{page_path(uid)}?copy_search=cli"nics')).text
+    assert "You manage no other form with this name." in text_of(found)
+    assert "Clinics" in (await client.get(f"{page_path(uid)}?copy_search=clin")).text
+    before = await team.snapshot(uid)
+    preview = await client.submit(page_path(uid), "copy", {"source": other})
+    text = text_of(preview.text)
+    assert "What will change ann + Gets: Edit form – chosen" in text
+    assert "− Loses: Edit form – not included" in text
+    assert await team.snapshot(uid) == before
+    done = await client.submit_and_follow(page_path(uid), "copy", {"source": other, "do": "copy"})
+    assert set(people(done.text)) == {"owner", "ann"}
+    name, undo = notice_fields(done.text)
+    undone = await client.submit_and_follow(page_path(uid), name, undo)
+    assert set(people(undone.text)) == {"owner", "manager", "editor", "viewer"}
+    history = text_of((await client.get(f"{page_path(uid)}history/")).text)
+    assert "owner gave ann “Edit form”. Copied from “Clinics”." in history
+    for source in ("", uid, foreign, "none"):
+        assert (await client.submit(page_path(uid), "copy", {"source": source})).status_code == 400
+
+
+async def test_table_in_and_out(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    client = await browser(team, "owner")
+    table = "user,permission\nann,view_asset\nnobody,view_asset\nbob,fly\n"
+    files = [("file", ("team.csv", table.encode()))]
+    answer = await client.submit(page_path(uid), "upload", {"mode": "add", "table": ""}, files)
+    assert answer.status_code == 400
+    text = text_of(answer.text)
+    assert "3 user There is no user nobody." in text
+    assert "4 permission There is no permission fly." in text
+    assert "2 problems." in text
+    assert table in unescape(answer.text)
+    fixed = "user,permission\nann,change_asset\n"
+    preview = await client.submit(page_path(uid), "upload", {"mode": "add", "table": fixed})
+    assert preview.status_code == 200
+    assert "ann + Gets: Edit form – chosen" in text_of(preview.text)
+    assert await team.permissions_of(uid, "ann") == set()
+    done = await client.submit_and_follow(page_path(uid), "upload", {"mode": "replace", "table": fixed, "do": "upload"})
+    assert set(people(done.text)) == {"owner", "ann"}
+    name, undo = notice_fields(done.text)
+    undone = await client.submit_and_follow(page_path(uid), name, undo)
+    assert "ann" not in people(undone.text)
+    for sent, file in (({"mode": "add"}, None), ({}, [("file", ("x.csv", b"\xff\xfe"))])):
+        assert (await client.submit(page_path(uid), "upload", sent, file)).status_code == 400
+
+
+async def test_a_new_file_is_shown_before_it_is_applied(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    client = await browser(team, "owner")
+    files = [("file", ("team.csv", b"user,permission\nann,view_asset\n"))]
+    answer = await client.submit(page_path(uid), "upload", {"mode": "add", "table": "x", "do": "upload"}, files)
+    assert answer.status_code == 200
+    assert await team.permissions_of(uid, "ann") == set()
+
+
+async def test_history_in_words(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    client = await browser(team, "owner")
+    assert "Nobody changed anything yet" in text_of(
+        (await client.get(f"{page_path(await team.create_asset())}history/")).text
+    )
+    await team.grant(uid, "ann", "change_asset")
+    await client.submit(page_path(uid), "remove", {"user": "ann"})
+    await (await browser(team, "viewer")).submit(page_path(uid), "leave")
+    text = text_of((await client.get(f"{page_path(uid)}history/")).text)
+    for sentence in (
+        "boss gave viewer “View form”.",
+        "owner gave ann “Edit form”.",
+        "owner removed ann.",
+        "viewer left.",
+        "View form – needed by “Edit form”",
+    ):
+        assert sentence in text
+    french = text_of((await (await browser(team, "owner", "fr")).get(f"{page_path(uid)}history/")).text)
+    assert "owner a accordé « Modifier le formulaire » à ann." in french.replace("\u00a0", " ")
+
+
+async def test_explanation_in_words(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    client = await browser(team, "owner")
+    partial = [{"url": "view_submissions", "filters": [{"team": "north"}]}]
+    await team.grant(uid, "ann", "partial_submissions", partial_permissions=partial)
+    path = f"{page_path(uid)}explain/?user=ann&permission=view_submissions"
+    text = text_of((await client.get(path)).text)
+    assert "What ann can do with “Visit”, and why" in text
+    assert "◐ Partly allowed : View submissions" in text or "◐ Partly allowed: View submissions" in text
+    assert "only submissions where team is “north”" in text
+    assert "Give “View submissions”. This takes away “Act on submissions only from specific users”." in text
+    assert "View form ✓ Yes Comes with “Act on submissions only from specific users”, which is given here." in text
+    for codename in ("view_submissions", "partial_submissions", "manage_asset", "http://"):
+        assert codename not in text
+    everyone = text_of((await client.get(f"{page_path(uid)}explain/?user={PUBLIC}&permission=manage_asset")).text)
+    assert "What everyone can do" in everyone
+    assert "This cannot be given to everyone." in everyone
+
+
+async def test_single_assignment(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    assignment = await team.assignment_uid(uid, "editor", "change_asset")
+    text = text_of((await (await browser(team, "owner")).get(f"{page_path(uid)}{assignment}/")).text)
+    assert "Edit form Who editor Can do Can edit the form" in text
+
+
+XSS = "<img src=x onerror=alert(1)>\"'&{{7*7}}"
+
+
+async def test_names_and_filters_are_escaped(team: SharingTeam) -> None:
+    name = await team.add_user('<b onclick="x">eve')
+    uid = await team.create_shared_asset()
+    await rename(team, uid, XSS)
+    partial = [{"url": "view_submissions", "filters": [{XSS: XSS}, {"$where": XSS}]}]
+    await team.grant(uid, name, "partial_submissions", partial_permissions=partial)
+    client = await browser(team, "owner")
+    pages = [
+        (await client.get(path)).text
+        for path in (
+            page_path(uid),
+            f"{page_path(uid)}?change=%3Cb+onclick%3D%22x%22%3Eeve&copy_search=%3Cimg&remove=%3Cb+onclick%3D%22x%22%3Eeve",
+            f"{page_path(uid)}history/",
+            f"{page_path(uid)}explain/?user=%3Cb+onclick%3D%22x%22%3Eeve&permission=view_submissions",
+        )
+    ]
+    fields = {"user": XSS, "permissions": [XSS, "view_asset"], "partial_people": XSS}
+    pages.append((await client.submit(page_path(uid), "share", fields)).text)
+    table = f"user,permission\n{XSS},{XSS}\n</textarea><script>"
+    pages.append((await client.submit(page_path(uid), "upload", {"table": table})).text)
+    pages.append((await client.submit_and_follow(page_path(uid), "remove", {"user": name})).text)
+    for page in pages:
+        assert "<img src=x" not in page
+        assert "<b onclick" not in page
+        assert "<script>" not in page
+        assert "49" not in visible_text(page).replace("&{{7*7}}", "")
+        assert "style=" not in page
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["people=0", "people=99999", "people=x", "people=-1", "people=²", "change=nobody", "remove=owner", "change=%00x"],
+)
+async def test_unusual_queries(team: SharingTeam, query: str) -> None:
+    uid = await team.create_shared_asset()
+    answer = await (await browser(team, "owner")).get(f"{page_path(uid)}?{query}")
+    assert answer.status_code == (400 if "%00" in query else 200)
+
+
+async def test_many_people_are_paged(team: SharingTeam) -> None:
+    uid = await team.create_asset()
+    rows = []
+    for number in range(105):
+        _, user_id = await team.service.create_user(f"u{number:03}")
+        rows.append(user_id)
+    table = "user,permission\n" + "".join(f"u{number:03},view_asset\n" for number in range(105))
+    client = await browser(team, "owner")
+    first = await client.submit_and_follow(page_path(uid), "upload", {"table": table, "do": "upload"})
+    assert len(people(first.text)) == 100
+    assert "u098" in people(first.text)
+    second = (await client.get(f"{page_path(uid)}?people=2")).text
+    assert list(people(second)) == ["u099", "u100", "u101", "u102", "u103", "u104"]
+
+
+@pytest.mark.parametrize("language", ["fr", "ar", "es"])
+async def test_no_english_in_other_languages(team: SharingTeam, language: str) -> None:
+    uid = await team.create_shared_asset()
+    client = await browser(team, "owner", language)
+    fields = {"user": "ann", "permissions": "change_asset"}
+    for page in (
+        (await client.get(page_path(uid))).text,
+        (await client.submit(page_path(uid), "share", fields)).text,
+        (await client.get(f"{page_path(uid)}?remove=editor")).text,
+        (await client.get(f"{page_path(uid)}explain/?user=ann&permission=view_asset")).text,
+        (await client.get(f"{page_path(uid)}history/")).text,
+    ):
+        words = set(re.findall(r"[A-Za-z]{3,}", visible_text(page)))
+        assert not words & {"the", "can", "Can", "form", "and", "with", "you", "Edit", "View", "person", "what", "Who"}
