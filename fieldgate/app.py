@@ -6,26 +6,32 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from fieldgate.accounts import routes as account_routes
+from fieldgate.accounts import account_routes
+from fieldgate.accounts import routes as credential_routes
 from fieldgate.accounts.authentication import AccountAuthenticator
+from fieldgate.accounts.invitations import InvitationStore
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
+from fieldgate.accounts.user_activation import UserActivation
 from fieldgate.assets.asset_writer import AssetWriter
 from fieldgate.assets.authorization import AssetAuthorizer
-from fieldgate.assets.routes import asset_routes, version_routes, workbook_routes, write_routes
+from fieldgate.assets.routes import asset_routes, form_routes, version_routes, workbook_routes, write_routes
 from fieldgate.assets.routes.unsupported_paths import UNSUPPORTED_PATH, unsupported_messages
 from fieldgate.assets.schemas import ASSETS_PATH
+from fieldgate.assets.sharing.ownership import OwnershipStore
 from fieldgate.assets.sharing.routes import (
     assignment_routes,
     batch_routes,
     bulk_routes,
     explain_routes,
     table_routes,
+    user_admin_routes,
     user_routes,
 )
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
+from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
 from fieldgate.db.readiness import DatabaseReadiness
@@ -45,7 +51,7 @@ from fieldgate.http.request.body_draining import BodyDrainer
 from fieldgate.http.request.hosts import HostPolicy
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_cache import ResponseCache
-from fieldgate.imports import annotated_routes
+from fieldgate.imports import annotated_routes, warning_routes
 from fieldgate.imports import routes as import_routes
 from fieldgate.imports.annotator import WorkbookAnnotator
 from fieldgate.imports.content_checker import SandboxContentChecker
@@ -62,6 +68,7 @@ from fieldgate.reference.store import ReferenceStore
 from fieldgate.runtime.malloc import set_mmap_threshold
 from fieldgate.runtime.parent_watch import exit_with_parent
 from fieldgate.settings import Settings
+from fieldgate.web import account_routes as web_account_routes
 from fieldgate.web import routes as web_routes
 from fieldgate.web import static_files
 from fieldgate.web.browsable import BrowsablePages
@@ -80,6 +87,8 @@ def operations() -> tuple[Operation, ...]:
         *asset_routes.OPERATIONS,
         *write_routes.OPERATIONS,
         *version_routes.OPERATIONS,
+        *form_routes.OPERATIONS,
+        *warning_routes.OPERATIONS,
         *workbook_routes.OPERATIONS,
         *assignment_routes.OPERATIONS,
         *bulk_routes.OPERATIONS,
@@ -87,12 +96,14 @@ def operations() -> tuple[Operation, ...]:
         *batch_routes.OPERATIONS,
         *explain_routes.OPERATIONS,
         *user_routes.OPERATIONS,
+        *user_admin_routes.OPERATIONS,
         *event_routes.OPERATIONS,
         *event_summary_routes.OPERATIONS,
         *reference_routes.OPERATIONS,
+        *credential_routes.OPERATIONS,
         *account_routes.OPERATIONS,
     )
-    pages = (*web_routes.OPERATIONS, *static_files.OPERATIONS)
+    pages = (*web_routes.OPERATIONS, *web_account_routes.OPERATIONS, *static_files.OPERATIONS)
     return (*resources, health.index_operation(resources), health.healthz, health.readyz, health.metrics, *pages)
 
 
@@ -116,7 +127,8 @@ def build_app(
     database = Database(settings.database)
     data_versions = DataVersions(database)
     account_store = AccountStore(database, data_versions)
-    authenticator = AccountAuthenticator(account_store, passwords or Passwords(), LoginThrottle(database))
+    passwords = passwords or Passwords()
+    authenticator = AccountAuthenticator(account_store, passwords, LoginThrottle(database))
     request_metrics = RequestMetrics(settings)
     files = StaticFiles()
     templates = PageTemplates(files)
@@ -137,9 +149,12 @@ def build_app(
     all_operations = (*operations(), *extra_operations)
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
+        passwords, InvitationStore(database, data_versions), UserActivation(database, data_versions),
+        OwnershipStore(database, data_versions),
         internal_client,
         ImportStore(database, data_versions), AssetStore(database, data_versions), authorizer, WorkbookWriter(),
         AssignmentStore(database, data_versions), AssetWriter(database, data_versions, authorizer, content_checker),
+        VersionRestorer(database, data_versions),
         fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),
         reference, event_store, events, EventExporter(events, event_store),
         Catalogue(), OpenAPIDocument(all_operations),

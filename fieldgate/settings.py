@@ -25,6 +25,9 @@ LOOPBACK: tuple[Network, ...] = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.
 # Old names of settings, which are still accepted.
 RENAMED_SETTINGS = {"kept_answers": "response_cache_size", "kept_records": "record_cache_size"}
 
+# Variables that are options of a command, not settings of the service.
+COMMAND_VARIABLES = frozenset({PREFIX + "SYNC_TOKEN"})
+
 log = logging.getLogger(__name__)
 
 _IMPORT_HOST = re.compile(r"\.?(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*(?::[1-9][0-9]{0,4})?", re.ASCII)
@@ -119,9 +122,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
-    """FIELDGATE_* variables that are not settings."""
+    """FIELDGATE_* variables that have no effect: neither settings nor options of a command."""
     names = {field.name for field in msgspec.structs.fields(Settings)} | set(RENAMED_SETTINGS)
-    known = {PREFIX + name.upper() for name in names}
+    known = {PREFIX + name.upper() for name in names} | COMMAND_VARIABLES
     return sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
 
 

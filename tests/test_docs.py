@@ -13,7 +13,7 @@ import pytest
 
 from fieldgate.app import operations
 from fieldgate.cli import main
-from fieldgate.settings import PREFIX, RENAMED_SETTINGS, Settings
+from fieldgate.settings import COMMAND_VARIABLES, PREFIX, RENAMED_SETTINGS, Settings
 from tests.processes import FIELDGATE_COMMAND, ServerProcess
 
 ROOT = Path(__file__).parent.parent
@@ -35,9 +35,15 @@ def test_every_setting_is_documented(field: msgspec.structs.FieldInfo) -> None:
 
 def test_no_setting_is_documented_that_is_not_there() -> None:
     names = {field.name for field in msgspec.structs.fields(Settings)} | RENAMED_SETTINGS.keys()
-    known = {f"{PREFIX}{name.upper()}" for name in names}
+    known = {f"{PREFIX}{name.upper()}" for name in names} | COMMAND_VARIABLES
     for document in (README, RUNNING, GUIDE):
         assert set(re.findall(r"FIELDGATE_[A-Z_]+[A-Z]", document)) <= known
+
+
+@pytest.mark.parametrize("variable", sorted(COMMAND_VARIABLES))
+def test_every_variable_of_a_command_is_documented(variable: str) -> None:
+    assert f"`{variable}`" in RUNNING
+    assert variable in {each.envvar for _, command in _commands(main) for each in command.params}
 
 
 def _commands(group: click.Group, words: tuple[str, ...] = ("fieldgate",)) -> Iterator[tuple[str, click.Command]]:

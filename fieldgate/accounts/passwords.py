@@ -28,6 +28,11 @@ class Passwords:
     def hash(self, password: str) -> str:
         return self._hasher.hash(password)
 
+    async def hash_in_thread(self, password: str) -> str:
+        """Hash a password without blocking other requests, or raise `ServiceUnavailable`."""
+        with self.slot():
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self.hash, password)
+
     @contextmanager
     def slot(self) -> Iterator[None]:
         """Take a place in the queue, or raise `ServiceUnavailable`."""

@@ -7,11 +7,11 @@ from enum import Enum
 from typing import Any
 
 import msgspec
-from sqlalchemy import Delete, Row, and_, bindparam, func, or_, select
+from sqlalchemy import Delete, Row, Select, and_, bindparam, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from fieldgate.accounts.tables import PUBLIC_USER_ID, tokens, users
+from fieldgate.accounts.tables import PUBLIC_USER_ID, invitations, tokens, users
 from fieldgate.accounts.tokens import DISPLAY_PREFIX_LENGTH, hash_token, new_token
 from fieldgate.db import Database, DataVersions, PreparedQuery, RowPage, Timestamp, now, paginate
 from fieldgate.identity import AuthMethod, User
@@ -48,6 +48,14 @@ class NewUser(msgspec.Struct, frozen=True, kw_only=True):
     is_ifrc: bool = False
     is_demo: bool = False
     countries: tuple[str, ...] = ()
+
+
+class NewToken(msgspec.Struct, frozen=True):
+    """A token that was just created. `value` cannot be shown again."""
+
+    id: int
+    value: str
+    created: datetime
 
 
 class TokenHolder(msgspec.Struct, frozen=True):
@@ -120,16 +128,26 @@ class AccountStore:
         return None if row is None or row.disabled_at is not None else row
 
     async def find_any(self, username: str) -> Row[Any] | None:
-        """Return the row of a user, enabled or not, or of the public."""
+        """Return the row of a user, enabled or not, or of the public, with the expiry of an invitation."""
         async with self._database.read_transaction() as connection:
-            query = select(users).where(users.c.username_key == username_key(username))
-            return (await connection.execute(query)).one_or_none()
+            query = _with_invitation().where(users.c.username_key == username_key(username))
+            found: Row[Any] | None = (await connection.execute(query)).one_or_none()
+            return found
 
-    async def list_active(self, search: str, page: PageRequest) -> RowPage:
-        """Return a page of the enabled users, sorted by name."""
-        query = select(users).where(users.c.disabled_at.is_(None), users.c.id != PUBLIC_USER_ID)
+    async def search_users(self, search: str, page: PageRequest, *, is_active: bool | None) -> RowPage:
+        """Return a page of users, sorted by username, with the expiry of their invitations.
+
+        The text is searched in usernames and names. `is_active` chooses the enabled or the disabled users; None is all.
+        """
+        query = _with_invitation().where(users.c.id != PUBLIC_USER_ID)
+        if is_active is not None:
+            query = query.where(users.c.disabled_at.is_(None) == is_active)
         if search:
-            query = query.where(users.c.username_key.contains(username_key(search), autoescape=True))
+            by_name = (
+                func.lower(column).contains(search.lower(), autoescape=True)
+                for column in (users.c.first_name, users.c.last_name)
+            )
+            query = query.where(or_(users.c.username_key.contains(username_key(search), autoescape=True), *by_name))
         async with self._database.read_transaction() as connection:
             return await paginate(connection, query, page, order_by=[users.c.username_key, users.c.id])
 
@@ -151,42 +169,66 @@ class AccountStore:
     async def enable_user(self, username: str) -> None:
         await self._update_user(username, disabled_at=None)
 
-    async def set_password(self, username: str, password_hash: str) -> None:
-        """Set a new password and end the user's browser sessions."""
-        await self._update_user(username, password_hash=password_hash)
-        user_id = select(users.c.id).where(users.c.username_key == username_key(username)).scalar_subquery()
-        await self._revoke(and_(tokens.c.user_id == user_id, tokens.c.issued_by == IssuedBy.SESSION.value))
+    async def set_password(self, username: str, password_hash: str, *, keep_session: str = "") -> int:
+        """Set a new password. End the user's browser sessions, except `keep_session`, and return their number.
+
+        A one-time link becomes invalid.
+        """
+        async with self._database.transaction() as connection:
+            user_id = await self._update_in(connection, username, password_hash=password_hash)
+            is_other = and_(_is_session_of(user_id), tokens.c.hash != hash_token(keep_session), _is_live())
+            ended = await connection.execute(tokens.update().where(is_other).values(revoked_at=now()))
+            return ended.rowcount
 
     async def _update_user(self, username: str, **values: Any) -> None:
-        is_user = and_(users.c.username_key == username_key(username), users.c.id != PUBLIC_USER_ID)
-        update = users.update().where(is_user).values(**values)
         async with self._database.transaction() as connection:
-            if not (await connection.execute(update)).rowcount:
-                raise UnknownUser(username)
-            await self._data_versions.bump(connection, TOPIC)
+            await self._update_in(connection, username, **values)
+
+    async def _update_in(self, connection: AsyncConnection, username: str, **values: Any) -> int:
+        """Change a user and return the id. All of these changes make a one-time link invalid."""
+        is_user = and_(users.c.username_key == username_key(username), users.c.id != PUBLIC_USER_ID)
+        result = await connection.execute(users.update().where(is_user).values(**values).returning(users.c.id))
+        user_id = result.scalar_one_or_none()
+        if user_id is None:
+            raise UnknownUser(username)
+        await connection.execute(invitations.delete().where(invitations.c.user_id == user_id))
+        await self._data_versions.bump(connection, TOPIC)
+        return int(user_id)
 
     # Tokens
 
     async def issue_token(self, user_id: int, issued_by: IssuedBy, expires: datetime | None) -> str:
         """Create a token and return it. Only its hash is stored, so it cannot be shown again."""
+        return (await self.create_token(user_id, issued_by, expires)).value
+
+    async def create_token(
+        self, user_id: int, issued_by: IssuedBy, expires: datetime | None, name: str = ""
+    ) -> NewToken:
+        """Create a token with a name."""
         token = new_token()
         timestamp = now()
         async with self._database.transaction() as connection:
-            await connection.execute(
-                tokens.insert().values(
+            result = await connection.execute(
+                tokens.insert()
+                .values(
                     user_id=user_id,
                     hash=hash_token(token),
                     prefix=token[:DISPLAY_PREFIX_LENGTH],
+                    name=name,
                     issued_by=issued_by.value,
                     created_at=timestamp,
                     expires_at=expires,
                 )
+                .returning(tokens.c.id)
             )
+            token_id = int(result.scalar_one())
+            if issued_by is IssuedBy.SESSION:
+                await connection.execute(users.update().where(users.c.id == user_id).values(last_login_at=timestamp))
             await connection.execute(_delete_dead(user_id, timestamp - TOKEN_RETENTION))
             if issued_by is IssuedBy.HTTP:
                 await self._drop_least_used(connection, user_id, timestamp)
             await self._data_versions.bump(connection, TOPIC)
-        return token
+        return NewToken(token_id, token, timestamp)
 
     async def _drop_least_used(self, connection: AsyncConnection, user_id: int, timestamp: datetime) -> None:
         most_recent = (
@@ -210,6 +252,29 @@ class AccountStore:
         query = select(tokens, users.c.username).join_from(tokens, users).order_by(tokens.c.id)
         async with self._database.read_transaction() as connection:
             return (await connection.execute(query)).all()
+
+    async def list_tokens_of(self, user_id: int, page: PageRequest) -> RowPage:
+        """Return a page of a user's valid API tokens, newest first."""
+        is_api_token = tokens.c.issued_by != IssuedBy.SESSION.value
+        return await self._list_live(and_(tokens.c.user_id == user_id, is_api_token), page)
+
+    async def list_sessions_of(self, user_id: int, page: PageRequest) -> RowPage:
+        """Return a page of a user's browser sessions, newest first."""
+        return await self._list_live(_is_session_of(user_id), page)
+
+    async def _list_live(self, condition: Any, page: PageRequest) -> RowPage:
+        async with self._database.read_transaction() as connection:
+            query = select(tokens).where(condition, _is_live())
+            return await paginate(connection, query, page, order_by=[tokens.c.id.desc()])
+
+    async def revoke_token_of(self, user_id: int, token_id: int) -> bool:
+        """Revoke an API token of a user. Returns whether there was a valid one."""
+        is_api_token = tokens.c.issued_by != IssuedBy.SESSION.value
+        return await self._revoke(and_(tokens.c.id == token_id, tokens.c.user_id == user_id, is_api_token)) > 0
+
+    async def end_sessions(self, user_id: int, keep: str) -> int:
+        """End a user's browser sessions, except one, and return their number."""
+        return await self._revoke(and_(_is_session_of(user_id), tokens.c.hash != hash_token(keep)))
 
     async def revoke_token(self, token_id: int) -> bool:
         """Revoke a token. Returns whether there was a valid one."""
@@ -255,6 +320,19 @@ class AccountStore:
     async def touch_token(self, token_id: int) -> None:
         async with self._database.transaction() as connection:
             await connection.execute(tokens.update().where(tokens.c.id == token_id).values(last_used_at=now()))
+
+
+def _with_invitation() -> Select[Any]:
+    """Users, each with the time until which a one-time link is valid, if there is one."""
+    # A subquery, not a join, which the count of a page would have to follow.
+    expiry = select(invitations.c.expires_at).where(
+        invitations.c.user_id == users.c.id, invitations.c.expires_at > now()
+    )
+    return select(users, expiry.scalar_subquery().label("invitation_expires_at"))
+
+
+def _is_session_of(user_id: int) -> Any:
+    return and_(tokens.c.user_id == user_id, tokens.c.issued_by == IssuedBy.SESSION.value)
 
 
 def _is_live() -> Any:

@@ -1,4 +1,4 @@
-"""Tables of users, tokens and login attempts."""
+"""Tables of users, tokens, invitations and login attempts."""
 
 from sqlalchemy import JSON, Boolean, Column, ForeignKey, Integer, LargeBinary, String, Table
 
@@ -24,6 +24,7 @@ users = Table(
     Column("countries", JSON, nullable=False),
     Column("created_at", Timestamp, nullable=False),
     Column("disabled_at", Timestamp),
+    Column("last_login_at", Timestamp),  # in a browser
     sqlite_autoincrement=True,
 )
 
@@ -34,12 +35,24 @@ tokens = Table(
     Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("hash", LargeBinary(32), nullable=False, unique=True),
     Column("prefix", String(12), nullable=False),
+    Column("name", String(100), nullable=False, server_default=""),  # chosen by the user; may be empty
     Column("issued_by", String(10), nullable=False),
     Column("created_at", Timestamp, nullable=False),
     Column("last_used_at", Timestamp),
     Column("expires_at", Timestamp),
     Column("revoked_at", Timestamp),
     sqlite_autoincrement=True,
+)
+
+# One-time links to set a password; a newer one replaces the older one. Only a hash is stored.
+invitations = Table(
+    "invitations",
+    metadata,
+    Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("hash", LargeBinary(32), nullable=False, unique=True),
+    Column("created_by", Integer, nullable=False),  # id of the superuser
+    Column("created_at", Timestamp, nullable=False),
+    Column("expires_at", Timestamp, nullable=False),
 )
 
 login_attempts = Table(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Select, and_, case, func, not_, or_, select
+from sqlalchemy import ColumnElement, Row, Select, and_, case, func, literal, not_, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from fieldgate.accounts.tables import PUBLIC_USER_ID, users
@@ -105,15 +105,32 @@ class AssetStore:
         self, connection: AsyncConnection, asset: Row[Any], version: NewVersion, **changes: Any
     ) -> None:
         """Add a version to an asset. `changes` are new values of the asset's columns, such as its name."""
-        # `find` locked the row before the number is read, so concurrent imports get different numbers.
-        await connection.execute(
-            assets.update()
-            .where(assets.c.id == asset.id)
-            .values(summary=version.summary, modified_at=now(), **_with_name_key(changes))
-        )
-        newest = select(func.coalesce(func.max(versions.c.number), 0)).where(versions.c.asset_id == asset.id)
-        number = int((await connection.execute(newest)).scalar_one()) + 1
+        number = await self._next_version_number(connection, asset.id)
         await connection.execute(versions.insert().values(_version_row(asset.id, number, version)))
+        await self._update_after_new_version(connection, asset, summary=version.summary, **changes)
+
+    async def copy_version(
+        self, connection: AsyncConnection, asset: Row[Any], version: Row[Any], **changes: Any
+    ) -> str:
+        """Add a version that equals an earlier one, in the format it is stored in. Return its uid."""
+        uid, number = new_uid("v"), await self._next_version_number(connection, asset.id)
+        copied = ("content", "content_format", "summary", "xform", "file_id")
+        new = {"uid": uid, "asset_id": asset.id, "number": number, "created_at": now()}
+        columns = [literal(value, versions.c[name].type) for name, value in new.items()]
+        source = select(*columns, *(versions.c[name] for name in copied)).where(versions.c.id == version.id)
+        # The database copies the content, which can have megabytes.
+        await connection.execute(versions.insert().from_select([*new, *copied], source))
+        await self._update_after_new_version(connection, asset, summary=version.summary, **changes)
+        return uid
+
+    async def _next_version_number(self, connection: AsyncConnection, asset_id: int) -> int:
+        """`find` locked the asset before, so concurrent writes get different numbers."""
+        newest = select(func.coalesce(func.max(versions.c.number), 0)).where(versions.c.asset_id == asset_id)
+        return int((await connection.execute(newest)).scalar_one()) + 1
+
+    async def _update_after_new_version(self, connection: AsyncConnection, asset: Row[Any], **changes: Any) -> None:
+        changed = assets.update().where(assets.c.id == asset.id)
+        await connection.execute(changed.values(modified_at=now(), **_with_name_key(changes)))
         await self.update_collection_summary(connection, asset.parent_id)
 
     async def update_collection_summary(self, connection: AsyncConnection, collection_id: int | None) -> None:
@@ -215,6 +232,12 @@ class AssetStore:
         async with self._database.read_transaction() as connection:
             query = query.where(versions.c.asset_id == asset_id, versions.c.uid == uid)
             return (await connection.execute(query)).one_or_none()
+
+    async def get_version_before(self, asset_id: int, number: int) -> Row[Any] | None:
+        """Return the newest version with a lower number."""
+        query = select(versions).where(versions.c.asset_id == asset_id, versions.c.number < number)
+        async with self._database.read_transaction() as connection:
+            return (await connection.execute(query.order_by(versions.c.number.desc()).limit(1))).one_or_none()
 
     def content(self, row: Row[Any]) -> dict[str, Any]:
         """The content of a row of `get_visible` or `get_version`, in the current format."""

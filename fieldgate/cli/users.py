@@ -2,7 +2,6 @@
 
 import asyncio
 import difflib
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,23 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from sqlalchemy.exc import ArgumentError
 
+from fieldgate.accounts.account_rules import password_error, person_name_error, username_error
 from fieldgate.accounts.passwords import Passwords
-from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken, username_key
-from fieldgate.accounts.tables import PUBLIC_USER_ID, PUBLIC_USERNAME
+from fieldgate.accounts.store import AccountStore, NewUser, UnknownUser, UsernameTaken
+from fieldgate.accounts.tables import PUBLIC_USER_ID
 from fieldgate.cli.common import data_option, load_settings, open_database, with_account_store
 from fieldgate.cli.output import print_table
-from fieldgate.db import DataVersions
+from fieldgate.db import DataVersions, sqlite_file
 from fieldgate.i18n.languages import Language
 
 if TYPE_CHECKING:
     from fieldgate.reference.reference_data import Country, ReferenceData
 
-MAX_NAME_CHARS = 150
 MAX_SUGGESTIONS = 3
-MIN_PASSWORD_CHARS, MAX_PASSWORD_CHARS = 8, 1000
-
-_USERNAME = re.compile(r"[\w.@+-]+")
 
 
 @click.group()
@@ -45,20 +42,16 @@ def user() -> None:
 @data_option
 def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Path | None, **details: Any) -> None:
     """Create the user NAME."""
-    if not _USERNAME.fullmatch(name) or len(username_key(name)) > MAX_NAME_CHARS:
-        raise click.BadParameter(f"letters, digits and . @ + - _ only, at most {MAX_NAME_CHARS}.", param_hint="NAME")
-    if username_key(name) == username_key(PUBLIC_USERNAME):
-        raise click.BadParameter(
-            f"{PUBLIC_USERNAME} is the name of the public; choose another name.", param_hint="NAME"
-        )
-    if name.lower().endswith(".json"):
-        raise click.BadParameter("a name cannot end in .json, which selects a format in URLs.", param_hint="NAME")
+    if error := username_error(name):
+        raise click.BadParameter(str(error), param_hint="NAME")
     for option in ("first", "last"):
-        if not details[option].isprintable() or len(details[option]) > MAX_NAME_CHARS:
-            raise click.BadParameter(f"a name of at most {MAX_NAME_CHARS} letters.", param_hint=f"--{option}")
+        if error := person_name_error(details[option]):
+            raise click.BadParameter(str(error), param_hint=f"--{option}")
     if countries:
         _check_countries(data, countries)
-    password = _read_password(password_stdin)
+    if _has_database(data) and _exists(data, name):  # before the password is asked for
+        raise _name_taken(name)
+    password = _read_password(name, password_stdin)
     new = NewUser(
         username=name,
         password_hash=Passwords().hash(password),
@@ -71,8 +64,21 @@ def create(name: str, password_stdin: bool, countries: tuple[str, ...], data: Pa
     try:
         _create(data, new)
     except UsernameTaken:
-        raise click.ClickException(f"The user {name} already exists.") from None
+        raise _name_taken(name) from None
     click.echo(f"user {name} created")
+
+
+def _name_taken(name: str) -> click.ClickException:
+    return click.ClickException(f"The user {name} already exists.")
+
+
+def _has_database(data: Path | None) -> bool:
+    """Whether there is a database to look into: a command that fails must not create one."""
+    try:
+        file = sqlite_file(load_settings(data).database)
+    except (ValueError, ArgumentError):
+        return True  # opening it reports what is wrong
+    return file is None or file.is_file()
 
 
 @user.command("list")
@@ -90,7 +96,7 @@ def _to_row(row: Any) -> tuple[object, ...]:
     return row.id, row.username, ", ".join(rights), ", ".join(row.countries), row.tokens, created, disabled
 
 
-def _read_password(from_stdin: bool) -> str:
+def _read_password(username: str, from_stdin: bool) -> str:
     """Read a password from standard input, or prompt for it twice."""
     if from_stdin:
         try:
@@ -99,10 +105,8 @@ def _read_password(from_stdin: bool) -> str:
             raise click.ClickException("The password on standard input must be UTF-8.") from None
     else:
         password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
-    if len(password) < MIN_PASSWORD_CHARS:
-        raise click.ClickException(f"The password is too short: at least {MIN_PASSWORD_CHARS} characters.")
-    if len(password) > MAX_PASSWORD_CHARS or "\0" in password:
-        raise click.ClickException(f"The password is too long, at most {MAX_PASSWORD_CHARS} characters, or not text.")
+    if error := password_error(password, username):
+        raise click.ClickException(str(error))
     return password
 
 
@@ -114,7 +118,7 @@ def password(name: str, password_stdin: bool, data: Path | None) -> None:
     """Set the password of the user NAME. Browser sessions end; tokens stay valid."""
     with _require_user(name):
         _check_exists(data, name)
-        _set_password(data, name, Passwords().hash(_read_password(password_stdin)))
+        _set_password(data, name, Passwords().hash(_read_password(name, password_stdin)))
     click.echo(f"password of user {name} changed")
 
 
@@ -182,6 +186,13 @@ async def _create_user(store: AccountStore, new: NewUser) -> int:
 
 
 _create = with_account_store(_create_user, creates=True)
+
+
+async def _find_name(store: AccountStore, name: str) -> bool:
+    return await store.find_any(name) is not None
+
+
+_exists = with_account_store(_find_name, creates=True)
 
 
 @with_account_store

@@ -97,6 +97,7 @@ class Endpoint:
     ) -> None:
         """`not_found` is the message of an endpoint without operations."""
         self._path = path
+        self._has_secret = "{secret}" in path  # such a path is not logged
         self._not_found = not_found
         self._app_context = app_context
         self._operations = {operation.route.method: operation for operation in operations}
@@ -143,6 +144,8 @@ class Endpoint:
             self._log_error("broken off", error, request, request_id)
             raise
         finally:
+            if self._has_secret:
+                request.path = self._path.encode()
             app.request_metrics.record_request(
                 request, self._path, status, started, request_id, request.caller.username
             )
@@ -327,7 +330,8 @@ class Endpoint:
         return self._response_builder.error_page(context)
 
     def _log_error(self, event: str, error: Exception, request: Request, request_id: bytes) -> None:
-        fields = {"request_id": request_id.decode("latin-1"), "path": request.path.decode("latin-1")}
+        path = self._path if self._has_secret else request.path.decode("latin-1")
+        fields = {"request_id": request_id.decode("latin-1"), "path": path}
         log.error(event, exc_info=error, extra=fields)
 
 

@@ -1,6 +1,7 @@
 """Request metrics and the access log.
 
-Access log lines are JSON. They contain the path but never the query, headers or bodies, which may hold secrets.
+Access log lines are JSON. They contain the path but never the query, headers or bodies, which may hold secrets. Of a
+path with a secret they contain the template.
 """
 
 import logging

@@ -99,7 +99,7 @@ _EFFECT_REASONS: Mapping[tuple[EffectKind, EffectReason], Message] = {
     (EffectKind.REMOVED, EffectReason.ASKED): Message("chosen"),
     (EffectKind.REMOVED, EffectReason.CONTRADICTED): Message("not possible together with “{because}”"),
     (EffectKind.REMOVED, EffectReason.DEPENDENT): Message("not possible without “{because}”"),
-    (EffectKind.REMOVED, EffectReason.NOT_LISTED): Message("not chosen"),
+    (EffectKind.REMOVED, EffectReason.NOT_LISTED): Message("not included"),
     (EffectKind.DENIED, EffectReason.ASKED): Message("no longer comes from the collection"),
     (EffectKind.DENIED, EffectReason.DEPENDENT): Message("not possible without “{because}”"),
     (EffectKind.DENIED, EffectReason.NOT_LISTED): Message("no longer comes from the collection"),

@@ -1,35 +1,25 @@
-"""Start page, login and logout, language switch, and API documentation."""
+"""Start page and API documentation."""
 
-import hmac
-from datetime import timedelta
 from http import HTTPStatus
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from fieldgate.accounts.authentication import AccountAuthenticator
-from fieldgate.accounts.schemas import Login
-from fieldgate.accounts.store import AccountStore, IssuedBy
-from fieldgate.db import now
-from fieldgate.errors import Forbidden, Header, NotFound, Problem
-from fieldgate.http.injection import ClientAddress, HandlerContext
+from fieldgate.errors import Header
+from fieldgate.http.injection import HandlerContext
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import raw
-from fieldgate.http.request.authentication import CSRF_FAILED, SESSION_COOKIE
-from fieldgate.http.request.cookies import set_cookie
-from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, ParsedRequest
+from fieldgate.http.request.request_parsing import ParsedRequest
 from fieldgate.http.response.response_builder import RenderedPage
 from fieldgate.http.response.responses import NO_CACHE, NO_STORE, PRIVATE_NO_CACHE, Response, content_language
-from fieldgate.i18n.languages import LANGUAGES_BY_CODE, Language
-from fieldgate.i18n.messages import Message, translate
-from fieldgate.identity import AuthMethod, Caller
-from fieldgate.settings import DAY, Settings
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
 from fieldgate.web.page_templates import PageTemplates
 from fieldgate.web.pages.home import load_home
-from fieldgate.web.redirects import is_same_origin, redirect
+from fieldgate.web.redirects import redirect
 from fieldgate.web.static_files import StaticFiles
 
 TAG = "Pages"
@@ -43,22 +33,9 @@ DOCS_CSP: Header = (
 )
 
 
-class RedirectQuery(msgspec.Struct, frozen=True):
-    next: Annotated[str, Meta(description="Path of this service to go to afterwards.")] = "/"
-
-
 class HomeQuery(msgspec.Struct, frozen=True):
     q: Annotated[str, Meta(description="Words to search for in emergencies, countries, forms and people.")] = ""
     measure: Annotated[str, Meta(description="What the map shows: events, affected or gap.")] = ""
-
-
-class LoginForm(Login, frozen=True):
-    next: str = "/"
-
-
-class LogoutForm(msgspec.Struct, frozen=True):
-    csrf_token: str
-    next: str = "/"
 
 
 @raw(
@@ -74,86 +51,6 @@ async def start(
 ) -> Response:
     values = await load_home(context, client.for_context(context), query.q)
     return html_response(templates.render_page("home.html", context, **values))
-
-
-@raw(
-    "/login/",
-    title=Message("Log in"),
-    description=Message("The login form."),
-    tag=TAG,
-    formats=(Format.HTML,),
-    in_schema=False,
-)
-async def login_form(context: HandlerContext, query: RedirectQuery, templates: PageTemplates) -> Response:
-    return _login_page(templates, context, query.next, "", 200)
-
-
-@raw(
-    "/login/",
-    method="POST",
-    title=Message("Log in"),
-    description=Message("Starts a session in this browser."),
-    tag=TAG,
-    formats=(Format.HTML,),
-    in_schema=False,
-    csrf_protected=False,
-)
-async def login(
-    body: LoginForm,
-    context: HandlerContext,
-    client: ClientAddress,
-    authenticator: AccountAuthenticator,
-    store: AccountStore,
-    settings: Settings,
-    templates: PageTemplates,
-) -> Response:
-    request = context.request
-    if not is_same_origin(context.headers, request.base_url):
-        raise Forbidden(CSRF_FAILED)
-    try:
-        account = await authenticator.verify_password(body.username, body.password, client.address)
-    except Problem as problem:
-        message = translate(problem.message, request.language)
-        page = _login_page(templates, context, body.next, message, problem.status)
-        page.headers += [header for header in problem.headers if header[0] == b"retry-after"]
-        return page
-    lifetime = timedelta(seconds=settings.session_lifetime)
-    token = await store.issue_token(account.id, IssuedBy.SESSION, now() + lifetime)
-    cookie = set_cookie(SESSION_COOKIE, token, request.base_url, settings.session_lifetime, http_only=True)
-    return redirect(request.base_url, body.next, cookie)
-
-
-@raw(
-    "/logout/",
-    method="POST",
-    title=Message("Log out"),
-    description=Message("Ends the session of this browser."),
-    tag=TAG,
-    formats=(Format.HTML,),
-    in_schema=False,
-    csrf_protected=False,
-)
-async def logout(body: LogoutForm, request: ParsedRequest, caller: Caller, store: AccountStore) -> Response:
-    if caller.auth_method is AuthMethod.SESSION:
-        if not hmac.compare_digest(body.csrf_token.encode(), caller.csrf_token.encode()):
-            raise Forbidden(CSRF_FAILED)
-        await store.revoke_by_value(caller.secret)
-    return redirect(request.base_url, body.next, set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True))
-
-
-@raw(
-    "/language/{code}/",
-    title=Message("Language"),
-    description=Message("Chooses the language of pages in this browser."),
-    tag=TAG,
-    formats=(Format.HTML,),
-    in_schema=False,
-)
-async def language_switch(code: str, request: ParsedRequest, query: RedirectQuery) -> Response:
-    if code not in LANGUAGES_BY_CODE:
-        raise NotFound
-    cookie = set_cookie(LANGUAGE_COOKIE, code, request.base_url, 365 * DAY, http_only=False)
-    return redirect(request.base_url, query.next, cookie)
 
 
 @raw(
@@ -217,17 +114,8 @@ def html_response(page: RenderedPage, *headers: Header, status: int = 200) -> Re
     return Response(status, [HTML_CONTENT_TYPE, caching, *headers, *page.headers], page.body)
 
 
-def _login_page(templates: PageTemplates, context: HandlerContext, next_path: str, error: str, status: int) -> Response:
-    page = templates.render_page("login.html", context, next_path=next_path, error=error)
-    return Response(status, [HTML_CONTENT_TYPE, NO_STORE, *page.headers], page.body)
-
-
 OPERATIONS = (
     start,
-    login_form,
-    login,
-    logout,
-    language_switch,
     openapi_json,
     openapi_yaml,
     swagger_ui,

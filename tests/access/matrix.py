@@ -6,6 +6,7 @@
 """
 
 import asyncio
+import secrets
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -16,6 +17,7 @@ import httpx
 
 from fieldgate.accounts.store import IssuedBy
 from fieldgate.app import operations
+from fieldgate.assets.store import AssetStore, NewVersion
 from fieldgate.assets.tables import files, versions
 from fieldgate.events.store import EventStore
 from fieldgate.http.operations import Operation
@@ -26,7 +28,7 @@ from fieldgate.imports.tables import imports
 from fieldgate.imports.upload import parse_upload
 from fieldgate.settings import Settings
 from tests.access.permission_world import PUBLIC_USER, PermissionWorld, WorldAsset, WorldUser
-from tests.conftest import PASSWORD, Service, run_service
+from tests.conftest import FAST_HASHER, PASSWORD, Service, run_service
 from tests.events.event_service import make_event
 from tests.imports.workbooks import xlsx
 
@@ -104,6 +106,13 @@ class MatrixContext:
             file_id = (await connection.execute(file)).scalar_one()
             await connection.execute(versions.update().where(versions.c.asset_id == asset.id).values(file_id=file_id))
 
+    async def add_version(self, asset: WorldAsset) -> None:
+        store = AssetStore(self.service.database, self.service.data_versions)
+        async with self.service.database.transaction() as connection:
+            row = await store.find(connection, asset.uid)
+            assert row is not None
+            await store.add_version(connection, row, NewVersion(content={"survey": []}, summary={"row_count": 0}))
+
     async def version_url(self, asset: WorldAsset) -> str:
         answer = await self.service.get(f"{asset.path}versions/", headers=self.owner.headers)
         return str(answer.json()["results"][0]["url"])
@@ -112,11 +121,11 @@ class MatrixContext:
         self.service.client.cookies.clear()  # drop the session of an earlier login
         return await self.service.request(method, path, headers=self.callers[caller].headers, **options)
 
-    async def request_with_password(self, caller: str, method: str, path: str) -> httpx.Response:
+    async def request_with_password(self, caller: str, method: str, path: str, **options: Any) -> httpx.Response:
         user = self.callers[caller]
         self.service.client.cookies.clear()
         auth = None if caller == "anonymous" else httpx.BasicAuth(user.username, PASSWORD)
-        return await self.service.request(method, path, auth=auth)
+        return await self.service.request(method, path, auth=auth, **options)
 
 
 Call = Callable[[MatrixContext, str], Awaitable[httpx.Response]]
@@ -208,6 +217,16 @@ async def _create_in_collection(context: MatrixContext, caller: str) -> httpx.Re
     return await _create_asset(context, caller, parent=collection.uid)
 
 
+def restore_version(kind: str) -> Call:
+    async def call(context: MatrixContext, caller: str) -> httpx.Response:
+        asset = await context.create_asset(kind)
+        first = await context.version_url(asset)
+        await context.add_version(asset)
+        return await context.request(caller, "POST", f"{first}restore/")
+
+    return call
+
+
 async def _token_deletion(context: MatrixContext, caller: str) -> httpx.Response:
     if caller not in ("anonymous", "disabled"):
         await context.service.store.issue_token(context.callers[caller].id, IssuedBy.HTTP, None)
@@ -233,6 +252,46 @@ def explain(kind: str, *, about_caller: bool) -> Call:
         )
 
     return call
+
+
+async def _user_creation(context: MatrixContext, caller: str) -> httpx.Response:
+    body = {"username": f"user-{secrets.token_hex(4)}"}
+    return await context.request_with_password(caller, "POST", "/api/v2/users/", json=body)
+
+
+async def _user_creation_with_token(context: MatrixContext, caller: str) -> httpx.Response:
+    return await context.request(caller, "POST", "/api/v2/users/", json={"username": f"user-{secrets.token_hex(4)}"})
+
+
+def on_new_user(method: str, path: str = "", *, has_password: bool = False, **options: Any) -> Call:
+    """Call an operation on a user created for this call."""
+
+    async def call(context: MatrixContext, caller: str) -> httpx.Response:
+        username, _ = await context.service.create_user()
+        send = context.request_with_password if has_password else context.request
+        return await send(caller, method, f"/api/v2/users/{username}/{path}", **options)
+
+    return call
+
+
+async def _user_transfer(context: MatrixContext, caller: str) -> httpx.Response:
+    (source, _), (target, _) = await context.service.create_user(), await context.service.create_user()
+    return await context.request(caller, "POST", f"/api/v2/users/{source}/transfer/", json={"to": target})
+
+
+async def _account_token_deletion(context: MatrixContext, caller: str) -> httpx.Response:
+    token_id = 0
+    if caller != "anonymous":
+        token_id = (await context.service.store.create_token(context.callers[caller].id, IssuedBy.HTTP, None)).id
+    return await context.request(caller, "DELETE", f"/api/v2/account/tokens/{token_id}/")
+
+
+async def _account_password_change(context: MatrixContext, caller: str) -> httpx.Response:
+    body = {"current_password": PASSWORD, "new_password": "battery staple"}
+    response = await context.request(caller, "POST", "/api/v2/account/password/", json=body)
+    if caller != "anonymous":  # later calls use the usual one
+        await context.service.store.set_password(context.callers[caller].username, FAST_HASHER.hash(PASSWORD))
+    return response
 
 
 async def _event_deletion(context: MatrixContext, caller: str) -> httpx.Response:
@@ -337,6 +396,10 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "version_list": for_each_asset_kind(on_shared_asset, "versions/"),
     "version_detail": for_each_asset_kind(on_version),
     "version_file": for_each_asset_kind(on_version, "file/"),
+    "version_diff": for_each_asset_kind(on_version, "diff/"),
+    "version_warnings": for_each_asset_kind(on_version, "warnings/"),
+    "question_list": for_each_asset_kind(on_shared_asset, "questions/"),
+    "version_restoration": for_each_asset_kind(restore_version),
     "assignment_explanation": {
         **{f"the caller, on {kind}": explain(kind, about_caller=True) for kind in ASSET_KINDS},
         **{f"another user, on {kind}": explain(kind, about_caller=False) for kind in ASSET_KINDS},
@@ -373,6 +436,13 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "many_removed": {kind: batch(kind, "remove") for kind in ASSET_KINDS},
     "user_list": get("/api/v2/users/"),
     "user_detail": get("/api/v2/users/AnonymousUser/"),
+    "user_creation": {"with a password": _user_creation, "with a token": _user_creation_with_token},
+    "user_change": {"another user": on_new_user("PATCH", json={"is_active": True})},
+    "user_invitation": {
+        "with a password": on_new_user("POST", "invitation/", has_password=True),
+        "with a token": on_new_user("POST", "invitation/"),
+    },
+    "user_transfer": {"another user": _user_transfer},
     "event_list": {VISIBLE_ONLY: get("/api/v2/event/")},
     "event_mini_list": {VISIBLE_ONLY: get("/api/v2/event/mini/")},
     "event_summary": {VISIBLE_ONLY: get("/api/v2/event/summary/")},
@@ -394,6 +464,22 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     },
     "token_deletion": {"with a password": _token_deletion},
     "get_auth_token": {"with a password": _get_auth_token},
+    "account_detail": {"the caller's account": get("/api/v2/account/")},
+    "account_token_list": {"the caller's account": get("/api/v2/account/tokens/")},
+    "account_token_creation": {
+        "with a password": lambda context, caller: context.request_with_password(
+            caller, "POST", "/api/v2/account/tokens/", json={"name": "x"}
+        ),
+        "with a token": lambda context, caller: context.request(
+            caller, "POST", "/api/v2/account/tokens/", json={"name": "x"}
+        ),
+    },
+    "account_token_deletion": {"the caller's token": _account_token_deletion},
+    "account_session_list": {"the caller's account": get("/api/v2/account/sessions/")},
+    "account_session_deletion": {
+        "the caller's account": lambda context, caller: context.request(caller, "DELETE", "/api/v2/account/sessions/")
+    },
+    "account_password_change": {"with the current password": _account_password_change},
     "endpoint_index": get("/api/v2/"),
     "healthz": get("/healthz"),
     "readyz": get("/readyz"),
@@ -401,6 +487,13 @@ CALLS: dict[str, Call | dict[str, Call]] = {
     "start": get("/"),
     "login_form": get("/login/"),
     "login": {"with a password": _login},
+    "account_page": get("/account/"),
+    "invitation_form": {"a link that does not exist": get("/invitation/fgi_x/")},
+    "invitation_use": {
+        "a link that does not exist": lambda context, caller: context.request(
+            caller, "POST", "/invitation/fgi_x/", data={"password": PASSWORD, "repeated": PASSWORD}
+        )
+    },
     "logout": lambda context, caller: context.request(caller, "POST", "/logout/", data={"csrf_token": "x"}),
     "language_switch": get("/language/fr/"),
     "openapi_json": get("/api-docs/openapi.json"),

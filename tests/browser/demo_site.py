@@ -45,6 +45,7 @@ class DemoSite:
     sessions: dict[str, str] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
     paths: dict[str, str] = field(default_factory=dict)
+    _names: dict[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def base_url(self) -> str:
@@ -93,6 +94,19 @@ class DemoSite:
         assert record["status"] == "complete", record
         changed = [*record["messages"].get("created", []), *record["messages"]["updated"]]
         return str(changed[0]["uid"])
+
+    def reference_names(self, language: str) -> frozenset[str]:
+        """The names of countries, regions and disaster types in a language."""
+        if language not in self._names:
+            with self.client(ANONYMOUS) as client:
+                answers = [
+                    client.get(f"/api/v2/{path}/?limit=1000", headers={"Accept-Language": language})
+                    for path in ("country", "region", "disaster_type")
+                ]
+            records = [record for answer in answers for record in answer.raise_for_status().json()["results"]]
+            names = {str(record.get(key) or "") for record in records for key in ("name", "region_name")}
+            self._names[language] = frozenset(names - {""})
+        return self._names[language]
 
     def send(self, role: str, method: str, path: str, **options: Any) -> Any:
         with self.client(role) as client:

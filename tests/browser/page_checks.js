@@ -93,10 +93,11 @@
   const horizontalScroll = () => {
     const page = document.documentElement;
     if (page.scrollWidth <= window.innerWidth) return [];
-    const limit = window.innerWidth + 0.5;
+    const isRightToLeft = getComputedStyle(page).direction === "rtl";
     const wide = [...document.body.querySelectorAll("*")].filter((element) => {
       const box = element.getBoundingClientRect();
-      return box.width && (box.right > limit || box.left < -0.5) && !insideScroller(element);
+      const isOutside = isRightToLeft ? box.left < -0.5 : box.right > window.innerWidth + 0.5;
+      return box.width && isOutside && element.checkVisibility() && !insideScroller(element);
     });
     return [`the page is ${page.scrollWidth} wide: ` + wide.slice(0, 4).map(describe).join(" | ")];
   };

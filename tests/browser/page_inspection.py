@@ -24,6 +24,9 @@ _RUN_AXE = """tags => axe.run(document, {
 }))"""
 
 
+MAX_SHOWN = 3  # of the same kind
+
+
 @cache
 def _axe_source() -> str:
     return (node_modules() / "axe-core" / "axe.min.js").read_text()
@@ -65,7 +68,7 @@ class LoadedPage:
 
     def _layout_errors(self, where: str) -> list[str]:
         checks = ("horizontalScroll", "clippedText", "overlappingText")
-        return [f"{where}: {check}: {each}" for check in checks for each in self.call(check)]
+        return [f"{where}: {check}: {each}" for check in checks for each in self.call(check)[:MAX_SHOWN]]
 
     def interface_texts(self) -> list[str]:
         texts: list[str] = self.call("interfaceTexts")

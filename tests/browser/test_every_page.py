@@ -8,6 +8,7 @@ import pytest
 
 from fieldgate.i18n.languages import Language
 from tests.browser.chromium import DESKTOP, PHONE, ZOOMED
+from tests.browser.demo_site import DemoSite
 from tests.browser.html_validation import HTMLValidator
 from tests.browser.page_inspection import PageVisitor
 from tests.browser.page_inventory import PAGES, PageEntry
@@ -24,7 +25,7 @@ LAYOUT = {
 
 
 @pytest.mark.parametrize("entry", PAGES, ids=str)
-def test_page(page_visitor: PageVisitor, html_validator: HTMLValidator, entry: PageEntry) -> None:
+def test_page(site: DemoSite, page_visitor: PageVisitor, html_validator: HTMLValidator, entry: PageEntry) -> None:
     problems: list[str] = []
     english_texts: list[str] = []
     for language in AXE if entry.is_external else Language:
@@ -38,7 +39,9 @@ def test_page(page_visitor: PageVisitor, html_validator: HTMLValidator, entry: P
             if language is Language.ENGLISH:
                 english_texts = texts
             else:
-                found += [f"not translated: {text}" for text in find_untranslated(language, texts, english_texts)]
+                names = site.reference_names(language.value)
+                untranslated = find_untranslated(language, texts, english_texts, names)
+                found += [f"not translated: {text}" for text in untranslated]
             for width in LAYOUT[language]:
                 found += page.layout_errors(width)
         if language in AXE:

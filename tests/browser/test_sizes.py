@@ -9,7 +9,7 @@ from tests.browser.page_inspection import PageVisitor
 from tests.browser.page_inventory import PageEntry
 
 KILOBYTE = 1_000
-MAP_AND_DATA_TABLES = ".map, .map *, .data-table, .data-table *"
+MAP_AND_DATA_TABLES = ".map, .map *, .chart-data, .chart-data *"
 EVENTS = PageEntry("events", "/api/v2/event/?limit=50")
 LARGE_FORM = PageEntry("form-large", "{large_form}", USER)
 

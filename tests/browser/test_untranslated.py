@@ -18,6 +18,7 @@ from tests.browser.untranslated import find_untranslated
         (Language.ARABIC, "الاسم name مستخدم", False),
         (Language.ARABIC, "CSV, XLSX", False),
         (Language.SPANISH, "2026-05-04", False),
+        (Language.SPANISH, "✗ No", False),
         (Language.SPANISH, "Enter a whole number from 1 to 5.", True),
     ],
 )
@@ -27,3 +28,7 @@ def test_english_text_is_found(language: Language, text: str, is_english: bool) 
 
 def test_text_that_is_the_same_on_the_english_page_is_found() -> None:
     assert find_untranslated(Language.FRENCH, ["Somewhere", "Ailleurs"], ["Somewhere"]) == ["Somewhere"]
+
+
+def test_names_in_the_language_are_not_english() -> None:
+    assert find_untranslated(Language.FRENCH, [": Kenya", "Page 3"], [": Kenya", "Page 3"], {"Kenya"}) == []

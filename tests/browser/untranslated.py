@@ -1,7 +1,7 @@
 """Finds English words on pages in other languages."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 
 from babel.messages.pofile import read_po
@@ -16,55 +16,56 @@ SAME_EVERYWHERE = re.compile(
 )
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _ARABIC_LETTER = re.compile(r"[\u0620-\u064a]")
+_AROUND = re.compile(r"^[^\w(“«]+|\s+$")  # signs before a text, such as ✓
 _PLACEHOLDER = re.compile(r"\{[^}]*\}")
 
 
 @cache
-def _unchanged_messages(language: Language) -> frozenset[str]:
-    """Messages that are the same in English and in a language, such as Permissions in French."""
+def _messages(language: Language) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    """The forms of each message in English and in a language."""
     with catalog_path(language).open("rb") as file:
-        return frozenset(
-            text
-            for message in read_po(file)
-            for text, translation in _pairs(message.id, message.string)
-            if text == translation
-        )
+        return tuple((_forms(message.id), _forms(message.string)) for message in read_po(file) if message.id)
+
+
+def _forms(text: object) -> tuple[str, ...]:
+    return (text,) if isinstance(text, str) else tuple(text)  # type: ignore[arg-type]
 
 
 @cache
-def _english_patterns(language: Language) -> tuple[re.Pattern[str], ...]:
-    """Patterns of the messages that a language says differently. Placeholders match anything."""
-    with catalog_path(language).open("rb") as file:
-        return tuple(
-            re.compile(".+".join(re.escape(part) for part in _PLACEHOLDER.split(text)))
-            for message in read_po(file)
-            for text, translation in _pairs(message.id, message.string)
-            if text != translation and _LETTERS.search(_PLACEHOLDER.sub("", text))
-        )
+def _translated_pattern(language: Language) -> re.Pattern[str]:
+    """Matches what the interface says in a language. Placeholders match anything."""
+    return _pattern({form for _, translations in _messages(language) for form in translations})
 
 
-def _pairs(text: object, translation: object) -> Iterable[tuple[str, str]]:
-    """Each form of a message with one of its translations."""
-    if isinstance(text, str):
-        return [(text, str(translation))] if text else []
-    return [(form, str(tuple(translation)[-1])) for form in text]  # type: ignore[arg-type, attr-defined]
+@cache
+def _english_pattern(language: Language) -> re.Pattern[str]:
+    """Matches messages in English that a language says differently."""
+    return _pattern({form for texts, translations in _messages(language) for form in texts if form not in translations})
 
 
-def find_untranslated(language: Language, texts: Iterable[str], english_texts: Iterable[str]) -> list[str]:
+def _pattern(texts: Iterable[str]) -> re.Pattern[str]:
+    with_words = [text for text in texts if _LETTERS.search(_PLACEHOLDER.sub("", text))]
+    return re.compile("|".join(".+".join(map(re.escape, _PLACEHOLDER.split(text))) for text in sorted(with_words)))
+
+
+def find_untranslated(
+    language: Language, texts: Iterable[str], english_texts: Iterable[str], names: Collection[str] = ()
+) -> list[str]:
     """Return the texts of the interface that are in English, given those of the same page in English.
 
-    A text is English if it is a message that has another translation, or if the English page has the same text and
-    no catalogue says that it stays the same. In Arabic, a text without Arabic letters is enough.
+    A text is English if it is a message that has another translation, or if the English page has the same text. It is
+    not if a translation reads like this (Permissions in French), or if it is a name in the language, such as that of a
+    country. In Arabic, a text without Arabic letters is enough.
     """
     same_on_english_page = set(english_texts)
-    unchanged = _unchanged_messages(language)
     found = []
     for text in texts:
         words = SAME_EVERYWHERE.sub("", text)
-        if not _LETTERS.search(words) or text in unchanged:
+        core = _AROUND.sub("", text)
+        is_translated = core in names or _translated_pattern(language).fullmatch(core)
+        if not _LETTERS.search(words) or is_translated:
             continue
         is_latin_in_arabic = language is Language.ARABIC and not _ARABIC_LETTER.search(words)
-        is_message = any(pattern.fullmatch(text) for pattern in _english_patterns(language))
-        if is_latin_in_arabic or is_message or text in same_on_english_page:
+        if is_latin_in_arabic or _english_pattern(language).fullmatch(core) or text in same_on_english_page:
             found.append(text)
     return found

@@ -58,7 +58,7 @@ def test_create_list_and_revoke(tmp_path: Path) -> None:
             "Enter three letters such as KEN.",
         ),
         (("user", "create", "anonymousUSER", "--password-stdin"), PASSWORD, "AnonymousUser is the name of the public;"),
-        (("user", "create", "x.JSON", "--password-stdin"), PASSWORD, "a name cannot end in .json"),
+        (("user", "create", "x.JSON", "--password-stdin"), PASSWORD, "A name cannot end in .json"),
         (("user", "disable", "AnonymousUser"), "", "The user AnonymousUser does not exist."),
         (("user", "enable", "AnonymousUser"), "", "The user AnonymousUser does not exist."),
         (("user", "password", "AnonymousUser", "--password-stdin"), PASSWORD, "The user AnonymousUser does not exist."),
@@ -67,7 +67,11 @@ def test_create_list_and_revoke(tmp_path: Path) -> None:
         (("token", "create", "nobody"), "", "The user nobody does not exist"),
         (("user", "create", "ﷺ" * 20, "--password-stdin"), PASSWORD, "at most 150"),
         (("user", "create", "x", "--password-stdin"), "x" * 1001, "The password is too long"),
-        (("user", "create", "x", "--password-stdin", "--first", "a\nb"), PASSWORD, "a name of at most 150 letters"),
+        (
+            ("user", "create", "x", "--password-stdin", "--first", "a\nb"),
+            PASSWORD,
+            "Enter a name of at most 150 letters.",
+        ),
         (("user", "enable", "nobody"), "", "The user nobody does not exist."),
         (("user", "password", "nobody", "--password-stdin"), PASSWORD, "The user nobody does not exist."),
         (("token", "revoke", "99999999999999999999"), "", "is not in the range"),
@@ -86,6 +90,21 @@ def test_usernames_are_unique(tmp_path: Path) -> None:
     made(tmp_path)
     done = run_command("user", "create", "Amina", "--password-stdin", data=tmp_path, stdin=PASSWORD)
     assert (done.returncode, done.stderr) == (1, "Error: The user Amina already exists.\n")
+
+
+def test_name_is_checked_before_the_password_is_read(tmp_path: Path) -> None:
+    made(tmp_path)
+    done = run_command("user", "create", "Amina", "--password-stdin", data=tmp_path, stdin="short")
+    assert (done.returncode, done.stderr) == (1, "Error: The user Amina already exists.\n")
+    other = tmp_path / "other"
+    done = run_command("user", "create", "Amina", "--password-stdin", data=other, stdin="short")
+    assert "The password is too short" in done.stderr
+    assert not other.exists(), "a command that fails creates no database"
+
+
+def test_options_in_variables_are_not_unknown_settings(migrated: Path) -> None:
+    done = run_command("user", "list", data=migrated, environment={"FIELDGATE_SYNC_TOKEN": "x", "FIELDGATE_TYPO": "x"})
+    assert done.stderr == "Warning: FIELDGATE_TYPO is not a setting and has no effect.\n"
 
 
 @pytest.mark.parametrize(

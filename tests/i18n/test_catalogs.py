@@ -16,6 +16,7 @@ from fieldgate.i18n.languages import TRANSLATED_LANGUAGES, Language
 from fieldgate.i18n.messages import PluralMessage, translate
 
 COUNTS = (0, 1, 2, 3, 11, 100, 1000)
+SAME_AS_IN_ENGLISH = {(Language.FRENCH, "{count} question")}
 PLURAL_FORMS = {Language.FRENCH: 2, Language.SPANISH: 2, Language.ARABIC: 6}
 
 
@@ -84,7 +85,7 @@ def test_every_plural_renders_every_number(language: Language, count: int) -> No
         assert "{" not in shown
         assert str(count) in shown or count in (1, 2), shown
         assert all(value in shown for value in values.values())
-        if language in TRANSLATED_LANGUAGES:
+        if language in TRANSLATED_LANGUAGES and (language, singular) not in SAME_AS_IN_ENGLISH:
             assert shown != str(PluralMessage(singular, plural, count, **values))
 
 

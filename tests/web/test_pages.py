@@ -247,6 +247,7 @@ async def test_static_files_are_immutable(service: Service) -> None:
 async def test_index_of_endpoints(service: Service) -> None:
     names = ("assets", "country", "disaster_type", "event", "imports", "permissions", "region", "users")
     paths = {name: f"{BASE_URL}/api/v2/{name}/" for name in names}
+    paths |= {f"account-{name}": f"{BASE_URL}/api/v2/account/{name}/" for name in ("sessions", "tokens")}
     paths |= {f"event-{name}": f"{BASE_URL}/api/v2/event/{name}/" for name in ("deleted", "mini")}
     assert (await service.get("/api/v2/")).json() == paths
     index = (await service.get("/api/v2/?format=json")).json()

@@ -171,3 +171,10 @@ async def test_no_english_in_other_languages(service: Service, language: str) ->
     ):
         words = set(re.findall(r"[A-Za-z]{3,}", visible_text((await client.get(path)).text)))
         assert not words & {"the", "can", "Can", "form", "and", "with", "you", "Edit", "View", "person", "what", "give"}
+
+
+async def test_graph_links_to_every_permission(client: PageClient) -> None:
+    page = (await client.get(PATH)).text
+    graph = page.split('<svg class="graph"')[1].split("</svg>")[0]
+    for codename, label in LABELS.items():
+        assert f'<a href="{PATH}{codename}/"><title>{label}</title>' in graph

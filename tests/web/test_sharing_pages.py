@@ -226,7 +226,7 @@ async def test_change_what_a_person_can_do(team: SharingTeam) -> None:
         assert f'value="{value}"' in page
     fields: dict[str, Any] = {"user": "editor", "permissions": ["view_asset", "view_submissions"]}
     text = text_of((await client.submit(page_path(uid), "change", fields)).text)
-    assert "− Loses: Edit form – not chosen" in text
+    assert "− Loses: Edit form – not included" in text
     done = await client.submit_and_follow(page_path(uid), "change", {**fields, "do": "share"})
     assert people(done.text)["editor"] == "Can see submissions"
     name, undo = notice_fields(done.text)
@@ -254,7 +254,7 @@ async def test_remove_and_undo(team: SharingTeam) -> None:
     client = await browser(team, "owner")
     text = text_of((await client.get(f"{page_path(uid)}?remove=editor")).text)
     assert "Remove editor?" in text
-    assert "− Loses: Edit form – chosen" in text
+    assert "− Loses: Edit form − Loses: View form" in text
     assert "Afterwards: Has no access" in text
     assert await team.permissions_of(uid, "editor")
     page = await client.submit_and_follow(page_path(uid), "remove", {"user": "editor"})
@@ -336,7 +336,7 @@ async def test_copy_from_another_form(team: SharingTeam) -> None:
     preview = await client.submit(page_path(uid), "copy", {"source": other})
     text = text_of(preview.text)
     assert "What will change ann + Gets: Edit form – chosen" in text
-    assert "− Loses: Edit form – not chosen" in text
+    assert "− Loses: Edit form – not included" in text
     assert await team.snapshot(uid) == before
     done = await client.submit_and_follow(page_path(uid), "copy", {"source": other, "do": "copy"})
     assert set(people(done.text)) == {"owner", "ann"}

@@ -9,14 +9,15 @@ from fieldgate.assets.routes.asset_routes import ASSET_EXAMPLE, TAG
 from fieldgate.assets.routes.deployment_fields import XFORM_TYPES
 from fieldgate.assets.schemas import ASSETS_PATH, VersionDetail, VersionRecord, asset_path
 from fieldgate.assets.store import AssetStore
+from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.errors import NotFound
 from fieldgate.http.negotiation.formats import Format
-from fieldgate.http.operations import get, get_list, raw
+from fieldgate.http.operations import Created, get, get_list, post, raw
 from fieldgate.http.response.attachment import attachment
 from fieldgate.http.response.links import Link
 from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response
 from fieldgate.i18n.messages import Message
-from fieldgate.identity import Caller
+from fieldgate.identity import Caller, User
 from fieldgate.pagination import ListResult, PageRequest
 
 _VERSION_EXAMPLE: dict[str, Any] = {
@@ -110,6 +111,26 @@ async def version_file(
     return _download(bytes(file.data), b"application/octet-stream", file.name)
 
 
+@post(
+    ASSETS_PATH + "{uid}/versions/{version}/restore/",
+    response=VersionRecord,
+    title=Message("Restore a version"),
+    description=Message(
+        "Makes an earlier version of an asset the current one: adds a new version with the same content and file. The "
+        "status is 400 if it is the current version already, or equal to it."
+    ),
+    tag=TAG,
+    example={**_VERSION_EXAMPLE, "number": 3},
+    error_statuses=(403, 404),
+)
+async def version_restoration(
+    uid: str, version: str, user: User, restorer: VersionRestorer, authorizer: AssetAuthorizer, store: AssetStore
+) -> Created:
+    new_uid = await restorer.restore(user, uid, version)
+    fields = _version_fields(uid, await _get_version(await authorizer.authorize(uid, user), new_uid, store))
+    return Created(VersionRecord(**fields), fields["url"])
+
+
 async def _get_version(asset: AuthorizedAsset, version: str, store: AssetStore) -> Row[Any]:
     found = await store.get_version(asset.id, version)
     if found is None:
@@ -143,4 +164,4 @@ def _version_fields(uid: str, row: Row[Any]) -> dict[str, Any]:
     }
 
 
-OPERATIONS = (asset_xform, version_list, version_detail, version_file)
+OPERATIONS = (asset_xform, version_list, version_detail, version_file, version_restoration)

@@ -45,7 +45,9 @@ class ChangeRecord(msgspec.Struct, frozen=True):
 class HistoryRecord(EffectOnSubmissions, frozen=True, kw_only=True):
     date: Annotated[datetime, Meta(description="When the change was made.")]
     by: Annotated[Link, Meta(description="User who made the change.")]
-    act: Annotated[str, Meta(description="Requested action: assign, remove, remove_all, replace, clone or import.")]
+    act: Annotated[
+        str, Meta(description="Requested action: assign, remove, remove_all, replace, clone, import or transfer.")
+    ]
     source: Annotated[Link | UnsetType, Meta(description="Asset whose assignments were cloned.")] = UNSET
     user: Annotated[Link, Meta(description="User whose permission changed.")]
 

@@ -23,7 +23,8 @@ END = b"\n]}\n"
 class PointGeometry(msgspec.Struct, frozen=True):
     type: Annotated[Literal["Point"], Meta(description="Kind of geometry.")]
     coordinates: Annotated[
-        tuple[float, float], Meta(description="Longitude and latitude of a point in the country, in degrees.")
+        Sequence[float],  # generated clients do not know tuples
+        Meta(min_length=2, max_length=2, description="Longitude and latitude of a point in the country, in degrees."),
     ]
 
 

@@ -249,4 +249,4 @@ def _list_headers(request: ParsedRequest, next_page: str | None, previous_page: 
 def _location_headers(request: ParsedRequest, created: Created) -> list[Header]:
     if created.location is None:
         return []
-    return [(b"location", f"{request.base_url.url}{created.location.path}".encode())]
+    return [(b"location", f"{request.base_url.url}{links.quote_path(created.location.path)}".encode())]

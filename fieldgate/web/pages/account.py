@@ -1,6 +1,89 @@
 """The account page: tokens, sessions and password."""
 
-from fieldgate.web.page_views import FormKey, PageForm, PageView
+from typing import Any
 
-PAGES: dict[str, PageView] = {}
-FORMS: dict[FormKey, PageForm] = {}
+from fieldgate.accounts.account_schemas import ACCOUNT_PATH, SESSIONS_PATH, TOKENS_PATH
+from fieldgate.http.internal_api import InternalAPI
+from fieldgate.i18n.messages import Message, PluralMessage, translate
+from fieldgate.web.page_views import (
+    FormErrors,
+    FormKey,
+    FormPreview,
+    FormResult,
+    Page,
+    PageForm,
+    PageView,
+    Redirect,
+    SubmittedForm,
+)
+
+PAGE_PATH = "/account/"
+
+
+async def create_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    """The page shows the token itself once: it must not travel in a URL or a cookie."""
+    days = form.get("lifetime_days")
+    body = {"name": form.get("name"), "lifetime_days": int(days) if days.isascii() and days.isdigit() else days}
+    response = await api.send("POST", TOKENS_PATH, json=body)
+    if response.is_error:
+        return FormErrors.from_response(response, {"name": "name", "lifetime_days": "lifetime_days"})
+    return FormPreview({"token": response.body})
+
+
+async def revoke_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    response = await api.send("DELETE", f"{TOKENS_PATH}{form.get('id')}/")
+    if response.is_error:
+        return FormErrors.from_response(response)
+    if name := form.get("name"):
+        message = Message("The token “{name}” was revoked. It is refused from now on.", name=name[:100])
+    else:
+        message = Message("The token was revoked. It is refused from now on.")
+    return Redirect(PAGE_PATH, message)
+
+
+async def change_password(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    new = form.get_exact("new_password")
+    if new != form.get_exact("repeated"):
+        text = translate(Message("The two passwords are not the same."), form.language)
+        return FormErrors({"repeated": [text]})
+    body = {"current_password": form.get_exact("current_password"), "new_password": new}
+    response = await api.send("POST", f"{ACCOUNT_PATH}password/", json=body)
+    if response.is_error:
+        return FormErrors.from_response(response, {name: name for name in body} | {"detail": "current_password"})
+    count = response.body["sessions_ended"]
+    message: Message = Message("Your password was changed.")
+    if count:
+        message = PluralMessage(
+            "Your password was changed, and {count} other session ended.",
+            "Your password was changed, and {count} other sessions ended.",
+            count,
+        )
+    return Redirect(PAGE_PATH, message)
+
+
+async def end_sessions(_: SubmittedForm, api: InternalAPI) -> FormResult:
+    response = await api.send("DELETE", SESSIONS_PATH)
+    if response.is_error:
+        return FormErrors.from_response(response)
+    return Redirect(PAGE_PATH, Message("You are logged out in all other browsers."))
+
+
+async def load_tokens(_: Page, __: InternalAPI) -> dict[str, Any]:
+    return {"table": "tokens"}
+
+
+async def load_sessions(_: Page, __: InternalAPI) -> dict[str, Any]:
+    return {"table": "sessions"}
+
+
+PAGES: dict[str, PageView] = {
+    "account_detail": PageView("accounts/own_detail.html"),
+    "account_token_list": PageView("accounts/own_list.html", load_tokens),
+    "account_session_list": PageView("accounts/own_list.html", load_sessions),
+}
+FORMS: dict[FormKey, PageForm] = {
+    ("account_page", "create-token"): PageForm(create_token),
+    ("account_page", "revoke"): PageForm(revoke_token),
+    ("account_page", "password"): PageForm(change_password),
+    ("account_page", "end-sessions"): PageForm(end_sessions),
+}

@@ -1,6 +1,159 @@
-"""Pages of forms and collections."""
+"""Pages of forms and collections: list, preview with actions, questions."""
 
-from fieldgate.web.page_views import FormKey, PageForm, PageView
+from typing import Any
 
-PAGES: dict[str, PageView] = {}
-FORMS: dict[FormKey, PageForm] = {}
+from fieldgate.http.internal_api import APIResponse, InternalAPI
+from fieldgate.i18n.messages import Message, translate
+from fieldgate.web.page_views import (
+    FormErrors,
+    FormKey,
+    FormPreview,
+    FormResult,
+    Page,
+    PageForm,
+    PageView,
+    Redirect,
+    SubmittedForm,
+    Undo,
+)
+from fieldgate.web.pages.form_preview import (
+    ASSETS_PATH,
+    STATUS_LABELS,
+    TYPE_LABELS,
+    asset_facts,
+    labels,
+    language_names,
+    load_questions,
+    local_path,
+)
+
+VERSIONS_SHOWN = 5
+CHILDREN_SHOWN = 100
+WARNINGS_SHOWN = 20
+_NAME_SHOWN_CHARS = 100  # of a name in a message
+
+_UNDO = Message("Undo")
+_ORDERINGS = {
+    "-date_modified": Message("Last changed first"),
+    "date_modified": Message("Last changed last"),
+    "name": Message("Name, A to Z"),
+    "-name": Message("Name, Z to A"),
+    "owner__username": Message("Owner"),
+}
+
+
+async def load_asset_list(page: Page, _: InternalAPI) -> dict[str, Any]:
+    query = page.request.query_params
+    filters = {name: query.get(name, "") for name in ("q", "asset_type", "status", "ordering")}
+    return {
+        "filters": filters,
+        "is_filtered": bool(filters["q"] or filters["asset_type"] or filters["status"]),
+        "type_labels": labels(TYPE_LABELS, page.language),
+        "status_labels": labels(STATUS_LABELS, page.language),
+        "orderings": labels(_ORDERINGS, page.language),
+        "own_username": page.caller.username,
+        "language_names": language_names(page.language),
+        "page_request": page.request.page,
+    }
+
+
+async def load_asset_detail(page: Page, api: InternalAPI) -> dict[str, Any]:
+    asset = page.record
+    path = f"{ASSETS_PATH}{asset['uid']}/"
+    is_collection = asset["asset_type"] == "collection"
+    values = {**asset_facts(page, asset), "parent": await _load_parent(page, api), "is_collection": is_collection}
+    if is_collection:
+        query = {"q": f"parent:{asset['uid']}", "limit": CHILDREN_SHOWN, "ordering": "name"}
+        return {**values, "children": await api.get(ASSETS_PATH, query)}
+    versions = await api.get(f"{path}versions/", {"limit": VERSIONS_SHOWN})
+    warnings = await api.get(f"{path}versions/{asset['version_id']}/warnings/", {"limit": WARNINGS_SHOWN})
+    return {
+        **values,
+        "versions": versions["results"],
+        "version_count": versions["count"],
+        "warnings": warnings["results"],
+        "warning_count": warnings["count"],
+        **await load_questions(page, api, asset["uid"], asset["content"]),
+    }
+
+
+async def load_question_list(page: Page, api: InternalAPI) -> dict[str, Any]:
+    uid = page.request.path_values["uid"]
+    asset = await api.get(f"{ASSETS_PATH}{uid}/")
+    version = page.request.query_params.get("version", "")
+    content = (await api.get(f"{ASSETS_PATH}{uid}/versions/{version}/") if version else asset)["content"]
+    return {**asset_facts(page, asset), **await load_questions(page, api, uid, content, version)}
+
+
+async def _load_parent(page: Page, api: InternalAPI) -> dict[str, str] | None:
+    """The collection that an asset is in, if the caller can view it."""
+    if page.record["parent"] is None:
+        return None
+    path = local_path(page, page.record["parent"])
+    found = await api.find(path)
+    return None if found is None else {"path": path, "name": found["name"]}
+
+
+async def rename(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    before = await api.get(form.path)
+    response = await api.send("PATCH", form.path, json={"name": form.get("name")})
+    if response.is_error:
+        return FormErrors.from_response(response, {"name": "name"})
+    undo = Undo(translate(_UNDO, form.language), form.path, "rename", {"name": before["name"]})
+    message = Message("The name is now “{name}”.", name=_shown(response.body["name"]))
+    return Redirect(form.path, message, undo if before["name"] else None)
+
+
+async def copy(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    body = {"clone_from": form.path_values["uid"], "name": form.get("name")}
+    response = await api.send("POST", ASSETS_PATH, json=body)
+    if response.is_error:
+        return FormErrors.from_response(response, {"name": "name"})
+    return _created(form, response, Message("This is the copy. Changes here do not change the original."))
+
+
+async def create_collection(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    name = form.get("name")
+    if not name:
+        return FormErrors({"name": [translate(Message("Enter a name for the collection."), form.language)]})
+    response = await api.send("POST", ASSETS_PATH, json={"asset_type": "collection", "name": name})
+    if response.is_error:
+        return FormErrors.from_response(response, {"name": "name"})
+    return _created(form, response, Message("The collection “{name}” was created.", name=_shown(name)))
+
+
+async def delete(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    """The first time, ask. It cannot be undone."""
+    if form.get("confirm") != "yes":
+        return FormPreview({"asks": True})
+    asset = await api.get(form.path)
+    response = await api.send("DELETE", form.path)
+    if response.is_error:
+        return FormErrors.from_response(response)
+    message = Message("The collection “{name}” and everything in it was deleted.", name=_shown(asset["name"]))
+    if asset["asset_type"] != "collection":
+        message = Message("“{name}” was deleted with all its versions.", name=_shown(asset["name"]))
+    return Redirect(ASSETS_PATH, message)
+
+
+def _created(form: SubmittedForm, response: APIResponse, message: Message) -> Redirect:
+    path = f"{ASSETS_PATH}{response.body['uid']}/"
+    undo = Undo(translate(_UNDO, form.language), path, "delete", {"confirm": "yes"})
+    return Redirect(path, message, undo)
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= _NAME_SHOWN_CHARS else f"{name[:_NAME_SHOWN_CHARS]}…"
+
+
+PAGES: dict[str, PageView] = {
+    "asset_list": PageView("assets/list.html", load_asset_list),
+    "asset_detail": PageView("assets/detail.html", load_asset_detail),
+    "question_list": PageView("assets/questions.html", load_question_list),
+}
+FORMS: dict[FormKey, PageForm] = {
+    ("asset_list", "create_collection"): PageForm(create_collection),
+    ("asset_detail", "rename"): PageForm(rename),
+    ("asset_detail", "copy"): PageForm(copy),
+    ("asset_detail", "delete"): PageForm(delete),
+}

@@ -41,7 +41,7 @@ MEASURES = (
     Measure(
         "affected", Message("People affected"), Message("people affected"), lambda entry: float(entry["num_affected"])
     ),
-    Measure("gap", Message("Funding gap"), Message("funding gap in CHF"), funding_gap),
+    Measure("gap", Message("Funding gap in CHF"), Message("funding gap in CHF"), funding_gap),
 )
 
 

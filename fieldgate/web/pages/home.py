@@ -36,7 +36,7 @@ class HeadlineFigure(msgspec.Struct, frozen=True):
     """A number of the last days, and how it compares with the days before."""
 
     text: str
-    unit: str
+    title: str
     change: str
 
 
@@ -91,7 +91,7 @@ async def _load_recent(request: ParsedRequest, api: InternalAPI) -> dict[str, An
             figures.append(
                 HeadlineFigure(
                     formatter.compact(current),
-                    translate(each.unit, request.language),
+                    translate(each.title, request.language),
                     change_text(current, previous, request.language),
                 )
             )

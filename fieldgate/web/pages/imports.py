@@ -39,18 +39,20 @@ _API_FIELDS = {"file": "files", "destination": "destination", "assetUid": "desti
 
 
 async def load_import_list(page: Page, api: InternalAPI) -> Mapping[str, Any]:
-    listed = page.record
     params = page.request.query_params
-    if "ordering" not in params and not page.caller.is_anonymous:  # people look for what they sent last
-        request = page.request.page
-        query = {"limit": request.limit, "offset": request.offset, "ordering": "-date_created"}
-        listed = await api.get(PATH, {**query, **({"status": params["status"]} if params.get("status") else {})})
+    listed, pending = page.record, 0
+    if not page.caller.is_anonymous:
+        pending = (await api.get(PATH, {"status": PROCESSING, "limit": 1}))["count"]
+        if "ordering" not in params:  # people look for what they sent last
+            request = page.request.page
+            query = {"limit": request.limit, "offset": request.offset, "ordering": "-date_created"}
+            listed = await api.get(PATH, {**query, **({"status": params["status"]} if params.get("status") else {})})
     names = await _asset_names(api, (made["uid"] for record in listed["results"] for made in _results(record)))
     entries = [{**_summarize(record), "results": _named(_results(record), names)} for record in listed["results"]]
     return {
         "listed": listed,
         "entries": entries,
-        "pending": sum(entry["status"] == PROCESSING for entry in entries),
+        "pending": pending,
         **(await _upload_values(page, api, params.get("destination", ""))),
     }
 
@@ -62,9 +64,12 @@ async def load_import(page: Page, api: InternalAPI) -> Mapping[str, Any]:
     has_issues = "problems" in messages or "warnings" in messages
     rows = await api.find(f"{PATH}{record['uid']}/rows/") if has_issues else None
     names = await _asset_names(api, [destination, *(made["uid"] for made in _results(record))])
+    groups = group_issues(messages, rows["sheets"] if rows else [])
+    with_problems = [group.sheet for group in groups if group.problems]
     return {
         "entry": {**_summarize(record), "results": _named(_results(record), names)},
-        "groups": group_issues(messages, rows["sheets"] if rows else []),
+        "groups": groups,
+        "only_sheet": with_problems[0] if len(with_problems) == 1 else None,
         "destination": {"uid": destination, "name": names.get(destination, "")} if destination else None,
         "destinations": [],
         "form_key": secrets.token_urlsafe(16),
@@ -156,7 +161,15 @@ def _results(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _named(results: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> list[dict[str, Any]]:
-    return [{**made, "path": f"{ASSETS_PATH}{made['uid']}/", "name": names.get(made["uid"], "")} for made in results]
+    return [
+        {
+            **made,
+            "path": f"{ASSETS_PATH}{made['uid']}/",
+            "name": names.get(made["uid"], ""),
+            "languages": [language for language in made.get("summary", {}).get("languages", ()) if language],
+        }
+        for made in results
+    ]
 
 
 async def _asset_names(api: InternalAPI, uids: Iterable[str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -11,6 +12,7 @@ from fieldgate.i18n.messages import Message, translate
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import BY_CODENAME, implied, permission_path
 from fieldgate.permissions.labels import replace_codenames, short_label
+from fieldgate.web.charts.dependency_graph import DependencyGraph, GraphNode, build_graph
 from fieldgate.web.page_views import FormKey, Page, PageForm, PageView
 from fieldgate.web.pages.record_links import codename
 from fieldgate.web.pages.sharing_people import PERMISSION_ORDER, ShownEffect, show_effect
@@ -90,7 +92,21 @@ async def load_permissions(page: Page, api: InternalAPI) -> dict[str, Any]:
     chosen = {name: query[name] for name in PERMISSION_ORDER if query.get(name) in STATES}
     asset_type = query.get("asset_type") or "survey"
     what_if = await _ask_what_if(chosen, asset_type, page.language, api)
-    return {"rows": matrix(page.record["results"], page.language), "what_if": what_if}
+    prefix = urlsplit(page.request.base_url.url).path
+    records = page.record["results"]
+    return {
+        "rows": matrix(records, page.language),
+        "graph": needs_graph(records, page.language, prefix),
+        "what_if": what_if,
+    }
+
+
+def needs_graph(records: Iterable[Mapping[str, Any]], language: Language, prefix: str) -> DependencyGraph:
+    """Return which permission comes with which. `prefix` is the path of the service's base URL."""
+    by_name = {each["codename"]: each for each in records}
+    nodes = [GraphNode(link.codename, link.label, prefix + link.path) for link in permission_links(by_name, language)]
+    edges = [(name, codename(url)) for name, each in by_name.items() for url in each["implied"]]
+    return build_graph(nodes, edges, is_rtl=language.direction == "rtl")
 
 
 # What if

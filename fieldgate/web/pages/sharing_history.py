@@ -13,7 +13,7 @@ from fieldgate.permissions.catalogue import implied
 from fieldgate.permissions.filter_sentences import isolate, join_list
 from fieldgate.web.page_views import Page
 from fieldgate.web.pages.record_links import asset_uid, codename, username
-from fieldgate.web.pages.sharing_people import AssetAccess, ShownEffect, sentence_name, show_effect
+from fieldgate.web.pages.sharing_people import PERMISSION_ORDER, AssetAccess, ShownEffect, sentence_name, show_effect
 
 GAINED, LOST = ("granted", "allowed"), ("removed", "denied")
 
@@ -88,6 +88,7 @@ def _labels(records: Iterable[Mapping[str, Any]], kinds: tuple[str, ...], langua
     if kinds == GAINED:
         names = {codename(each["permission"]) for each in asked}
         asked = [each for each in asked if not any(codename(each["permission"]) in implied(name) for name in names)]
+    asked.sort(key=lambda each: PERMISSION_ORDER.index(codename(each["permission"])))
     labels = dict.fromkeys(each["label"] for each in asked)
     quoted = [translate(Message("“{label}”", label=label), language) for label in labels]
     return join_list(quoted, language) if quoted else ""

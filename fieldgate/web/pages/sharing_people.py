@@ -113,7 +113,7 @@ def _to_person(name: str, records: Sequence[Mapping[str, Any]], asset: AssetAcce
         inherited=frozenset(codename(each["permission"]) for each in records if each.get("inherited")),
         filters=filters,
         sentence=access_sentence(held, filters, asset.asset_type, language, is_owner=is_owner),
-        labels=tuple(short_label(each, asset.asset_type, language) for each in shown),
+        labels=tuple(short_label(each, asset.asset_type, language) for each in shown) if len(shown) > 1 else (),
     )
 
 

@@ -4,11 +4,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
+
+from fieldgate.i18n.messages import Message, translate
 from fieldgate.web.charts.world_map import MapValue, WorldMap, build_map, load_atlas
 from fieldgate.web.page_views import Page
 
 
-async def build_small_map(page: Page, countries: Sequence[Mapping[str, Any]]) -> WorldMap | None:
+class SmallMap(WorldMap, frozen=True):
+    """A map of a third of the page's width: its dots are larger in proportion."""
+
+    @property
+    def dot_radius(self) -> float:
+        return round(self.width * 0.018, 2)
+
+
+async def build_small_map(page: Page, countries: Sequence[Mapping[str, Any]]) -> SmallMap | None:
     """A map of countries, given as records, zoomed to them; None if none of them is on the map."""
     events_url = urlsplit(page.request.base_url.url).path + "/api/v2/event/"
     values = [
@@ -16,7 +27,7 @@ async def build_small_map(page: Page, countries: Sequence[Mapping[str, Any]]) ->
             iso3=country["iso3"],
             name=country["name"],
             value=1,
-            text=country["name"],
+            text=translate(Message("Emergencies: {country}", country=country["name"]), page.language),
             href=f"{events_url}?countries__in={country['id']}",
         )
         for country in countries
@@ -25,4 +36,4 @@ async def build_small_map(page: Page, countries: Sequence[Mapping[str, Any]]) ->
     if not values:
         return None
     world = build_map(await load_atlas(), values, focus=[value.iso3 for value in values if value.iso3])
-    return world if world.shapes or world.dots else None
+    return SmallMap(**msgspec.structs.asdict(world)) if world.shapes or world.dots else None

@@ -1,6 +1,155 @@
-"""Pages of users, for superusers."""
+"""Pages of users: the list, and one user. Superusers create, invite, disable and enable users and transfer assets."""
 
-from fieldgate.web.page_views import FormKey, PageForm, PageView
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-PAGES: dict[str, PageView] = {}
-FORMS: dict[FormKey, PageForm] = {}
+from fieldgate.accounts.schemas import USERS_PATH, user_path
+from fieldgate.http.internal_api import InternalAPI
+from fieldgate.i18n.collation import collation_key
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, PluralMessage, translate
+from fieldgate.web.page_views import (
+    FormErrors,
+    FormKey,
+    FormPreview,
+    FormResult,
+    Page,
+    PageForm,
+    PageView,
+    Redirect,
+    SubmittedForm,
+    Undo,
+)
+
+MAX_SUGGESTED_USERS = 200
+MAX_COUNTRIES = 1000
+
+TYPE_LABELS: Mapping[str, Message] = {
+    "survey": Message("Forms"),
+    "template": Message("Templates"),
+    "block": Message("Blocks"),
+    "question": Message("Questions"),
+    "collection": Message("Collections"),
+}
+OTHER_TYPES = Message("Other")
+
+CountryNames = Callable[[Sequence[str]], list[str]]
+
+
+async def load_user_list(page: Page, api: InternalAPI) -> dict[str, Any]:
+    names = await _load_country_names(api)
+    by_name = sorted(names.items(), key=lambda item: collation_key(item[1], page.language))
+    return {"country_names": _name_countries(names), "country_options": by_name}
+
+
+async def load_user(page: Page, api: InternalAPI) -> dict[str, Any]:
+    record, form = page.record, page.form
+    if "is_active" not in record:
+        return {"usernames": [], "preview_types": [], "preview_to": ""}
+    users = await api.get(USERS_PATH, {"limit": MAX_SUGGESTED_USERS})
+    preview = form.values.get("transfer") if form is not None else None
+    return {
+        "country_names": _name_countries(await _load_country_names(api)),
+        "usernames": [each["username"] for each in users["results"] if each["username"] != record["username"]],
+        "preview_types": _count_by_label(preview["asset_types"], page.language) if preview else [],
+        "preview_to": form.get("to") if form is not None else "",
+    }
+
+
+async def _load_country_names(api: InternalAPI) -> dict[str, str]:
+    """Names of countries by three-letter code."""
+    countries = await api.get("/api/v2/country/", {"limit": MAX_COUNTRIES})
+    return {each["iso3"]: each["name"] for each in countries["results"] if each["iso3"]}
+
+
+def _name_countries(names: Mapping[str, str]) -> CountryNames:
+    return lambda codes: [names.get(code, code) for code in codes]
+
+
+def _count_by_label(types: Mapping[str, int], language: Language) -> list[tuple[str, int]]:
+    counts: dict[str, int] = {}
+    for asset_type, count in types.items():
+        label = translate(TYPE_LABELS.get(asset_type, OTHER_TYPES), language)
+        counts[label] = counts.get(label, 0) + count
+    return list(counts.items())
+
+
+async def create_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    """The page shows the one-time link once."""
+    rights = form.get_all("rights")
+    body = {
+        "username": form.get("username"),
+        "first_name": form.get("first_name"),
+        "last_name": form.get("last_name"),
+        "is_superuser": "is_superuser" in rights,
+        "is_ifrc": "is_ifrc" in rights,
+        "countries": form.get_all("countries"),
+    }
+    response = await api.send("POST", USERS_PATH, json=body)
+    if response.is_error:
+        return FormErrors.from_response(response, {name: name for name in body})
+    return FormPreview({"user": response.body})
+
+
+async def invite_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    response = await api.send("POST", f"{_path(form)}invitation/")
+    return FormErrors.from_response(response) if response.is_error else FormPreview({"invitation": response.body})
+
+
+async def disable_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    message = Message("The account of {name} is disabled.", name=_username(form))
+    return await _set_active(form, api, message, is_active=False)
+
+
+async def enable_user(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    message = Message("The account of {name} is active again.", name=_username(form))
+    return await _set_active(form, api, message, is_active=True)
+
+
+async def _set_active(form: SubmittedForm, api: InternalAPI, message: Message, *, is_active: bool) -> FormResult:
+    path = _path(form)
+    response = await api.send("PATCH", path, json={"is_active": is_active})
+    if response.is_error:
+        return FormErrors.from_response(response)
+    label = Message("Disable again") if is_active else Message("Enable again")
+    undo = Undo(translate(label, form.language), path, "disable" if is_active else "enable")
+    return Redirect(path, message, undo)
+
+
+async def transfer_assets(form: SubmittedForm, api: InternalAPI) -> FormResult:
+    """Show the counts first; `step` is confirm after that."""
+    path, body = f"{_path(form)}transfer/", {"to": form.get("to")}
+    is_confirmed = form.get("step") == "confirm"
+    response = await api.send("POST", path, json=body, query={} if is_confirmed else {"dry_run": "true"})
+    if response.is_error:
+        return FormErrors.from_response(response, {"to": "to"})
+    if not is_confirmed:
+        return FormPreview({"transfer": response.body})
+    message = PluralMessage(
+        "{count} item now belongs to {name}.",
+        "{count} items now belong to {name}.",
+        response.body["count"],
+        name=body["to"],
+    )
+    return Redirect(_path(form), message)
+
+
+def _username(form: SubmittedForm) -> str:
+    return form.path_values["username"]
+
+
+def _path(form: SubmittedForm) -> str:
+    return user_path(_username(form))
+
+
+PAGES: dict[str, PageView] = {
+    "user_list": PageView("accounts/user_list.html", load_user_list),
+    "user_detail": PageView("accounts/user_detail.html", load_user),
+}
+FORMS: dict[FormKey, PageForm] = {
+    ("user_list", "create"): PageForm(create_user),
+    ("user_detail", "invite"): PageForm(invite_user),
+    ("user_detail", "disable"): PageForm(disable_user),
+    ("user_detail", "enable"): PageForm(enable_user),
+    ("user_detail", "transfer"): PageForm(transfer_assets),
+}

@@ -20,7 +20,7 @@ async def test_replaces_the_permissions_of_one_user(team: SharingTeam) -> None:
     assert record["dry_run"] is False
     assert [(each["label"], each["effect"], each["why"]) for each in record["effects"]] == [
         ("View submissions", "granted", "chosen"),
-        ("Edit form", "removed", "not chosen"),
+        ("Edit form", "removed", "not included"),
     ]
     assert await team.permissions_of(uid, "editor") == {"view_asset", "view_submissions"}
     assert await team.permissions_of(uid, "viewer") == others

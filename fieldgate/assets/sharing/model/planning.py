@@ -30,6 +30,7 @@ class Action(Enum):
     REPLACE = "replace"
     CLONE = "clone"
     IMPORT = "import"  # a form imported into an asset of another type
+    TRANSFER = "transfer"  # of ownership
 
 
 class GrantRequest(msgspec.Struct, frozen=True):

@@ -3,78 +3,66 @@
 These routes are here and not in `fieldgate.accounts` because a record counts the public collections of a user.
 """
 
-from collections.abc import Sequence
-from typing import Any
-
-from sqlalchemy import Row
-
-from fieldgate.accounts.schemas import USERS_PATH, UserFilters, UserRecord, user_path
+from fieldgate.accounts.schemas import USERS_PATH, FullUserRecord, UserFilters, UserRecord
 from fieldgate.accounts.store import AccountStore
+from fieldgate.accounts.tables import PUBLIC_USER_ID
+from fieldgate.assets.sharing.io.user_records import FULL_USER_EXAMPLE, USER_EXAMPLE, full_user_record, user_record
 from fieldgate.assets.store import AssetStore
 from fieldgate.errors import Forbidden, NotFound
-from fieldgate.http.operations import get, get_list
-from fieldgate.http.response.links import Link
+from fieldgate.http.operations import ResponseKind, get_list, operation
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
 from fieldgate.pagination import ListResult, PageRequest
 
 TAG = "Users"
 
-_EXAMPLE = {
-    "url": "http://127.0.0.1:8000/api/v2/users/amina/",
-    "username": "amina",
-    "date_joined": "2026-11-15T08:30:00Z",
-    "public_collection_subscribers_count": 0,
-    "public_collections_count": 2,
-}
+_IS_ACTIVE = {"active": True, "disabled": False, "all": None}  # by status
 
 
 @get_list(
     USERS_PATH,
-    response=UserRecord,
+    response=FullUserRecord,
     title=Message("Users"),
-    description=Message("All users with an active account. Only for superusers."),
+    description=Message("All users with an active account, or also the disabled ones. Only for superusers."),
     tag=TAG,
-    example=_EXAMPLE,
+    example=FULL_USER_EXAMPLE,
     error_statuses=(403,),
 )
 async def user_list(
     page: PageRequest, user: User, query: UserFilters, accounts: AccountStore, store: AssetStore
-) -> ListResult[UserRecord]:
+) -> ListResult[FullUserRecord]:
     if not user.is_superuser:
         raise Forbidden(Message("Only superusers can list all users. Request a single user by name."))
-    count, rows = await accounts.list_active(query.search, page)
-    return ListResult(count, await _to_records(rows, store))
+    count, rows = await accounts.search_users(query.search, page, is_active=_IS_ACTIVE[query.status])
+    collections = await store.count_public_collections([row.id for row in rows])
+    return ListResult(count, [full_user_record(row, collections.get(row.id, 0)) for row in rows])
 
 
-@get(
+@operation(
+    "GET",
     USERS_PATH + "{username}/",
+    ResponseKind.RECORD,
     response=UserRecord,
+    alternate_response=FullUserRecord,
     title=Message("User"),
-    description=Message("One user by name; case is ignored. AnonymousUser is the public."),
+    description=Message(
+        "One user by name; case is ignored. AnonymousUser is the public. Superusers see more, and disabled users too."
+    ),
     tag=TAG,
-    example=_EXAMPLE,
+    example=USER_EXAMPLE,
     error_statuses=(404,),
 )
-async def user_detail(username: str, user: User, accounts: AccountStore, store: AssetStore) -> UserRecord:  # noqa: ARG001
-    row = await accounts.find_grantee(username)
-    if row is None:
+async def user_detail(
+    username: str, user: User, accounts: AccountStore, store: AssetStore
+) -> UserRecord | FullUserRecord:
+    row = await accounts.find_any(username)
+    is_visible = row is not None and (row.disabled_at is None or user.is_superuser)
+    if row is None or not is_visible:
         raise NotFound(Message("There is no user {name}.", name=username[:150]))
-    [record] = await _to_records([row], store)
-    return record
-
-
-async def _to_records(rows: Sequence[Row[Any]], store: AssetStore) -> list[UserRecord]:
-    collections = await store.count_public_collections([row.id for row in rows])
-    return [
-        UserRecord(
-            url=Link(user_path(row.username)),
-            username=row.username,
-            date_joined=row.created_at,
-            public_collections_count=collections.get(row.id, 0),
-        )
-        for row in rows
-    ]
+    collections = (await store.count_public_collections([row.id])).get(row.id, 0)
+    if user.is_superuser and row.id != PUBLIC_USER_ID:
+        return full_user_record(row, collections)
+    return user_record(row, collections)
 
 
 OPERATIONS = (user_list, user_detail)

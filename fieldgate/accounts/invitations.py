@@ -1,0 +1,89 @@
+"""One-time links to set a password: for new users, and for users who forgot theirs.
+
+A link is shown once and valid for a day. Only a hash is stored. It becomes invalid when it is used, when a newer one is
+created, when the account is disabled, and when the password changes.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from sqlalchemy import Row, select
+
+from fieldgate.accounts.store import TOPIC, IssuedBy
+from fieldgate.accounts.tables import invitations, tokens, users
+from fieldgate.accounts.tokens import INVITATION_PREFIX, hash_token, new_token
+from fieldgate.db import Database, DataVersions, now, upsert
+
+INVITATION_LIFETIME = timedelta(days=1)
+INVITATION_PATH = "/invitation/"
+
+
+class Invitation(msgspec.Struct, frozen=True):
+    """A link that was just created. It cannot be shown again."""
+
+    secret: str
+    expires: datetime
+
+    @property
+    def path(self) -> str:
+        return f"{INVITATION_PATH}{self.secret}/"
+
+
+class InvitationStore:
+    def __init__(self, database: Database, data_versions: DataVersions) -> None:
+        self._database = database
+        self._data_versions = data_versions
+
+    async def create(self, user_id: int, created_by: int) -> Invitation | None:
+        """Create a link, which replaces an earlier one. None if the user is disabled."""
+        secret, timestamp = new_token(INVITATION_PREFIX), now()
+        expires = timestamp + INVITATION_LIFETIME
+        values = {
+            "user_id": user_id,
+            "hash": hash_token(secret),
+            "created_by": created_by,
+            "created_at": timestamp,
+            "expires_at": expires,
+        }
+        async with self._database.transaction() as connection:
+            is_enabled = select(users.c.id).where(users.c.id == user_id, users.c.disabled_at.is_(None))
+            if (await connection.execute(is_enabled.with_for_update())).scalar() is None:
+                return None
+            await connection.execute(upsert(connection.dialect, invitations), values)
+            await self._data_versions.bump(connection, TOPIC)
+        return Invitation(secret, expires)
+
+    async def find_user(self, secret: str) -> Row[Any] | None:
+        """Return the user whose password a valid link sets. The link stays valid."""
+        query = select(users).join_from(invitations, users, users.c.id == invitations.c.user_id)
+        valid = (
+            invitations.c.hash == hash_token(secret),
+            invitations.c.expires_at > now(),
+            users.c.disabled_at.is_(None),
+        )
+        async with self._database.read_transaction() as connection:
+            return (await connection.execute(query.where(*valid))).one_or_none()
+
+    async def redeem(self, secret: str, password_hash: str) -> str | None:
+        """Use a link: set the password, end all sessions, and return the username. None if the link is not valid."""
+        timestamp = now()
+        delete = invitations.delete().where(
+            invitations.c.hash == hash_token(secret), invitations.c.expires_at > timestamp
+        )
+        async with self._database.transaction() as connection:
+            # Of two requests with the same link, only one deletes the row.
+            user_id = (await connection.execute(delete.returning(invitations.c.user_id))).scalar()
+            if user_id is None:
+                return None
+            update = users.update().where(users.c.id == user_id, users.c.disabled_at.is_(None))
+            result = await connection.execute(update.values(password_hash=password_hash).returning(users.c.username))
+            username: str | None = result.scalar()
+            sessions = tokens.update().where(
+                tokens.c.user_id == user_id,
+                tokens.c.issued_by == IssuedBy.SESSION.value,
+                tokens.c.revoked_at.is_(None),
+            )
+            await connection.execute(sessions.values(revoked_at=timestamp))
+            await self._data_versions.bump(connection, TOPIC)
+        return username

@@ -1,0 +1,194 @@
+"""What is in a form, for people and programs: its questions, and the differences between two versions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Row
+
+from fieldgate.assets.authorization import AssetAuthorizer, AuthorizedAsset, asset_not_found
+from fieldgate.assets.diff_records import ChangeSerializer, count_changes
+from fieldgate.assets.form_outline import FormOutline
+from fieldgate.assets.form_schemas import (
+    ComparedVersion,
+    DiffFilters,
+    DiffRecord,
+    QuestionFilters,
+    QuestionRecord,
+)
+from fieldgate.assets.form_texts import LabelFinder, find_language, form_languages, preferred_language
+from fieldgate.assets.routes.asset_routes import ASSET_EXAMPLE, TAG
+from fieldgate.assets.schemas import ASSETS_PATH, asset_path
+from fieldgate.assets.store import AssetStore
+from fieldgate.assets.version_diff import compare_contents
+from fieldgate.concurrency import run_in_thread_if
+from fieldgate.errors import NotFound, ValidationError
+from fieldgate.http.operations import get, get_list
+from fieldgate.http.response.links import Link
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller
+from fieldgate.pagination import ListResult, PageRequest
+
+THREAD_THRESHOLD_ROWS = 300  # a few milliseconds
+
+_VERSION = {
+    "url": f"{ASSET_EXAMPLE['url']}versions/vT4kLw9PzR3yXcSnC6eGjK/",
+    "uid": "vT4kLw9PzR3yXcSnC6eGjK",
+    "number": 2,
+    "date_created": "2026-11-15T09:00:00Z",
+}
+_QUESTION_EXAMPLE: dict[str, Any] = {
+    "row": 3, "number": 2, "kind": "question", "type": "select_one", "type_label": "One choice", "name": "roof",
+    "depth": 1, "groups": ["Shelter"], "label": "What is the roof made of?", "hint": "", "guidance": "",
+    "is_translated": True, "is_required": True,
+    "conditions": [
+        {"kind": "relevant", "label": "Shown if", "text": "“How many rooms?” > 0", "expression": "${rooms} > 0"}
+    ],
+    "error_messages": [], "media": [], "choice_list": "roof", "choice_count": 1,
+    "choices": [{"name": "tin", "label": "Tin"}], "allows_other": False, "appearance": "",
+}  # fmt: skip
+_DIFF_EXAMPLE: dict[str, Any] = {
+    "version": _VERSION,
+    "against": {**_VERSION, "number": 1},
+    "count": 1,
+    "counts": [{"part": "question", "change": "changed", "count": 1}],
+    "changes": [
+        {
+            "part": "question", "change": "changed", "name": "roof", "old_name": None,
+            "label": "What is the roof made of?", "type_label": "One choice", "list_name": None, "group": "Shelter",
+            "old_group": None,
+            "fields": [
+                {"field": "label", "field_label": "Label", "language": "English (en)", "old": "Roof",
+                 "new": "What is the roof made of?", "old_text": "Roof", "new_text": "What is the roof made of?"}
+            ],
+        }
+    ],
+}  # fmt: skip
+
+
+@get_list(
+    ASSETS_PATH + "{uid}/questions/",
+    response=QuestionRecord,
+    title=Message("Questions"),
+    description=Message(
+        "The questions, groups and notes of a form in one of its languages, in a readable shape: names of types, "
+        "conditions in words, the first choices. The complete form is in the content of the asset."
+    ),
+    tag=TAG,
+    example=_QUESTION_EXAMPLE,
+    error_statuses=(404,),
+)
+async def question_list(
+    uid: str,
+    page: PageRequest,
+    caller: Caller,
+    language: Language,
+    query: QuestionFilters,
+    authorizer: AssetAuthorizer,
+    store: AssetStore,
+) -> ListResult[QuestionRecord]:
+    asset = await authorizer.authorize(uid, caller)
+    content = await _load_content(asset, query.version, store)
+    place = _language_place(content, query.language, language)
+
+    def build() -> ListResult[QuestionRecord]:
+        outline = FormOutline(content, place)
+        if query.list_name:
+            outline = outline.with_list(query.list_name)
+        return ListResult(len(outline), outline.records(range(page.offset, page.offset + page.limit), language))
+
+    return await run_in_thread_if(_row_count(content) > THREAD_THRESHOLD_ROWS, build)
+
+
+@get(
+    ASSETS_PATH + "{uid}/versions/{version}/diff/",
+    response=DiffRecord,
+    title=Message("Changes in a version"),
+    description=Message(
+        "What changed between two versions of a form: languages, settings, questions and choices that were added, "
+        "removed, changed, moved or renamed."
+    ),
+    tag=TAG,
+    example=_DIFF_EXAMPLE,
+    error_statuses=(404,),
+)
+async def version_diff(
+    uid: str,
+    version: str,
+    caller: Caller,
+    language: Language,
+    query: DiffFilters,
+    authorizer: AssetAuthorizer,
+    store: AssetStore,
+) -> DiffRecord:
+    asset = await authorizer.authorize(uid, caller)
+    new_row = await _get_version(asset, version, store)
+    old_row = await _find_against(asset, query.against, new_row, store)
+    new, old = store.content(new_row), {} if old_row is None else store.content(old_row)
+    place = _language_place(new, query.language, language)
+    old_place = preferred_language(form_languages(old), language)
+    if (same := find_language(form_languages(old), form_languages(new)[place] or "")) is not None:
+        old_place = same
+
+    def build() -> DiffRecord:
+        changes = compare_contents(old, new)
+        serializer = ChangeSerializer(LabelFinder(old, old_place), LabelFinder(new, place), language)
+        return DiffRecord(
+            version=_compared(uid, new_row),
+            against=None if old_row is None else _compared(uid, old_row),
+            count=len(changes),
+            counts=count_changes(changes),
+            changes=[serializer.record(each) for each in changes[query.offset : query.offset + query.limit]],
+        )
+
+    return await run_in_thread_if(_row_count(old) + _row_count(new) > THREAD_THRESHOLD_ROWS, build)
+
+
+async def _load_content(asset: AuthorizedAsset, version: str, store: AssetStore) -> dict[str, Any]:
+    if version:
+        return store.content(await _get_version(asset, version, store))
+    newest = await store.get_newest_version(asset.id)
+    if newest is None:  # deleted since it was authorized
+        raise asset_not_found(asset.uid)
+    return await store.get_content(newest.id)
+
+
+async def _get_version(asset: AuthorizedAsset, version: str, store: AssetStore) -> Row[Any]:
+    found = await store.get_version(asset.id, version)
+    if found is None:
+        raise NotFound(Message("There is no version {uid}.", uid=version[:50]))
+    return found
+
+
+async def _find_against(asset: AuthorizedAsset, uid: str, new: Row[Any], store: AssetStore) -> Row[Any] | None:
+    """The version to compare with: the one asked for, or the one before; None before the first."""
+    if not uid:
+        return await store.get_version_before(asset.id, new.number)
+    found = await store.get_version(asset.id, uid)
+    if found is None:
+        raise ValidationError({"against": [Message("There is no version {uid}.", uid=uid)]})
+    return found
+
+
+def _language_place(content: Mapping[str, Any], wanted: str, language: Language) -> int:
+    languages = form_languages(content)
+    if not wanted.strip():
+        return preferred_language(languages, language)
+    place = find_language(languages, wanted)
+    if place is None:
+        available = ", ".join(name for name in languages[:50] if name) or "-"
+        message = Message("The form has no such language. Its languages: {available}.", available=available)
+        raise ValidationError({"language": [message]})
+    return place
+
+
+def _row_count(content: Mapping[str, Any]) -> int:
+    return len(content.get("survey") or ()) + len(content.get("choices") or ())
+
+
+def _compared(uid: str, row: Row[Any]) -> ComparedVersion:
+    link = Link(f"{asset_path(uid)}versions/{row.uid}/")
+    return ComparedVersion(url=link, uid=row.uid, number=row.number, date_created=row.created_at)
+
+
+OPERATIONS = (question_list, version_diff)

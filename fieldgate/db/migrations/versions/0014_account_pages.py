@@ -1,0 +1,23 @@
+"""Names of tokens, the last login of users, and one-time links to set a password."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0014"
+down_revision = "0013"
+
+
+def upgrade() -> None:
+    op.add_column("tokens", sa.Column("name", sa.String(100), nullable=False, server_default=""))
+    op.add_column("users", sa.Column("last_login_at", sa.BigInteger()))
+    op.create_table(
+        "invitations",
+        sa.Column("user_id", sa.Integer(), nullable=False),
+        sa.Column("hash", sa.LargeBinary(32), nullable=False),
+        sa.Column("created_by", sa.Integer(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("expires_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("user_id", name="pk_invitations"),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_invitations_user_id_users", ondelete="CASCADE"),
+        sa.UniqueConstraint("hash", name="uq_invitations_hash"),
+    )

@@ -1,0 +1,68 @@
+"""`/api/v2/assets/{uid}/versions/{version}/warnings/`: what the import of a version warned about.
+
+The import belongs to the user who made it. Its warnings are about the form, so they are shown to everybody who can
+view it.
+"""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from fieldgate.assets.authorization import AssetAuthorizer
+from fieldgate.assets.schemas import ASSETS_PATH
+from fieldgate.errors import NotFound
+from fieldgate.http.operations import get_list
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller
+from fieldgate.imports.messages import localize_messages
+from fieldgate.imports.store import ImportStore
+from fieldgate.pagination import ListResult, PageRequest
+
+
+class WarningRecord(msgspec.Struct, frozen=True):
+    sheet: Annotated[str | None, Meta(description="Sheet of the imported workbook.")]
+    row: Annotated[int | None, Meta(description="Row of the sheet, as the spreadsheet numbers it.")]
+    column: Annotated[str | None, Meta(description="Column of the sheet.")]
+    code: Annotated[str, Meta(description="The kind of the warning, a stable word.")]
+    message: Annotated[str, Meta(description="What is unusual and what to do.")]
+
+
+@get_list(
+    ASSETS_PATH + "{uid}/versions/{version}/warnings/",
+    response=WarningRecord,
+    title=Message("Warnings"),
+    description=Message(
+        "What the import of a version warned about. The list is empty if there were no warnings, if the version was "
+        "not imported, or if the import was deleted because it is old."
+    ),
+    tag="Assets",
+    example={
+        "sheet": "survey",
+        "row": 7,
+        "column": "relevant",
+        "code": "unknown_column",
+        "message": "The column “relevent” is not known. It is ignored.",
+    },
+    error_statuses=(404,),
+)
+async def version_warnings(
+    uid: str,
+    version: str,
+    page: PageRequest,
+    caller: Caller,
+    language: Language,
+    authorizer: AssetAuthorizer,
+    store: ImportStore,
+) -> ListResult[WarningRecord]:
+    asset = await authorizer.authorize(uid, caller)
+    messages = await store.get_messages_of_version(asset.id, version)
+    if messages is None:
+        raise NotFound(Message("There is no version {uid}.", uid=version[:50]))
+    warnings = messages.get("warnings", [])
+    shown = localize_messages(language, {"warnings": warnings[page.offset : page.offset + page.limit]})["warnings"]
+    return ListResult(len(warnings), msgspec.convert(shown, list[WarningRecord]))
+
+
+OPERATIONS = (version_warnings,)

@@ -1,0 +1,292 @@
+"""Login and logout, the account page, the page behind a one-time link, and the language switch."""
+
+import hmac
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from fieldgate.accounts.account_rules import password_error
+from fieldgate.accounts.account_schemas import ACCOUNT_PATH, SESSIONS_PATH, TOKENS_PATH
+from fieldgate.accounts.authentication import AccountAuthenticator
+from fieldgate.accounts.invitations import INVITATION_PATH, InvitationStore
+from fieldgate.accounts.passwords import Passwords
+from fieldgate.accounts.store import AccountStore, IssuedBy
+from fieldgate.db import now
+from fieldgate.errors import Forbidden, Header, NotFound, Problem
+from fieldgate.http.injection import ClientAddress, HandlerContext
+from fieldgate.http.internal_api import InternalClient
+from fieldgate.http.negotiation.formats import Format
+from fieldgate.http.operations import raw
+from fieldgate.http.request.authentication import CSRF_FAILED, SESSION_COOKIE
+from fieldgate.http.request.cookies import read_cookie, set_cookie
+from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, ParsedRequest
+from fieldgate.http.response.links import encode_query
+from fieldgate.http.response.responses import NO_STORE, Response
+from fieldgate.i18n.languages import LANGUAGES_BY_CODE
+from fieldgate.i18n.messages import Message, translate
+from fieldgate.identity import AuthMethod, Caller, User
+from fieldgate.settings import DAY, Settings
+from fieldgate.web.notices import Notice, set_notice
+from fieldgate.web.page_templates import PageTemplates
+from fieldgate.web.page_views import FormState
+from fieldgate.web.redirects import is_same_origin, redirect
+
+TAG = "Pages"
+HTML_CONTENT_TYPE: Header = (b"content-type", Format.HTML.content_type)
+NO_REFERRER: Header = (b"referrer-policy", b"no-referrer")
+MAX_LISTED = 100  # tokens and sessions on the account page
+
+REQUIRED = Message("This field is required.")
+PASSWORDS_DIFFER = Message("The two passwords are not the same.")
+
+
+class RedirectQuery(msgspec.Struct, frozen=True):
+    next: Annotated[str, Meta(description="Path of this service to go to afterwards.")] = "/"
+
+
+class LoginQuery(RedirectQuery, frozen=True):
+    username: Annotated[str, Meta(description="Username to fill in.")] = ""
+
+
+class LoginForm(msgspec.Struct, frozen=True):
+    username: str = ""
+    password: str = ""
+    next: str = "/"
+
+
+class LogoutForm(msgspec.Struct, frozen=True):
+    csrf_token: str
+    next: str = "/"
+
+
+class NewPasswordForm(msgspec.Struct, frozen=True):
+    password: str = ""
+    repeated: str = ""
+
+
+@raw(
+    "/login/",
+    title=Message("Log in"),
+    description=Message("The login form."),
+    tag=TAG,
+    formats=(Format.HTML,),
+    in_schema=False,
+)
+async def login_form(context: HandlerContext, query: LoginQuery, templates: PageTemplates) -> Response:
+    return _page(templates, "login.html", context, next_path=query.next, username=query.username)
+
+
+@raw(
+    "/login/",
+    method="POST",
+    title=Message("Log in"),
+    description=Message("Starts a session in this browser."),
+    tag=TAG,
+    formats=(Format.HTML,),
+    in_schema=False,
+    csrf_protected=False,
+)
+async def login(
+    body: LoginForm,
+    context: HandlerContext,
+    client: ClientAddress,
+    authenticator: AccountAuthenticator,
+    store: AccountStore,
+    settings: Settings,
+    templates: PageTemplates,
+) -> Response:
+    request = context.request
+    if not is_same_origin(context.headers, request.base_url):
+        raise Forbidden(CSRF_FAILED)
+    values = {"next_path": body.next, "username": body.username}
+    missing = {name: [REQUIRED] for name in ("username", "password") if not getattr(body, name).strip()}
+    if missing:
+        return _form_page(templates, ("login.html", "login"), context, missing, values)
+    try:
+        account = await authenticator.verify_password(body.username.strip(), body.password, client.address)
+    except Problem as problem:
+        errors = {"password": [problem.message]}
+        page = _form_page(templates, ("login.html", "login"), context, errors, values, problem.status)
+        page.headers += [header for header in problem.headers if header[0] == b"retry-after"]
+        return page
+    lifetime = timedelta(seconds=settings.session_lifetime)
+    token = await store.issue_token(account.id, IssuedBy.SESSION, now() + lifetime)
+    # A session that this browser had before ends: somebody else may know it.
+    if former := read_cookie(context.headers.get(b"cookie", b""), SESSION_COOKIE).decode("latin-1"):
+        await store.revoke_by_value(former)
+    cookie = set_cookie(SESSION_COOKIE, token, request.base_url, settings.session_lifetime, http_only=True)
+    return redirect(request.base_url, body.next, cookie)
+
+
+@raw(
+    "/logout/",
+    method="POST",
+    title=Message("Log out"),
+    description=Message("Ends the session of this browser."),
+    tag=TAG,
+    formats=(Format.HTML,),
+    in_schema=False,
+    csrf_protected=False,
+)
+async def logout(
+    body: LogoutForm, context: HandlerContext, request: ParsedRequest, caller: Caller, store: AccountStore
+) -> Response:
+    if caller.auth_method is AuthMethod.SESSION:
+        is_right = hmac.compare_digest(body.csrf_token.encode(), caller.csrf_token.encode())
+        if not is_right or not is_same_origin(context.headers, request.base_url):
+            raise Forbidden(CSRF_FAILED)
+        await store.revoke_by_value(caller.secret)
+    return redirect(request.base_url, body.next, set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True))
+
+
+@raw(
+    "/account/",
+    title=Message("Account"),
+    description=Message("Tokens, password, sessions and language of the user."),
+    tag=TAG,
+    formats=(Format.HTML,),
+    in_schema=False,
+    no_store=True,
+)
+async def account_page(
+    context: HandlerContext,
+    user: User,  # noqa: ARG001  (who is not logged in gets the login page)
+    client: InternalClient,
+    templates: PageTemplates,
+) -> Response:
+    api = client.for_context(context)
+    values = {
+        "account": await api.get(ACCOUNT_PATH),
+        "tokens": await api.get(TOKENS_PATH, {"limit": MAX_LISTED}),
+        "sessions": await api.get(SESSIONS_PATH, {"limit": MAX_LISTED}),
+    }
+    status = HTTPStatus.OK if context.form is None else context.form.status
+    return _page(templates, "accounts/account.html", context, status, **values)
+
+
+@raw(
+    INVITATION_PATH + "{secret}/",
+    title=Message("Set your password"),
+    description=Message("The page behind a one-time link."),
+    tag=TAG,
+    formats=(Format.HTML,),
+    in_schema=False,
+    no_store=True,
+)
+async def invitation_form(
+    secret: str, context: HandlerContext, invitations: InvitationStore, templates: PageTemplates
+) -> Response:
+    row = await invitations.find_user(secret)
+    if row is None:
+        return _invalid_link(templates, context)
+    page = _page(templates, "accounts/invitation.html", context, username=row.username)
+    page.headers.append(NO_REFERRER)
+    return page
+
+
+@raw(
+    INVITATION_PATH + "{secret}/",
+    method="POST",
+    title=Message("Set your password"),
+    description=Message("Sets a password with a one-time link."),
+    tag=TAG,
+    formats=(Format.HTML,),
+    in_schema=False,
+    csrf_protected=False,
+)
+async def invitation_use(
+    secret: str,
+    body: NewPasswordForm,
+    context: HandlerContext,
+    invitations: InvitationStore,
+    passwords: Passwords,
+    templates: PageTemplates,
+) -> Response:
+    request = context.request
+    # From a page without a referrer, browsers send `Origin: null`. Who can forge this request knows the link anyway.
+    headers = {name: value for name, value in context.headers.items() if (name, value) != (b"origin", b"null")}
+    if not is_same_origin(headers, request.base_url):
+        raise Forbidden(CSRF_FAILED)
+    row = await invitations.find_user(secret)
+    if row is None:
+        return _invalid_link(templates, context)
+    errors: dict[str, list[Message]] = {}
+    if error := password_error(body.password, row.username):
+        errors["password"] = [error]
+    elif body.password != body.repeated:
+        errors["repeated"] = [PASSWORDS_DIFFER]
+    if errors:
+        form = ("accounts/invitation.html", "invitation")
+        page = _form_page(templates, form, context, errors, {"username": row.username})
+        page.headers.append(NO_REFERRER)
+        return page
+    username = await invitations.redeem(secret, await passwords.hash_in_thread(body.password))
+    if username is None:  # used by another request in the meantime
+        return _invalid_link(templates, context)
+    text = translate(Message("Your password is set. Log in with it."), request.language)
+    target = "/login/?" + encode_query([("username", username)])
+    # A session of somebody else in this browser must not stay.
+    ended = set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True)
+    notice = set_notice(Notice(text), "", request.base_url)
+    return redirect(request.base_url, target, notice, ended, NO_REFERRER)
+
+
+@raw(
+    "/language/{code}/",
+    title=Message("Language"),
+    description=Message("Chooses the language of pages in this browser."),
+    tag=TAG,
+    formats=(Format.HTML,),
+    in_schema=False,
+)
+async def language_switch(code: str, request: ParsedRequest, query: RedirectQuery) -> Response:
+    if code not in LANGUAGES_BY_CODE:
+        raise NotFound
+    cookie = set_cookie(LANGUAGE_COOKIE, code, request.base_url, 365 * DAY, http_only=False)
+    return redirect(request.base_url, query.next, cookie)
+
+
+def _page(
+    templates: PageTemplates, template: str, context: HandlerContext, status: int = HTTPStatus.OK, **values: Any
+) -> Response:
+    """A page that must not be stored: it has secrets, or forms that set them."""
+    page = templates.render_page(template, context, **values)
+    return Response(status, [HTML_CONTENT_TYPE, NO_STORE, *page.headers], page.body)
+
+
+def _form_page(
+    templates: PageTemplates,
+    form: tuple[str, str],
+    context: HandlerContext,
+    errors: Mapping[str, Sequence[Message]],
+    values: Mapping[str, Any],
+    status: int = HTTPStatus.BAD_REQUEST,
+) -> Response:
+    """The page again with the errors of its form: template and name."""
+    template, name = form
+    language = context.request.language
+    texts = {field: [translate(message, language) for message in messages] for field, messages in errors.items()}
+    context.form = FormState(name, {"username": [values["username"]]}, texts, {}, status)
+    return _page(templates, template, context, status, **values)
+
+
+def _invalid_link(templates: PageTemplates, context: HandlerContext) -> Response:
+    """The same page for links that are used, expired, replaced or never existed."""
+    page = _page(templates, "accounts/invalid_link.html", context, HTTPStatus.NOT_FOUND)
+    page.headers.append(NO_REFERRER)
+    return page
+
+
+OPERATIONS = (
+    login_form,
+    login,
+    logout,
+    account_page,
+    invitation_form,
+    invitation_use,
+    language_switch,
+)

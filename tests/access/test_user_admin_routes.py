@@ -1,0 +1,215 @@
+"""`/api/v2/users/` for superusers: create, invite, disable and enable."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from fieldgate.accounts.invitations import InvitationStore
+from fieldgate.accounts.store import IssuedBy
+from fieldgate.http.request.authentication import SESSION_COOKIE
+from fieldgate.identity import csrf_token
+from tests.access.permission_world import PermissionWorld, WorldUser
+from tests.conftest import BASE_URL, FAST_HASHER, PASSWORD, Service, StartService
+
+PATH = "/api/v2/users/"
+
+
+class Admin:
+    """A service with a superuser, who sends a password, and an ordinary user."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.world = PermissionWorld(service)
+        self.links = InvitationStore(service.database, service.data_versions)
+
+    async def set_up(self) -> None:
+        self.root = await self.world.create_user(username="root", is_superuser=True)
+        self.amina = await self.world.create_user(username="Amina", first_name="Amina", last_name="Diallo")
+
+    async def send(self, method: str, path: str, body: Any = None, by: WorldUser | None = None) -> httpx.Response:
+        auth = httpx.BasicAuth((by or self.root).username, PASSWORD)
+        return await self.service.request(method, path, json=body, auth=auth)
+
+    async def invite(self, username: str) -> str:
+        answer = await self.send("POST", f"{PATH}{username}/invitation/")
+        assert answer.status_code == 201, answer.text
+        return secret_of(answer.json()["url"])
+
+
+def secret_of(url: str) -> str:
+    assert url.startswith(f"{BASE_URL}/invitation/fgi_")
+    return url.rstrip("/").rsplit("/", 1)[1]
+
+
+async def test_user_is_created_with_a_link(start: StartService, database_url: str) -> None:
+    async with start(database_url=database_url) as service:
+        admin = Admin(service)
+        await admin.set_up()
+        body = {"username": "Zoë", "first_name": " Zoë ", "last_name": "Ali", "is_ifrc": True, "countries": ["ken"]}
+        answer = await admin.send("POST", PATH, body)
+        assert answer.status_code == 201
+        record = answer.json()
+        assert (record["username"], record["first_name"], record["is_ifrc"], record["is_superuser"]) == (
+            "Zoë", "Zoë", True, False,
+        )  # fmt: skip
+        assert (record["countries"], record["is_active"], record["last_login"]) == (["KEN"], True, None)
+        assert answer.headers["Location"] == record["url"]
+        assert answer.headers["Cache-Control"] == "no-store"
+        secret = secret_of(record["invitation"]["url"])
+        lifetime = datetime.fromisoformat(record["invitation"]["expires"]) - datetime.now(UTC)
+        assert timedelta(hours=23) < lifetime <= timedelta(days=1)
+        listed = (await admin.send("GET", f"{PATH}zoë/")).json()
+        assert listed["invitation_expires"] == record["invitation"]["expires"]
+        assert secret not in str(listed)
+        assert await admin.links.redeem(secret, FAST_HASHER.hash(PASSWORD)) == "Zoë"
+        assert (await service.get("/token/", auth=httpx.BasicAuth("zoë", PASSWORD))).status_code == 200
+
+
+async def test_user_is_created_with_a_password(start: StartService) -> None:
+    async with start() as service:
+        admin = Admin(service)
+        await admin.set_up()
+        answer = await admin.send("POST", PATH, {"username": "zoe", "password": PASSWORD, "is_superuser": True})
+        assert (answer.status_code, answer.json()["invitation"]) == (201, None)
+        zoe = httpx.BasicAuth("zoe", PASSWORD)
+        assert (await service.get(PATH, auth=zoe)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"username": "AMINA"}, "username"),
+        ({"username": "a b"}, "username"),
+        ({"username": "anonymousUSER"}, "username"),
+        ({"username": "x.json"}, "username"),
+        ({"username": ""}, "username"),
+        ({}, "username"),
+        ({"username": "x", "password": "short"}, "password"),
+        ({"username": "x" * 9, "password": "X" * 9}, "password"),
+        ({"username": "x", "first_name": "a\nb"}, "first_name"),
+        ({"username": "x", "last_name": "x" * 151}, "last_name"),
+        ({"username": "x", "countries": ["KEN", "XYZ"]}, "countries"),
+        ({"username": "x", "is_superuser": "perhaps"}, "is_superuser"),
+    ],
+)
+async def test_invalid_users_are_not_created(start: StartService, body: dict[str, Any], field: str) -> None:
+    async with start() as service:
+        admin = Admin(service)
+        await admin.set_up()
+        answer = await admin.send("POST", PATH, body)
+        assert (answer.status_code, list(answer.json())) == (400, [field])
+        assert (await admin.send("GET", f"{PATH}?status=all")).json()["count"] == 2
+
+
+async def test_tokens_create_no_credentials(start: StartService) -> None:
+    """A leaked token of a superuser must not become a password."""
+    async with start() as service:
+        admin = Admin(service)
+        await admin.set_up()
+        headers = admin.root.headers
+        for path, body in ((PATH, {"username": "x"}), (f"{PATH}root/invitation/", None)):
+            assert (await service.client.post(path, json=body, headers=headers)).status_code == 403
+        session = await service.store.issue_token(admin.root.id, IssuedBy.SESSION, None)
+        cookie = {"Cookie": f"{SESSION_COOKIE.decode()}={session}"}
+        assert (await service.client.post(f"{PATH}amina/invitation/", headers=cookie)).status_code == 403
+        cookie["X-CSRFToken"] = csrf_token(session)
+        assert (await service.client.post(f"{PATH}amina/invitation/", headers=cookie)).status_code == 201
+
+
+async def test_reset_link_sets_a_new_password(start: StartService, database_url: str) -> None:
+    async with start(database_url=database_url) as service:
+        admin = Admin(service)
+        await admin.set_up()
+        first = await admin.invite("amina")
+        second = await admin.invite("AMINA")
+        assert await admin.links.redeem(first, "x") is None
+        assert (await service.get("/token/", auth=httpx.BasicAuth("amina", PASSWORD))).status_code == 200
+        assert await admin.links.redeem(second, FAST_HASHER.hash("battery staple")) == "Amina"
+        for password, status in ((PASSWORD, 401), ("battery staple", 200)):
+            assert (await service.get("/token/", auth=httpx.BasicAuth("amina", password))).status_code == status
+
+
+async def test_disabled_user_is_locked_out_at_once(start: StartService, database_url: str) -> None:
+    async with start(database_url=database_url) as service:
+        admin = Admin(service)
+        await admin.set_up()
+        path, headers = f"{PATH}amina/", admin.amina.headers
+        secret = await admin.invite("amina")
+        disabled = await admin.send("PATCH", path, {"is_active": False})
+        assert (disabled.status_code, disabled.json()["is_active"]) == (200, False)
+        assert (await service.get(path, headers=headers)).status_code == 401
+        assert (await service.get("/token/", auth=httpx.BasicAuth("amina", PASSWORD))).status_code == 401
+        assert await admin.links.find_user(secret) is None
+        assert (await admin.send("POST", f"{path}invitation/")).status_code == 409
+        assert (await admin.send("GET", path)).json()["is_active"] is False
+        other = await admin.world.create_user()
+        assert (await service.get(path, headers=other.headers)).status_code == 404
+        assert (await admin.send("PATCH", path, {"is_active": True})).json()["is_active"] is True
+        assert (await service.get(path, headers=headers)).status_code == 200
+
+
+async def test_own_account_cannot_be_disabled(start: StartService) -> None:
+    async with start() as service:
+        admin = Admin(service)
+        await admin.set_up()
+        answer = await admin.send("PATCH", f"{PATH}ROOT/", {"is_active": False})
+        assert answer.status_code == 409
+        assert (await admin.send("GET", f"{PATH}root/")).json()["is_active"] is True
+        assert (await admin.send("PATCH", f"{PATH}root/", {})).status_code == 200
+
+
+async def test_ordinary_users_administer_nobody(start: StartService) -> None:
+    async with start() as service:
+        admin = Admin(service)
+        await admin.set_up()
+        calls = [
+            ("POST", PATH, {"username": "x"}),
+            ("PATCH", f"{PATH}root/", {"is_active": False}),
+            ("PATCH", f"{PATH}amina/", {"is_active": True}),
+            ("POST", f"{PATH}amina/invitation/", None),
+            ("POST", f"{PATH}nobody/invitation/", None),
+        ]
+        for method, path, body in calls:
+            assert (await admin.send(method, path, body, by=admin.amina)).status_code == 403
+            assert (await service.request(method, path, json=body)).status_code == 401
+        for name in ("nobody", "AnonymousUser"):
+            assert (await admin.send("PATCH", f"{PATH}{name}/", {"is_active": False})).status_code == 404
+            assert (await admin.send("POST", f"{PATH}{name}/invitation/")).status_code == 404
+
+
+async def test_what_others_see_of_a_user(start: StartService) -> None:
+    """Ordinary users see neither names nor rights, nor whether there is an invitation."""
+    async with start() as service:
+        admin = Admin(service)
+        await admin.set_up()
+        await admin.invite("root")
+        seen = (await service.get(f"{PATH}root/", headers=admin.amina.headers)).json()
+        assert set(seen) == {"url", "username", "date_joined", "public_collection_subscribers_count",
+                             "public_collections_count"}  # fmt: skip
+        own = (await service.get(f"{PATH}amina/", headers=admin.amina.headers)).json()
+        assert set(own) == set(seen)
+        public = (await service.get(f"{PATH}AnonymousUser/", headers=admin.root.headers)).json()
+        assert set(public) == set(seen)
+
+
+async def test_list_of_all_users(start: StartService, database_url: str) -> None:
+    async with start(database_url=database_url) as service:
+        admin = Admin(service)
+        await admin.set_up()
+        carl = await admin.world.create_user(username="carl", last_name="Diallo")
+        await admin.world.disable(carl)
+
+        async def names(query: str) -> list[str]:
+            answer = await admin.send("GET", f"{PATH}?{query}")
+            return [record["username"] for record in answer.json()["results"]]
+
+        assert await names("") == ["Amina", "root"]
+        assert await names("status=disabled") == ["carl"]
+        assert await names("status=all") == ["Amina", "carl", "root"]
+        assert await names("status=all&search=diallo") == ["Amina", "carl"]
+        assert await names("status=all&search=dial%25o") == []
+        assert (await admin.send("GET", f"{PATH}?status=other")).status_code == 400
+        await service.store.issue_token(admin.amina.id, IssuedBy.SESSION, None)
+        assert (await admin.send("GET", f"{PATH}amina/")).json()["last_login"] is not None

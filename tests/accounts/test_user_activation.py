@@ -1,0 +1,75 @@
+"""Disabling and enabling accounts: a superuser always stays, whatever happens at the same time."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import select
+
+from fieldgate.accounts.store import AccountStore, NewUser
+from fieldgate.accounts.tables import users
+from fieldgate.accounts.user_activation import UserActivation, check_activation
+from fieldgate.db import Database, DataVersions
+from fieldgate.errors import Conflict, Forbidden
+
+USER_IDS = range(1, 5)
+
+
+@given(
+    st.frozensets(st.sampled_from(USER_IDS), min_size=1),
+    st.lists(st.tuples(st.sampled_from(USER_IDS), st.booleans(), st.sampled_from(USER_IDS)), max_size=30),
+)
+def test_some_superuser_stays_active(active: frozenset[int], attempts: list[tuple[int, bool, int]]) -> None:
+    """All users here are superusers; they disable and enable each other in any order."""
+    for user_id, is_active, by in attempts:
+        try:
+            check_activation(user_id, is_active=is_active, by=by, active_superusers=active)
+        except Forbidden:
+            assert by not in active
+        except Conflict:
+            assert (user_id, is_active) == (by, False)
+        else:
+            assert by in active
+            active = active | {user_id} if is_active else active - {user_id}
+        assert active
+
+
+async def create_superusers(store: AccountStore, count: int) -> list[int]:
+    new = [NewUser(username=f"root{number}", password_hash="x", is_superuser=True) for number in range(count)]
+    return [await store.create_user(each) for each in new]
+
+
+async def test_superusers_who_disable_each_other_at_once(database: Database) -> None:
+    versions = DataVersions(database)
+    store, activation = AccountStore(database, versions), UserActivation(database, versions)
+    ids = await create_superusers(store, 4)
+    pairs = [(user_id, by) for by in ids for user_id in ids if user_id != by]
+    results = await asyncio.gather(
+        *(activation.set_active(user_id, is_active=False, by=by) for user_id, by in pairs), return_exceptions=True
+    )
+    assert any(isinstance(result, Forbidden) for result in results)
+    assert all(result is None or isinstance(result, Forbidden) for result in results)
+    async with database.read_transaction() as connection:
+        active = select(users.c.id).where(users.c.is_superuser, users.c.disabled_at.is_(None))
+        assert len((await connection.execute(active)).all()) == 1
+
+
+async def test_disabling_and_enabling(database: Database) -> None:
+    versions = DataVersions(database)
+    store, activation = AccountStore(database, versions), UserActivation(database, versions)
+    [root] = await create_superusers(store, 1)
+    user_id = await store.create_user(NewUser(username="amina", password_hash="x"))
+    await activation.set_active(user_id, is_active=False, by=root)
+    first = await store.find_any("amina")
+    assert first is not None
+    assert first.disabled_at is not None
+    await activation.set_active(user_id, is_active=False, by=root)
+    assert (await store.find_any("amina")).disabled_at == first.disabled_at  # type: ignore[union-attr]
+    await activation.set_active(user_id, is_active=True, by=root)
+    assert await store.find_user("amina") is not None
+    with pytest.raises(Conflict):
+        await activation.set_active(root, is_active=False, by=root)
+    with pytest.raises(Forbidden):
+        await activation.set_active(root, is_active=False, by=user_id)
+    assert await store.find_user("root0") is not None

@@ -1,0 +1,151 @@
+"""Transfer of all assets of a user, on SQLite and PostgreSQL."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from fieldgate.assets.tables import assets, assignment_history, assignments
+from fieldgate.permissions import rules
+from fieldgate.permissions.catalogue import PARTIAL
+from tests.access.permission_world import PermissionWorld, WorldAsset, WorldUser
+from tests.conftest import Service, StartService
+
+
+class TransferWorld:
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.world = PermissionWorld(service)
+
+    async def set_up(self) -> None:
+        create = self.world.create_user
+        self.root = await create(username="root", is_superuser=True)
+        self.omar, self.amina, self.zoe = await create(), await create(), await create()
+        self.collection = await self.world.create_asset(self.omar, "collection")
+        self.survey = await self.world.create_asset(self.omar, "survey", self.collection)
+        self.other = await self.world.create_asset(self.zoe, "survey")
+        self.block = await self.world.create_asset(self.omar, "block")
+
+    async def transfer(self, to: WorldUser, *, dry_run: bool = False, by: WorldUser | None = None) -> dict[str, Any]:
+        path = f"/api/v2/users/{self.omar.username}/transfer/{'?dry_run' if dry_run else ''}"
+        answer = await self.service.client.post(path, json={"to": to.username}, headers=(by or self.root).headers)
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    async def owners(self) -> dict[int, int]:
+        async with self.service.database.read_transaction() as connection:
+            return {row.id: row.owner_id for row in await connection.execute(select(assets.c.id, assets.c.owner_id))}
+
+    async def assignments_of(self, user: WorldUser) -> set[tuple[int, str]]:
+        async with self.service.database.read_transaction() as connection:
+            query = select(assignments.c.asset_id, assignments.c.permission).where(assignments.c.user_id == user.id)
+            return {(row.asset_id, row.permission) for row in await connection.execute(query)}
+
+    async def history(self, asset: WorldAsset) -> list[Any]:
+        async with self.service.database.read_transaction() as connection:
+            query = select(assignment_history).where(assignment_history.c.asset_id == asset.id)
+            return list((await connection.execute(query.order_by(assignment_history.c.id))).all())
+
+
+async def test_transfer_moves_ownership_and_keeps_other_assignments(start: StartService, database_url: str) -> None:
+    async with start(database_url=database_url) as service:
+        scene = TransferWorld(service)
+        await scene.set_up()
+        grant = scene.world.grant
+        await grant(scene.amina, scene.survey, "partial_submissions")
+        await grant(scene.amina, scene.block, "view_asset")
+        await grant(scene.amina, scene.other, "view_asset")
+        await grant(scene.zoe, scene.collection, "change_asset")
+        kept = await scene.assignments_of(scene.zoe)
+        before = await scene.owners()
+        preview = await scene.transfer(scene.amina, dry_run=True)
+        assert (await scene.owners(), await scene.assignments_of(scene.zoe)) == (before, kept)
+        assert await scene.history(scene.survey) == []
+        done = await scene.transfer(scene.amina)
+        assert {**preview, "dry_run": False} == done
+        assert (done["count"], done["asset_types"]) == (3, {"block": 1, "collection": 1, "survey": 1})
+        moved = {each.id: scene.amina.id for each in (scene.collection, scene.survey, scene.block)}
+        assert await scene.owners() == {**before, **moved}
+        assert await scene.assignments_of(scene.amina) == {(scene.other.id, "view_asset")}
+        assert await scene.assignments_of(scene.zoe) == kept
+        assert done["assignments_removed"] == 3  # partial_submissions and view_asset, and view_asset of the block
+        for asset in (scene.collection, scene.survey, scene.block):
+            statuses = [
+                (await service.get(asset.path, headers=user.headers)).status_code
+                for user in (scene.amina, scene.omar, scene.zoe)
+            ]
+            assert statuses == [200, 404, 404 if asset is scene.block else 200]
+        assert (await scene.transfer(scene.amina))["count"] == 0
+
+
+async def test_history_of_a_transfer(start: StartService, database_url: str) -> None:
+    async with start(database_url=database_url) as service:
+        scene = TransferWorld(service)
+        await scene.set_up()
+        await scene.world.grant(scene.amina, scene.survey, "partial_submissions")
+        await scene.transfer(scene.amina)
+        owner = rules.owner_permissions("survey")
+        entries = await scene.history(scene.survey)
+        assert {(row.act, row.made_by) for row in entries} == {("transfer", scene.root.id)}
+        effects = {(row.user_id, row.permission, row.what) for row in entries}
+        assert len(effects) == len(entries)
+        assert effects == {
+            *((scene.omar.id, each, "removed") for each in owner),
+            *((scene.amina.id, each, "granted") for each in owner - {"view_asset"}),
+            (scene.amina.id, PARTIAL, "removed"),
+        }
+        shown = await service.get(f"{scene.survey.path}permission-assignments/history/", headers=scene.amina.headers)
+        assert shown.json()["count"] == len(entries)
+        assert await scene.history(scene.other) == []
+
+
+async def test_former_owner_keeps_what_a_collection_of_others_passes_down(
+    start: StartService, database_url: str
+) -> None:
+    async with start(database_url=database_url) as service:
+        scene = TransferWorld(service)
+        await scene.set_up()
+        shelf = await scene.world.create_asset(scene.zoe, "collection")
+        inside = await scene.world.create_asset(scene.omar, "survey", shelf)
+        await scene.world.grant(scene.omar, shelf, "view_asset")
+        await scene.transfer(scene.amina)
+        assert (await service.get(inside.path, headers=scene.omar.headers)).status_code == 200
+        assert (await service.request("DELETE", inside.path, headers=scene.omar.headers)).status_code == 403
+
+
+async def test_transfer_from_a_disabled_user_and_back(start: StartService) -> None:
+    async with start() as service:
+        scene = TransferWorld(service)
+        await scene.set_up()
+        await scene.world.disable(scene.omar)
+        assert (await scene.transfer(scene.amina))["count"] == 3
+        assert await scene.assignments_of(scene.amina) == set()
+
+
+@pytest.mark.parametrize("to", ["nobody", "AnonymousUser", "", "omar itself", "disabled", "https://x/api/v2/assets/a/"])
+async def test_refused_transfers_change_nothing(start: StartService, to: str) -> None:
+    async with start() as service:
+        scene = TransferWorld(service)
+        await scene.set_up()
+        await scene.world.disable(scene.zoe)
+        name = {"omar itself": scene.omar.username, "disabled": scene.zoe.username}.get(to, to)
+        before = await scene.owners()
+        for query in ("", "?dry_run"):
+            path = f"/api/v2/users/{scene.omar.username}/transfer/{query}"
+            answer = await service.client.post(path, json={"to": name}, headers=scene.root.headers)
+            assert (answer.status_code, list(answer.json())) == (400, ["to"])
+        assert await scene.owners() == before
+
+
+async def test_only_superusers_transfer(start: StartService) -> None:
+    async with start() as service:
+        scene = TransferWorld(service)
+        await scene.set_up()
+        body = {"to": scene.amina.username}
+        for caller, status in ((scene.omar, 403), (scene.amina, 403)):
+            for name in (scene.omar.username, "nobody"):
+                path = f"/api/v2/users/{name}/transfer/"
+                assert (await service.client.post(path, json=body, headers=caller.headers)).status_code == status
+        for name in ("nobody", "AnonymousUser"):
+            path = f"/api/v2/users/{name}/transfer/"
+            assert (await service.client.post(path, json=body, headers=scene.root.headers)).status_code == 404

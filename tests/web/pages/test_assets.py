@@ -1,0 +1,378 @@
+"""Pages of forms and collections."""
+
+import copy
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from fieldgate.i18n.languages import Language
+from fieldgate.web.pages.form_preview import QUESTIONS_PER_PAGE, language_names
+from tests.conftest import Service
+from tests.web.page_client import PageClient, visible_text
+from tests.web.pages.asset_world import CONTENT, AssetWorld
+
+LIST = "/api/v2/assets/"
+ATTACK = "<img src=x onerror=alert(1)>\"'><script>alert(2)</script>"
+
+
+@pytest.fixture
+def world(service: Service) -> AssetWorld:
+    return AssetWorld(service)
+
+
+class NodeCounter(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.nodes = 0
+        self.ids: list[str] = []
+        self.attributes: set[str] = set()
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.nodes += 1
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        self.attributes |= {name for name, _ in attrs}
+        self.tags.append(tag)
+
+
+def parse(page: str) -> NodeCounter:
+    counter = NodeCounter()
+    counter.feed(page)
+    assert len(counter.ids) == len(set(counter.ids)), counter.ids
+    return counter
+
+
+# The list
+
+
+async def test_list_shows_facts_about_each_asset(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner)
+    await world.create(owner, asset_type="collection", name="Library")
+    page = await client.get(LIST)
+    text = visible_text(page.text)
+    assert "2 forms and collections" in text
+    assert re.search(r"Household survey Form You 4 English and Arabic \S+ \S+ ago Only you", text), text
+    assert re.search(r"Library Collection You 0 items – .* Only you", text), text
+    assert f'<a href="{path}">' in page.text
+    parse(page.text)
+
+
+async def test_list_can_be_filtered_and_sorted(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    for name in ("Beta", "Alpha"):
+        await world.create(owner, name=name)
+    await world.create(owner, asset_type="collection", name="Library")
+    text = visible_text((await client.get(f"{LIST}?asset_type=survey&ordering=name")).text)
+    assert text.index("Alpha") < text.index("Beta")
+    assert "Library" not in text
+    page = (await client.get(f"{LIST}?q=alph&asset_type=survey")).text
+    assert "Beta" not in visible_text(page)
+    assert 'value="alph"' in page
+    assert '<option value="survey" selected>' in page
+    assert "Clear all" in page
+    none = visible_text((await client.get(f"{LIST}?q=nothing")).text)
+    assert "No form or collection matches" in none
+
+
+async def test_list_says_what_to_do_if_it_is_empty(world: AssetWorld) -> None:
+    _, client = await world.user()
+    page = (await client.get(LIST)).text
+    assert "You have no forms yet" in page
+    assert 'href="/api/v2/imports/"' in page
+    anonymous = (await PageClient(world.service).get(LIST)).text
+    assert "Log in to see your forms" in anonymous
+    assert "New collection" not in anonymous
+    assert 'href="/api/v2/assets/?status=public-discoverable"' in anonymous
+
+
+async def test_pages_of_the_list(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    for number in range(25):
+        await world.create(owner, name=f"Form {number:02}")
+    page = (await client.get(f"{LIST}?limit=20&ordering=name")).text
+    assert "Form 19" in page
+    assert "Form 20" not in page
+    assert "offset=20" in page
+    last = (await client.get(f"{LIST}?limit=20&offset=20&ordering=name")).text
+    assert "Form 24" in last
+    assert "There are no more forms" in (await client.get(f"{LIST}?limit=20&offset=40")).text
+
+
+async def test_create_a_collection_and_undo(world: AssetWorld) -> None:
+    _, client = await world.user()
+    refused = await client.submit(LIST, "create_collection", {"name": "  "})
+    assert refused.status_code == 400
+    assert "Enter a name for the collection." in visible_text(refused.text)
+    page = await client.submit_and_follow(LIST, "create_collection", {"name": "Shared <b>questions</b>"})
+    assert "The collection “Shared <b>questions</b>” was created." in visible_text(page.text)
+    assert "This collection is empty" in visible_text(page.text)
+    after = await client.submit_and_follow(page.request.url.path, "delete", {"confirm": "yes"})
+    assert "was deleted" in visible_text(after.text)
+
+
+# One form
+
+
+async def test_preview(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner)
+    page = await client.get(path)
+    text = visible_text(page.text)
+    assert "Group · In" not in text
+    for part in ("Home", "1 One choice · Required", "Roof?", "Look up", "Tin", "Mud", "2 Whole number", "Rooms?"):
+        assert part in text, part
+    assert "Shown if “Roof?” = “Tin”" in text
+    assert "${roof}" not in text
+    assert "English and Arabic" in text
+    parse(page.text)
+
+
+async def test_language_of_the_preview(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner)
+    arabic = (await client.get(f"{path}?language=Arabic (ar)")).text
+    assert "السقف؟" in arabic
+    assert "not translated" in visible_text(arabic)
+    assert re.search(r'aria-current="true"><bdi>Arabic</bdi>', arabic)
+    reader = PageClient(world.service, client._cookies["fieldgate_session"], "ar")
+    own = (await reader.get(path)).text
+    assert "السقف؟" in own
+    assert re.search(r'aria-current="true"><bdi>العربية</bdi>', own)
+    assert "Roof?" in (await reader.get(f"{path}?language=en")).text
+    assert (await client.get(f"{path}?language=xx")).status_code == 200
+
+
+@pytest.mark.parametrize("offset", ["-1", "x", "9" * 30, "٣", "1.5"])
+async def test_bad_offset_shows_a_page(world: AssetWorld, offset: str) -> None:
+    owner, client = await world.user()
+    assert (await client.get(f"{await world.create(owner)}?offset={offset}")).status_code == 200
+
+
+def large_content(count: int) -> dict[str, Any]:
+    """Questions with everything that a question can have."""
+    cells = {
+        "label": ["A question", "سؤال"], "hint": ["A hint", None], "guidance_hint": ["Guidance", None],
+        "required": "${q0} = 1", "relevant": "${q0} > 1", "constraint": ". > 1", "calculation": "1 + 1",
+        "choice_filter": "a = ${q0}", "read_only": "${q0} = 2", "default": "c1", "repeat_count": "3",
+        "constraint_message": ["No", None], "required_message": ["Yes", None], "media::image": ["a.png", None],
+        "select_from_list_name": "list", "_or_other": True,
+    }  # fmt: skip
+    survey = [{"type": "select_multiple", "name": f"q{number}", **cells} for number in range(count)]
+    choices = [{"list_name": "list", "name": f"c{number}", "label": [f"C{number}", None]} for number in range(200)]
+    return {**CONTENT, "survey": survey, "choices": choices}
+
+
+async def test_a_large_form_has_few_nodes_and_all_its_questions(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner, large_content(3_000))
+    seen: list[str] = []
+    for offset in (0, 1_000, 2_960):
+        page = (await client.get(f"{path}?offset={offset}")).text
+        assert parse(page).nodes <= 3_000
+        seen += re.findall(r"<b>([\d,]+)</b> Several choices", page)
+    assert len(seen) == 3 * QUESTIONS_PER_PAGE
+    assert seen[-1] == "3,000"
+    for url in (f"{path}questions/", f"{path}questions/?limit=1000", f"{path}questions/?list_name=list"):
+        assert parse((await client.get(url)).text).nodes <= 3_000
+
+
+async def test_all_choices_are_one_click_away(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner, large_content(1))
+    page = (await client.get(path)).text
+    assert "C9<" in page
+    assert "C10<" not in page
+    assert "and 190 more" in page
+    link = re.search(r'href="(/api/v2/assets/[^"]*list_name=list[^"]*)"', page)
+    assert link is not None
+    more = (await client.get(link[1].replace("&amp;", "&"))).text
+    assert "C49<" in more
+    assert "Questions with the list “list”" in visible_text(more)
+
+
+async def test_buttons_follow_permissions(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner)
+    await world.add_version(path, {**CONTENT, "survey": CONTENT["survey"][3:]})
+    clients = {"owner": client}
+    for permission in ("view_asset", "change_asset", "manage_asset"):
+        username = f"user-{permission}-{owner}"
+        _, clients[permission] = await world.user(username)
+        await world.share(owner, path, username, permission)
+    everything = {"Rename", "Delete", "Upload a new version", "Make a copy", "Restore", "Share"}
+    seen = {}
+    for name, each in clients.items():
+        controls = re.findall(r"<(?:summary|button|a)[^>]*>(.*?)<", (await each.get(path)).text)
+        seen[name] = everything & set(controls)
+    assert seen["owner"] == everything
+    assert seen["manage_asset"] == seen["change_asset"] == everything - {"Delete"}
+    assert seen["view_asset"] == {"Make a copy", "Share"}
+    for form, fields in (("rename", {"name": "Mine"}), ("delete", {"confirm": "yes"})):
+        assert (await clients["view_asset"].submit(path, form, fields)).status_code == 400
+    assert "Household survey" in visible_text((await client.get(path)).text)
+    _, stranger = await world.user()
+    assert (await stranger.get(path)).status_code == 404
+    assert (await stranger.submit(path, "rename", {"name": "Mine"})).status_code == 404
+
+
+async def test_a_public_form_without_login(world: AssetWorld) -> None:
+    owner, _ = await world.user()
+    path = await world.create(owner)
+    await world.share(owner, path, "AnonymousUser")
+    page = await PageClient(world.service).get(path)
+    assert page.status_code == 200
+    assert "Roof?" in page.text
+    assert "<form" not in page.text.split("<main")[1]
+    assert "Everybody with the link" in page.text
+
+
+async def test_rename_and_undo(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner)
+    page = await client.submit_and_follow(path, "rename", {"name": " New {name} "})
+    assert "The name is now “New {name}”." in visible_text(page.text)
+    undo = page.text.split('class="notice"')[1].split("</form>")[0]
+    assert 'name="name" value="Household survey"' in undo
+    back = await client.submit_and_follow(path, "rename", {"name": "Household survey"})
+    assert "<h1><bdi>Household survey</bdi></h1>" in back.text
+
+
+@pytest.mark.parametrize("name", ["", "   ", "x" * 300])
+async def test_a_bad_name_is_refused_and_kept_in_the_field(world: AssetWorld, name: str) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner)
+    answer = await client.submit(path, "rename", {"name": name})
+    assert answer.status_code == 400
+    assert 'id="rename-name-error"' in answer.text
+    assert 'href="#rename-name"' in answer.text
+    assert f'value="{name.strip()}"' in answer.text
+    assert '<details class="panel action" open>' in answer.text
+    assert "<h1><bdi>Household survey</bdi></h1>" in answer.text
+
+
+async def test_copy_and_undo(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner)
+    assert 'value="Copy of Household survey"' in (await client.get(path)).text
+    page = await client.submit_and_follow(path, "copy", {"name": "Second"})
+    assert page.request.url.path != path
+    assert "<h1><bdi>Second</bdi></h1>" in page.text
+    assert "This is the copy." in visible_text(page.text)
+    undo = page.text.split('class="notice"')[1].split("</form>")[0]
+    assert f'action="{page.request.url.path}?form=delete"' in undo
+    await client.submit_and_follow(page.request.url.path, "delete", {"confirm": "yes"})
+    assert (await client.get(page.request.url.path)).status_code == 404
+    assert (await client.get(path)).status_code == 200
+
+
+async def test_a_copy_of_somebody_elses_form_is_your_own(world: AssetWorld) -> None:
+    owner, _ = await world.user()
+    path = await world.create(owner)
+    name = f"reader-{owner}"
+    _, reader = await world.user(name)
+    await world.share(owner, path, name)
+    page = await reader.submit_and_follow(path, "copy", {"name": "Mine"})
+    assert "yours" in visible_text(page.text)
+    assert "Only you" in visible_text(page.text)
+
+
+async def test_delete_asks_first(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner)
+    asked = await client.submit(path, "delete")
+    assert asked.status_code == 200
+    assert "Delete “Household survey”?" in visible_text(asked.text)
+    assert "its 1 version will be deleted for everybody" in visible_text(asked.text)
+    assert (await client.get(path)).status_code == 200
+    page = await client.submit_and_follow(path, "delete", {"confirm": "yes"})
+    assert page.request.url.path == LIST
+    assert "“Household survey” was deleted with all its versions." in visible_text(page.text)
+    assert (await client.get(path)).status_code == 404
+
+
+async def test_a_collection_shows_what_is_in_it(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner, asset_type="collection", name="Library")
+    async with world.service.database.read_transaction() as connection:
+        row = await world._store.find(connection, path.split("/")[-2])
+    assert row is not None
+    child = await world.create(owner, asset_type="block", name="Age & sex", parent_id=row.id)
+    page = (await client.get(path)).text
+    assert "1 item" in visible_text(page)
+    assert "Age & sex" in visible_text(page)
+    assert "Upload a new version" not in page
+    assert "Download" not in page
+    assert "Make a copy" not in page
+    assert f'<li><a href="{path}"><bdi>Library</bdi></a></li>' in (await client.get(child)).text
+    asked = visible_text((await client.submit(path, "delete")).text)
+    assert "the 1 item in it will be deleted" in asked
+
+
+async def test_an_empty_form_says_what_to_do(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner, {**CONTENT, "survey": []}, name="")
+    page = (await client.get(path)).text
+    assert "This form has no questions yet." in page
+    assert f'href="/api/v2/imports/?destination={path.split("/")[-2]}"' in page
+    assert "Without a name" in page
+    assert "Download XForm" not in page
+
+
+def attacked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: value[key] if key in ("type", "$kuid") else attacked(value[key]) for key in value}
+    return (
+        [attacked(each) for each in value] if isinstance(value, list) else ATTACK if isinstance(value, str) else value
+    )
+
+
+async def test_stored_text_is_never_markup(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    content = attacked(copy.deepcopy(CONTENT)) | {
+        "translations": [ATTACK, "Arabic (ar)"],
+        "settings": {"style": ATTACK},
+    }
+    content["survey"][1] |= {
+        "appearance": ATTACK,
+        "media::image": [ATTACK, ATTACK],
+        "relevant": f"${{{ATTACK}}} = '{ATTACK}'",
+    }
+    path = await world.create(owner, name=ATTACK)
+    await world.add_version(path, content, f"{ATTACK}.xlsx")
+    versions = (await client.get(f"{path}versions/")).text
+    newest = re.findall(rf'href="({path}versions/v\w+/)"', versions)[0]
+    asked = (await client.submit(path, "delete")).text
+    renamed = await client.submit_and_follow(path, "rename", {"name": f"{ATTACK} again"})
+    urls = (
+        LIST, f"{LIST}?q=%22{ATTACK.replace('&', '')}%22", path, f"{path}?language={ATTACK}&offset={ATTACK}",
+        f"{path}questions/?list_name={ATTACK}", f"{path}questions/", newest, f"{newest}diff/", f"{newest}warnings/",
+    )  # fmt: skip
+    pages = [versions, asked, renamed.text, *[(await client.get(url)).text for url in urls]]
+    for page in pages:
+        assert "<img src=x" not in page
+        assert "<script>alert" not in page
+        assert "alert(2)" in page
+        parsed = parse(page)
+        assert "onerror" not in parsed.attributes
+        assert parsed.tags.count("script") == 1
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "ar", "es"])
+async def test_pages_in_four_languages(world: AssetWorld, language: str) -> None:
+    owner, client = await world.user(language=language)
+    path = await world.create(owner)
+    for url in (LIST, path, f"{path}questions/"):
+        page = (await client.get(url)).text
+        assert f'<html lang="{language}"' in page
+        text = visible_text(page)
+        for word in ("Who can see it", "Questions with", "Download Excel", "Make a copy", "Whole number"):
+            assert (word in text) <= (language == "en"), word
+
+
+def test_names_of_languages() -> None:
+    assert language_names(Language.FRENCH)(["English (en)", "Arabic (ar)"]) == "anglais et arabe"
+    assert language_names(Language.ENGLISH)(["Klingon", ""]) == "Klingon"
+    assert language_names(Language.ENGLISH)(None) == "–"

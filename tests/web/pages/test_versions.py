@@ -1,0 +1,154 @@
+"""Pages of the versions of a form."""
+
+import copy
+import re
+from typing import Any
+
+import pytest
+
+from tests.conftest import Service
+from tests.web.page_client import PageClient, visible_text
+from tests.web.pages.asset_world import CONTENT, AssetWorld
+
+
+@pytest.fixture
+def world(service: Service) -> AssetWorld:
+    return AssetWorld(service)
+
+
+def changed_content() -> dict[str, Any]:
+    content = copy.deepcopy(CONTENT)
+    content["survey"][1]["label"][0] = "What is the roof made of?"
+    content["survey"][3]["relevant"] = "${roof} != ''"
+    content["survey"].append({"type": "note", "name": "bye", "label": ["Thank you", None]})
+    del content["choices"][1]
+    content["settings"] = {"style": "pages"}
+    return content
+
+
+async def versions_of(client: PageClient, path: str) -> list[str]:
+    """The paths of the versions, newest first."""
+    page = (await client.get(f"{path}versions/")).text
+    return list(dict.fromkeys(re.findall(rf'href="({path}versions/v\w+/)"', page)))
+
+
+async def test_history(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner)
+    await world.add_version(path, changed_content(), "second & last.xlsx")
+    text = visible_text((await client.get(f"{path}versions/")).text)
+    assert re.search(r"Version 2 current .* 5 second & last.xlsx What changed", text), text
+    assert re.search(r"Version 1 .* 4 – What changed Version 1 Restore Version 1", text), text
+    detail = visible_text((await client.get(path)).text)
+    assert "Version 2 current" in detail
+    assert "second & last.xlsx" in detail
+
+
+async def test_preview_of_a_version(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner)
+    await world.add_version(path, changed_content())
+    second, first = await versions_of(client, path)
+    old, new = visible_text((await client.get(first)).text), visible_text((await client.get(second)).text)
+    assert "Roof?" in old
+    assert "Restore" in old
+    assert "Compare with the current version" in old
+    assert "What is the roof made of?" in new
+    assert "Restore" not in new
+    assert "Thank you" in new
+
+
+async def test_restore_and_undo(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner)
+    await world.add_version(path, changed_content())
+    second, first = await versions_of(client, path)
+    page = await client.submit_and_follow(first, "restore")
+    assert page.request.url.path == path
+    assert "Version 1 is the current one again, as version 3." in visible_text(page.text)
+    assert "Thank you" not in visible_text(page.text)
+    undo = page.text.split('class="notice"')[1].split("</form>")[0]
+    assert f'action="{second}?form=restore"' in undo
+    back = await client.submit_and_follow(second, "restore")
+    assert "Version 2 is the current one again, as version 4." in visible_text(back.text)
+    assert "Thank you" in visible_text(back.text)
+
+
+async def test_the_current_version_cannot_be_restored(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner)
+    [only] = await versions_of(client, path)
+    answer = await client.submit(only, "restore")
+    assert answer.status_code == 400
+    assert "This is already the current version." in visible_text(answer.text)
+
+
+async def test_viewers_cannot_restore(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner)
+    await world.add_version(path, changed_content())
+    _, first = await versions_of(client, path)
+    name = f"viewer-{owner}"
+    _, viewer = await world.user(name)
+    await world.share(owner, path, name)
+    for url in (path, f"{path}versions/", first):
+        assert "Restore" not in visible_text((await viewer.get(url)).text)
+    answer = await viewer.submit(first, "restore")
+    assert answer.status_code == 400
+    assert "change_asset" in visible_text(answer.text)
+    assert len(await versions_of(client, path)) == 2
+
+
+async def test_differences_in_words(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner)
+    await world.add_version(path, changed_content())
+    second, first = await versions_of(client, path)
+    text = visible_text((await client.get(f"{second}diff/")).text)
+    assert "What changed in version 2" in text
+    assert "Compared with version 1" in text
+    assert "Questions Added: 1 Changed: 2" in text
+    assert "Choices Deleted: 1" in text
+    assert "Label English Roof? What is the roof made of?" in text
+    assert "Shown if “Roof?” = “Tin” “What is the roof made of?” is answered" in text
+    assert "+ Added Note Thank you" in text
+    assert "− Deleted List: roof Mud" in text
+    assert "Layout – pages" in text
+    assert "{" not in text
+    back = visible_text((await client.get(f"{first}diff/?against={second.split('/')[-2]}")).text)
+    assert "− Deleted Note Thank you" in back
+    assert "This is the first version" in visible_text((await client.get(f"{first}diff/")).text)
+    same = visible_text((await client.get(f"{second}diff/?against={second.split('/')[-2]}")).text)
+    assert "Nothing changed between these versions." in same
+
+
+async def test_many_differences_are_paged(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    path = await world.create(owner, {**CONTENT, "survey": []})
+    survey = [{"type": "text", "name": f"q{number}", "label": [f"Label {number:04}", None]} for number in range(1_200)]
+    await world.add_version(path, {**CONTENT, "survey": survey})
+    second = (await versions_of(client, path))[0]
+    found = set()
+    for offset in range(0, 1_200, 50):
+        page = (await client.get(f"{second}diff/?offset={offset}")).text
+        found |= set(re.findall(r"Label (\d{4})<", page))
+        assert page.count('<li class="change-item') == 50
+    assert len(found) == 1_200
+
+
+async def test_pages_without_warnings(world: AssetWorld) -> None:
+    owner, client = await world.user()
+    [only] = await versions_of(client, await world.create(owner))
+    assert "There are no warnings for this version." in visible_text((await client.get(f"{only}warnings/")).text)
+
+
+@pytest.mark.parametrize("language", ["fr", "ar", "es"])
+async def test_pages_in_other_languages(world: AssetWorld, language: str) -> None:
+    owner, client = await world.user(language=language)
+    path = await world.create(owner)
+    await world.add_version(path, changed_content())
+    second, _ = await versions_of(client, path)
+    for url in (f"{path}versions/", second, f"{second}diff/", f"{second}warnings/"):
+        text = visible_text((await client.get(url)).text)
+        for word in ("Version 1 ", "What changed", "Restore", "Added", "Compared", "Warnings", "is answered"):
+            assert word not in text or (word == "Version 1 " and language == "fr"), (url, word)

@@ -1,0 +1,350 @@
+"""Login, the account page and the page behind a one-time link: forms, secrets and sessions."""
+
+import asyncio
+import re
+from html import unescape
+
+import httpx
+import pytest
+
+from fieldgate.accounts.invitations import InvitationStore
+from fieldgate.accounts.login_throttle import USER_POLICY
+from fieldgate.accounts.store import IssuedBy
+from fieldgate.http.request.authentication import SESSION_COOKIE
+from fieldgate.i18n.languages import Language
+from fieldgate.identity import AuthMethod
+from tests.conftest import BASE_URL, PASSWORD, Service, StartService
+from tests.web.page_client import PageClient, visible_text
+
+PAGE = {"Accept": "text/html"}
+ACCOUNT = "/account/"
+NEW_PASSWORD = "battery staple"
+HOSTILE = '"><script>alert(1)</script>'
+
+
+async def log_in(service: Service, headers: dict[str, str] | None = None, /, **fields: str) -> httpx.Response:
+    answer = await service.client.post("/login/", data=fields, headers={**PAGE, "Origin": BASE_URL, **(headers or {})})
+    service.client.cookies.clear()
+    return answer
+
+
+def session_of(answer: httpx.Response) -> str:
+    found = re.search(rf"{SESSION_COOKIE.decode()}=(\w+)", answer.headers["Set-Cookie"])
+    assert found
+    return found[1]
+
+
+async def is_live(service: Service, session: str) -> bool:
+    return await service.store.find_token_holder(session, AuthMethod.SESSION) is not None
+
+
+# Login
+
+
+async def test_wrong_password_is_reported_next_to_the_field(service: Service) -> None:
+    username, _ = await service.create_user()
+    answer = await log_in(service, username=username, password="wrong", next="/account/")
+    assert answer.status_code == 401
+    assert 'id="login-password-error"' in answer.text
+    assert 'href="#login-password"' in answer.text
+    assert re.search(rf'id="login-username"[^>]*value="{username}"', answer.text)
+    assert not re.search(r'id="login-password"[^>]*value=', answer.text)
+    assert 'name="next" value="/account/"' in answer.text
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"), [({"username": "a"}, "password"), ({"password": "a"}, "username"), ({}, "username")]
+)
+async def test_missing_fields_are_reported(service: Service, fields: dict[str, str], wrong: str) -> None:
+    answer = await log_in(service, **fields)
+    assert answer.status_code == 400
+    assert f'id="login-{wrong}-error"' in answer.text
+
+
+@pytest.mark.usefixtures("long_throttle_waits")
+async def test_login_form_is_throttled(start: StartService) -> None:
+    async with start() as service:
+        username, _ = await service.create_user()
+        for _ in range(USER_POLICY.free_failures):
+            assert (await log_in(service, username=username, password="wrong")).status_code == 401
+        answer = await log_in(service, username=username, password=PASSWORD)
+        assert answer.status_code == 429
+        assert "Retry-After" in answer.headers
+        assert "Too many failed attempts to log in." in visible_text(answer.text)
+
+
+async def test_session_changes_at_login(service: Service) -> None:
+    """A session that somebody planted or knows is worth nothing after the login."""
+    username, user_id = await service.create_user()
+    former = await service.store.issue_token(user_id, IssuedBy.SESSION, None)
+    other = await service.store.issue_token(user_id, IssuedBy.SESSION, None)
+    cookie = {"Cookie": f"{SESSION_COOKIE.decode()}={former}"}
+    failed = await log_in(service, cookie, username=username, password="wrong")
+    assert failed.status_code == 401
+    assert await is_live(service, former)
+    session = session_of(await log_in(service, cookie, username=username, password=PASSWORD))
+    assert session != former
+    assert [await is_live(service, each) for each in (former, session, other)] == [False, True, True]
+    planted = session_of(
+        await log_in(service, {"Cookie": f"{SESSION_COOKIE.decode()}=chosen"}, username=username, password=PASSWORD)
+    )
+    assert planted != "chosen"
+    assert not await is_live(service, "chosen")
+
+
+TARGETS = [
+    "//evil.example",
+    "///evil.example",
+    "/\\evil.example",
+    "\\\\evil.example",
+    "https://evil.example",
+    "HTTP://evil.example",
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "evil.example",
+    " //evil.example",
+    "\t//evil.example",
+    "/\t/evil.example",
+    "/\r\n/evil.example",
+    "/\x00/evil.example",
+    "\u00a0//evil.example",
+    "/\u2028/evil.example",
+    "",
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+async def test_next_never_leaves_the_site(service: Service, target: str) -> None:
+    username, _ = await service.create_user()
+    answer = await log_in(service, username=username, password=PASSWORD, next=target)
+    if answer.status_code == 400:  # characters that no form field may have
+        assert "\x00" in target
+        return
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/")
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["/%2F/evil.example", "/%5Cevil.example", "/@evil.example", "/.//evil.example", "/a\\..\\evil", "/?next=//evil"],
+)
+async def test_strange_paths_stay_on_the_site(service: Service, target: str) -> None:
+    username, _ = await service.create_user()
+    answer = await log_in(service, username=username, password=PASSWORD, next=target)
+    location = answer.headers["Location"]
+    assert httpx.URL(BASE_URL + "/login/").join(location).host == "127.0.0.1"
+    assert location.startswith("/")
+    assert not location.startswith("//")
+    assert "\\" not in location
+
+
+async def test_login_page_shows_hostile_input_as_text(service: Service) -> None:
+    pages = [
+        await service.get("/login/", params={"next": HOSTILE, "username": HOSTILE}, headers=PAGE),
+        await log_in(service, username=HOSTILE, password="x", next=HOSTILE),
+    ]
+    for page in pages:
+        assert "<script>alert" not in page.text
+        assert HOSTILE in unescape(page.text)
+
+
+# The account page
+
+
+async def test_account_page_needs_a_login(service: Service) -> None:
+    answer = await service.get(ACCOUNT, headers=PAGE)
+    assert answer.status_code == 401
+    assert "/login/?next=%2Faccount%2F" in answer.text
+
+
+@pytest.mark.parametrize("language", list(Language))
+async def test_token_is_shown_once_and_revoked(service: Service, language: Language) -> None:
+    _, user_id = await service.create_user()
+    client = await PageClient.logged_in(service, user_id, language.value)
+    page = await client.submit(ACCOUNT, "create-token", {"name": HOSTILE, "lifetime_days": "30"})
+    assert page.status_code == 200
+    assert page.headers["Cache-Control"] == "no-store"
+    assert "<script>alert" not in page.text
+    [token] = re.findall(r"fgt_\w{40}", page.text)
+    accepted = await service.get("/api/v2/account/", headers={"Authorization": f"Token {token}"})
+    assert accepted.status_code == 200
+    again = await client.get(ACCOUNT)
+    assert token not in again.text
+    assert HOSTILE in unescape(again.text)
+    [token_id] = re.findall(r'name="id" value="(\d+)"', again.text)
+    done = await client.submit_and_follow(ACCOUNT, "revoke", {"id": token_id, "name": HOSTILE})
+    assert 'class="notice"' in done.text
+    assert "<script>alert" not in done.text
+    refused = await service.get("/api/v2/account/", headers={"Authorization": f"Token {token}"})
+    assert refused.status_code == 401
+
+
+async def test_invalid_token_name_keeps_the_input(service: Service) -> None:
+    _, user_id = await service.create_user()
+    client = await PageClient.logged_in(service, user_id)
+    page = await client.submit(ACCOUNT, "create-token", {"name": "x" * 101, "lifetime_days": "90"})
+    assert page.status_code == 400
+    assert 'id="create-token-name-error"' in page.text
+    assert f'value="{"x" * 101}"' in page.text
+    assert re.search(r'<option value="90" selected>', page.text)
+    odd = await client.submit(ACCOUNT, "create-token", {"name": "x", "lifetime_days": "soon"})
+    assert odd.status_code == 400
+    gone = await client.submit(ACCOUNT, "revoke", {"id": "../sessions"})
+    assert gone.status_code == 400
+
+
+async def test_password_form(service: Service) -> None:
+    username, user_id = await service.create_user()
+    client, other = await PageClient.logged_in(service, user_id), await PageClient.logged_in(service, user_id)
+    fields = {"current_password": PASSWORD, "new_password": NEW_PASSWORD, "repeated": NEW_PASSWORD}
+    for changes, field in (
+        ({"repeated": "other"}, "repeated"),
+        ({"current_password": "wrong"}, "current_password"),
+        ({"new_password": "short", "repeated": "short"}, "new_password"),
+    ):
+        page = await client.submit(ACCOUNT, "password", {**fields, **changes})
+        assert page.status_code == 400
+        assert f'id="password-{field}-error"' in page.text
+        assert NEW_PASSWORD not in page.text
+    assert (await other.get(ACCOUNT)).status_code == 200
+    done = await client.submit_and_follow(ACCOUNT, "password", fields)
+    assert "Your password was changed, and 1 other session ended." in visible_text(done.text)
+    assert (await other.get(ACCOUNT)).status_code == 401
+    assert (await log_in(service, username=username, password=NEW_PASSWORD)).status_code == 303
+
+
+async def test_ending_other_sessions(service: Service) -> None:
+    _, user_id = await service.create_user()
+    client = await PageClient.logged_in(service, user_id)
+    assert "Log out everywhere else" not in (await client.get(ACCOUNT)).text
+    other = await PageClient.logged_in(service, user_id)
+    assert "Log out everywhere else" in (await client.get(ACCOUNT)).text
+    done = await client.submit_and_follow(ACCOUNT, "end-sessions")
+    assert "You are logged out in all other browsers." in visible_text(done.text)
+    assert (await other.get(ACCOUNT)).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}, {"csrf": "wrong"}],
+)
+async def test_forms_of_other_sites_are_refused(service: Service, headers: dict[str, str]) -> None:
+    _, user_id = await service.create_user()
+    session = await service.store.issue_token(user_id, IssuedBy.SESSION, None)
+    client = PageClient(service, session)
+    fields = {"name": "x", "csrf_token": "wrong" if "csrf" in headers else client.csrf_token}
+    sent = {**PAGE, "Cookie": f"{SESSION_COOKIE.decode()}={session}", **headers}
+    for path in (f"{ACCOUNT}?form=create-token", f"{ACCOUNT}?form=end-sessions", "/logout/"):
+        assert (await service.client.post(path, data=fields, headers=sent)).status_code == 403
+    assert await is_live(service, session)
+    assert (await client.get("/api/v2/account/tokens/?format=json")).json()["count"] == 0
+
+
+async def test_session_ends_at_logout(service: Service) -> None:
+    _, user_id = await service.create_user()
+    session = await service.store.issue_token(user_id, IssuedBy.SESSION, None)
+    client = PageClient(service, session)
+    answer = await service.client.post(
+        "/logout/",
+        data={"csrf_token": client.csrf_token, "next": "//evil.example"},
+        headers={**PAGE, "Cookie": f"{SESSION_COOKIE.decode()}={session}"},
+    )
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/")
+    assert "Max-Age=0" in answer.headers["Set-Cookie"]
+    assert not await is_live(service, session)
+
+
+async def test_lists_of_the_account_are_pages_too(service: Service) -> None:
+    _, user_id = await service.create_user()
+    client = await PageClient.logged_in(service, user_id)
+    await client.submit(ACCOUNT, "create-token", {"name": "Power BI", "lifetime_days": "30"})
+    for path, text in (("", "Tokens, password"), ("tokens/", "Power BI"), ("sessions/", "This browser")):
+        page = await client.get(f"/api/v2/account/{path}")
+        assert text in visible_text(page.text)
+
+
+# One-time links
+
+
+async def new_link(service: Service, user_id: int) -> str:
+    created = await InvitationStore(service.database, service.data_versions).create(user_id, user_id)
+    assert created is not None
+    return created.path
+
+
+async def use_link(service: Service, path: str, password: str = NEW_PASSWORD, **headers: str) -> httpx.Response:
+    fields = {"password": password, "repeated": password}
+    answer = await service.client.post(path, data=fields, headers={**PAGE, "Origin": "null", **headers})
+    service.client.cookies.clear()
+    return answer
+
+
+async def test_link_sets_a_password_once(service: Service) -> None:
+    username, user_id = await service.create_user()
+    session = await service.store.issue_token(user_id, IssuedBy.SESSION, None)
+    path = await new_link(service, user_id)
+    for _ in range(2):  # programs that preview links do not use them up
+        page = await service.get(path, headers=PAGE)
+        assert page.status_code == 200
+        assert f'value="{username}"' in page.text
+        assert (page.headers["Referrer-Policy"], page.headers["Cache-Control"]) == ("no-referrer", "no-store")
+    short = await use_link(service, path, "short")
+    assert short.status_code == 400
+    assert 'id="invitation-password-error"' in short.text
+    assert short.headers["Referrer-Policy"] == "no-referrer"
+    done = await use_link(service, path)
+    assert (done.status_code, done.headers["Location"]) == (303, f"/login/?username={username}")
+    assert not await is_live(service, session)
+    assert (await log_in(service, username=username, password=NEW_PASSWORD)).status_code == 303
+    for used in (await service.get(path, headers=PAGE), await use_link(service, path, "another password")):
+        assert used.status_code == 404
+        assert "This link is not valid any more" in used.text
+        assert username not in used.text
+        assert (used.headers["Referrer-Policy"], used.headers["Cache-Control"]) == ("no-referrer", "no-store")
+    assert (await log_in(service, username=username, password="another password")).status_code == 401
+
+
+async def test_link_used_twice_at_once(service: Service) -> None:
+    username, user_id = await service.create_user()
+    path = await new_link(service, user_id)
+    passwords = [f"password {number}" for number in range(4)]
+    answers = await asyncio.gather(*(use_link(service, path, password) for password in passwords))
+    assert sorted(answer.status_code for answer in answers) == [303, 404, 404, 404]
+    [winner] = [password for password, answer in zip(passwords, answers, strict=True) if answer.status_code == 303]
+    assert (await log_in(service, username=username, password=winner)).status_code == 303
+
+
+@pytest.mark.parametrize("headers", [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}])
+async def test_link_is_not_used_from_another_site(service: Service, headers: dict[str, str]) -> None:
+    _, user_id = await service.create_user()
+    path = await new_link(service, user_id)
+    assert (await use_link(service, path, **headers)).status_code == 403
+    assert (await use_link(service, path)).status_code == 303
+
+
+async def test_repeated_password_must_be_the_same(service: Service) -> None:
+    username, user_id = await service.create_user()
+    path = await new_link(service, user_id)
+    fields = {"password": NEW_PASSWORD, "repeated": "battery stable"}
+    answer = await service.client.post(path, data=fields, headers=PAGE)
+    assert answer.status_code == 400
+    assert 'id="invitation-repeated-error"' in answer.text
+    assert (await use_link(service, path, username)).status_code == 400
+
+
+@pytest.mark.parametrize("secret", ["x", "fgi_" + "x" * 40, "%00", "%2e%2e", HOSTILE])
+async def test_unknown_links_have_the_same_page(service: Service, secret: str) -> None:
+    answer = await service.get(f"/invitation/{secret}/", headers=PAGE)
+    assert answer.status_code in (400, 404)
+    assert "<script>alert" not in answer.text
+
+
+async def test_links_are_not_in_the_access_log(start: StartService, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    async with start(access_log=True) as service:
+        _, user_id = await service.create_user()
+        path = await new_link(service, user_id)
+        await service.get(path, headers=PAGE)
+        await use_link(service, path)
+        log = capfdbinary.readouterr().err
+        assert log.count(b'"path":"/invitation/{secret}/"') == 2
+        assert b"fgi_" not in log

@@ -1,0 +1,247 @@
+"""Pages of imports: uploading several files, status, and problems next to their rows."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fieldgate.imports.tables import imports
+from fieldgate.imports.worker import ImportWorker
+from fieldgate.settings import Settings
+from fieldgate.web.pages.imports import MAX_FILES
+from tests.conftest import Service
+from tests.imports.workbooks import xlsx
+from tests.imports.xlsform.test_excerpt_builder import HOUSEHOLD
+from tests.web.page_client import PageClient, visible_text
+
+PATH = "/api/v2/imports/"
+GOOD, WITH_PROBLEMS, HOSTILE = xlsx(), xlsx(**HOUSEHOLD), b"PK\x03\x04 <script>alert(1)</script>"
+SCRIPT = "<script>alert('x')</script>"
+STATIC = Path(__file__).parents[2] / "fieldgate" / "web" / "static"
+
+
+class ImportPages:
+    """A user with pages, and a worker."""
+
+    def __init__(self, service: Service, client: PageClient) -> None:
+        self.service = service
+        self.client = client
+        self.worker = ImportWorker(Settings(), service.database)
+
+    async def upload(self, *files: tuple[str, bytes], path: str = PATH, **fields: Any) -> Any:
+        sent = [("files", file) for file in files]
+        return await self.client.submit(path, "upload", {"key": "a key", **fields}, sent)
+
+    async def import_file(self, name: str, data: bytes, **fields: Any) -> str:
+        """Upload a file, process it and return the path of its page."""
+        answer = await self.upload((name, data), **fields)
+        assert answer.status_code == 303, visible_text(answer.text)
+        await self.process_all()
+        return str(answer.headers["Location"])
+
+    async def process_all(self) -> None:
+        while await self.worker.process_one():
+            pass
+
+    async def page(self, path: str) -> str:
+        answer = await self.client.get(path)
+        assert answer.status_code == 200
+        return answer.text
+
+    async def text(self, path: str) -> str:
+        return visible_text(await self.page(path))
+
+
+@pytest.fixture
+async def pages(service: Service) -> ImportPages:
+    _, number = await service.create_user()
+    return ImportPages(service, await PageClient.logged_in(service, number))
+
+
+async def test_three_files_at_once(pages: ImportPages) -> None:
+    answer = await pages.upload(("good.xlsx", GOOD), ("household.xlsx", WITH_PROBLEMS), ("hostile.xlsx", HOSTILE))
+    assert (answer.status_code, answer.headers["Location"]) == (303, PATH)
+    page = await pages.page(PATH)
+    assert "3 files were sent." in visible_text(page)
+    assert "3 files are being read." in visible_text(page)
+    assert '<meta http-equiv="refresh"' in page
+    assert 'data-pending="3"' in page
+    await pages.process_all()
+    page = await pages.page(PATH)
+    assert '<meta http-equiv="refresh"' not in page
+    assert "data-poll" not in page
+    rows = [visible_text(f"<main>{row}") for row in page.split("<tr>")[2:]]
+    assert ["hostile.xlsx" in rows[0], "household.xlsx" in rows[1], "good.xlsx" in rows[2]] == [True] * 3
+    assert "✗ Not imported" in rows[0]
+    assert "✗ Not imported 3 problems 1 warning" in rows[1]
+    assert "✓ Imported good" in rows[2]
+
+
+async def test_one_bad_file_does_not_stop_the_others(pages: ImportPages) -> None:
+    answer = await pages.upload((f"{SCRIPT}.txt", b"no workbook"), ("good.xlsx", GOOD))
+    assert answer.status_code == 400
+    assert SCRIPT not in answer.text
+    text = visible_text(answer.text).replace("\u2068", "").replace("\u2069", "")
+    assert f"{SCRIPT.rpartition('/')[2]}.txt: This file is not a workbook." in text
+    assert "These files were sent: good.xlsx" in text
+    assert "1 file is being read." in await pages.text(PATH)
+
+
+async def test_same_form_sent_twice_is_imported_once(pages: ImportPages) -> None:
+    first = await pages.upload(("good.xlsx", GOOD))
+    again = await pages.upload(("good.xlsx", GOOD))
+    assert again.headers["Location"] == first.headers["Location"]
+    other_file = await pages.upload(("good.xlsx", WITH_PROBLEMS))
+    other_form = await pages.upload(("good.xlsx", GOOD), key="another key")
+    assert len({each.headers["Location"] for each in (first, other_file, other_form)}) == 3
+
+
+async def test_every_page_has_a_key_of_its_own(pages: ImportPages) -> None:
+    keys = {re.findall(r'name="key" value="([^"]{16,})"', await pages.page(PATH))[0] for _ in range(3)}
+    assert len(keys) == 3
+
+
+@pytest.mark.parametrize(
+    ("files", "fields", "error"),
+    [
+        ([], {}, "Choose a file first."),
+        ([("", b"")], {}, "Choose a file first."),
+        ([("a.xlsx", GOOD)] * (MAX_FILES + 1), {}, f"Send at most {MAX_FILES} files at a time."),
+        ([("a.xlsx", GOOD)] * 2, {"destination": "a" * 22}, "only one can be the new version of a form."),
+        ([("a.xlsx", GOOD)], {"destination": "no uid"}, "Enter the address or the uid of an asset."),
+        ([("a.xlsx", GOOD)], {"destination": "aKm3pVw8ZtQ2xYcRnB5dFh"}, "There is no asset"),
+    ],
+)
+async def test_mistakes_are_explained(pages: ImportPages, files: Any, fields: dict[str, str], error: str) -> None:
+    answer = await pages.upload(*files, **fields)
+    assert answer.status_code == 400
+    assert error in visible_text(answer.text)
+    assert "You have not imported anything yet." in await pages.text(PATH)
+
+
+async def test_problems_are_next_to_their_rows(pages: ImportPages) -> None:
+    path = await pages.import_file("household.xlsx", WITH_PROBLEMS)
+    page = await pages.page(path)
+    text = visible_text(page).replace("\u2068", "").replace("\u2069", "")
+    assert "household.xlsx was not imported 3 problems to fix, all in the sheet “survey”. Nothing was changed." in text
+    assert (
+        'class="marked problem" aria-describedby="problem-1"><span class="hidden">Problem: </span>integr</td>' in page
+    )
+    assert "Row 4 · Column type integr is not a question type. Did you mean integer?" in text
+    assert f'href="{path}annotated.xlsx"' in page
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    references = set(re.findall(r'aria-(?:describedby|labelledby)="([^"]+)"', page))
+    assert {name for names in references for name in names.split()} <= set(ids)
+
+
+async def test_page_of_an_import_of_an_earlier_release(pages: ImportPages) -> None:
+    path = await pages.import_file("household.xlsx", WITH_PROBLEMS)
+    async with pages.service.database.transaction() as connection:
+        await connection.execute(imports.update().values(excerpts=None))
+    text = await pages.text(path)
+    assert "Sheet “survey” Problem Row 4 · Column type integr is not a question type." in text
+
+
+async def test_file_that_cannot_be_read(pages: ImportPages) -> None:
+    page = await pages.page(await pages.import_file("hostile.xlsx", HOSTILE))
+    assert "The file could not be read." in visible_text(page)
+    assert "annotated.xlsx" not in page
+
+
+async def test_success_leads_to_the_form(pages: ImportPages) -> None:
+    path = await pages.import_file("good.xlsx", GOOD)
+    page = await pages.page(path)
+    text = visible_text(page)
+    assert "was imported" in text
+    assert "Questions 2" in text
+    [uid] = set(re.findall(r'href="/api/v2/assets/(a\w{21})/permission-assignments/"', page))
+    assert f'<a class="button primary" href="/api/v2/assets/{uid}/">View the form</a>' in page
+    assert (await pages.client.get(f"/api/v2/assets/{uid}/")).status_code == 200
+
+
+async def test_corrected_file_replaces_the_same_form(pages: ImportPages) -> None:
+    page = await pages.page(await pages.import_file("good.xlsx", GOOD))
+    [uid] = set(re.findall(r"/api/v2/assets/(a\w{21})/permission-assignments/", page))
+    form = await pages.page(f"{PATH}?destination={uid}")
+    assert f'name="destination" value="{uid}"' in form
+    assert "The file becomes a new version of this form: good" in visible_text(form)
+    assert " multiple" not in form.split('type="file"')[1].split(">")[0]
+    failed = await pages.import_file("bad.xlsx", WITH_PROBLEMS, destination=uid)
+    assert f'name="destination" value="{uid}"' in await pages.page(failed)
+    answer = await pages.upload(("fixed.xlsx", GOOD), path=failed, destination=uid)
+    assert answer.status_code == 303
+    await pages.process_all()
+    assert "The form has a new version." in await pages.text(answer.headers["Location"])
+
+
+async def test_destinations_are_forms_that_the_caller_may_change(pages: ImportPages) -> None:
+    await pages.import_file(f"mine {SCRIPT[:7]}.xlsx", GOOD)
+    assert re.search(r'<option value="a\w{21}">mine &lt;script</option>', await pages.page(PATH))
+    _, other = await pages.service.create_user()
+    stranger = ImportPages(pages.service, await PageClient.logged_in(pages.service, other))
+    assert "<option" not in await stranger.page(PATH)
+
+
+async def test_library_without_the_option_explains_and_offers_it(pages: ImportPages) -> None:
+    library = xlsx(library=[("type", "name", "label"), ("text", "a", "A")])
+    failed = await pages.import_file("library.xlsx", library)
+    assert 'name="library" value="true" checked' in await pages.page(failed)
+    made = await pages.import_file("library.xlsx", library, library="true", key="another key")
+    assert "View the collection" in await pages.text(made)
+
+
+async def test_filter_by_status(pages: ImportPages) -> None:
+    await pages.import_file("good.xlsx", GOOD)
+    await pages.import_file("household.xlsx", WITH_PROBLEMS)
+    page = await pages.page(f"{PATH}?status=error")
+    assert "household.xlsx" in page
+    assert "good.xlsx" not in page
+    assert '<a href="?status=error" aria-current="true">' in page
+    assert "You have no imports with this status." in await pages.text(f"{PATH}?status=processing")
+
+
+async def test_nobody_else_sees_an_import(pages: ImportPages) -> None:
+    path = await pages.import_file("household.xlsx", WITH_PROBLEMS)
+    _, other = await pages.service.create_user()
+    for client in (await PageClient.logged_in(pages.service, other), PageClient(pages.service)):
+        for suffix in ("", "rows/", "annotated.xlsx"):
+            assert (await client.get(path + suffix)).status_code == 404
+    assert "Log in to upload files" in visible_text((await PageClient(pages.service).get(PATH)).text)
+
+
+async def test_upload_needs_a_session_and_its_token(pages: ImportPages) -> None:
+    assert (await pages.upload(("good.xlsx", GOOD), csrf_token="x")).status_code == 403
+    pages.client = PageClient(pages.service)
+    assert (await pages.upload(("good.xlsx", GOOD))).status_code == 401
+
+
+async def test_texts_of_files_are_escaped(pages: ImportPages) -> None:
+    header = f"label::{SCRIPT}"
+    survey = [
+        ("type", "name", "label", header, SCRIPT),
+        (SCRIPT, "a", SCRIPT, SCRIPT, SCRIPT),
+        ("text", SCRIPT, "A", "B", ""),
+    ]
+    for name in ('"><script>alert(1)<.csv', "<img src=x onerror=alert(1)>.csv"):
+        rows = "\n".join(",".join(f'"{cell}"' for cell in row) for row in survey)
+        path = await pages.import_file(name, rows.encode())
+        for page in (await pages.page(path), await pages.page(PATH)):
+            body = page.split("<body>")[1]
+            assert "<script" not in body
+            assert "<img src=x" not in body
+        assert "&lt;script&gt;alert(" in await pages.page(path)
+
+
+@pytest.mark.parametrize("language", ["fr", "ar", "es"])
+async def test_pages_are_translated(pages: ImportPages, language: str) -> None:
+    path = await pages.import_file("household.xlsx", WITH_PROBLEMS)
+    pages.client.language = language
+    for page in (await pages.text(path), await pages.text(PATH)):
+        for english in ("problems", "Upload", "Sheet", "Row", "Sent", "Warning", "imported"):
+            assert english not in page
+
+
+def test_script_is_small() -> None:
+    assert len((STATIC / "scripts" / "50-imports.js").read_bytes()) <= 4400

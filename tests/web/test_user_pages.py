@@ -1,0 +1,169 @@
+"""Pages of users: for superusers with forms, for others what the API shows them."""
+
+import re
+from html import unescape
+
+from sqlalchemy import func, select
+
+from fieldgate.accounts.invitations import InvitationStore
+from fieldgate.assets.tables import assets
+from tests.access.permission_world import PermissionWorld
+from tests.conftest import Service, StartService
+from tests.web.page_client import PageClient, visible_text
+
+USERS = "/api/v2/users/"
+HOSTILE = '"><script>alert(1)</script>'
+
+
+async def new_admin(service: Service, language: str = "en") -> PageClient:
+    _, user_id = await service.create_user(is_superuser=True)
+    return await PageClient.logged_in(service, user_id, language)
+
+
+def link_of(page: str) -> str:
+    [link] = re.findall(r"/invitation/(fgi_\w{40})/", page)
+    return str(link)
+
+
+async def test_user_is_created_with_a_link(start: StartService) -> None:
+    async with start() as service:
+        admin = await new_admin(service)
+        fields = {
+            "username": "zoe",
+            "first_name": HOSTILE,
+            "last_name": "Ali",
+            "rights": ["is_ifrc"],
+            "countries": ["KEN", "SSD"],
+        }
+        page = await admin.submit(USERS, "create", fields)
+        assert page.status_code == 200
+        assert page.headers["Cache-Control"] == "no-store"
+        assert "<script>alert" not in page.text
+        links = InvitationStore(service.database, service.data_versions)
+        found = await links.find_user(link_of(page.text))
+        assert found is not None
+        assert (found.username, found.is_ifrc, found.is_superuser, found.countries) == (
+            "zoe",
+            True,
+            False,
+            ["KEN", "SSD"],
+        )
+        again = await admin.get(USERS)
+        assert "fgi_" not in again.text
+        assert HOSTILE in unescape(again.text)
+        assert "Kenya and South Sudan" in visible_text(again.text)
+
+
+async def test_refused_user_keeps_the_input(start: StartService) -> None:
+    async with start() as service:
+        admin = await new_admin(service)
+        fields = {"username": "a b", "first_name": "Zoë", "rights": ["is_superuser"], "countries": ["KEN"]}
+        page = await admin.submit(USERS, "create", fields)
+        assert page.status_code == 400
+        assert 'id="create-username-error"' in page.text
+        assert 'value="a b"' in page.text
+        assert 'value="Zoë"' in page.text
+        assert re.search(r'value="is_superuser" checked', page.text)
+        assert re.search(r'<option value="KEN" selected>', page.text)
+
+
+async def test_search_and_disabled_users(start: StartService) -> None:
+    async with start() as service:
+        admin = await new_admin(service)
+        await service.create_user("amina", last_name="Diallo")
+        await service.create_user("carl", last_name="Diallo")
+        await service.store.disable_user("carl")
+        found = visible_text((await admin.get(f"{USERS}?search=diallo&status=all")).text)
+        assert "2 users" in found
+        assert "Disabled" in found
+        empty = await admin.get(f"{USERS}?search={HOSTILE}")
+        assert "No user matches." in visible_text(empty.text)
+        assert "<script>alert" not in empty.text
+
+
+async def test_reset_link_is_shown_once(start: StartService) -> None:
+    async with start() as service:
+        admin = await new_admin(service, "fr")
+        await service.create_user("amina")
+        page = await admin.submit(f"{USERS}amina/", "invite")
+        secret = link_of(page.text)
+        assert page.headers["Cache-Control"] == "no-store"
+        assert secret not in (await admin.get(f"{USERS}amina/")).text
+        assert "Lien valable jusqu" in visible_text((await admin.get(f"{USERS}amina/")).text)
+
+
+async def test_disabling_can_be_undone(start: StartService) -> None:
+    async with start() as service:
+        admin = await new_admin(service)
+        await service.create_user("amina")
+        page = await admin.submit_and_follow(f"{USERS}amina/", "disable")
+        assert "The account of amina is disabled." in visible_text(page.text)
+        assert "Enable again" in page.text
+        assert 'id="form-invite"' not in page.text
+        assert await service.store.find_user("amina") is None
+        page = await admin.submit_and_follow(f"{USERS}amina/", "enable")
+        assert await service.store.find_user("amina") is not None
+
+
+async def test_own_account_has_no_button_and_is_refused(start: StartService) -> None:
+    async with start() as service:
+        username, user_id = await service.create_user(is_superuser=True)
+        admin = await PageClient.logged_in(service, user_id)
+        assert 'id="form-disable"' not in (await admin.get(f"{USERS}{username}/")).text
+        page = await admin.submit(f"{USERS}{username}/", "disable")
+        assert page.status_code == 400
+        assert "You cannot disable your own account." in visible_text(page.text)
+
+
+async def test_transfer_is_previewed_and_confirmed(start: StartService) -> None:
+    async with start() as service:
+        admin = await new_admin(service)
+        world = PermissionWorld(service)
+        omar, amina = await world.create_user(username="omar"), await world.create_user(username="amina")
+        for asset_type in ("survey", "survey", "collection"):
+            survey = await world.create_asset(omar, asset_type)
+        await world.grant(amina, survey, "view_asset")
+
+        async def owned(user_id: int) -> int:
+            async with service.database.read_transaction() as connection:
+                query = select(func.count()).select_from(assets).where(assets.c.owner_id == user_id)
+                return int((await connection.execute(query)).scalar_one())
+
+        page = await admin.submit(f"{USERS}omar/", "transfer", {"to": "amina"})
+        text = visible_text(page.text)
+        assert page.status_code == 200
+        assert "3 items of omar would belong to amina:" in text
+        assert "Forms: 2" in text
+        assert "Collections: 1" in text
+        assert "1 permission that amina has now is replaced by ownership." in text
+        assert (await owned(omar.id), await owned(amina.id)) == (3, 0)
+        done = await admin.submit_and_follow(f"{USERS}omar/", "transfer", {"to": "amina", "step": "confirm"})
+        assert "3 items now belong to amina." in visible_text(done.text)
+        assert (await owned(omar.id), await owned(amina.id)) == (0, 3)
+        nothing = await admin.submit(f"{USERS}omar/", "transfer", {"to": "amina"})
+        assert "omar owns nothing that could be transferred." in visible_text(nothing.text)
+        wrong = await admin.submit(f"{USERS}omar/", "transfer", {"to": HOSTILE, "step": "confirm"})
+        assert wrong.status_code == 400
+        assert 'id="transfer-to-error"' in wrong.text
+        assert "<script>alert" not in wrong.text
+
+
+async def test_ordinary_users_see_no_forms(start: StartService) -> None:
+    async with start() as service:
+        _, user_id = await service.create_user(first_name="Secret", last_name="Name")
+        await service.create_user("amina", first_name="Hidden", is_superuser=True)
+        client = await PageClient.logged_in(service, user_id)
+        assert (await client.get(USERS)).status_code == 403
+        page = await client.get(f"{USERS}amina/")
+        assert page.status_code == 200
+        assert 'id="form-' not in page.text
+        for word in ("Hidden", "Superuser", "Last login"):
+            assert word not in visible_text(page.text)
+        public = await client.get(f"{USERS}AnonymousUser/")
+        assert "Everybody (public)" in visible_text(public.text)
+        for form in ("invite", "disable", "enable", "transfer"):
+            answer = await client.submit(f"{USERS}amina/", form, {"to": "amina"})
+            assert answer.status_code == 400
+            assert "Only superusers can do this." in visible_text(answer.text)
+        assert (await client.submit(USERS, "create", {"username": "x"})).status_code in (400, 403)
+        assert await service.store.find_any("x") is None
