@@ -68,7 +68,8 @@ class BrowsablePages:
             loaded = await view.load(page, self._client.for_context(handler_context))
             if isinstance(loaded, Redirect):
                 response = redirect(handler_context.request.base_url, loaded.path)
-                return RenderedPage(b"", response.headers, response.status)
+                location = [header for header in response.headers if header[0] == b"location"]
+                return RenderedPage(b"", location, response.status)
         values = {**_common_values(context), "record": record, "has_own_view": view is not DEFAULT_VIEW, **loaded}
         is_large = len(context.body) > RENDER_IN_THREAD_THRESHOLD_BYTES
         return await run_in_thread_if(

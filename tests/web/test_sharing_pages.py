@@ -330,7 +330,7 @@ async def test_copy_from_another_form(team: SharingTeam) -> None:
     assert f'<option value="{other}">Clinics</option>' in page
     assert "Secret" not in page
     found = (await client.get(f'{page_path(uid)}?copy_search=cli"nics')).text
-    assert "You manage no other form with this name." in text_of(found)
+    assert "You manage nothing else with this name." in text_of(found)
     assert "Clinics" in (await client.get(f"{page_path(uid)}?copy_search=clin")).text
     before = await team.snapshot(uid)
     preview = await client.submit(page_path(uid), "copy", {"source": other})
