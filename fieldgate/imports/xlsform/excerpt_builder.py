@@ -84,11 +84,11 @@ def _excerpt(sheet: Sheet, issues: Iterable[tuple[IssueKind, int, Issue]], max_c
     rows: list[ExcerptRow] = []
     size = _size(header.cells)
     for number in numbers:
-        row = build_row(number, texts_by_row[number])
-        size += _size(row.cells)
+        built = build_row(number, texts_by_row[number])
+        size += _size(built.cells)
         if size > max_chars:
             break
-        rows.append(row)
+        rows.append(built)
     letters = [column_letters(column) for column in columns]
     return SheetExcerpt(truncate(sheet.name, MAX_NAME_CHARS), letters, header, rows)
 

@@ -20,9 +20,9 @@ from fieldgate.imports.xlsform.excerpt_builder import (
 )
 from fieldgate.imports.xlsform.workbook_reader import Sheet, read_workbook
 from tests.imports.xlsform.test_any_form import SHEETS, grids, surveys
-from tests.imports.xlsform.workbooks import csv_with_sections, ods, xls, xlsx
+from tests.imports.xlsform.workbooks import Rows, csv_with_sections, ods, xls, xlsx
 
-HOUSEHOLD = {
+HOUSEHOLD: dict[str, Rows] = {
     "survey": [
         ("type", "name", "label", "relevant"),
         ("note", "intro", "Welcome"),

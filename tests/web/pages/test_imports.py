@@ -18,7 +18,7 @@ from tests.web.page_client import PageClient, visible_text
 PATH = "/api/v2/imports/"
 GOOD, WITH_PROBLEMS, HOSTILE = xlsx(), xlsx(**HOUSEHOLD), b"PK\x03\x04 <script>alert(1)</script>"
 SCRIPT = "<script>alert('x')</script>"
-STATIC = Path(__file__).parents[2] / "fieldgate" / "web" / "static"
+STATIC = Path(__file__).parents[3] / "fieldgate" / "web" / "static"
 
 
 class ImportPages:
