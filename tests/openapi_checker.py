@@ -49,7 +49,8 @@ class OpenAPIChecker:
         for name in REQUIRED_HEADERS:
             if name not in response.headers:
                 raise SchemaMismatch(f"{where}: no {name}")
-        if request.method == "POST" and "form" in request.url.params:
+        is_page_redirect = response.status_code == 303 and "text/html" in request.headers.get("Accept", "")
+        if is_page_redirect or (request.method == "POST" and "form" in request.url.params):
             self._check_page(response, where)
             return
         item = next((item for pattern, item in self._paths if pattern.fullmatch(request.url.path)), None)
@@ -79,7 +80,7 @@ class OpenAPIChecker:
 
     @staticmethod
     def _check_page(response: httpx.Response, where: str) -> None:
-        """The response to the form of a page is a redirect or a page; forms are not part of the API."""
+        """The response to a form is a redirect or a page, or a page redirects; these are not part of the API."""
         if response.status_code != 303 and not response.headers.get("Content-Type", "").startswith("text/html"):
             raise SchemaMismatch(f"{where}: a form is answered by a page or a redirect")
         if response.headers.get("Cache-Control") != "no-store":

@@ -8,7 +8,6 @@ from sqlalchemy import Row
 from fieldgate.accounts.account_rules import password_error, reject_token, token_name_error
 from fieldgate.accounts.account_schemas import (
     ACCOUNT_PATH,
-    MAX_LIFETIME_DAYS,
     SESSIONS_PATH,
     TOKENS_PATH,
     AccountRecord,
@@ -138,14 +137,8 @@ def _token_record(row: Row[Any], user: User) -> AccountTokenRecord:
 async def account_token_creation(user: User, body: NewTokenBody, store: AccountStore, settings: Settings) -> Created:
     reject_token(user)
     name, days = body.name.strip(), body.lifetime_days
-    errors = {}
     if error := token_name_error(name):
-        errors["name"] = [error]
-    if days is not None and not 1 <= days <= MAX_LIFETIME_DAYS:
-        message = Message("Enter a whole number from {low} to {high}.", low=1, high=MAX_LIFETIME_DAYS)
-        errors["lifetime_days"] = [message]
-    if errors:
-        raise ValidationError(errors)
+        raise ValidationError({"name": [error]})
     lifetime = timedelta(seconds=settings.token_lifetime) if days is None else timedelta(days=days)
     expires = now() + lifetime
     created = await store.create_token(user.id, IssuedBy.HTTP, expires, name)

@@ -51,7 +51,7 @@ class NewAccountToken(AccountTokenRecord, frozen=True, kw_only=True):
 class NewTokenBody(msgspec.Struct, frozen=True):
     name: Annotated[str, Meta(description="What the token is for, for example `Power BI`.")]
     lifetime_days: Annotated[
-        int | None,
+        Annotated[int, Meta(ge=1, le=MAX_LIFETIME_DAYS)] | None,
         Meta(description=f"Days until it expires, 1 to {MAX_LIFETIME_DAYS}. By default as for other tokens."),
     ] = None
 

@@ -25,12 +25,6 @@ from fieldgate.web.static_files import StaticFiles
 TAG = "Pages"
 HTML_CONTENT_TYPE: Header = (b"content-type", Format.HTML.content_type)
 ENGLISH_CONTENT: Header = content_language(Language.ENGLISH)  # the OpenAPI description is in English only
-DOCS_CSP: Header = (
-    b"content-security-policy",
-    # Swagger UI needs style attributes; everything else still has to come from this service.
-    b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    b"connect-src 'self'; base-uri 'none'; frame-ancestors 'none'",
-)
 
 
 class HomeQuery(msgspec.Struct, frozen=True):
@@ -92,7 +86,7 @@ async def openapi_yaml(request: ParsedRequest, document: OpenAPIDocument) -> Res
 )
 async def swagger_ui(context: HandlerContext, templates: PageTemplates) -> Response:
     page = templates.render_page("swagger.html", context)
-    return html_response(page, DOCS_CSP)
+    return html_response(page)
 
 
 @raw(

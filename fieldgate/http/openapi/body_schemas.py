@@ -57,7 +57,12 @@ def _body_schema(kind: type[msgspec.Struct], declared: Schema, media_type: str) 
         if UploadedFile in types and media_type != MULTIPART_MEDIA_TYPE:
             continue
         schema = _without_blank_default(declared["properties"][field.encode_name])
-        properties[field.encode_name] = schema if media_type == JSON_MEDIA_TYPE else _as_form_field(schema, types)
+        if media_type != JSON_MEDIA_TYPE:
+            schema = _as_form_field(schema, types)
+            if not field.required and schema.get("type") == "string" and "format" not in schema:
+                # Swagger UI fills in "string" otherwise, and sends it. A blank field of a form is not sent.
+                schema = {**schema, "examples": [""]}
+        properties[field.encode_name] = schema
     return {**declared, "properties": properties}
 
 

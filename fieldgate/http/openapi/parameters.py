@@ -16,20 +16,19 @@ from fieldgate.pagination import DEFAULT_LIMIT, MAX_LIMIT
 
 _NO_NULLS_PATTERN = r"^[^\u0000]*$"
 
+# Without examples: Swagger UI would fill them in, so every request would be in French and strict.
 _REQUEST_HEADERS: list[dict[str, Any]] = [
     {
         "name": "Accept-Language",
         "in": "header",
-        "description": f"Language of the response: {codes_in_english()}. The default is English.",
+        "description": f"Language of the response: {codes_in_english()}; for example `fr`. The default is English.",
         "schema": STRING_SCHEMA,
-        "example": "fr",
     },
     {
         "name": "Prefer",
         "in": "header",
         "description": "With `handling=strict`, unknown parameters and fields are an error.",
-        "schema": {"type": "string"},
-        "example": "handling=strict",
+        "schema": STRING_SCHEMA,
     },
 ]
 _IF_NONE_MATCH: dict[str, Any] = {

@@ -49,6 +49,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     height: float
     axis_y: float
     bars: Sequence[TimelineBar]
+    shape: str  # of all bars, as SVG path data: one element instead of one for each
     labels: Sequence[AxisLabel]
     peak: AxisLabel | None
     peak_y: float
@@ -86,6 +87,9 @@ def build_timeline(values: Sequence[TimelineValue]) -> Timeline:
         height=CHART_HEIGHT,
         axis_y=axis_y,
         bars=bars,
+        shape="".join(
+            f"M{bar.x:g} {axis_y:g}v-{bar.height:g}h{bar.width:g}v{bar.height:g}z" for bar in bars if bar.height
+        ),
         labels=[_label(slot, place, values[place].label) for place in places],
         peak=peak,
         peak_y=peak_y,

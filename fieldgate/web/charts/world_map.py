@@ -103,7 +103,8 @@ def build_map(
             placed.append((value, place))
     view = _find_view([atlas.places[code] for code in focus if code in atlas.places])
     classes = classify([value.value for value, _ in placed])
-    shapes, dots = [], []
+    shapes: list[MapMark] = []
+    dots: list[MapMark] = []
     for value, place in placed:
         is_dot = not place.has_outline or place.size < view.width * MIN_SHAPE_SIZE
         point = view.point(place)

@@ -103,9 +103,13 @@ def _simple_fields(filter_: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def _is_plain_name(name: Any) -> bool:
-    return isinstance(name, str) and name == name.strip() != "" and "," not in name and "،" not in name
+    return _is_typed(name) and "," not in name and "،" not in name
 
 
 def _is_plain_answer(question: str, answer: Any) -> bool:
-    texts = (question, answer)
-    return not question.startswith("$") and all(isinstance(each, str) and each == each.strip() != "" for each in texts)
+    return not question.startswith("$") and _is_typed(question) and _is_typed(answer)
+
+
+def _is_typed(text: Any) -> bool:
+    """Whether a text field of a form keeps this as it is."""
+    return isinstance(text, str) and text == text.strip() != "" and text.isprintable()

@@ -20,7 +20,7 @@ from fieldgate.web.pages.sharing_filters import read_fields, to_partial_permissi
 from fieldgate.web.pages.sharing_people import (
     PUBLIC_USERNAME,
     AssetAccess,
-    Person,
+    SharedWith,
     group_people,
     sentence_name,
     show_changes,
@@ -37,9 +37,9 @@ class SharingState(msgspec.Struct, frozen=True):
     """An asset and who can use it, before a form changes that."""
 
     asset: AssetAccess
-    people: list[Person]
+    people: list[SharedWith]
 
-    def find(self, name: str) -> Person | None:
+    def find(self, name: str) -> SharedWith | None:
         return next((each for each in self.people if each.username.casefold() == name.casefold()), None)
 
 
@@ -185,7 +185,7 @@ async def restore(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(state.asset.path, message)
 
 
-def _restore(name: str, person: Person | None, state: SharingState, language: Language) -> Undo:
+def _restore(name: str, person: SharedWith | None, state: SharingState, language: Language) -> Undo:
     fields: dict[str, str | list[str]] = {"user": name}
     if person is not None:
         fields["permissions"] = sorted(person.permissions)
@@ -210,7 +210,7 @@ async def copy(form: SubmittedForm, api: InternalAPI) -> FormResult:
     state = await load_state(form.path_values["uid"], form.language, api)
     source = form.get("source")
     if not source:
-        return FormErrors({"source": [translate(Message("Choose a form."), form.language)]})
+        return FormErrors({"source": [translate(Message("Choose a form or a collection."), form.language)]})
     is_preview = form.get("do") != "copy"
     query = DRY_RUN if is_preview else {}
     response = await api.send("PATCH", f"{state.asset.path}clone/", query=query, json={"clone_from": source})
@@ -218,7 +218,7 @@ async def copy(form: SubmittedForm, api: InternalAPI) -> FormResult:
         return FormErrors.from_response(response, {"clone_from": "source", "detail": "source"})
     if is_preview:
         return FormPreview({"record": response.body})
-    message = Message("Copied. “{form}” is now shared like the other form.", form=_title(state))
+    message = Message("Copied. “{form}” is now shared in the same way.", form=_title(state))
     return Redirect(state.asset.path, message, _restore_all(state, form.language))
 
 

@@ -60,7 +60,7 @@ class AssetAccess(msgspec.Struct, frozen=True):
         )
 
 
-class Person(msgspec.Struct, frozen=True, kw_only=True):
+class SharedWith(msgspec.Struct, frozen=True, kw_only=True):
     """Somebody who can use an asset. The public is a person, too."""
 
     username: str
@@ -89,7 +89,7 @@ def sentence_name(name: str, language: Language) -> str:
     return translate(Message("everyone"), language) if name == PUBLIC_USERNAME else isolate(name)
 
 
-def group_people(assignments: Iterable[Mapping[str, Any]], asset: AssetAccess, language: Language) -> list[Person]:
+def group_people(assignments: Iterable[Mapping[str, Any]], asset: AssetAccess, language: Language) -> list[SharedWith]:
     """Return the people of a list of assignments: the owner, then by name, then the public."""
     by_name: dict[str, list[Mapping[str, Any]]] = {}
     for record in assignments:
@@ -98,13 +98,13 @@ def group_people(assignments: Iterable[Mapping[str, Any]], asset: AssetAccess, l
     return sorted(people, key=lambda each: (not each.is_owner, each.is_public, collation_key(each.username, language)))
 
 
-def _to_person(name: str, records: Sequence[Mapping[str, Any]], asset: AssetAccess, language: Language) -> Person:
+def _to_person(name: str, records: Sequence[Mapping[str, Any]], asset: AssetAccess, language: Language) -> SharedWith:
     held = frozenset(codename(each["permission"]) for each in records)
-    partial = next((each["partial_permissions"] for each in records if "partial_permissions" in each), [])
+    partial: list[Any] = next((each["partial_permissions"] for each in records if "partial_permissions" in each), [])
     filters = read_filters(partial)
     is_owner = name == asset.owner
     shown = () if is_owner or "manage_asset" in held else tuple(each for each in PERMISSION_ORDER if each in held)
-    return Person(
+    return SharedWith(
         username=name,
         name=display_name(name, language),
         is_owner=is_owner,
@@ -144,7 +144,7 @@ _SIGNS = {"granted": "+", "allowed": "+", "removed": "−", "denied": "−"}
 
 
 def show_changes(
-    record: Mapping[str, Any], people: Iterable[Person], asset: AssetAccess, language: Language
+    record: Mapping[str, Any], people: Iterable[SharedWith], asset: AssetAccess, language: Language
 ) -> list[ShownChange]:
     """Return the effects of a `ChangeRecord` by person. Those for whom nothing changes are left out."""
     known = {person.username: person for person in people}
@@ -171,7 +171,7 @@ def show_effect(record: Mapping[str, Any]) -> ShownEffect:
 def _result_sentence(
     links: Iterable[str],
     effects: Iterable[Mapping[str, Any]],
-    person: Person | None,
+    person: SharedWith | None,
     asset: AssetAccess,
     language: Language,
 ) -> str:

@@ -47,7 +47,7 @@ def test_fields_in_each_media_type() -> None:
     assert schemas["Upload"]["properties"]["size"]["default"] == 3
     assert {"type": "null"} in schemas["Upload"]["properties"]["note"]["anyOf"]
     form, multipart = schemas["UploadForm"]["properties"], schemas["UploadMultipart"]["properties"]
-    assert form["note"] == {"type": "string", "maxLength": 9, "description": "A note."}
+    assert form["note"] == {"type": "string", "maxLength": 9, "description": "A note.", "examples": [""]}
     assert form["size"] == {"type": "integer", "default": 3, "description": "A number."}
     assert (form["parts"]["type"], form["parts"]["contentMediaType"]) == ("string", "application/json")
     assert [each["type"] for each in form["parts"]["contentSchema"]["anyOf"]] == ["object", "array"]

@@ -23,7 +23,8 @@ def test_every_operation_is_documented() -> None:
     described = {(path, method.upper()) for path, item in document()["paths"].items() for method in item}
     assert described == {(each.route.path, each.route.method) for each in operations() if each.description.in_schema}
     hidden = {each.route.path for each in operations() if not each.description.in_schema}
-    pages = {"/", "/login/", "/logout/", "/language/{code}/", "/favicon.ico", "/static/{release}/{name}"}
+    pages = {"/account/", "/invitation/{secret}/"}
+    pages |= {"/", "/login/", "/logout/", "/language/{code}/", "/favicon.ico", "/static/{release}/{name}"}
     other_paths = {f"/api/v2/assets/{{uid}}/{{name}}.{suffix}" for suffix in ("xls", "xlsx", "xml")}
     assert hidden == pages | other_paths
 
@@ -130,6 +131,22 @@ def test_bodies_differ_by_name_and_have_no_blank_defaults() -> None:
                     assert b'"null"' not in msgspec.json.encode(
                         [{**field, "contentSchema": None} for field in fields.values()]
                     ), name
+
+
+def test_swagger_ui_fills_in_nothing_that_changes_a_request() -> None:
+    """It sends examples of headers, and "string" in optional fields of forms that have no example."""
+    described = document()
+    for path, item in described["paths"].items():
+        for operation in item.values():
+            for parameter in operation["parameters"]:
+                assert parameter["in"] != "header" or "example" not in {*parameter, *parameter["schema"]}, path
+    schemas = described["components"]["schemas"]
+    fields = schemas["ImportRequestMultipart"]["properties"]
+    assert next(iter(fields)) == "file"
+    assert {name for name, field in fields.items() if field.get("examples") != [""]} == {"file"}
+    assert "examples" not in schemas["LoginForm"]["properties"]["username"]
+    content = described["paths"]["/api/v2/imports/"]["post"]["requestBody"]["content"]
+    assert next(iter(content)) == "multipart/form-data"
 
 
 READABLE = ("application/json", "application/octet-stream", "text/")

@@ -1,0 +1,335 @@
+"""The page of the list of events: numbers, filters, chips, order, exports and size."""
+
+import re
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from html import unescape
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import brotli
+import pytest
+
+from fieldgate.events.demo.generator import demo_events
+from fieldgate.events.model import Appeal, Event, Visibility
+from fieldgate.events.store import EventStore
+from fieldgate.i18n.languages import Language
+from fieldgate.reference.store import ReferenceStore
+from fieldgate.settings import Settings
+from fieldgate.web.formatting import Formatter
+from tests.conftest import Service, run_service
+from tests.events.event_service import INDIA, NEPAL, PATH, make_event
+from tests.web.page_client import PageClient, visible_text
+
+KENYA, CHAD = 93, 45
+ATTACK = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
+MAX_COMPRESSED_BYTES, MAX_NODES = 40_000, 1_500
+
+
+def _day(year: int, month: int, day: int) -> datetime:
+    return datetime(year, month, day, 9, tzinfo=UTC)
+
+
+EVENTS = [
+    make_event(
+        1,
+        name={"en": "Kenya: Flood", "fr": "Kenya : inondation"},
+        countries=(KENYA,),
+        num_affected=1_250_000,
+        ifrc_severity_level=2,
+        disaster_start_date=_day(2026, 10, 31),
+        appeals=(
+            Appeal(
+                id=1, aid="1", code="MDRKE001", atype=1, status=0, amount_requested=1_000_000, amount_funded=410_000
+            ),
+        ),
+    ),
+    make_event(2, name={"en": ATTACK}, countries=(KENYA, CHAD), dtype=1, disaster_start_date=_day(2026, 9, 1)),
+    make_event(3, name={"en": "Chad: Epidemic"}, countries=(CHAD,), dtype=1, disaster_start_date=_day(2024, 2, 1)),
+    make_event(4, name={"en": "Nepal: Earthquake"}, countries=(NEPAL,), dtype=2, disaster_start_date=_day(2015, 4, 25)),
+    make_event(5, name={"en": "Secret: Fire"}, countries=(INDIA,), visibility=Visibility.MOVEMENT),
+]
+
+
+async def _serve(folder: Any, events: list[Event]) -> AsyncIterator[Service]:
+    async with run_service(Settings(data=folder, access_log=False)) as service:
+        await EventStore(service.database, service.data_versions).upsert(events)
+        yield service
+
+
+@pytest.fixture(scope="module")
+async def events(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    async for service in _serve(tmp_path_factory.mktemp("pages"), EVENTS):
+        yield service
+
+
+@pytest.fixture(scope="module")
+async def demo(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    async for service in _serve(tmp_path_factory.mktemp("demo"), []):
+        reference = await ReferenceStore(service.database, service.data_versions).current()
+        await EventStore(service.database, service.data_versions).upsert(
+            list(demo_events(600, reference)), is_demo=True
+        )
+        yield service
+
+
+async def open_page(service: Service, query: str = "", language: str = "en") -> str:
+    answer = await PageClient(service, language=language).get(PATH + query)
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+def chips(page: str) -> dict[str, str]:
+    """The texts of the chips, and the queries that they lead to."""
+    block = re.search(r'<ul class="chips".*?</ul>', page, re.DOTALL)
+    found = re.findall(r'<a href="([^"]*)"><span>(.*?)</span>', block[0], re.DOTALL) if block else []
+    return {unescape(re.sub(r"<[^>]*>", "", text)): unescape(url) for url, text in found}
+
+
+def names_in_table(page: str) -> list[str]:
+    return [unescape(name) for name in re.findall(r'<th scope="row"><a [^>]*>(.*?)</a></th>', page)]
+
+
+async def test_numbers_are_those_of_the_summary(events: Service) -> None:
+    page = await open_page(events)
+    summary = (await events.get(PATH + "summary/")).json()
+    text, formatter = visible_text(page), Formatter(Language.ENGLISH)
+    assert f"{summary['count']} Emergencies" in text
+    assert f"{formatter.compact(summary['num_affected'])} People affected" in text
+    assert "41% of CHF 1.0 million funded" in text or "41% of CHF 1 million funded" in text
+    for country in summary["countries"]:
+        assert f"<title>{country['name']}: {country['count']}</title>" in page
+        assert f"{country['name']} {country['count']} " in text, "the table behind the map"
+    for period in summary["periods"]:
+        assert f"<title>{period['name']}: {period['count']}</title>" in page
+
+
+async def test_links_of_the_charts_lead_to_what_they_count(events: Service) -> None:
+    page = await open_page(events, "?regions__in=0")
+    marks = re.findall(r'<a [^>]*href="([^"]*)" tabindex="-1"><title>[^<]*: (\d+)</title>', page)
+    assert len(marks) >= 4
+    for url, count in marks:
+        found = (await events.get(unescape(url), headers={"Accept": "application/json"})).json()
+        assert found["count"] == int(count), url
+
+
+async def test_newest_start_is_first_and_headers_sort(events: Service) -> None:
+    page = await open_page(events)
+    assert names_in_table(page) == ["Kenya: Flood", ATTACK, "Chad: Epidemic", "Nepal: Earthquake"]
+    assert re.search(r'<th scope="col" aria-sort="descending"><a href="\?ordering=disaster_start_date">Start', page)
+    by_name = await open_page(events, "?ordering=name")
+    assert names_in_table(by_name)[1] == "Chad: Epidemic"
+    assert re.search(r'<th scope="col" aria-sort="ascending"><a href="\?ordering=-name">Name', by_name)
+    assert len(re.findall("aria-sort", by_name)) == 1
+
+
+async def test_only_events_that_the_caller_may_see(events: Service) -> None:
+    assert "Secret" not in await open_page(events)
+    _, number = await events.create_user()
+    assert "Secret: Fire" in (await (await PageClient.logged_in(events, number)).get(PATH)).text
+
+
+@pytest.mark.parametrize(
+    ("typed", "query"),
+    [
+        ("country=Kenya&from=&until=&search=&regions__in=", {"countries__in": ["93"]}),
+        ("country=kenya", {"countries__in": ["93"]}),
+        ("country=KEN", {"countries__in": ["93"]}),
+        ("country=%D9%83%D9%8A%D9%86%D9%8A%D8%A7", {"countries__in": ["93"]}),
+        ("country=Tchad,%20Kenya", {"countries__in": ["45,93"]}),
+        ("country=Chad&countries__in=93", {"countries__in": ["93,45"]}),
+        ("country=Kenya&countries__in=93&offset=50&limit=20", {"countries__in": ["93"], "limit": ["20"]}),
+        (
+            "from=2026-01-01&until=2026-10-31&country=",
+            {"disaster_start_date__gte": ["2026-01-01"], "disaster_start_date__lt": ["2026-11-01"]},
+        ),
+        ("from=&until=&country=&disaster_start_date__gte=2020-01-01", {}),
+        ("country=&search=flood%20%26%20fire&ordering=name", {"search": ["flood & fire"], "ordering": ["name"]}),
+    ],
+)
+async def test_typed_filters_become_those_of_the_api(events: Service, typed: str, query: dict[str, list[str]]) -> None:
+    answer = await PageClient(events).get(f"{PATH}?{typed}")
+    assert answer.status_code == 303
+    target = urlsplit(answer.headers["Location"])
+    assert target.path == PATH
+    assert parse_qs(target.query) == query
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "text"),
+    [
+        ("country=Kenyya", "country", "No country is called “Kenyya”. Did you mean Kenya"),
+        ("country=zzzz", "country", "No country is called “zzzz”. Write its name"),
+        ("country=guinea%20", "", ""),
+        ("country=united", "country", "Several countries match “united”: "),
+        ("from=31/10/2026", "from", "Write the date as year-month-day"),
+        ("until=9999-12-31", "until", "Write the date as year-month-day"),
+        ("from=2026-02-01&until=2026-01-01", "until", "This date is before the first one."),
+        ("country=%3Cscript%3Ealert(1)%3C/script%3E", "country", "No country is called"),
+    ],
+)
+async def test_error_is_next_to_the_field_that_keeps_what_was_typed(
+    events: Service, typed: str, field: str, text: str
+) -> None:
+    answer = await PageClient(events).get(f"{PATH}?{typed}")
+    if not field:
+        assert answer.status_code == 303, "an exact name wins over names that contain it"
+        return
+    page = answer.text
+    assert answer.status_code == 200
+    assert re.search(rf'<input id="filter-{field}"[^>]*aria-describedby="filter-{field}-error"', page)
+    assert text in visible_text(page)
+    assert f'<a href="#filter-{field}">' in page, "in the summary of errors"
+    value = parse_qs(typed)[field][-1]
+    assert value in unescape(page)
+    assert "<script>alert" not in page
+
+
+async def test_chips_name_the_filters_and_remove_them_one_by_one(events: Service) -> None:
+    query = (
+        "?regions__in=0,1&countries__in=93,45&dtype=1&ifrc_severity_level__in=1,2&search=flood"
+        "&disaster_start_date__gte=2020-01-01&disaster_start_date__lt=2026-11-01&ordering=name&offset=50"
+    )
+    page = await open_page(events, query)
+    found = chips(page)
+    assert list(found) == [
+        "Region: Africa", "Region: Americas", "Country: Kenya", "Country: Chad", "Type: Epidemic",
+        "Severity: Orange", "Severity: Red", "Words: flood", "Started from: Jan 1, 2020",
+        "Started until: Oct 31, 2026", "Clear all",
+    ][: len(found)]  # fmt: skip
+    assert parse_qs(found["Country: Kenya"][1:])["countries__in"] == ["45"]
+    assert "search" not in parse_qs(found["Words: flood"][1:])
+    assert all("offset" not in url for url in found.values()), "a wider list starts at its first page"
+    assert 'value="2026-10-31"' in page
+
+
+async def test_chips_in_other_languages_have_names(events: Service) -> None:
+    assert "المنطقة: أفريقيا" in " ".join(chips(await open_page(events, "?regions__in=0", "ar"))) or "أفريقيا" in (
+        " ".join(chips(await open_page(events, "?regions__in=0", "ar")))
+    )
+    assert "Pays: Tchad" in chips(await open_page(events, "?countries__iso3__in=tcd", "fr"))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?appeal_type=0,1", "?is_featured=true", "?glide=X", "?appeal_code=Y", "?id=3",
+        "?auto_generated_source=New%20field%20report",
+        "?created_at__gte=2020-01-01T10:00:00Z", "?updated_at__lt=2030-01-01", "?id__in=1,2", "?countries__all=93,45",
+        "?regions__all=0", "?disaster_start_date=2026-01-01", "?ifrc_severity_level=2", "?is_featured_region=false",
+    ],
+)  # fmt: skip
+async def test_every_filter_has_a_chip_without_its_name_in_the_api(events: Service, query: str) -> None:
+    found = chips(await open_page(events, query))
+    assert found
+    assert not any("_" in text for text in found), found
+
+
+async def test_no_matches_offers_to_loosen_the_filter(events: Service) -> None:
+    page = await open_page(events, "?regions__in=1&search=flood")
+    text = visible_text(page)
+    assert "No emergency matches these filters." in text
+    assert 'href="?search=flood">Region:' in page
+    assert 'href="?regions__in=1">Words:' in page
+    assert "<table" not in page
+
+
+async def test_exports_have_the_filters_of_the_page(events: Service) -> None:
+    page = await open_page(events, "?countries__in=93&search=flood&limit=20&measure=gap")
+    block = page.split('<nav class="exports"')[1].split("</nav>")[0]
+    urls = [urlsplit(unescape(url)) for url in re.findall(r'href="([^"]*)"', block)]
+    queries = [parse_qs(url.query) for url in urls]
+    assert [query["format"][0] for query in queries] == ["csv", "xlsx", "geojson", "ndjson", "json", "atom"]
+    assert all(query["countries__in"] == ["93"] and query["search"] == ["flood"] for query in queries)
+    assert all("measure" not in query and "limit" not in query for query in queries)
+    assert queries[0]["bom"] == ["true"]
+    assert (await events.get(urls[0].geturl())).text.count("Kenya: Flood") == 1
+
+
+@pytest.mark.parametrize(("measure", "title"), [("affected", "1,250,000"), ("gap", "590"), ("nonsense", "2")])
+async def test_measure_of_the_charts_can_be_chosen(events: Service, measure: str, title: str) -> None:
+    page = await open_page(events, f"?measure={measure}&regions__in=0")
+    [text] = re.findall(r"<title>Kenya: ([^<]*)</title>", page)
+    expected = {"affected": "1.2 million", "gap": "590 thousand", "nonsense": "2"}[measure]
+    assert text == expected
+    assert len(re.findall('aria-current="true"', page.split('class="measures"')[1].split("</ul>")[0])) == 1
+    assert title
+
+
+async def test_map_zooms_to_the_filter(events: Service) -> None:
+    def view(page: str) -> list[float]:
+        return [float(each) for each in re.findall(r'<svg class="map" viewBox="([^"]*)"', page)[0].split()]
+
+    world, africa, kenya = [
+        view(await open_page(events, query)) for query in ("", "?regions__in=0", "?countries__in=93")
+    ]
+    assert world[2] == 1000
+    assert kenya[2] < africa[2] < world[2]
+
+
+@pytest.mark.parametrize("place", ["name", "search", "query"])
+async def test_hostile_text_is_escaped(events: Service, place: str) -> None:
+    attack = "%3Cscript%3Ealert(1)%3C%2Fscript%3E%22%3E%3Cimg%20src%3Dx%20onerror%3Dalert(2)%3E"
+    query = {"name": "", "search": f"?search={attack}", "query": f"?nonsense={attack}&measure={attack}"}[place]
+    page = await open_page(events, query)
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    assert "alert(1)" in page or place == "query"
+
+
+async def test_page_works_under_a_path(tmp_path: Any) -> None:
+    async with run_service(
+        Settings(data=tmp_path, access_log=False, base_url="https://data.example.org/field"),
+        base_url="https://data.example.org",
+    ) as service:
+        await EventStore(service.database, service.data_versions).upsert(EVENTS)
+        page = await open_page(service, "?regions__in=0")
+        assert 'href="/field/api/v2/event/1/"' in page
+        assert re.search(r'<use href="/field/static/[0-9a-f]+/world.svg#KEN"', page)
+        answer = await PageClient(service).get(f"{PATH}?country=Kenya")
+        assert answer.headers["Location"] == "/field/api/v2/event/?countries__in=93"
+
+
+class NodeCounter(HTMLParser):
+    """Counts elements, and those of maps and of the tables behind charts apart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nodes = self.chart_nodes = 0
+        self._inside: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        classes = (dict(attrs).get("class") or "").split()
+        self.nodes += 1
+        if self._inside:
+            self.chart_nodes += 1
+            self._inside += [tag] if tag == self._inside[0] else []
+        elif (tag == "svg" and "map" in classes) or (tag == "details" and "chart-data" in classes):
+            self._inside = [tag]
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._inside and tag == self._inside[-1]:
+            self._inside.pop()
+
+
+@pytest.mark.parametrize("query", ["", "?regions__in=0", "?disaster_start_date__gte=2022-01-01&regions__in=0,1,2"])
+async def test_page_of_fifty_events_is_small(demo: Service, query: str) -> None:
+    page = await open_page(demo, query)
+    assert len(names_in_table(page)) == 50
+    assert len(brotli.compress(page.encode(), quality=4)) < MAX_COMPRESSED_BYTES
+    counter = NodeCounter()
+    counter.feed(page)
+    assert counter.chart_nodes > 100
+    assert counter.nodes - counter.chart_nodes < MAX_NODES
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "ar", "es"])
+async def test_ids_are_unique_and_fields_have_labels(demo: Service, language: str) -> None:
+    page = await open_page(demo, "?regions__in=0&dtype__in=12", language)
+    ids = re.findall(r'\bid="([^"]*)"', page)
+    assert len(ids) == len(set(ids))
+    fields = re.findall(r'<(?:input|select) id="(filter-[^"]*)"', page)
+    assert len(fields) == 7
+    assert all(f'<label for="{field}">' in page for field in fields)
+    assert ' style="' not in page

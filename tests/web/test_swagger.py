@@ -1,0 +1,26 @@
+"""The page of Swagger UI."""
+
+import re
+
+from fieldgate.http.response.responses import HTML_CSP
+from tests.conftest import Service
+from tests.web.page_client import PageClient
+
+PATH = "/api-docs/swagger-ui/"
+
+
+async def test_csrf_token_is_in_the_page_of_a_session_only(service: Service) -> None:
+    _, user_id = await service.create_user()
+    client = await PageClient.logged_in(service, user_id)
+    for page, token in ((await client.get(PATH), client.csrf_token), (await service.get(PATH), "")):
+        assert re.search(r'data-csrf-token="(\w*)"', page.text)[1] == token  # type: ignore[index]
+        assert page.headers["Content-Security-Policy"].encode() == HTML_CSP[1], "as strict as for all pages"
+        assert page.headers["Cache-Control"] == "private, no-cache"
+
+
+async def test_script_sends_the_token_to_this_site_only(service: Service) -> None:
+    page = (await service.get(PATH)).text
+    [url] = re.findall(r'src="(/static/\w+/documentation.js)"', page)
+    script = (await service.get(url)).text
+    assert "location.origin" in script
+    assert 'request.headers["X-CSRFToken"]' in script
