@@ -1,5 +1,6 @@
 """Transfer of all assets of a user, on SQLite and PostgreSQL."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -111,6 +112,34 @@ async def test_former_owner_keeps_what_a_collection_of_others_passes_down(
         await scene.transfer(scene.amina)
         assert (await service.get(inside.path, headers=scene.omar.headers)).status_code == 200
         assert (await service.request("DELETE", inside.path, headers=scene.omar.headers)).status_code == 403
+
+
+async def test_transfer_while_assets_are_shared_and_created(start: StartService, database_url: str) -> None:
+    """Whatever comes first: afterwards the new owner has no assignments on own assets, as for every owner."""
+    async with start(database_url=database_url) as service:
+        scene = TransferWorld(service)
+        await scene.set_up()
+        surveys = [await scene.world.create_asset(scene.omar, "survey", scene.collection) for _ in range(4)]
+
+        async def share(asset: WorldAsset) -> int:
+            body = {"user": scene.amina.username, "permission": "view_asset"}
+            path = f"{asset.path}permission-assignments/"
+            return (await service.client.post(path, json=body, headers=scene.root.headers)).status_code
+
+        async def create() -> int:
+            answer = await service.client.post("/api/v2/assets/", json={"name": "New"}, headers=scene.omar.headers)
+            return answer.status_code
+
+        results = await asyncio.gather(
+            *(share(asset) for asset in surveys), scene.transfer(scene.amina), *(create() for _ in range(3))
+        )
+        moved = results[len(surveys)]
+        assert isinstance(moved, dict)
+        assert all(status in (201, 400, 409) for status in results if isinstance(status, int)), results
+        owners = await scene.owners()
+        own = {asset_id for asset_id, owner_id in owners.items() if owner_id == scene.amina.id}
+        assert len(own) == moved["count"] >= len(surveys) + 3
+        assert not {asset_id for asset_id, _ in await scene.assignments_of(scene.amina)} & own
 
 
 async def test_transfer_from_a_disabled_user_and_back(start: StartService) -> None:
