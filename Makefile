@@ -59,6 +59,7 @@ lint: $(DEV_READY)  ## ruff, mypy --strict, import-linter, unique class names
 bench: $(DEV_READY)  ## benchmark Fieldgate next to a peer and a bare server
 	@scripts/need wrk wrk
 	@$(BIN)/python -m benchmarks $(BENCH)
+	@$(BIN)/python -m benchmarks.pages
 	@$(BIN)/python -m benchmarks.sharing
 	@$(BIN)/python -m benchmarks.imports
 

@@ -72,12 +72,18 @@ def fieldgate(
 
 
 @contextmanager
-def peer(folder: Path, core: int, server: str, events: Path, imports: Path) -> Iterator[Contender]:
-    """Run the peer in its own environment, with one user, one token, and the events and imports of two files."""
+def peer(
+    folder: Path, core: int, server: str, events: Path, imports: Path, *, is_browsable: bool = False
+) -> Iterator[Contender]:
+    """Run the peer in its own environment, with one user, one token, and the events and imports of two files.
+
+    Browsers get pages only if it is browsable: other benchmarks measure it without that.
+    """
     python = str(peer_environment.ensure_ready())
     environment = {
         "DJANGO_SETTINGS_MODULE": "benchmarks.peer.settings",
         "PEER_DATABASE": str(folder / "peer.sqlite3"),
+        "PEER_BROWSABLE": "1" if is_browsable else "",
     }
     prepare = [python, "-m", "benchmarks.peer.prepare", USER, str(events), str(imports)]
     token = output_of(prepare, environment=environment, timeout=FILL_TIMEOUT_SECONDS)

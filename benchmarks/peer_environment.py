@@ -32,6 +32,13 @@ def ensure_ready() -> Path:
     return PYTHON
 
 
+def static_file(url: str) -> bytes:
+    """A file that the pages of the peer refer to by /static/…: the peer does not send it."""
+    name = url.partition("?")[0].removeprefix("/static/")
+    (file,) = FOLDER.glob(f"lib/python*/site-packages/rest_framework/static/{name}")
+    return file.read_bytes()
+
+
 def versions() -> dict[str, str]:
     """Versions of the installed packages."""
     packages = [str(folder) for folder in FOLDER.glob("lib/python*/site-packages")]

@@ -3,9 +3,10 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Prefetch, QuerySet
 from rest_framework.exceptions import ValidationError
-from rest_framework.renderers import JSONRenderer
+from rest_framework.renderers import BrowsableAPIRenderer, JSONRenderer
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
 from benchmarks.peer.event_serializers import EventAloneSerializer, EventRowSerializer, EventSerializer
@@ -14,7 +15,7 @@ from benchmarks.peer.renderers import CSVRenderer
 
 
 class EventViewSet(ReadOnlyModelViewSet):
-    renderer_classes = (JSONRenderer, CSVRenderer)
+    renderer_classes = (JSONRenderer, CSVRenderer, *((BrowsableAPIRenderer,) if settings.IS_BROWSABLE else ()))
 
     def get_serializer_class(self) -> Any:
         if self.action == "retrieve":

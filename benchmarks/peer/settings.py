@@ -51,8 +51,16 @@ LANGUAGES = [("en", _("English")), ("fr", _("French")), ("ar", _("Arabic")), ("e
 TIME_ZONE = "UTC"
 USE_TZ = True
 
+# Pages for browsers are measured on their own: without them the peer is a little faster.
+IS_BROWSABLE = bool(os.environ.get("PEER_BROWSABLE"))
+TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}] if IS_BROWSABLE else []
+STATIC_URL = "/static/"
+
 REST_FRAMEWORK = {
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": [
+        "rest_framework.renderers.JSONRenderer",
+        *(["rest_framework.renderers.BrowsableAPIRenderer"] if IS_BROWSABLE else []),
+    ],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.AllowAny"],

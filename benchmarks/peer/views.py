@@ -25,6 +25,7 @@ def validator(request: Request, **_: Any) -> str:
 # Told before anything is serialized: the framework's middleware would make the whole answer first to take its digest.
 @method_decorator(etag(validator), name="list")
 class PermissionViewSet(GenericViewSet):
+    queryset = ()  # browsable pages ask for it
     serializer_class = PermissionSerializer
     lookup_field = "codename"
 

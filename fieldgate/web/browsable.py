@@ -62,14 +62,15 @@ class BrowsablePages:
         view = self._views.get(context.operation.name, DEFAULT_VIEW)
         handler_context = context.handler_context
         record = msgspec.json.decode(context.body)
-        loaded: Mapping[str, Any] | Redirect = {}
+        loaded: Mapping[str, Any] = {}
         if view.load is not None:
             page = Page(record, handler_context, context.status)
-            loaded = await view.load(page, self._client.for_context(handler_context))
-            if isinstance(loaded, Redirect):
-                response = redirect(handler_context.request.base_url, loaded.path)
+            result = await view.load(page, self._client.for_context(handler_context))
+            if isinstance(result, Redirect):
+                response = redirect(handler_context.request.base_url, result.path)
                 location = [header for header in response.headers if header[0] == b"location"]
                 return RenderedPage(b"", location, response.status)
+            loaded = result
         values = {**_common_values(context), "record": record, "has_own_view": view is not DEFAULT_VIEW, **loaded}
         is_large = len(context.body) > RENDER_IN_THREAD_THRESHOLD_BYTES
         return await run_in_thread_if(

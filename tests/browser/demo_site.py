@@ -70,10 +70,23 @@ class DemoSite:
         assert answer.status_code == 303, answer.text
         return answer.cookies[SESSION_COOKIE.decode()]
 
-    def create_user(self, username: str, *options: str) -> str:
-        """Create a user with the command line; return a token."""
-        data = self.process.data
-        done = run_command("user", "create", username, "--password-stdin", *options, data=data, stdin=PASSWORD)
+    def create_user(self, username: str, first_name: str = "") -> str:
+        """Create a user as a superuser does; return a token."""
+        self.add_user(username=username, password=PASSWORD, first_name=first_name)
+        with self.client(ANONYMOUS) as client:
+            answer = client.post("/token/", auth=(username, PASSWORD)).raise_for_status()
+        return str(answer.json()["token"])
+
+    def add_user(self, **fields: str) -> dict[str, Any]:
+        """Tokens cannot create users: send the password."""
+        with self.client(ANONYMOUS) as client:
+            answer = client.post("/api/v2/users/", json=fields, auth=(USERNAMES[SUPERUSER], PASSWORD))
+        return dict(answer.raise_for_status().json())
+
+    def create_superuser(self, username: str, first_name: str) -> str:
+        """Create a superuser, which only the command line can do at first; return a token."""
+        data, options = self.process.data, ("--password-stdin", "--superuser", "--first", first_name)
+        done = run_command("user", "create", username, *options, data=data, stdin=PASSWORD)
         assert done.returncode == 0, done.stderr
         return run_command("token", "create", username, data=data).stdout.strip()
 
@@ -118,10 +131,10 @@ def serve_demo_site(data: Path, texts: DemoTexts | None = None) -> Iterator[Demo
     """Serve demo events, with everything that pages show. Everything is made by the users themselves."""
     with ServerProcess(data, "--demo") as process:
         site = DemoSite(process, texts or DemoTexts())
-        for role, username in USERNAMES.items():
-            options = ("--superuser",) if role == SUPERUSER else ()
-            first_name = site.texts.first_name or FIRST_NAMES[role]
-            site.tokens[role] = site.create_user(username, "--first", first_name, *options)
+        for role in (SUPERUSER, USER, COLLEAGUE):
+            create = site.create_superuser if role == SUPERUSER else site.create_user
+            site.tokens[role] = create(USERNAMES[role], site.texts.first_name or FIRST_NAMES[role])
+        site.paths["invitation"] = httpx.URL(site.add_user(username="lucia")["invitation"]["url"]).path
         _create_forms(site)
         _create_imports(site)
         _share(site)
@@ -134,7 +147,7 @@ def _create_forms(site: DemoSite) -> None:
     form = site.import_form(USER, texts.filename, demo_forms.household(texts.form, texts.label))
     second = demo_forms.household_second_version(texts.form, texts.label)
     site.import_form(USER, texts.filename, second, destination=form)
-    site.paths["form"] = f"/api/v2/assets/{form}/"
+    site.paths["form"], site.paths["form_uid"] = f"/api/v2/assets/{form}/", form
     versions = site.send(USER, "GET", f"/api/v2/assets/{form}/versions/")["results"]
     site.paths["newest_version"], site.paths["oldest_version"] = (
         httpx.URL(versions[position]["url"]).path for position in (0, -1)

@@ -170,22 +170,22 @@ async def test_etag_and_formats(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "removed", "because"),
+    ("language", "loses", "because"),
     [
-        (Language.ENGLISH, "Removed", "contradicted by"),
-        (Language.FRENCH, "Retirée", "contredite par"),
-        (Language.SPANISH, "Retirado", "contradicho por"),
-        (Language.ARABIC, "سُحب", "يتعارض معه"),
+        (Language.ENGLISH, "Loses:", "not possible together with “Validate submissions”"),
+        (Language.FRENCH, "Perd\u00a0:", "impossible avec «\u00a0Valider des envois\u00a0»"),
+        (Language.SPANISH, "Pierde:", "no es posible junto con «Validar envíos»"),
+        (Language.ARABIC, "يفقد:", "لا يمكن جمعه مع «التحقق من صحة الإرسالات»"),
     ],
 )
-async def test_page_has_a_table_of_effects(service: Service, language: Language, removed: str, because: str) -> None:
+async def test_page_has_a_list_of_effects(service: Service, language: Language, loses: str, because: str) -> None:
     query = "held=partial_submissions&format=api"
     page = (await service.get(path("validate_submissions", query), headers={"Accept-Language": language.value})).text
     assert f'dir="{language.direction}"' in page
-    for codename in ("validate_submissions", "view_submissions", "partial_submissions"):
-        assert f'<td><a href="{URL}/{codename}/?format=api"><bdi>{codename}</bdi></a></td>' in page
-    assert f"<td>{removed}</td>" in page
-    assert f"<td>{because} validate_submissions</td>" in page
+    removed = page.split('<li class="removed">')[1].split("</li>")[0]
+    assert loses in removed
+    assert because in removed
+    assert page.count('<li class="granted">') == 2
 
 
 async def test_page_without_effects(service: Service) -> None:

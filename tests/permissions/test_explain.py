@@ -1,6 +1,5 @@
 """Explanations agree with the rules, name every rule that matches, and propose what is enough."""
 
-import re
 from typing import Any
 
 import msgspec
@@ -8,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldgate.http.operations import get
 from fieldgate.http.response.links import Link, encode, resolve_links
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message, translate
+from fieldgate.i18n.messages import translate
 from fieldgate.permissions import rules
 from fieldgate.permissions.catalogue import PARTIAL
 from fieldgate.permissions.explain import GRANTING_RULES, Explanation, MatchedRule, Need, Rule, explain
@@ -20,7 +18,6 @@ from fieldgate.permissions.schemas import ExplanationRecord, MatchedRecord
 from fieldgate.permissions.serializers import explanation_record
 from fieldgate.permissions.submission_filters import ANY_SUBMISSIONS
 from fieldgate.permissions.violations import RuleViolation
-from tests.conftest import StartService
 from tests.permissions.permission_strategies import ASSIGNABLE, INVALID_CODENAMES, reachable_states
 from tests.permissions.test_catalogue import TABLE
 
@@ -224,36 +221,3 @@ def test_record_schema_has_every_rule() -> None:
     described = msgspec.json.schema(MatchedRecord, schema_hook=lambda _: {"type": "string"})["$defs"]["MatchedRecord"]
     assert set(described["properties"]["rule"]["enum"]) == {rule.value for rule in Rule}
     assert len({str(MatchedRule(rule, "view_asset").message()) for rule in Rule}) == len(Rule)
-
-
-@get(
-    "/explained/{codename}/",
-    response=ExplanationRecord,
-    title=Message("Permission"),
-    description=Message(""),
-    tag="Test",
-)
-async def assignment_explanation(codename: str, language: Language) -> ExplanationRecord:
-    """A handler without a database; its name chooses the template of the page."""
-    standing = PermissionState(is_owner=True) if codename == PARTIAL else PARTLY
-    told = explain(standing, codename, SURVEY)
-    return explanation_record(told, user=Link("/u/"), asset=Link("/a/"), asset_type=SURVEY, language=language)
-
-
-async def test_explanation_page(start: StartService) -> None:
-    async with start(assignment_explanation) as service:
-        refused = (await service.get("/explained/delete_submissions/?format=api")).text
-        assert "✗ Not allowed" in refused
-        assert "<td>delete_submissions is held for some submissions only.</td>" in refused
-        assert '<code dir="ltr">{"_submitted_by": "amina"}</code>' in refused.replace("&#34;", '"')
-        row = r"<td><a [^>]*><bdi>manage_asset</bdi></a></td>\s*<td><a [^>]*><bdi>partial_submissions</bdi></a></td>"
-        assert re.search(row, refused)
-        allowed = (await service.get("/explained/view_asset/?format=api")).text
-        assert "✓ Allowed" in allowed
-        assert "one of these is enough" not in allowed
-        hopeless = (await service.get(f"/explained/{PARTIAL}/?format=api")).text
-        assert "No assignment would change this." in hopeless
-        arabic = (await service.get("/explained/add_submissions/?format=api", headers={"Accept-Language": "ar"})).text
-        assert 'dir="rtl"' in arabic
-        assert "✗ غير مسموح" in arabic
-        assert "<td>—</td>" in arabic

@@ -15,9 +15,11 @@ DOT_RADIUS = 0.0065
 MIN_SHAPE_SIZE = 0.012  # a smaller country is a dot
 FONT_SIZE = 0.021
 CHARACTER_WIDTH = 0.55  # of the font size, on average
-MARGIN = 0.06
+MARGIN = 0.06  # around a region
+WIDE_MARGIN = 0.4  # around a few countries: their neighbours are in view
+FEW = 3
 MIN_VIEW_WIDTH = 70.0
-MIN_ASPECT, MAX_ASPECT = 1.25, 2.2  # width to height
+MIN_ASPECT, MAX_ASPECT = 1.25, 1.7  # width to height
 MAX_LABELS = 30
 FAR_EAST = 600.0  # x of the east of Iran: a view that starts there continues into the Pacific
 
@@ -103,7 +105,8 @@ def build_map(
             placed.append((value, place))
     view = _find_view([atlas.places[code] for code in focus if code in atlas.places])
     classes = classify([value.value for value, _ in placed])
-    shapes, dots = [], []
+    shapes: list[MapMark] = []
+    dots: list[MapMark] = []
     for value, place in placed:
         is_dot = not place.has_outline or place.size < view.width * MIN_SHAPE_SIZE
         point = view.point(place)
@@ -139,7 +142,7 @@ def _find_view(places: Sequence[Place]) -> _View:
     xs = [x for place in places for x in _horizontal(place, is_wrapped)]
     ys = [y for place in places for y in (place.top, place.bottom)]
     left, right, top, bottom = min(xs), max(xs), min(ys), max(ys)
-    margin = MARGIN * max(right - left, bottom - top)
+    margin = (WIDE_MARGIN if len(places) <= FEW else MARGIN) * max(right - left, bottom - top)
     width = max(right - left + 2 * margin, MIN_VIEW_WIDTH)
     height = max(bottom - top + 2 * margin, width / MAX_ASPECT)
     width = max(width, height * MIN_ASPECT)

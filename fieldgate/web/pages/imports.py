@@ -147,7 +147,7 @@ def _summarize(record: Mapping[str, Any]) -> dict[str, Any]:
     messages = record["messages"]
     return {
         "path": f"{PATH}{record['uid']}/",
-        "filename": _isolate(record["filename"] or "–"),
+        "filename": record["filename"] or "–",
         "status": record["status"],
         "sent": record["date_created"],
         "problems": count_issues(messages.get("problems", ())),

@@ -100,7 +100,7 @@ def group_people(assignments: Iterable[Mapping[str, Any]], asset: AssetAccess, l
 
 def _to_person(name: str, records: Sequence[Mapping[str, Any]], asset: AssetAccess, language: Language) -> SharedWith:
     held = frozenset(codename(each["permission"]) for each in records)
-    partial = next((each["partial_permissions"] for each in records if "partial_permissions" in each), [])
+    partial: list[Any] = next((each["partial_permissions"] for each in records if "partial_permissions" in each), [])
     filters = read_filters(partial)
     is_owner = name == asset.owner
     shown = () if is_owner or "manage_asset" in held else tuple(each for each in PERMISSION_ORDER if each in held)

@@ -122,7 +122,7 @@ class KeyboardActor(Actor):
         self._count("choose files")
         self._tab_to(field)
         with self.page.expect_file_chooser() as chooser:
-            self.page.keyboard.press("Enter")
+            self.page.keyboard.press("Space")
         chooser.value.set_files(_payloads(files))
 
     def _tab_to(self, target: Locator) -> None:

@@ -245,3 +245,9 @@ async def test_pages_are_translated(pages: ImportPages, language: str) -> None:
 
 def test_script_is_small() -> None:
     assert len((STATIC / "scripts" / "50-imports.js").read_bytes()) <= 4400
+
+
+async def test_file_name_with_braces_and_tags_is_shown_as_it_is(pages: ImportPages) -> None:
+    page = await pages.page(await pages.import_file("{file} {0} <b>.xlsx", GOOD))
+    assert "<h1><bdi>{file} {0} &lt;b&gt;.xlsx</bdi> was imported</h1>" in page
+    assert "<title>{file} {0} &lt;b&gt;.xlsx was imported · Fieldgate</title>" in page

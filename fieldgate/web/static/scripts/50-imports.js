@@ -72,7 +72,7 @@
 
   // Replaces what has changed, and keeps what is typed in forms.
   const refresh = async () => {
-    const page = new DOMParser().parseFromString(await (await fetch(location.href)).text(), "text/html");
+    const page = new DOMParser().parseFromString(await (await fetch(location.href, { headers: { Accept: "text/html" } })).text(), "text/html");
     if (!page.getElementById("live")) return;
     document.title = page.title;
     for (const id of ["live", "live-text"]) document.getElementById(id).replaceWith(page.getElementById(id));

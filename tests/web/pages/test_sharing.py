@@ -423,6 +423,11 @@ async def test_explanation_in_words(team: SharingTeam) -> None:
     everyone = text_of((await client.get(f"{page_path(uid)}explain/?user={PUBLIC}&permission=manage_asset")).text)
     assert "What everyone can do" in everyone
     assert "This cannot be given to everyone." in everyone
+    owner = text_of((await client.get(f"{page_path(uid)}explain/?user=owner&permission=partial_submissions")).text)
+    assert "Owners and superusers are not limited to some submissions. No assignment would change this." in owner
+    arabic = await (await browser(team, "owner", "ar")).get(path.replace("view_submissions", "change_asset"))
+    assert "✗ غير مسموح" in text_of(arabic.text)
+    assert 'dir="rtl"' in arabic.text
 
 
 async def test_single_assignment(team: SharingTeam) -> None:
