@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, Response, expect
 
 from fieldgate.i18n.languages import Language
 from fieldgate.permissions.catalogue import PERMISSIONS
-from tests.browser.chromium import DESKTOP, HEIGHT, PageTroubles, Visitor, new_context
+from tests.browser.chromium import DESKTOP, HEIGHT, NAVIGATION_TIMEOUT_MS, PageTroubles, Visitor, new_context
 from tests.browser.demo_site import DemoSite
 from tests.browser.page_inventory import PageEntry
 from tests.npm import node_modules
@@ -96,7 +96,7 @@ class PageVisitor:
         response = page.goto(entry.url(self._site))
         assert response
         if entry.is_external:
-            expect(page.locator(".opblock").first).to_be_visible()
+            expect(page.locator(".opblock").first).to_be_visible(timeout=NAVIGATION_TIMEOUT_MS)
         page.evaluate(_CHECKS)
         loaded = LoadedPage(page, entry, language, response)
         loaded.call("openDisclosures")
