@@ -57,10 +57,12 @@ class LoadedPage:
         found = self.page.evaluate(_RUN_AXE, _AXE_TAGS)
         return [f"{width} {color_scheme}: {each['id']}: {each['help']}: {each['nodes']}" for each in found]
 
-    def layout_errors(self, width: int) -> list[str]:
-        """Horizontal scrolling, clipped text and texts on top of each other, with and without wider text spacing."""
+    def layout_errors(self, width: int, with_text_spacing: bool = True) -> list[str]:
+        """Horizontal scrolling, clipped text and texts on top of each other, also with wider text spacing."""
         self.resize(width)
         found = self._layout_errors(f"{width}")
+        if not with_text_spacing:
+            return found
         self.call("setTextSpacing", True)
         found += self._layout_errors(f"{width} with text spacing")
         self.call("setTextSpacing", False)

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from fieldgate.i18n.languages import Language
 from tests.browser import demo_forms
 from tests.browser.chromium import PHONE
-from tests.browser.demo_site import ANONYMOUS, FLOOD, DemoSite
+from tests.browser.demo_site import FLOOD, USER, DemoSite
 from tests.browser.journeys.actors import Actor
 from tests.browser.journeys.conftest import StartActor
 from tests.browser.journeys.test_form_journey import IMPORT_TIMEOUT_MS, TITLE
@@ -79,7 +79,7 @@ def _share(actor: Actor, colleague: str) -> None:
 
 def _export_floods(actor: Actor, site: DemoSite) -> None:
     headers = {"Accept-Language": actor.words.language.value}
-    with site.client(ANONYMOUS) as client:
+    with site.client(USER) as client:
         region = client.get(f"/api/v2/region/{AFRICA}/", headers=headers).json()["region_name"]
         flood = client.get(f"/api/v2/disaster_type/{FLOOD}/", headers=headers).json()["name"]
         filters = {"regions__in": AFRICA, "dtype__in": FLOOD, "limit": 1}
