@@ -86,7 +86,6 @@ class Request(msgspec.Struct):
     client: ClientAddress
     receive: body_parsing.Receive
     caller: Caller = ANONYMOUS
-    is_authenticated: bool = False
 
 
 class Endpoint:
@@ -153,16 +152,19 @@ class Endpoint:
             await app.body_drainer.linger(body)
 
     async def call_internally(self, call: InternalCall, path_values: Mapping[str, str]) -> Response:
-        """Respond to a page of this service that calls the API for its caller."""
+        """Respond to a page of this service that calls the API for its caller.
+
+        The call has no credentials in its headers, so the caller is not authenticated again.
+        """
         context = call.context
 
         async def receive() -> dict[str, Any]:
             return {"type": "http.request", "body": call.body, "more_body": False}
 
         request = Request(
-            call.method, call.path.encode(), path_values, call.query_string, call.headers, context.client, receive
+            call.method, call.path.encode(), path_values, call.query_string, call.headers, context.client, receive,
+            context.caller,
         )  # fmt: skip
-        request.caller, request.is_authenticated = context.caller, True
         try:
             return await self._respond(request, context.request.base_url)
         except Problem as problem:
@@ -216,7 +218,7 @@ class Endpoint:
         return await responses.encode(self._response_builder.options_response(language, request.headers), encoding="")
 
     async def _authenticate(self, request: Request) -> None:
-        if not request.is_authenticated and (b"authorization" in request.headers or b"cookie" in request.headers):
+        if b"authorization" in request.headers or b"cookie" in request.headers:
             request.caller = await authenticate(
                 request.headers, request.client.address, self._app_context.authenticator
             )

@@ -1,14 +1,16 @@
 """Find the endpoint of a path.
 
 Paths without parameters are looked up in a dictionary. The others are compared with the patterns of the same number of
-segments; a literal segment wins over a parameter, and a parameter with a suffix (`{uid}.xlsx`) over one without.
+segments and the same resource (`assets` in `/api/v2/assets/{uid}/`); a literal segment wins over a parameter, and a
+parameter with a suffix (`{uid}.xlsx`) over one without.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 Target = TypeVar("Target")
+
+RESOURCE_INDEX = 2  # of the segment that names the resource
 
 # A literal segment, or else the name of a parameter and its suffix.
 Segment = tuple[str, str, str]
@@ -19,15 +21,22 @@ class Router(Generic[Target]):
 
     def __init__(self, targets: Mapping[str, Target]) -> None:
         self._exact: dict[str, Target] = {}
-        self._patterns: dict[int, list[tuple[list[Segment], Target]]] = defaultdict(list)
+        patterns: list[tuple[list[Segment], Target]] = []
         for path, target in targets.items():
             if "{" in path:
-                segments = [_parse_segment(segment) for segment in path.strip("/").split("/")]
-                self._patterns[len(segments)].append((segments, target))
+                patterns.append(([_parse_segment(segment) for segment in path.strip("/").split("/")], target))
             else:
                 self._exact |= {path.rstrip("/") or "/": target, path.rstrip("/") + "/": target}
-        for patterns in self._patterns.values():
-            patterns.sort(key=lambda pattern: [(not literal, not suffix) for literal, _, suffix in pattern[0]])
+        patterns.sort(key=lambda pattern: [(not literal, not suffix) for literal, _, suffix in pattern[0]])
+        groups = {(len(segments), _resource(segments)) for segments, _ in patterns}
+        self._patterns = {
+            (count, resource): [
+                (segments, target)
+                for segments, target in patterns
+                if len(segments) == count and _resource(segments) in ("", resource)
+            ]
+            for count, resource in groups | {(count, "") for count, _ in groups}
+        }
 
     def match(self, path: str) -> tuple[Target, dict[str, str]] | None:
         """The target of a path and the values of its parameters, or None."""
@@ -37,11 +46,18 @@ class Router(Generic[Target]):
         if not path.startswith("/"):
             return None
         segments = path[1:].removesuffix("/").split("/")
-        for pattern, target in self._patterns.get(len(segments), ()):
+        count = len(segments)
+        resource = segments[RESOURCE_INDEX] if count > RESOURCE_INDEX else ""
+        for pattern, target in self._patterns.get((count, resource)) or self._patterns.get((count, "")) or ():
             values = _match_segments(pattern, segments)
             if values is not None:
                 return target, values
         return None
+
+
+def _resource(segments: list[Segment]) -> str:
+    """The literal segment that names the resource; "" if there is a parameter or nothing."""
+    return segments[RESOURCE_INDEX][0] if len(segments) > RESOURCE_INDEX else ""
 
 
 def _parse_segment(segment: str) -> Segment:

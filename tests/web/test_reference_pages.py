@@ -73,7 +73,7 @@ async def test_country_has_its_latest_emergencies(service: Service) -> None:
     assert "Asia Pacific" in text
     assert "NP , NPL" in text
     assert "Show all 13 emergencies" in text
-    assert html.count("<bdi>Flood") == 10
+    assert html.count("<bdi>Flood ") == 10
     assert '<svg class="map"' in html
     bare = visible_text(await page(service, "/api/v2/country/2/"))
     assert "There is no emergency here that you can see." in bare

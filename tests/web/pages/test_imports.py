@@ -1,7 +1,6 @@
 """Pages of imports: uploading several files, status, and problems next to their rows."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from tests.web.page_client import PageClient, visible_text
 PATH = "/api/v2/imports/"
 GOOD, WITH_PROBLEMS, HOSTILE = xlsx(), xlsx(**HOUSEHOLD), b"PK\x03\x04 <script>alert(1)</script>"
 SCRIPT = "<script>alert('x')</script>"
-STATIC = Path(__file__).parents[3] / "fieldgate" / "web" / "static"
 
 
 class ImportPages:
@@ -241,10 +239,6 @@ async def test_pages_are_translated(pages: ImportPages, language: str) -> None:
     for page in (await pages.text(path), await pages.text(PATH)):
         for english in ("problems", "Upload", "Sheet", "Row", "Sent", "Warning", "imported"):
             assert english not in page
-
-
-def test_script_is_small() -> None:
-    assert len((STATIC / "scripts" / "50-imports.js").read_bytes()) <= 4400
 
 
 async def test_file_name_with_braces_and_tags_is_shown_as_it_is(pages: ImportPages) -> None:
