@@ -126,9 +126,11 @@
   // Texts that lie on each other.
   const overlappingText = () => {
     const lines = [];
+    const hasTextSpacing = document.adoptedStyleSheets.length > 0;
     for (const node of textNodes(document.body)) {
       const element = node.parentElement;
       if (element.localName === "title" || element.localName === "desc" || !isVisible(element) || isPinned(element)) continue;
+      if (hasTextSpacing && element.closest("svg")) continue; // the table behind a chart has the same text
       const range = document.createRange();
       range.selectNodeContents(node);
       for (const box of range.getClientRects()) {

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, Response, expect
 
 from fieldgate.i18n.languages import Language
 from fieldgate.permissions.catalogue import PERMISSIONS
-from tests.browser.chromium import DESKTOP, HEIGHT, PageTroubles, Visitor, new_context
+from tests.browser.chromium import DESKTOP, HEIGHT, NAVIGATION_TIMEOUT_MS, PageTroubles, Visitor, new_context
 from tests.browser.demo_site import DemoSite
 from tests.browser.page_inventory import PageEntry
 from tests.npm import node_modules
@@ -57,10 +57,12 @@ class LoadedPage:
         found = self.page.evaluate(_RUN_AXE, _AXE_TAGS)
         return [f"{width} {color_scheme}: {each['id']}: {each['help']}: {each['nodes']}" for each in found]
 
-    def layout_errors(self, width: int) -> list[str]:
-        """Horizontal scrolling, clipped text and texts on top of each other, with and without wider text spacing."""
+    def layout_errors(self, width: int, with_text_spacing: bool = True) -> list[str]:
+        """Horizontal scrolling, clipped text and texts on top of each other, also with wider text spacing."""
         self.resize(width)
         found = self._layout_errors(f"{width}")
+        if not with_text_spacing:
+            return found
         self.call("setTextSpacing", True)
         found += self._layout_errors(f"{width} with text spacing")
         self.call("setTextSpacing", False)
@@ -96,7 +98,7 @@ class PageVisitor:
         response = page.goto(entry.url(self._site))
         assert response
         if entry.is_external:
-            expect(page.locator(".opblock").first).to_be_visible()
+            expect(page.locator(".opblock").first).to_be_visible(timeout=NAVIGATION_TIMEOUT_MS)
         page.evaluate(_CHECKS)
         loaded = LoadedPage(page, entry, language, response)
         loaded.call("openDisclosures")

@@ -40,7 +40,14 @@ KINDS = (
 )
 
 # The pages that README and the guide show: file name, page, kind, height.
-DOCS_IMAGES: tuple[tuple[str, str, str, int], ...] = ()
+DOCS_IMAGES = (
+    ("home.png", "home-user", "en-light-desktop", 1000),
+    ("events.png", "events-filtered", "en-light-desktop", 1300),
+    ("events-arabic-phone.png", "events-filtered", "ar-dark-phone", 1500),
+    ("form.png", "form", "en-light-desktop", 1000),
+    ("import-problems.png", "import-problems", "en-light-desktop", 1100),
+    ("sharing.png", "sharing-change", "en-light-desktop", 1100),
+)
 
 
 def take_screenshots(browser: Browser, site: DemoSite, folder: Path, pages: tuple[PageEntry, ...]) -> None:

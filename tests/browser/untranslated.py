@@ -13,10 +13,11 @@ from fieldgate.i18n.languages import Language
 SAME_EVERYWHERE = re.compile(
     r"\b(?:Fieldgate|CSV|XLSX|XLSForm|XForm|NDJSON|GeoJSON|JSON|HXL|Atom|GLIDE|API|curl|Python|R|Power BI|Excel|HTTP"
     r"|IFRC|GO|OpenAPI|Swagger(?: UI)?|URL|XML|PDF|UTC|CHF|GET|POST|PATCH|PUT|DELETE|MB|KB|kB|GB|ODK|KoboToolbox)\b"
+    r"|\d million\b"  # CLDR says the same in French
 )
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _ARABIC_LETTER = re.compile(r"[\u0620-\u064a]")
-_AROUND = re.compile(r"^[^\w(“«]+|\s+$")  # signs before a text, such as ✓
+_AROUND = re.compile(r"^[^\w(“«]+|[\s:]+$|: [\d.,\s\u202f\u00a0]+$")  # signs before a text, and a number after it
 _PLACEHOLDER = re.compile(r"\{[^}]*\}")
 
 

@@ -37,6 +37,13 @@ class Actor:
     def sees_heading(self, text: str, **values: object) -> None:
         expect(self.page.get_by_role("heading", level=1)).to_have_text(self.words(text, **values))
 
+    def sees_heading_about(self, text: str, name: str, value: str, timeout: float = 5_000) -> None:
+        """A heading with a name that somebody wrote, perhaps between isolating characters."""
+        pattern = re.escape(self.words(text, **{name: "@@"})).replace("@@", f"\u2068?{re.escape(value)}\u2069?")
+        expect(self.page.get_by_role("heading", level=1)).to_have_text(
+            re.compile(f"^\\s*{pattern}\\s*$"), timeout=timeout
+        )
+
     def sees_text(self, text: str) -> None:
         expect(self.main).to_contain_text(text)
 

@@ -1,5 +1,6 @@
 """Actors for journeys."""
 
+import secrets
 from collections.abc import Callable
 
 import pytest
@@ -7,7 +8,7 @@ from playwright.sync_api import Page
 
 from fieldgate.i18n.languages import Language
 from tests.browser.chromium import DESKTOP, Visitor
-from tests.browser.demo_site import ANONYMOUS
+from tests.browser.demo_site import ANONYMOUS, DemoSite
 from tests.browser.journeys.actors import Actor, KeyboardActor
 from tests.browser.journeys.words import Words
 
@@ -30,3 +31,13 @@ def start_actor(open_page: Callable[[Visitor], Page]) -> StartActor:
         return (KeyboardActor if way == "keyboard" else Actor)(page, Words(language))
 
     return start
+
+
+@pytest.fixture
+def people(site: DemoSite) -> tuple[str, str]:
+    """A coordinator and a colleague of hers, for one journey."""
+    suffix = secrets.token_hex(3)
+    names = f"leila-{suffix}", f"bashir-{suffix}"
+    for name in names:
+        site.create_user(name)
+    return names
