@@ -163,8 +163,9 @@ class AccountStore:
             return (await connection.execute(query.order_by(users.c.username_key))).all()
 
     async def disable_user(self, username: str) -> None:
-        """Disable an account. Its tokens and sessions stop working at once."""
-        await self._update_user(username, disabled_at=now())
+        """Disable an account. Its tokens and sessions stop working at once. Only tokens work again afterwards."""
+        async with self._database.transaction() as connection:
+            await revoke_sessions(connection, await self._update_in(connection, username, disabled_at=now()))
 
     async def enable_user(self, username: str) -> None:
         await self._update_user(username, disabled_at=None)
@@ -329,6 +330,11 @@ def _with_invitation() -> Select[Any]:
         invitations.c.user_id == users.c.id, invitations.c.expires_at > now()
     )
     return select(users, expiry.scalar_subquery().label("invitation_expires_at"))
+
+
+async def revoke_sessions(connection: AsyncConnection, user_id: int) -> None:
+    """End all browser sessions of a user."""
+    await connection.execute(tokens.update().where(_is_session_of(user_id), _is_live()).values(revoked_at=now()))
 
 
 def _is_session_of(user_id: int) -> Any:

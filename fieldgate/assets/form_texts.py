@@ -9,10 +9,13 @@ import msgspec
 from fieldgate.i18n.languages import Language
 
 MAX_QUOTED_CHARS = 80  # of a label inside another text
+MAX_QUOTED_SOURCE_CHARS = 2000  # of the label with its tags
+MAX_READABLE_CHARS = 10_000  # of a text whose references are replaced
 
 _CODE = re.compile(r"\(\s*([A-Za-z]{2,3})(?:[-_][^()]*)?\s*\)\s*$")  # French (fr)
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>")
-_EMPHASIS = re.compile(r"(\*\*|__)(?=\S)(.{1,1000}?)(?<=\S)\1", re.DOTALL)
+# What is marked cannot contain the mark itself, so the time is linear in the length of the text.
+_EMPHASIS = re.compile(r"\*\*(?=\S)([^*]{1,1000})(?<=\S)\*\*|__(?=\S)([^_]{1,1000})(?<=\S)__")
 _REFERENCE = re.compile(r"\$\{\s*([^{}\s]{1,200})\s*\}")
 
 
@@ -68,7 +71,7 @@ def text_in(value: Any, place: int) -> FormText:
 
 def plain(text: str) -> str:
     """A text without HTML tags and marks of emphasis."""
-    return _EMPHASIS.sub(r"\2", _TAG.sub("", text)).strip()
+    return _EMPHASIS.sub(lambda found: found[1] or found[2], _TAG.sub("", text)).strip()
 
 
 def clip(text: str, limit: int = MAX_QUOTED_CHARS) -> str:
@@ -80,6 +83,7 @@ class LabelFinder:
 
     def __init__(self, content: Mapping[str, Any], place: int) -> None:
         self.place = place
+        self._quoted: dict[str, str] = {}
         self._rows: dict[str, Mapping[str, Any]] = {}
         for row in content.get("survey") or ():
             if name := row.get("name") or row.get("$autoname"):
@@ -90,16 +94,22 @@ class LabelFinder:
             self._choices.setdefault(list_name, {}).setdefault(name, choice)
 
     def question(self, name: str) -> str:
-        """The label of a question, or its name."""
-        row = self._rows.get(name)
-        label = "" if row is None else plain(text_in(row.get("label"), self.place).text)
-        return clip(_REFERENCE.sub(r"[\1]", label) or name)
+        """The label of a question, or its name. A form can refer to the same question thousands of times."""
+        quoted = self._quoted.get(name)
+        if quoted is None:
+            row = self._rows.get(name)
+            label = "" if row is None else self._quote(row)
+            quoted = self._quoted[name] = clip(_REFERENCE.sub(r"[\1]", label) or name)
+        return quoted
 
     def choice(self, question: str, name: str) -> str | None:
         """The label of a choice of a question; None if the question has no such choice."""
         row = self._rows.get(question)
         found = None if row is None else self._choices.get(str(row.get("select_from_list_name")), {}).get(name)
-        return None if found is None else clip(plain(text_in(found.get("label"), self.place).text) or name)
+        return None if found is None else clip(self._quote(found) or name)
+
+    def _quote(self, row: Mapping[str, Any]) -> str:
+        return plain(text_in(row.get("label"), self.place).text[:MAX_QUOTED_SOURCE_CHARS])
 
     def choices(self, list_name: str) -> list[Mapping[str, Any]]:
         """The choices of a list, in order. A choice that is repeated appears once."""
@@ -107,4 +117,4 @@ class LabelFinder:
 
     def readable(self, text: str) -> str:
         """A text of the form with the labels of the questions that it refers to."""
-        return _REFERENCE.sub(lambda found: f"[{self.question(found[1])}]", plain(text))
+        return _REFERENCE.sub(lambda found: f"[{self.question(found[1])}]", plain(text[:MAX_READABLE_CHARS]))

@@ -5,6 +5,7 @@ Host and language, parsing, authentication, method, handler, response. Every res
 """
 
 import logging
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from time import perf_counter
@@ -44,9 +45,11 @@ log = logging.getLogger("fieldgate.error")
 MAX_CACHED_HEADS = 1024  # per endpoint
 MAX_CACHED_HEAD_BYTES = 600  # longer heads are parsed each time; a parsed head takes ten times its size
 NO_BASE_URL = BaseURL("", False)
+SECRET = "{secret}"  # noqa: S105  (the name of a path parameter)
 
 _SINGLE_HEADERS = (b"host", b"authorization", b"content-length", b"content-type", b"idempotency-key")
 _SAFE_METHODS = ("GET", "HEAD")
+_TOKEN = re.compile(rb"fg[a-z]_\w+", re.ASCII)  # tokens and one-time links begin like this
 
 
 class VersionSource(Protocol):
@@ -96,7 +99,8 @@ class Endpoint:
     ) -> None:
         """`not_found` is the message of an endpoint without operations."""
         self._path = path
-        self._has_secret = "{secret}" in path  # such a path is not logged
+        # A one-time link with something added to it is an unknown path.
+        self._may_have_secret = SECRET in path or not operations
         self._not_found = not_found
         self._app_context = app_context
         self._operations = {operation.route.method: operation for operation in operations}
@@ -143,8 +147,8 @@ class Endpoint:
             self._log_error("broken off", error, request, request_id)
             raise
         finally:
-            if self._has_secret:
-                request.path = self._path.encode()
+            if self._may_have_secret:
+                request.path = self._loggable_path(request)
             app.request_metrics.record_request(
                 request, self._path, status, started, request_id, request.caller.username
             )
@@ -332,9 +336,13 @@ class Endpoint:
         return self._response_builder.error_page(context)
 
     def _log_error(self, event: str, error: Exception, request: Request, request_id: bytes) -> None:
-        path = self._path if self._has_secret else request.path.decode("latin-1")
-        fields = {"request_id": request_id.decode("latin-1"), "path": path}
+        path = self._loggable_path(request) if self._may_have_secret else request.path
+        fields = {"request_id": request_id.decode("latin-1"), "path": path.decode("latin-1")}
         log.error(event, exc_info=error, extra=fields)
+
+    def _loggable_path(self, request: Request) -> bytes:
+        """The path without secrets: its template, or of an unknown path what does not look like a token."""
+        return self._path.encode() if SECRET in self._path else _TOKEN.sub(SECRET.encode(), request.path)
 
 
 async def _check_ignored_body(operation: Operation, request: Request) -> None:

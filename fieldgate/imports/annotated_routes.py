@@ -21,6 +21,8 @@ from fieldgate.imports.upload import strip_extension
 
 NOTHING_TO_MARK = Message("This import has no problems or warnings to mark.")
 
+MARKED = "-marked"  # at the end of the file name, so that people can tell it from their own file
+
 _CHUNK_BYTES = 256 * 1024
 
 
@@ -57,7 +59,7 @@ async def import_annotated_workbook(
     data = await annotator.annotate(user_id, load_file, comments)
     headers: list[Header] = [
         (b"content-type", MEDIA_TYPES[XLSX_SUFFIX].encode()),
-        attachment(strip_extension(row.filename), XLSX_SUFFIX, fallback=uid),
+        attachment(strip_extension(row.filename) + MARKED, XLSX_SUFFIX, fallback=uid),
         (b"content-length", str(len(data)).encode()),
         API_CSP,
         PRIVATE_NO_CACHE,

@@ -30,7 +30,7 @@ from fieldgate.i18n.languages import LANGUAGES_BY_CODE
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import AuthMethod, Caller, User
 from fieldgate.settings import DAY, Settings
-from fieldgate.web.notices import Notice, set_notice
+from fieldgate.web.notices import PASSWORD_IS_SET, Notice, set_notice
 from fieldgate.web.page_templates import PageTemplates
 from fieldgate.web.page_views import FormState
 from fieldgate.web.redirects import is_same_origin, redirect
@@ -227,7 +227,7 @@ async def invitation_use(
     username = await invitations.redeem(secret, await passwords.hash_in_thread(body.password))
     if username is None:  # used by another request in the meantime
         return _invalid_link(templates, context)
-    text = translate(Message("Your password is set. Log in with it."), request.language)
+    text = translate(PASSWORD_IS_SET, request.language)
     target = "/login/?" + encode_query([("username", username)])
     # A session of somebody else in this browser must not stay.
     ended = set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True)

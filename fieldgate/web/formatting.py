@@ -40,7 +40,10 @@ class Formatter:
 
     def percent(self, share: float | None) -> str:
         """41 % of a share between 0 and 1."""
-        return MISSING if share is None else numbers.format_percent(share, locale=self._locale)
+        if share is None:
+            return MISSING
+        shown = min(share, 0.99) if 0.99 < share < 1 else share  # what is not complete is not 100 %
+        return numbers.format_percent(shown, locale=self._locale)
 
     def date(self, value: DateValue) -> str:
         """16 Nov 2026"""
@@ -52,7 +55,8 @@ class Formatter:
         parsed = _parse(value)
         if parsed is None:
             return MISSING
-        return f"{dates.format_datetime(parsed, 'short', locale=self._locale)} UTC"
+        time = dates.format_time(parsed, "short", locale=self._locale)
+        return f"{dates.format_date(parsed, 'medium', locale=self._locale)}, {time} UTC"
 
     def since(self, value: DateValue) -> str:
         """3 days ago"""

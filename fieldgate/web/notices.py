@@ -14,12 +14,18 @@ import msgspec
 from fieldgate.errors import Header
 from fieldgate.http.request.cookies import read_cookie, set_cookie
 from fieldgate.http.request.hosts import BaseURL
+from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message, translate
 from fieldgate.web.page_views import Undo
 
 NOTICE_COOKIE = b"fieldgate_notice"
 MAX_AGE_SECONDS = 60
 MAX_TEXT_CHARS = 500
 MAX_COOKIE_CHARS = 3500  # browsers drop cookies beyond 4096
+
+PASSWORD_IS_SET = Message("Your password is set. Log in with it.")
+# Without a session there is no key, so anything else could come from another site.
+NOTICES_WITHOUT_SESSION = (PASSWORD_IS_SET,)
 
 
 class Notice(msgspec.Struct, frozen=True):
@@ -49,9 +55,15 @@ def read_notice(headers: Mapping[bytes, bytes], csrf_token: str) -> Notice | Non
     if not encoded or not hmac.compare_digest(signature, _sign(encoded, csrf_token)):
         return None
     try:
-        return msgspec.json.decode(base64.urlsafe_b64decode(encoded + b"=="), type=Notice)
+        notice = msgspec.json.decode(base64.urlsafe_b64decode(encoded + b"=="), type=Notice)
     except (ValueError, msgspec.MsgspecError):
         return None
+    return notice if csrf_token or _is_known(notice) else None
+
+
+def _is_known(notice: Notice) -> bool:
+    texts = {translate(message, language) for message in NOTICES_WITHOUT_SESSION for language in Language}
+    return notice.text in texts and notice.undo is None
 
 
 def undo_fields(undo: Undo) -> Sequence[tuple[str, str]]:

@@ -27,8 +27,11 @@ from fieldgate.web.static_files import StaticFiles
 
 # Elements of external HTML that are kept. No headings: they would break the outline of the page.
 SANITIZED_TAGS = {"a", "b", "blockquote", "br", "em", "i", "li", "ol", "p", "strong", "sub", "sup", "u", "ul"}
-# The parser needs time for the square of the nesting depth: texts with more tags are shown without them.
-MAX_SANITIZED_TAGS = 2_000
+# The parser needs time for the square of the number of open elements, and can repeat them in every paragraph. Texts
+# beyond these limits are shown without tags.
+MAX_SANITIZED_TAGS = 200
+MAX_SANITIZED_CHARS = 100_000
+MAX_SANITIZED_GROWTH = 4  # times the length of the text
 LINK_SCHEMES = {"http", "https", "mailto"}
 _FILTERS = ("number", "compact", "short", "percent", "date", "datetime", "since", "month", "bytes", "list")
 
@@ -147,15 +150,19 @@ class PageTemplates:
 
 def sanitize(html: str | None) -> Markup:
     """External HTML without anything that could run, load or disturb the page."""
-    if html and html.count("<") > MAX_SANITIZED_TAGS:
-        return escape(to_plain_text(html))
+    if not html:
+        return Markup()
+    if len(html) > MAX_SANITIZED_CHARS or html.count("<") > MAX_SANITIZED_TAGS:
+        return escape(to_plain_text(html[:MAX_SANITIZED_CHARS]))
     cleaned = nh3.clean(
-        html or "",
+        html,
         tags=SANITIZED_TAGS,
         attributes={"a": {"href"}},
         url_schemes=LINK_SCHEMES,
         link_rel="noopener noreferrer nofollow",
     )
+    if len(cleaned) > MAX_SANITIZED_GROWTH * len(html) + 1000:
+        return escape(to_plain_text(html))
     return Markup(cleaned)  # noqa: S704  (sanitised)
 
 

@@ -14,7 +14,15 @@ from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import raw
 from fieldgate.http.request.request_parsing import ParsedRequest
 from fieldgate.http.response.response_builder import RenderedPage
-from fieldgate.http.response.responses import NO_CACHE, NO_STORE, PRIVATE_NO_CACHE, Response, content_language
+from fieldgate.http.response.responses import (
+    NO_CACHE,
+    NO_STORE,
+    PRIVATE_NO_CACHE,
+    VARY_BY_CALLER,
+    Response,
+    content_language,
+    vary,
+)
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.web.page_templates import PageTemplates
@@ -23,6 +31,7 @@ from fieldgate.web.redirects import redirect
 from fieldgate.web.static_files import StaticFiles
 
 TAG = "Pages"
+VARY_FOR_PAGES = vary(*VARY_BY_CALLER)
 HTML_CONTENT_TYPE: Header = (b"content-type", Format.HTML.content_type)
 ENGLISH_CONTENT: Header = content_language(Language.ENGLISH)  # the OpenAPI description is in English only
 
@@ -105,7 +114,7 @@ def html_response(page: RenderedPage, *headers: Header, status: int = 200) -> Re
     """The response with a page that a handler rendered. A page that is shown once is not stored."""
     is_stored = status == HTTPStatus.OK and not page.headers
     caching = PRIVATE_NO_CACHE if is_stored else NO_STORE
-    return Response(status, [HTML_CONTENT_TYPE, caching, *headers, *page.headers], page.body)
+    return Response(status, [HTML_CONTENT_TYPE, caching, VARY_FOR_PAGES, *headers, *page.headers], page.body)
 
 
 OPERATIONS = (

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from fieldgate.errors import NotFound
+from fieldgate.errors import BadRequest, NotFound
 from fieldgate.http.negotiation import formats
 from fieldgate.http.negotiation.accept_language import negotiate
 from fieldgate.http.negotiation.formats import Format
@@ -20,10 +20,12 @@ from fieldgate.http.request.validation import parse_struct
 from fieldgate.http.response import compression
 from fieldgate.http.response.links import quote_path
 from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import Message
 from fieldgate.pagination import PageRequest
 
 JSON_SUFFIX = ".json"
 LANGUAGE_COOKIE = b"fieldgate_language"
+MAX_PAGE_QUERY_BYTES = 4096  # links of a page repeat its query
 
 _pack = msgspec.msgpack.Encoder().encode
 
@@ -80,6 +82,8 @@ def parse_request(operation: Operation, head: RequestHead, path_values: Mapping[
     values, has_suffix = _strip_json_suffix(path_values)
     has_suffix = has_suffix or head.path.rstrip(b"/").endswith(JSON_SUFFIX.encode())
     chosen = _choose_format(operation, given.get("format", ""), has_suffix, head.accept)
+    if chosen is Format.HTML and len(head.query_string) > MAX_PAGE_QUERY_BYTES:
+        raise BadRequest(Message("This address is too long for a page. Use fewer filters, or request JSON."))
     dry_run.check_query(operation, given)
     known = operation.query_names
     unknown = query_string.unknown_names(given, known)

@@ -23,7 +23,7 @@ PAGE_PATH = "/account/"
 async def create_token(form: SubmittedForm, api: InternalAPI) -> FormResult:
     """The page shows the token itself once: it must not travel in a URL or a cookie."""
     days = form.get("lifetime_days")
-    body = {"name": form.get("name"), "lifetime_days": int(days) if days.isascii() and days.isdigit() else days}
+    body = {"name": form.get("name"), "lifetime_days": int(days[:9]) if days.isascii() and days.isdigit() else days}
     response = await api.send("POST", TOKENS_PATH, json=body)
     if response.is_error:
         return FormErrors.from_response(response, {"name": "name", "lifetime_days": "lifetime_days"})

@@ -11,7 +11,7 @@ import msgspec
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.response.links import encode_query
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message, translate
+from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.web.formatting import Formatter
 
 COUNTRY_PATH, REGION_PATH, TYPE_PATH = "/api/v2/country/", "/api/v2/region/", "/api/v2/disaster_type/"
@@ -21,6 +21,7 @@ TYPED_FIELDS = ("country", "from", "until")
 NOT_FILTERS = frozenset({"limit", "offset", "start", "format", "ordering", "measure", "tableau", "form", *TYPED_FIELDS})
 MAX_TYPED_COUNTRIES = 10
 MAX_SUGGESTIONS = 3
+MAX_CHIPS_OF_FILTER = 30  # more values have one chip together, as each chip repeats the query
 FROM, UNTIL = "disaster_start_date__gte", "disaster_start_date__lt"
 
 LABELS: Mapping[str, Message] = {
@@ -221,12 +222,16 @@ def make_chips(params: Mapping[str, str], names: FilterNames, language: Language
     for name, value in active_filters(params).items():
         label = _label(name, language)
         values = split_values(value) if _is_list(name) else [value]
+        if len(values) > MAX_CHIPS_OF_FILTER:
+            shown = translate(PluralMessage("{count} value", "{count} values", len(values)), language)
+            chips.append(FilterChip(label, shown, query_with(params, {name: None})))
+            continue
         for each in values:
             others = [other for other in values if other != each]
             shown = _value_name(name, each, names, language)
             if name == UNTIL and (day := _parse_day(value)) is not None:
                 label = translate(DATE_LABELS["disaster_start_date"]["lte"], language)
-                shown = Formatter(language).date(day - timedelta(days=1))
+                shown = Formatter(language).date(_day_before(day))
             chips.append(FilterChip(label, shown, query_with(params, {name: ",".join(others) or None})))
     return chips
 
@@ -243,7 +248,11 @@ def query_with(params: Mapping[str, str], changes: Mapping[str, Any]) -> str:
 def chosen_day(params: Mapping[str, str], name: str, days: int = 0) -> str:
     """The date of a filter for its field; "" if it has none or is a time."""
     day = _parse_day(params.get(name, ""))
-    return (day - timedelta(days=days)).isoformat() if day is not None else ""
+    return (_day_before(day) if days else day).isoformat() if day is not None else ""
+
+
+def _day_before(day: date) -> date:
+    return day - timedelta(days=1) if day > date.min else day
 
 
 def _is_list(name: str) -> bool:

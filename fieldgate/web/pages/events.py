@@ -38,11 +38,14 @@ from fieldgate.web.pages.event_filters import (
 
 EXPORT_PATH = "/api/v2/event/export/"
 # Label, path, and what the URL has beside the filters.
+MAX_REPEATED_QUERY_CHARS = 1000
 EXPORTS: Sequence[tuple[Message | str, str, Mapping[str, str]]] = (
     ("CSV", EXPORT_PATH, {"format": "csv", "bom": "true"}),
     ("Excel", EXPORT_PATH, {"format": "xlsx"}),
     ("GeoJSON", EXPORT_PATH, {"format": "geojson"}),
     ("NDJSON", EXPORT_PATH, {"format": "ndjson"}),
+)
+PROGRAM_LINKS: Sequence[tuple[Message | str, str, Mapping[str, str]]] = (
     ("JSON", EVENT_PATH, {"format": "json"}),
     (Message("Feed"), EVENT_PATH, {"format": "atom"}),
 )
@@ -108,13 +111,8 @@ async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | R
         "measures": [
             (each.key, translate(each.title, language), query_with(params, {"measure": each.key})) for each in MEASURES
         ],
-        "exports": [
-            (
-                label if isinstance(label, str) else translate(label, language),
-                path + "?" + encode_query({**filters, **extra}.items()),
-            )
-            for label, path, extra in EXPORTS
-        ],
+        "exports": _links(EXPORTS, filters, language),
+        "program_links": _links(PROGRAM_LINKS, filters, language),
         "columns": _columns(params, language),
         "rows": [_to_row(record, params, language) for record in page.record["results"]],
         "choices": _choices(params, names, language),
@@ -136,6 +134,18 @@ async def _find_focus(params: Mapping[str, str], names: FilterNames, api: Intern
     query = {"region__in": params["regions__in"], "mini": "true", "is_independent": "true", "limit": "1000"}
     found = await api.find(COUNTRY_PATH, query)
     return [country["iso3"] for country in (found or {"results": []})["results"] if country["iso3"]]
+
+
+def _links(
+    links: Sequence[tuple[Message | str, str, Mapping[str, str]]], filters: Mapping[str, str], language: Language
+) -> list[tuple[str, str]]:
+    return [
+        (
+            label if isinstance(label, str) else translate(label, language),
+            path + "?" + encode_query({**filters, **extra}.items()),
+        )
+        for label, path, extra in links
+    ]
 
 
 def _columns(params: Mapping[str, str], language: Language) -> list[Column]:
@@ -160,12 +170,14 @@ def _to_row(record: Mapping[str, Any], params: Mapping[str, str], language: Lang
     shown = countries if len(countries) <= MAX_COUNTRIES_SHOWN else countries[: MAX_COUNTRIES_SHOWN - 1]
     others = [country["name"] for country in countries[len(shown) :]]
     has_funding = requested > 0 or funded > 0
+    # With a very long query, links of every row would make a huge page.
+    kept = params if sum(map(len, params.values())) <= MAX_REPEATED_QUERY_CHARS else {}
     return EventRow(
         id=record["id"],
         name=record["name"] or translate(Message("Emergency without a name"), language),
         level=record["ifrc_severity_level"],
         severity=record["ifrc_severity_level_display"],
-        countries=[(country["name"], query_with(params, {"countries__in": country["id"]})) for country in shown],
+        countries=[(country["name"], query_with(kept, {"countries__in": country["id"]})) for country in shown],
         other_countries=", ".join(others),
         type=record["dtype"]["name"] if record["dtype"] else "",
         start=formatter.date(record["disaster_start_date"]),

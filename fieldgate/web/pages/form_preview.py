@@ -73,6 +73,7 @@ def asset_facts(page: Page, asset: Mapping[str, Any]) -> dict[str, Any]:
         "language_names": language_names(page.language),
         "is_own": asset["owner__username"] == page.caller.username,
         "may_change": has_session and "change_asset" in allowed,
+        "may_share": has_session and "manage_asset" in allowed,
         "may_delete": has_session and "delete_asset" in allowed,
         "may_copy": has_session and not is_collection,
     }

@@ -272,7 +272,9 @@ async def restore_all(form: SubmittedForm, api: InternalAPI) -> FormResult:
     try:
         before = msgspec.json.decode(form.get("assignments"), type=list[_Before])
     except msgspec.MsgspecError:
-        before = []
+        return FormErrors(
+            {"": [translate(Message("This cannot be undone any more. Nothing was changed."), form.language)]}
+        )
     response = await api.send(
         "POST", f"{state.asset.path}bulk/", json=[item for each in before for item in each.assignments()]
     )

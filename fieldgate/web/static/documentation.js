@@ -1,8 +1,8 @@
-// Starts Swagger UI on the description of this very service; nothing is loaded from elsewhere.
+// Starts Swagger UI.
 (() => {
   const place = document.getElementById("documentation");
 
-  // The path of an operation is a link inside a button, which no assistive technology can use: make it text.
+  // A link inside a button cannot be used with a screen reader: make it text.
   const plainPaths = () => ({
     wrapComponents: { DeepLink: (_, { React }) => ({ text }) => React.createElement("span", null, text) },
   });
@@ -14,7 +14,7 @@
     tryItOutEnabled: true,
     validatorUrl: null,
     plugins: [plainPaths],
-    // Writes in the session of this browser need the page's CSRF token, which no other site may see.
+      // Writes in a session need the CSRF token; no other site may see it.
     requestInterceptor: (request) => {
       const isOurs = new URL(request.url, location.href).origin === location.origin;
       if (isOurs && place.dataset.csrfToken) request.headers["X-CSRFToken"] = place.dataset.csrfToken;
