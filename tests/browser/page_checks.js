@@ -112,7 +112,7 @@
   const clippedText = () => {
     const found = [];
     for (const element of document.body.querySelectorAll("*")) {
-      if (!(element instanceof HTMLElement) || !element.textContent.trim()) continue;
+      if (!(element instanceof HTMLElement) || element.localName === "select" || !element.textContent.trim()) continue;
       const style = getComputedStyle(element);
       const cutsX = ["hidden", "clip"].includes(style.overflowX) && element.scrollWidth > element.clientWidth + 1;
       const cutsY = ["hidden", "clip"].includes(style.overflowY) && element.scrollHeight > element.clientHeight + 1;
