@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from fieldgate.concurrency import run_in_thread_if
-from fieldgate.errors import ValidationError
+from fieldgate.errors import Unauthorized, ValidationError
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.response.links import encode_query
 from fieldgate.http.response.response_builder import ErrorContext, PageContext, RenderedPage
@@ -80,7 +80,9 @@ class BrowsablePages:
 
     def render_error(self, context: ErrorContext) -> RenderedPage:
         problem, status = context.problem, context.problem.status
-        messages = [translate(problem.message, context.language)]
+        # The usual sentence for 401 tells programs what to send; the title and the advice tell people.
+        is_for_programs = problem.message is Unauthorized.detail
+        messages = [] if is_for_programs else [translate(problem.message, context.language)]
         if isinstance(problem, ValidationError):
             body: Mapping[str, Any] = problem.body(context.language)
             messages = [f"{name}: {text}" for name, texts in body.items() for text in texts]

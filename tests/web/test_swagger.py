@@ -16,11 +16,3 @@ async def test_csrf_token_is_in_the_page_of_a_session_only(service: Service) -> 
         assert re.search(r'data-csrf-token="(\w*)"', page.text)[1] == token  # type: ignore[index]
         assert page.headers["Content-Security-Policy"].encode() == HTML_CSP[1], "as strict as for all pages"
         assert page.headers["Cache-Control"] == "private, no-cache"
-
-
-async def test_script_sends_the_token_to_this_site_only(service: Service) -> None:
-    page = (await service.get(PATH)).text
-    [url] = re.findall(r'src="(/static/\w+/documentation.js)"', page)
-    script = (await service.get(url)).text
-    assert "location.origin" in script
-    assert 'request.headers["X-CSRFToken"]' in script

@@ -80,7 +80,7 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True):
     level: int
     severity: str
     countries: Sequence[tuple[str, str]]  # name, URL of the list narrowed to it
-    other_countries: str
+    other_countries: list[str]
     type: str
     start: str
     affected: str
@@ -178,7 +178,7 @@ def _to_row(record: Mapping[str, Any], params: Mapping[str, str], language: Lang
         level=record["ifrc_severity_level"],
         severity=record["ifrc_severity_level_display"],
         countries=[(country["name"], query_with(kept, {"countries__in": country["id"]})) for country in shown],
-        other_countries=", ".join(others),
+        other_countries=others,
         type=record["dtype"]["name"] if record["dtype"] else "",
         start=formatter.date(record["disaster_start_date"]),
         affected=formatter.number(record["num_affected"]),

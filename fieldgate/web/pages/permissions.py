@@ -74,7 +74,8 @@ def matrix(records: Iterable[Mapping[str, Any]], language: Language) -> list[Mat
     rows = []
     for link in links:
         given = {codename(url) for url in by_name[link.codename]["implied"]}
-        removed = {codename(url) for url in by_name[link.codename]["contradictory"]}
+        # What is given with it removes others, too.
+        removed = {codename(url) for name in (link.codename, *given) for url in by_name[name]["contradictory"]}
         cells = tuple(
             "self" if each.codename == link.codename
             else "gives" if each.codename in given
