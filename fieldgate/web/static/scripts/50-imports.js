@@ -23,6 +23,7 @@
       let record = {};
       try { record = JSON.parse(request.responseText); } catch { /* no connection */ }
       bar.remove();
+      if (status === 401) location.reload();
       if (status === 201) {
         state.textContent = `✓ ${text.sent}`;
         return resolve(record.url);
