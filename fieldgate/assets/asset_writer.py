@@ -73,7 +73,7 @@ class AssetWriter:
         if body.clone_from and body.content is not None:
             raise ValidationError({"clone_from": [_CONTENT_OR_CLONE]})
         tags = parse_tags(body.tag_string or "")
-        parent_uid = _asset_uid("parent", body.parent) if body.parent.strip() else None
+        parent_uid = _asset_uid("parent", body.parent) if body.parent and body.parent.strip() else None
         if parent_uid is not None:
             await self._check_parent(user, body, parent_uid)
         uid = new_uid("a")

@@ -46,8 +46,9 @@ class AssetCreation(msgspec.Struct, frozen=True):
         Meta(description="Tags, separated by commas."),
     ] = None
     parent: Annotated[
-        str, Meta(description="Collection to put the asset into: its URL, path or uid. Needs change_asset on it.")
-    ] = ""
+        str | None,
+        Meta(description="Collection to put the asset into: its URL, path or uid. Needs change_asset on it."),
+    ] = None
 
 
 class AssetChange(msgspec.Struct, frozen=True):

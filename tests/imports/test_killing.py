@@ -64,10 +64,10 @@ def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 def deadly(step, is_done_first):
-    def called(*arguments):
+    def called(*arguments, **options):
         if not is_done_first:
             die()
-        result = step(*arguments)
+        result = step(*arguments, **options)
         if not asyncio.iscoroutine(result):
             die()
         async def awaited():

@@ -209,7 +209,7 @@ class ResponseBuilder:
         """An HTML page. It shows who is logged in, so it is private to the caller."""
         page = await self._page_renderer.render(context)
         form = context.handler_context.form
-        is_read = form is None and context.operation.route.method == "GET"
+        is_read = form is None and context.operation.route.method == "GET" and not context.operation.caching.no_store
         headers = [header for header in context.headers if header[0] != b"vary"]
         headers += [
             responses.vary(*responses.VARY_BY_CALLER, *self._cors.vary),
