@@ -78,7 +78,7 @@ class AssetWriter:
             await self._check_parent(user, body, parent_uid)
         uid = new_uid("a")
         given = {"uid": uid} if body.tag_string is None else {"uid": uid, "tags": tags}
-        if not body.clone_from.strip():
+        if not (body.clone_from and body.clone_from.strip()):
             new = await self._from_content(user, body, uid)
             return await self._insert(user, msgspec.structs.replace(new, **given), parent_uid)
         try:
@@ -103,7 +103,7 @@ class AssetWriter:
             await self._store.update(user, uid, **changes)
 
     async def _from_content(self, user: User, body: AssetCreation, uid: str) -> NewAsset:
-        asset_type, name = body.asset_type or SURVEY, strip_control_characters(body.name)
+        asset_type, name = body.asset_type or SURVEY, strip_control_characters(body.name or "")
         settings = complete_settings(asset_type, body.settings or {})
         if asset_type == COLLECTION:
             if body.content is not None:
@@ -118,7 +118,7 @@ class AssetWriter:
         return _new_asset(user, checked, name, settings)
 
     async def _clone(self, user: User, body: AssetCreation, uid: str) -> NewAsset:
-        source = await self.authorizer.authorize(_asset_uid("clone_from", body.clone_from), user)
+        source = await self.authorizer.authorize(_asset_uid("clone_from", body.clone_from or ""), user)
         asset_type = body.asset_type or source.asset_type
         if COLLECTION in (source.asset_type, asset_type):
             raise ValidationError({"clone_from": [_NO_CLONES_OF_COLLECTIONS]})
@@ -128,7 +128,7 @@ class AssetWriter:
         version = await self._store.get_version(source.id, body.clone_from_version_id or row.version_uid)
         if version is None:
             raise NotFound(Message("There is no version {uid}.", uid=body.clone_from_version_id))
-        name = strip_control_characters(body.name) or row.name
+        name = strip_control_characters(body.name or "") or row.name
         settings = complete_settings(asset_type, row.settings if body.settings is None else body.settings)
         checked = await self._content_of_version(user, version, row, asset_type, name, uid)
         return _new_asset(user, checked, name, settings, tuple(row.tags))

@@ -18,13 +18,12 @@ _NOT_BLANK = {"pattern": r"\S"}
 
 class AssetCreation(msgspec.Struct, frozen=True):
     name: Annotated[
-        str,
+        Annotated[str, Meta(max_length=MAX_NAME_CHARS)] | None,
         Meta(
             description="Name of the asset. A form title in the settings of the content wins. "
             "Default of a clone: the name of its source.",
-            max_length=MAX_NAME_CHARS,
         ),
-    ] = ""
+    ] = None
     asset_type: Annotated[
         AssetType | None,
         Meta(description="Type of the asset. Default: survey, or the type of the asset that is cloned."),
@@ -36,10 +35,11 @@ class AssetCreation(msgspec.Struct, frozen=True):
             "translations. A text with JSON is accepted, too. It is checked like a workbook."
         ),
     ] = None
-    clone_from: Annotated[str, Meta(description="Asset to copy the content of: its URL, path or uid.")] = ""
+    clone_from: Annotated[str | None, Meta(description="Asset to copy the content of: its URL, path or uid.")] = None
     clone_from_version_id: Annotated[
-        str, Meta(description="Version of that asset to copy. Default: the newest.", max_length=50)
-    ] = ""
+        Annotated[str, Meta(max_length=50)] | None,
+        Meta(description="Version of that asset to copy. Default: the newest."),
+    ] = None
     settings: Annotated[dict[str, Any] | None, Meta(description="Settings of the asset, an object.")] = None
     tag_string: Annotated[
         Annotated[str, Meta(max_length=MAX_TAGS * (MAX_TAG_CHARS + 1))] | None,
