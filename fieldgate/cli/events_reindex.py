@@ -22,7 +22,7 @@ def reindex(is_forced: bool, data: Path | None) -> None:
     """
     began = time.monotonic()
     count = asyncio.run(_reindex(is_forced, data))
-    if count is None:
+    if not count and not is_forced:
         click.echo("nothing to do: all events are in the current format")
     else:
         click.echo(f"rebuilt {count} events in {time.monotonic() - began:.1f} s")
