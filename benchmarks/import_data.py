@@ -43,6 +43,9 @@ def _record(number: int, user: str) -> dict[str, Any]:
         "messages": {"updated": [], "created": [made]},
         "date_created": _FIRST + timedelta(minutes=number),
         "filename": f"household-{number}.xlsx",
+        "destination": None,
+        "library": False,
+        "desired_type": None,
     }
 
 
@@ -58,7 +61,8 @@ async def _insert(address: str, user: str, records: list[dict[str, Any]]) -> Non
             rows = []
             for record in records:
                 created_at = record["date_created"]
-                rest = {name: value for name, value in record.items() if name != "date_created"}
+                given = ("date_created", "destination", "library", "desired_type")
+                rest = {name: value for name, value in record.items() if name not in given}
                 rows.append({**common, **rest, "created_at": created_at, "finished_at": created_at})
             await connection.execute(insert(imports), rows)
     finally:

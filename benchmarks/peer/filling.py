@@ -39,8 +39,10 @@ def fill_imports(file: Path, user: Any) -> None:
     """Give the user all imports of the file. What was brought in is not in it, and no list shows it."""
     with file.open() as lines:
         records = [json.loads(line) for line in lines]
+    stored = ("uid", "status", "messages", "date_created", "filename")
     models.Import.objects.bulk_create(
-        [models.Import(user=user, name=record["filename"], data=b"", **record) for record in records]
+        models.Import(user=user, name=record["filename"], data=b"", **{name: record[name] for name in stored})
+        for record in records
     )
 
 

@@ -21,10 +21,18 @@ LARGEST = 10 * 1024 * 1024  # bytes
 
 class ImportSerializer(serializers.ModelSerializer):
     url = serializers.SerializerMethodField()
+    destination = serializers.ReadOnlyField(default=None)
+    library = serializers.BooleanField(source="is_library")
+    desired_type = serializers.SerializerMethodField()
 
     class Meta:
         model = Import
-        fields = ("url", "status", "messages", "uid", "date_created", "filename")
+        fields = (
+            "url", "status", "messages", "uid", "date_created", "filename", "destination", "library", "desired_type",
+        )  # fmt: skip
+
+    def get_desired_type(self, made: Import) -> str | None:
+        return made.desired_type or None
 
     def get_url(self, made: Import) -> str:
         return reverse("import-detail", kwargs={"uid": made.uid}, request=self.context["request"])
@@ -57,7 +65,7 @@ class ImportViewSet(ListModelMixin, RetrieveModelMixin, GenericViewSet):
             return Import.objects.none()
         # The file itself is large, and in no answer.
         return Import.objects.filter(user=self.request.user).only(
-            "uid", "status", "messages", "date_created", "filename"
+            "uid", "status", "messages", "date_created", "filename", "is_library", "desired_type"
         )
 
     def create(self, request: Request) -> Response:

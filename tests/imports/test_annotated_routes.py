@@ -80,7 +80,7 @@ async def test_annotated_workbook_in_the_language_of_the_caller(harness: ImportH
             record["url"] + "annotated.xlsx", headers={**harness.headers, "Accept-Language": language}
         )
         assert (response.status_code, response.headers["Content-Type"]) == (200, XLSX_TYPE)
-        assert "filename*=UTF-8''M%C3%A9nage%202.0.xlsx" in response.headers["Content-Disposition"]
+        assert "filename*=UTF-8''M%C3%A9nage%202.0-marked.xlsx" in response.headers["Content-Disposition"]
         assert "ETag" not in response.headers
         sheet = load_workbook(io.BytesIO(response.content))["survey"]
         assert (sheet["A4"].value, sheet["A4"].comment.text) == ("integr", comment)
@@ -95,7 +95,7 @@ async def test_annotated_copy_of_other_sources(harness: ImportHarness, source: s
         url = (await harness.service.client.post(PATH, headers=harness.headers, json=body)).json()["url"]
     assert await harness.worker.process_one()
     response = await harness.service.get(url + "annotated.xlsx", headers=harness.headers)
-    assert 'filename="household.xlsx"' in response.headers["Content-Disposition"]
+    assert 'filename="household-marked.xlsx"' in response.headers["Content-Disposition"]
     assert load_workbook(io.BytesIO(response.content))["survey"]["A4"].comment is not None
 
 

@@ -43,7 +43,7 @@ async def page(service: Service, query: str = "", language: str = "en") -> str:
 async def test_tables_lead_to_lists(service: Service) -> None:
     html = await page(service, "?countries__in=84,123")
     text = visible_text(html)
-    assert "2 emergencies" in text
+    assert "2 Emergencies" in text
     assert "1,234 people affected" in text
     assert "25% of CHF" in text
     assert f'<a href="/api/v2/event/?countries__in={INDIA}"><bdi>India</bdi></a>' in html

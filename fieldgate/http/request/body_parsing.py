@@ -135,6 +135,8 @@ async def parse_form(headers: Mapping[bytes, bytes], body: bytes) -> FormValues:
 def _parse_form_sync(headers: Mapping[bytes, bytes], body: bytes) -> FormValues:
     media_type, options = parse_options_header(headers.get(b"content-type", b"").decode("latin-1"))
     pairs: Iterable[tuple[str, str | UploadedFile]]
+    if not media_type and not body:  # a form without fields
+        return {}
     if media_type == "application/x-www-form-urlencoded":
         pairs = _parse_urlencoded(body)
     elif media_type == "multipart/form-data":

@@ -75,7 +75,12 @@ def matrix(records: Iterable[Mapping[str, Any]], language: Language) -> list[Mat
     for link in links:
         given = {codename(url) for url in by_name[link.codename]["implied"]}
         # What is given with it removes others, too.
-        removed = {codename(url) for name in (link.codename, *given) for url in by_name[name]["contradictory"]}
+        removed = {
+            codename(url)
+            for name in (link.codename, *given)
+            if name in by_name
+            for url in by_name[name]["contradictory"]
+        }
         cells = tuple(
             "self" if each.codename == link.codename
             else "gives" if each.codename in given
@@ -94,7 +99,8 @@ async def load_permissions(page: Page, api: InternalAPI) -> dict[str, Any]:
     asset_type = query.get("asset_type") or "survey"
     what_if = await _ask_what_if(chosen, asset_type, page.language, api)
     prefix = urlsplit(page.request.base_url.url).path
-    records = page.record["results"]
+    # The matrix has all permissions, whatever page of the list was asked for.
+    records = (await api.get(LIST_PATH, {"limit": len(PERMISSION_ORDER)}))["results"]
     return {
         "rows": matrix(records, page.language),
         "graph": needs_graph(records, page.language, prefix),

@@ -133,7 +133,7 @@ def see_as_colleague(actor: Actor) -> None:
 
 
 def leave(actor: Actor) -> None:
-    actor.follow("Share", actor.main)
+    actor.follow("Who has access", actor.main)
     actor.follow("Leave this form", actor.main)
     actor.press("Leave", actor.main)
     actor.follow("Forms")

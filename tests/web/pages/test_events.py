@@ -240,7 +240,7 @@ async def test_exports_have_the_filters_of_the_page(events: Service) -> None:
     block = page.split('<nav class="exports"')[1].split("</nav>")[0]
     urls = [urlsplit(unescape(url)) for url in re.findall(r'href="([^"]*)"', block)]
     queries = [parse_qs(url.query) for url in urls]
-    assert [query["format"][0] for query in queries] == ["csv", "xlsx", "geojson", "ndjson", "json", "atom"]
+    assert [query["format"][0] for query in queries] == ["csv", "xlsx", "geojson", "csv", "ndjson", "json", "atom"]
     assert all(query["countries__in"] == ["93"] and query["search"] == ["flood"] for query in queries)
     assert all("measure" not in query and "limit" not in query for query in queries)
     assert queries[0]["bom"] == ["true"]

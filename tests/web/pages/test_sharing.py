@@ -437,7 +437,7 @@ async def test_single_assignment(team: SharingTeam) -> None:
     assert "Edit form Who editor Can do Can edit the form" in text
 
 
-XSS = "<img src=x onerror=alert(1)>\"'&{{7*7}}"
+XSS = "<img src=x onerror=alert(1)>\"'&{{1337*1337}}"
 
 
 async def test_names_and_filters_are_escaped(team: SharingTeam) -> None:
@@ -465,7 +465,7 @@ async def test_names_and_filters_are_escaped(team: SharingTeam) -> None:
         assert "<img src=x" not in page
         assert "<b onclick" not in page
         assert "<script>" not in page
-        assert "49" not in visible_text(page).replace("&{{7*7}}", "")
+        assert "1787569" not in visible_text(page)
         assert "style=" not in page
 
 
