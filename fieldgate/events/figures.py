@@ -13,7 +13,7 @@ from fieldgate.events.model import Event
 FIGURES_SINCE = 2
 FIGURES_MARK = "#"  # no facet word contains it
 MAX_APPEALS = 2**16 - 1
-MAX_CENTS = 2**53  # of one event, about 90 trillion francs; whoever writes more has made a mistake
+MAX_CENTS = 2**53  # of one event, about 90 trillion francs; more is a mistake
 
 
 class EventFigures(NamedTuple):

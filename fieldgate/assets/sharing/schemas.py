@@ -93,7 +93,7 @@ class UserPermissionsBody(msgspec.Struct, frozen=True):
     user: Annotated[str, Meta(description=_USER)]
     permissions: Annotated[
         list[str],
-        Meta(description="All permissions that the user shall have: URL, path or codename of each. Empty: none."),
+        Meta(description="All permissions that the user will have: URL, path or codename of each. Empty: none."),
     ]
     partial_permissions: Annotated[_PARTIALS, Meta(description=_PARTIALS_DESCRIPTION)] = None
 
