@@ -68,8 +68,8 @@ def file_name(filters: EventFilters, reference_data: ReferenceData, language: La
 def ascii_file_name(filters: EventFilters, reference_data: ReferenceData, day: date) -> str:
     """The same in English and in ASCII, for clients that know no other names."""
     name = file_name(filters, reference_data, Language.ENGLISH, day)
-    letters = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    return re.sub("-+", "-", letters).strip("-")
+    letters = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    return re.sub("[^a-z0-9]+", "-", letters).strip("-")
 
 
 def _names(ids: Iterable[int], known: Iterable[int], name: Callable[[int], str]) -> list[str]:

@@ -1,5 +1,6 @@
 """Lists of a thousand users take as many statements as lists of ten."""
 
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from fieldgate.db import Database, insert_rows
 from tests.assets.sharing.sharing_team import BATCH_PATH, SharingTeam, last_segment, user_url
 
 USERS = 1000
+
+_in_request: ContextVar[bool] = ContextVar("in_request", default=False)
 
 
 @pytest.fixture
@@ -28,7 +31,7 @@ async def bulk_users(team: SharingTeam) -> list[str]:
 
 
 class StatementCounter:
-    """Counts the statements of the service."""
+    """Counts the statements of requests; the service's own tasks started before and are not in their context."""
 
     def __init__(self, team: SharingTeam) -> None:
         database = team.service.app.app_context.services[Database]
@@ -37,11 +40,15 @@ class StatementCounter:
         event.listen(database._engine.sync_engine, "before_cursor_execute", self.note)
 
     def note(self, *_: Any) -> None:
-        self.count += 1
+        self.count += _in_request.get()
 
     async def of(self, answer: Any) -> tuple[Any, int]:
         before = self.count
-        given = await answer
+        token = _in_request.set(True)
+        try:
+            given = await answer
+        finally:
+            _in_request.reset(token)
         assert given.status_code == 200, given.text[:500]
         return given.json(), self.count - before
 
@@ -61,7 +68,7 @@ async def test_statement_count_is_independent_of_user_count(team: SharingTeam, b
             team.request_assignments(uid, "owner", "POST", "bulk/", json=listed(bulk_users, permission))
         )
         assert len(reported) == USERS * rows + 8
-        assert many <= few + 2 < 20, "the last use of the token may be recorded in between"
+        assert 2 < many <= few + 2 < 20, "the last use of the token may be recorded in between"
         assert reported == await team.list_assignments(uid)
     table = (await team.request_assignments(uid, "owner", "GET", "csv/")).content
     reported, many = await counter.of(

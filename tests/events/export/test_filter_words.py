@@ -4,7 +4,7 @@ import re
 from datetime import UTC, date, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fieldgate.events.export.filter_words import ascii_file_name, file_name, filter_title
@@ -55,6 +55,8 @@ def test_name_and_title_in_the_language_of_the_request() -> None:
 
 
 @given(st.text(max_size=200), st.sampled_from(Language))
+@example("\N{MATHEMATICAL DOUBLE-STRUCK CAPITAL S}", Language.ENGLISH)
+@example("\N{PARENTHESIZED DIGIT ONE}", Language.ENGLISH)
 def test_any_search_gives_a_safe_name(search: str, language: Language) -> None:
     filters = EventFilters(search=search)
     name = file_name(filters, REFERENCE, language, DAY)
