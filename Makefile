@@ -14,7 +14,7 @@ DEV_READY := $(VENV)/.dev-ready
 TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve quick test coverage lint bench bench-full fuzz torture mutants messages \
+.PHONY: help install serve quick test coverage lint bench bench-full fuzz properties torture mutants messages \
 	accessibility screenshots permission-matrix release lock clean
 
 help:  ## list the targets
@@ -70,6 +70,9 @@ bench-full: bench  ## the same, plus a million events and growth plots
 
 fuzz: $(DEV_READY)  ## fuzz a running service from its OpenAPI document, for minutes
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),500) $(BIN)/pytest tests/test_fuzzing.py
+
+properties: $(DEV_READY)  ## property tests with new random examples, for minutes
+	@$(BIN)/pytest -m 'hypothesis and not long' --hypothesis-profile properties $(TWO_PROCESSES) $(PROPERTIES)
 
 torture: $(DEV_READY)  ## hostile files, 10,000 mutations, kill -9 at every stage: about 5 minutes
 	@MUTATIONS=$(or $(MUTATIONS),10000) KILL_POSTS=$(or $(KILL_POSTS),200) $(BIN)/pytest -m '' tests/imports/test_killing.py \

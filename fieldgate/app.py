@@ -122,8 +122,12 @@ def build_app(
     passwords: Passwords | None = None,
     fetcher: URLFetcher | None = None,
     extra_operations: Sequence[Operation] = (),
+    openapi: OpenAPIDocument | None = None,
 ) -> Application:
-    """Build the ASGI application. `extra_operations` are added to those of the service, for tests."""
+    """Build the ASGI application.
+
+    For tests: `extra_operations` are added to those of the service, and `openapi` is the document of all, if it exists.
+    """
     database = Database(settings.database)
     data_versions = DataVersions(database)
     account_store = AccountStore(database, data_versions)
@@ -157,7 +161,7 @@ def build_app(
         VersionRestorer(database, data_versions),
         fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),
         reference, event_store, events, EventExporter(events, event_store),
-        Catalogue(), OpenAPIDocument(all_operations),
+        Catalogue(), openapi or OpenAPIDocument(all_operations),
         health.Readiness(DatabaseReadiness(database), [rebuilder.readiness_details]),
     )  # fmt: skip
     app_context = AppContext(

@@ -28,9 +28,14 @@ from fieldgate.http.operations import Operation
 from fieldgate.imports.fetch.url_fetcher import URLFetcher
 from fieldgate.settings import Settings
 from tests.databases import postgres_database, prepare_database
-from tests.openapi_checker import OpenAPIChecker
+from tests.openapi_checker import OpenAPIChecker, openapi_document
 
-hypothesis_settings.register_profile("fieldgate", deadline=None, max_examples=100)
+# `make test` uses the same examples each time; `make properties` uses new ones, and more where a test does not say how
+# many. What it finds becomes an `@example`.
+hypothesis_settings.register_profile("fieldgate", deadline=None, max_examples=100, derandomize=True)
+hypothesis_settings.register_profile(
+    "properties", deadline=None, max_examples=500, derandomize=False, print_blob=True, database=None
+)
 # `make mutants` asks whether a test fails, not for the smallest example.
 hypothesis_settings.register_profile(
     "mutants",
@@ -158,7 +163,13 @@ async def run_service(
 ) -> AsyncIterator[Service]:
     database = Database(settings.database)
     await prepare_database(database)
-    app = build_app(settings, passwords=Passwords(FAST_HASHER), fetcher=fetcher, extra_operations=extra_operations)
+    app = build_app(
+        settings,
+        passwords=Passwords(FAST_HASHER),
+        fetcher=fetcher,
+        extra_operations=extra_operations,
+        openapi=openapi_document(extra_operations),
+    )
     description = OpenAPIChecker.for_operations([*extra_operations])
     transport = httpx.ASGITransport(app, client=("127.0.0.1", 50000))
     hooks = {"response": [description.check]}

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 from fieldgate.app import operations
 from fieldgate.http.openapi.document import OpenAPIDocument
