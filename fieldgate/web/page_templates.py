@@ -1,6 +1,7 @@
 """Jinja templates, and the functions and filters that all of them share."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -107,16 +108,7 @@ class PageTemplates:
 
     def __init__(self, static_files: StaticFiles) -> None:
         self._static_files = static_files
-        self._environment = Environment(
-            loader=PackageLoader("fieldgate.web"),
-            autoescape=select_autoescape(default=True),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._environment.filters |= {name: _format_filter(name) for name in _FILTERS}
-        self._environment.filters |= {"sanitize": sanitize, "plain": plain_text}
-        self._environment.globals |= {"undo_fields": undo_fields, "languages": list(Language), "version": __version__}
+        self._environment = _environment()
 
     def render(self, template: str, scope: PageScope, **values: Any) -> bytes:
         """Return a page. In templates, `_` and `_n` translate, and `at` and `static` give URLs."""
@@ -146,6 +138,22 @@ class PageTemplates:
         scope = PageScope.of_context(context)
         headers = [clear_notice(scope.base_url)] if scope.notice else []
         return RenderedPage(self.render(template, scope, **values), headers)
+
+
+@cache
+def _environment() -> Environment:
+    """The environment of all templates: one for the process, as it keeps what it compiled, which is slow."""
+    environment = Environment(
+        loader=PackageLoader("fieldgate.web"),
+        autoescape=select_autoescape(default=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {name: _format_filter(name) for name in _FILTERS}
+    environment.filters |= {"sanitize": sanitize, "plain": plain_text}
+    environment.globals |= {"undo_fields": undo_fields, "languages": list(Language), "version": __version__}
+    return environment
 
 
 def sanitize(html: str | None) -> Markup:
