@@ -1,6 +1,5 @@
 """Login and logout, the account page, the page behind a one-time link, and the language switch."""
 
-import hmac
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from http import HTTPStatus
@@ -136,7 +135,7 @@ async def logout(
     body: LogoutForm, context: HandlerContext, request: ParsedRequest, caller: Caller, store: AccountStore
 ) -> Response:
     if caller.auth_method is AuthMethod.SESSION:
-        is_right = hmac.compare_digest(body.csrf_token.encode(), caller.csrf_token.encode())
+        is_right = caller.accepts_csrf_token(body.csrf_token)
         if not is_right or not is_same_origin(context.headers, request.base_url):
             raise Forbidden(CSRF_FAILED)
         await store.revoke_by_value(caller.secret)
@@ -231,7 +230,7 @@ async def invitation_use(
     target = "/login/?" + encode_query([("username", username)])
     # A session of somebody else in this browser must not stay.
     ended = set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True)
-    notice = set_notice(Notice(text), "", request.base_url)
+    notice = set_notice(Notice(text), b"", request.base_url)
     return redirect(request.base_url, target, notice, ended, NO_REFERRER)
 
 

@@ -1,6 +1,5 @@
 """Handle the forms of pages: session and CSRF token, body, handler, and then a redirect or the page again."""
 
-import hmac
 from collections.abc import Mapping
 
 from fieldgate.errors import Forbidden, NotFound, Unauthorized
@@ -43,7 +42,7 @@ class FormDispatcher:
         )
         values = await body_parsing.parse_form(context.headers, body)
         submitted = SubmittedForm(post.name, context, values)
-        if not hmac.compare_digest(submitted.get(CSRF_FIELD).encode(), context.caller.csrf_token.encode()):
+        if not context.caller.accepts_csrf_token(submitted.get(CSRF_FIELD)):
             raise Forbidden(CSRF_FAILED)
         result = await form.handle(submitted, self._client.for_context(context))
         if isinstance(result, Redirect):
@@ -59,4 +58,4 @@ class FormDispatcher:
         if result.message is None:
             return redirect(base_url, result.path)
         notice = Notice(translate(result.message, context.request.language), result.undo)
-        return redirect(base_url, result.path, set_notice(notice, context.caller.csrf_token, base_url))
+        return redirect(base_url, result.path, set_notice(notice, context.caller.csrf_secret, base_url))

@@ -17,6 +17,7 @@ from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request.request_parsing import ParsedRequest
 from fieldgate.http.response.links import encode_query
 from fieldgate.http.response.response_builder import ErrorContext, RenderedPage
+from fieldgate.http.response.responses import make_body_etag
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.identity import Caller
@@ -47,6 +48,7 @@ class PageScope:
         self.path = path
         self.query_params = query_params
         self.caller = caller
+        self.csrf_token = caller.new_csrf_token()
         self.form: FormState | None = None
         self.notice: Notice | None = None
         self._prefix = urlsplit(base_url.url).path
@@ -55,7 +57,7 @@ class PageScope:
     def of_context(cls, context: HandlerContext) -> "PageScope":
         scope = cls.of_request(context.request, context.caller)
         scope.form = context.form if isinstance(context.form, FormState) else None
-        scope.notice = read_notice(context.headers, context.caller.csrf_token)
+        scope.notice = read_notice(context.headers, context.caller.csrf_secret)
         return scope
 
     @classmethod
@@ -134,7 +136,7 @@ class PageTemplates:
             language=scope.language,
             formatter=Formatter(scope.language),
             caller=scope.caller,
-            csrf_token=scope.caller.csrf_token,  # in a macro, Jinja uses the name `caller` itself
+            csrf_token=scope.csrf_token,
             form=scope.form,
             notice=scope.notice,
             **values,
@@ -145,7 +147,18 @@ class PageTemplates:
         """Return a page for a request, with the headers that belong to it."""
         scope = PageScope.of_context(context)
         headers = [clear_notice(scope.base_url)] if scope.notice else []
-        return RenderedPage(self.render(template, scope, **values), headers)
+        body = self.render(template, scope, **values)
+        return RenderedPage(body, headers, etag=_make_etag(body, scope))
+
+
+def _make_etag(page: bytes, scope: PageScope) -> bytes:
+    """An ETag for all that a page shows. The CSRF token is another one every time, but that of an earlier page is valid.
+
+    It is a weak one therefore. Pages of another session differ: tokens in them are not valid in this one.
+    """
+    if not scope.csrf_token:
+        return make_body_etag(page)
+    return b"W/" + make_body_etag(page.replace(scope.csrf_token.encode(), scope.caller.csrf_secret))
 
 
 def sanitize(html: str | None) -> Markup:

@@ -5,13 +5,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from fieldgate.accounts.store import IssuedBy
 from fieldgate.http.internal_api import InternalAPI
+from fieldgate.http.request.authentication import SESSION_COOKIE
 from fieldgate.i18n.messages import Message
+from fieldgate.identity import AuthMethod, Caller
 from fieldgate.web.notices import Notice, read_notice, set_notice
 from fieldgate.web.page_views import FormErrors, FormPreview, FormResult, PageForm, Redirect, SubmittedForm, Undo
 from fieldgate.web.pages import FORMS
 from tests.conftest import BASE_URL, Service
-from tests.web.page_client import PageClient, visible_text
+from tests.web.page_client import PageClient, csrf_token_in, visible_text
 
 PAGE = "/api/v2/permissions/"
 
@@ -72,9 +75,42 @@ async def test_error_of_the_api_is_an_error_page(client: PageClient) -> None:
     assert answer.status_code == 404
 
 
-@pytest.mark.parametrize("csrf", ["", "x", "é"])
+@pytest.mark.parametrize("csrf", ["", "x", "é", "00" * 16, "00" * 32, "zz" * 32])
 async def test_wrong_csrf_token_is_refused(client: PageClient, csrf: str) -> None:
     assert (await client.submit(PAGE, "trial", {"csrf_token": csrf})).status_code == 403
+
+
+async def test_unmasked_csrf_secret_is_refused(service: Service) -> None:
+    _, number = await service.create_user()
+    session = await service.store.issue_token(number, IssuedBy.SESSION, None)
+    caller = Caller(id=number, auth_method=AuthMethod.SESSION, secret=session)
+    client, unmasked = PageClient(service, session), caller.csrf_secret.hex()
+    assert (await client.submit(PAGE, "trial", {"csrf_token": unmasked})).status_code == 403
+    headers = {"Cookie": f"{SESSION_COOKIE.decode()}={session}", "X-CSRFToken": unmasked}
+    assert (await service.request("POST", "/token/", headers=headers)).status_code == 403
+    page = await client.get("/account/")
+    assert unmasked not in page.text
+    logout = {"csrf_token": unmasked}
+    assert (await service.client.post("/logout/", data=logout, headers=headers)).status_code == 403
+
+
+async def test_every_page_has_another_csrf_token_and_all_are_valid(client: PageClient) -> None:
+    pages = [await client.get(PAGE) for _ in range(3)]
+    assert len({csrf_token_in(page) for page in pages}) == 3
+    for page in pages:
+        assert (await client.submit_from(page, PAGE, "trial", {})).status_code == 303
+
+
+@pytest.mark.parametrize("path", ["/", PAGE, "/api-docs/swagger-ui/"])
+async def test_page_with_forms_is_revalidated_in_its_session_only(service: Service, path: str) -> None:
+    _, number = await service.create_user()
+    client, other = [await PageClient.logged_in(service, number) for _ in range(2)]
+    etag = (await client.get(path)).headers["ETag"]
+    assert etag.startswith('W/"'), "the token is another one every time, so the bytes are not the same"
+    assert (await client.get(path, {"If-None-Match": etag})).status_code == 304
+    assert (await client.get(path, {"If-None-Match": f'"x", {etag}'})).status_code == 304
+    # A browser that logged in again has another session: the tokens of its stored pages are not valid any more.
+    assert (await other.get(path, {"If-None-Match": etag})).status_code == 200
 
 
 async def test_anonymous_form_is_refused_with_a_way_to_log_in(service: Service) -> None:
@@ -84,7 +120,7 @@ async def test_anonymous_form_is_refused_with_a_way_to_log_in(service: Service) 
 
 
 async def test_unknown_form_is_not_found(client: PageClient) -> None:
-    assert (await client.submit(PAGE, "other")).status_code == 404
+    assert (await client.submit(PAGE, b"other")).status_code == 404
 
 
 @pytest.mark.parametrize("headers", [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}])
@@ -115,18 +151,18 @@ def test_notice_of_another_session_is_ignored(service: Service) -> None:
     context = service.app.app_context
     base_url = context.host_policy.base_url_for("http", "", {b"host": BASE_URL.split("//")[1].encode()})
     notice = Notice("Saved", Undo("Undo", "/", "x"))
-    sent = _cookie(set_notice(notice, "secret", base_url))
-    assert read_notice(sent, "secret") == notice
-    assert read_notice(sent, "other") is None
-    assert read_notice({b"cookie": sent[b"cookie"] + b"x"}, "secret") is None
-    assert read_notice({b"cookie": b"fieldgate_notice=x.y"}, "secret") is None
+    sent = _cookie(set_notice(notice, b"secret", base_url))
+    assert read_notice(sent, b"secret") == notice
+    assert read_notice(sent, b"other") is None
+    assert read_notice({b"cookie": sent[b"cookie"] + b"x"}, b"secret") is None
+    assert read_notice({b"cookie": b"fieldgate_notice=x.y"}, b"secret") is None
 
 
 def test_long_notice_is_cut(service: Service) -> None:
     context = service.app.app_context
     base_url = context.host_policy.base_url_for("http", "", {b"host": BASE_URL.split("//")[1].encode()})
-    sent = _cookie(set_notice(Notice("ن" * 2000, Undo("Undo", "/", "x", {"a": "b" * 9000})), "s", base_url))
-    read = read_notice(sent, "s")
+    sent = _cookie(set_notice(Notice("ن" * 2000, Undo("Undo", "/", "x", {"a": "b" * 9000})), b"s", base_url))
+    read = read_notice(sent, b"s")
     assert read
     assert len(read.text) == 500
     assert read.undo is None
