@@ -7,7 +7,6 @@ from enum import Enum
 
 import msgspec
 
-
 _CSRF_BYTES = 16
 
 
@@ -37,7 +36,7 @@ class Caller(msgspec.Struct, frozen=True):
 
     @property
     def csrf_secret(self) -> bytes:
-        """What CSRF tokens are made from; empty without a session. It cannot be used to log in, and no page shows it."""
+        """What CSRF tokens are made from; empty without a session. No page shows it, and it is no login."""
         return _csrf_secret(self.secret) if self.auth_method is AuthMethod.SESSION else b""
 
     def new_csrf_token(self) -> str:

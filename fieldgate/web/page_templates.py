@@ -22,6 +22,7 @@ from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.identity import Caller
 from fieldgate.web.formatting import Formatter
+from fieldgate.web.language_choice import LANGUAGE_FIELD
 from fieldgate.web.notices import Notice, clear_notice, read_notice, undo_fields
 from fieldgate.web.page_views import FormState
 from fieldgate.web.static_files import StaticFiles
@@ -139,6 +140,7 @@ class PageTemplates:
             csrf_token=scope.csrf_token,
             form=scope.form,
             notice=scope.notice,
+            language_field=LANGUAGE_FIELD,
             **values,
         )
         return page.encode()
@@ -147,12 +149,13 @@ class PageTemplates:
         """Return a page for a request, with the headers that belong to it."""
         scope = PageScope.of_context(context)
         headers = [clear_notice(scope.base_url)] if scope.notice else []
+        headers += scope.form.headers if scope.form else ()
         body = self.render(template, scope, **values)
         return RenderedPage(body, headers, etag=_make_etag(body, scope))
 
 
 def _make_etag(page: bytes, scope: PageScope) -> bytes:
-    """An ETag for all that a page shows. The CSRF token is another one every time, but that of an earlier page is valid.
+    """An ETag for all that a page shows, except the CSRF token: it is another one every time, and all stay valid.
 
     It is a weak one therefore. Pages of another session differ: tokens in them are not valid in this one.
     """

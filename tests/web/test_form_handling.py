@@ -1,5 +1,6 @@
 """Forms of pages: CSRF, errors, previews, notices and undo."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 
@@ -29,11 +30,22 @@ async def _handle(form: SubmittedForm, api: InternalAPI) -> FormResult:
     return Redirect(PAGE, Message("Done: {names}", names=", ".join(form.get_all("several"))), undo)
 
 
+async def _handle_confirmed(form: SubmittedForm, _: InternalAPI) -> FormResult:
+    return Redirect(PAGE) if form.get("do") == "confirm" else FormErrors({"": [f"preview in {form.language.value}"]})
+
+
 @pytest.fixture(autouse=True)
 def trial_form() -> Iterator[None]:
-    FORMS["permission_list", "trial"] = PageForm(_handle)
+    forms = {
+        "trial": PageForm(_handle),
+        "confirmed": PageForm(_handle_confirmed, confirm_field="do"),
+        "once": PageForm(_handle, is_once=True),
+    }
+    for name, form in forms.items():
+        FORMS["permission_list", name] = form
     yield
-    del FORMS["permission_list", "trial"]
+    for name in forms:
+        del FORMS["permission_list", name]
 
 
 @pytest.fixture
@@ -166,3 +178,57 @@ def test_long_notice_is_cut(service: Service) -> None:
     assert read
     assert len(read.text) == 500
     assert read.undo is None
+
+
+# Forms that are handled once
+
+
+async def test_form_that_shows_a_secret_is_handled_once_per_page(client: PageClient) -> None:
+    page = await client.get(PAGE)
+    assert (await client.submit_from(page, PAGE, "once", {})).status_code == 303
+    reloaded = await client.submit_from(page, PAGE, "once", {})
+    assert reloaded.status_code == 400
+    assert "This form was sent before, so nothing was done this time" in visible_text(reloaded.text)
+    assert (await client.submit_from(reloaded, PAGE, "once", {})).status_code == 303, "sent again on purpose"
+    assert (await client.submit_from(page, PAGE, "trial", {})).status_code == 303, "another form of the same page"
+
+
+async def test_of_two_clicks_at_once_one_is_handled(client: PageClient) -> None:
+    page = await client.get(PAGE)
+    answers = await asyncio.gather(*(client.submit_from(page, PAGE, "once", {}) for _ in range(4)))
+    assert sorted(answer.status_code for answer in answers) == [303, 400, 400, 400]
+
+
+# The language of a page that is the response to a form
+
+
+async def test_language_is_switched_without_handling_the_form(client: PageClient) -> None:
+    answer = await client.submit(PAGE, "trial", {"do": "", "switch_language": "fr"})
+    assert answer.status_code == 200, "not handled: that would be a redirect"
+    assert '<html lang="fr"' in answer.text
+    assert answer.headers["Content-Language"] == "fr"
+    assert "fieldgate_language=fr" in answer.headers["Set-Cookie"]
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert '<html lang="fr"' in (await client.get(PAGE)).text, "remembered"
+
+
+async def test_language_of_a_preview_is_switched_without_confirming(client: PageClient) -> None:
+    assert (await client.submit(PAGE, "confirmed", {"do": "confirm"})).status_code == 303
+    answer = await client.submit(PAGE, "confirmed", {"do": "confirm", "switch_language": "ar"})
+    assert answer.status_code == 400, "handled, to show the errors in the other language, but not confirmed"
+    assert '<html lang="ar"' in answer.text
+    assert "preview in ar" in visible_text(answer.text)
+
+
+@pytest.mark.parametrize("code", ["xx", "", "../fr"])
+async def test_unknown_language_is_ignored(client: PageClient, code: str) -> None:
+    answer = await client.submit(PAGE, "trial", {"do": "fail", "switch_language": code})
+    assert answer.status_code == 400
+    assert '<html lang="en"' in answer.text
+    assert "Set-Cookie" not in answer.headers
+
+
+async def test_language_is_not_switched_without_the_csrf_token(client: PageClient) -> None:
+    answer = await client.submit(PAGE, "trial", {"csrf_token": "x", "switch_language": "fr"})
+    assert answer.status_code == 403
+    assert "Set-Cookie" not in answer.headers
