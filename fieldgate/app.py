@@ -5,6 +5,7 @@ import logging.config
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 from fieldgate.accounts import account_routes
 from fieldgate.accounts import routes as credential_routes
@@ -34,6 +35,7 @@ from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
+from fieldgate.db.one_time_keys import OneTimeKeys
 from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.events import routes as event_routes
 from fieldgate.events.export.exporter import EventExporter
@@ -150,6 +152,7 @@ def build_app(
     authorizer = AssetAuthorizer(database)
     sandbox = RequestSandbox(SandboxLimits(settings.import_memory, settings.import_seconds))
     content_checker = SandboxContentChecker(sandbox, settings.max_upload)
+    used_forms = OneTimeKeys(database, timedelta(seconds=settings.session_lifetime))
     all_operations = (*operations(), *extra_operations)
     services = (
         settings, database, data_versions, account_store, authenticator, request_metrics, files, templates,
@@ -176,7 +179,7 @@ def build_app(
         response_cache=ResponseCache(settings.response_cache_size),
         request_metrics=request_metrics,
         page_renderer=BrowsablePages(templates, PAGES, internal_client),
-        page_forms=FormDispatcher(FORMS, internal_client, settings),
+        page_forms=FormDispatcher(FORMS, internal_client, settings, used_forms),
         services={type(service): service for service in services},
     )
 

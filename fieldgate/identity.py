@@ -1,9 +1,13 @@
 """Who is making a request."""
 
 import hashlib
+import hmac
+import secrets
 from enum import Enum
 
 import msgspec
+
+_CSRF_BYTES = 16
 
 
 class AuthMethod(Enum):
@@ -31,9 +35,23 @@ class Caller(msgspec.Struct, frozen=True):
         return self.id is None
 
     @property
-    def csrf_token(self) -> str:
-        """The token that a page sends with a write. It is derived from the session and cannot be used to log in."""
+    def csrf_secret(self) -> bytes:
+        """What CSRF tokens are made from; empty without a session. No page shows it, and it is no login."""
+        return _csrf_secret(self.secret) if self.auth_method is AuthMethod.SESSION else b""
+
+    def new_csrf_token(self) -> str:
+        """The token that a page sends with a write; empty without a session."""
         return csrf_token(self.secret) if self.auth_method is AuthMethod.SESSION else ""
+
+    def accepts_csrf_token(self, token: str) -> bool:
+        """Whether a token was made for the session of the caller."""
+        try:
+            given = bytes.fromhex(token)
+        except ValueError:
+            return False
+        if len(given) != 2 * _CSRF_BYTES or not self.csrf_secret:
+            return False
+        return hmac.compare_digest(_xor(given[:_CSRF_BYTES], given[_CSRF_BYTES:]), self.csrf_secret)
 
 
 class User(Caller, frozen=True):
@@ -46,4 +64,18 @@ ANONYMOUS = Caller()
 
 
 def csrf_token(session: str) -> str:
-    return hashlib.blake2b(session.encode(), digest_size=16, person=b"fieldgate-csrf").hexdigest()
+    """Return a new CSRF token of a session: random bytes, and the secret of the session masked with them.
+
+    No two pages have the same one. Otherwise somebody who sees how long compressed pages are, and chooses a text that
+    the page repeats, could guess it piece by piece (BREACH).
+    """
+    mask = secrets.token_bytes(_CSRF_BYTES)
+    return (mask + _xor(mask, _csrf_secret(session))).hex()
+
+
+def _csrf_secret(session: str) -> bytes:
+    return hashlib.blake2b(session.encode(), digest_size=_CSRF_BYTES, person=b"fieldgate-csrf").digest()
+
+
+def _xor(first: bytes, second: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(first, second, strict=True))

@@ -10,6 +10,9 @@ from typing import Any
 from fieldgate.i18n.messages import Message, PluralMessage
 
 REWORDED = {
+    "Enter an address such as https://forms.example.org/household.xlsx, without user name and password.": (
+        "Enter an address such as https://forms.example.org/household.xlsx, without username and password."
+    ),
     "A group cannot be saved. Move this to one of its questions.": (
         "A group cannot be saved to an entity. Move save_to to one of its questions."
     ),

@@ -129,7 +129,7 @@ async def permission_effects(codename: str, query: EffectsFilters, language: Lan
 @get(
     "/api/v2/permissions/effects/",
     response=WhatIfRecord,
-    title=Message("What if"),
+    title=Message("What if …"),
     description=Message(
         "What removing and assigning several permissions at once would grant and remove, and why, without any asset."
     ),

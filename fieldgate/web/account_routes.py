@@ -1,6 +1,5 @@
 """Login and logout, the account page, the page behind a one-time link, and the language switch."""
 
-import hmac
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from http import HTTPStatus
@@ -23,13 +22,14 @@ from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import raw
 from fieldgate.http.request.authentication import CSRF_FAILED, SESSION_COOKIE
 from fieldgate.http.request.cookies import read_cookie, set_cookie
-from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, ParsedRequest
+from fieldgate.http.request.request_parsing import ParsedRequest
 from fieldgate.http.response.links import encode_query
 from fieldgate.http.response.responses import NO_STORE, Response
 from fieldgate.i18n.languages import LANGUAGES_BY_CODE
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import AuthMethod, Caller, User
-from fieldgate.settings import DAY, Settings
+from fieldgate.settings import Settings
+from fieldgate.web.language_choice import language_cookie, switch_language
 from fieldgate.web.notices import PASSWORD_IS_SET, Notice, set_notice
 from fieldgate.web.page_templates import PageTemplates
 from fieldgate.web.page_views import FormState
@@ -56,6 +56,7 @@ class LoginForm(msgspec.Struct, frozen=True):
     username: str = ""
     password: str = ""
     next: str = "/"
+    switch_language: str = ""
 
 
 class LogoutForm(msgspec.Struct, frozen=True):
@@ -103,6 +104,10 @@ async def login(
     if not is_same_origin(context.headers, request.base_url):
         raise Forbidden(CSRF_FAILED)
     values = {"next_path": body.next, "username": body.username}
+    if headers := switch_language(context, body.switch_language):
+        page = _page(templates, "login.html", context, **values)
+        page.headers += headers
+        return page
     missing = {name: [REQUIRED] for name in ("username", "password") if not getattr(body, name).strip()}
     if missing:
         return _form_page(templates, ("login.html", "login"), context, missing, values)
@@ -136,7 +141,7 @@ async def logout(
     body: LogoutForm, context: HandlerContext, request: ParsedRequest, caller: Caller, store: AccountStore
 ) -> Response:
     if caller.auth_method is AuthMethod.SESSION:
-        is_right = hmac.compare_digest(body.csrf_token.encode(), caller.csrf_token.encode())
+        is_right = caller.accepts_csrf_token(body.csrf_token)
         if not is_right or not is_same_origin(context.headers, request.base_url):
             raise Forbidden(CSRF_FAILED)
         await store.revoke_by_value(caller.secret)
@@ -231,7 +236,7 @@ async def invitation_use(
     target = "/login/?" + encode_query([("username", username)])
     # A session of somebody else in this browser must not stay.
     ended = set_cookie(SESSION_COOKIE, "", request.base_url, 0, http_only=True)
-    notice = set_notice(Notice(text), "", request.base_url)
+    notice = set_notice(Notice(text), b"", request.base_url)
     return redirect(request.base_url, target, notice, ended, NO_REFERRER)
 
 
@@ -246,7 +251,7 @@ async def invitation_use(
 async def language_switch(code: str, request: ParsedRequest, query: RedirectQuery) -> Response:
     if code not in LANGUAGES_BY_CODE:
         raise NotFound
-    cookie = set_cookie(LANGUAGE_COOKIE, code, request.base_url, 365 * DAY, http_only=False)
+    cookie = language_cookie(LANGUAGES_BY_CODE[code], request.base_url)
     return redirect(request.base_url, query.next, cookie)
 
 

@@ -1,8 +1,8 @@
 """Handle the forms of pages: session and CSRF token, body, handler, and then a redirect or the page again."""
 
-import hmac
 from collections.abc import Mapping
 
+from fieldgate.db.one_time_keys import OneTimeKeys
 from fieldgate.errors import Forbidden, NotFound, Unauthorized
 from fieldgate.http.injection import ShownForm
 from fieldgate.http.internal_api import InternalClient
@@ -13,19 +13,36 @@ from fieldgate.http.response.responses import Response
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import AuthMethod
 from fieldgate.settings import Settings
+from fieldgate.web.language_choice import LANGUAGE_FIELD, switch_language
 from fieldgate.web.notices import Notice, set_notice
-from fieldgate.web.page_views import FormErrors, FormKey, FormState, PageForm, Redirect, SubmittedForm
+from fieldgate.web.page_views import (
+    FormErrors,
+    FormKey,
+    FormPreview,
+    FormResult,
+    FormState,
+    PageForm,
+    Redirect,
+    SubmittedForm,
+)
 from fieldgate.web.redirects import is_same_origin, redirect
 
 CSRF_FIELD = "csrf_token"
+SENT_BEFORE = Message(
+    "This form was sent before, so nothing was done this time: the page was reloaded, or the button pressed twice. "
+    "A token or a link is shown only once. To create another one, send the form again."
+)
 LOGIN_ENDED = Message("You are not logged in any more. Log in again, then send the form again.")
 
 
 class FormDispatcher:
     """Handles forms; implements `fieldgate.http.page_forms.PageForms`."""
 
-    def __init__(self, forms: Mapping[FormKey, PageForm], client: InternalClient, settings: Settings) -> None:
+    def __init__(
+        self, forms: Mapping[FormKey, PageForm], client: InternalClient, settings: Settings, used: OneTimeKeys
+    ) -> None:
         self._forms = forms
+        self._used = used
         self._client = client
         self._settings = settings
 
@@ -43,15 +60,28 @@ class FormDispatcher:
         )
         values = await body_parsing.parse_form(context.headers, body)
         submitted = SubmittedForm(post.name, context, values)
-        if not hmac.compare_digest(submitted.get(CSRF_FIELD).encode(), context.caller.csrf_token.encode()):
+        if not context.caller.accepts_csrf_token(submitted.get(CSRF_FIELD)):
             raise Forbidden(CSRF_FAILED)
-        result = await form.handle(submitted, self._client.for_context(context))
+        fields = {name: submitted.get_all(name) for name in values if name not in (CSRF_FIELD, LANGUAGE_FIELD)}
+        headers = switch_language(context, submitted.get(LANGUAGE_FIELD))
+        if not headers:
+            result = await self._handle(form, submitted)
+        elif form.confirm_field:
+            preview = {name: sent for name, sent in values.items() if name != form.confirm_field}
+            result = await self._handle(form, SubmittedForm(post.name, context, preview))
+        else:  # the form could change something, so it is only shown
+            result = FormPreview()
         if isinstance(result, Redirect):
             return self._redirect(post, result)
-        fields = {name: submitted.get_all(name) for name in values if name != CSRF_FIELD}
         if isinstance(result, FormErrors):
-            return FormState(post.name, fields, result.errors, result.values, 400)
-        return FormState(post.name, fields, {}, result.values, 200)
+            return FormState(post.name, fields, result.errors, result.values, 400, headers)
+        return FormState(post.name, fields, {}, result.values, 200, headers)
+
+    async def _handle(self, form: PageForm, submitted: SubmittedForm) -> FormResult:
+        # Every page has another CSRF token, so it also tells pages apart.
+        if form.is_once and not await self._used.use(submitted.get(CSRF_FIELD)):
+            return FormErrors({"": [translate(SENT_BEFORE, submitted.language)]})
+        return await form.handle(submitted, self._client.for_context(submitted.context))
 
     def _redirect(self, post: FormPost, result: Redirect) -> Response:
         context = post.context
@@ -59,4 +89,4 @@ class FormDispatcher:
         if result.message is None:
             return redirect(base_url, result.path)
         notice = Notice(translate(result.message, context.request.language), result.undo)
-        return redirect(base_url, result.path, set_notice(notice, context.caller.csrf_token, base_url))
+        return redirect(base_url, result.path, set_notice(notice, context.caller.csrf_secret, base_url))

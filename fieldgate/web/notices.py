@@ -35,12 +35,12 @@ class Notice(msgspec.Struct, frozen=True):
     undo: Undo | None = None
 
 
-def set_notice(notice: Notice, csrf_token: str, base_url: BaseURL) -> Header:
-    """The header that makes the next page show a notice. `csrf_token` is that of the session on the next page."""
+def set_notice(notice: Notice, csrf_secret: bytes, base_url: BaseURL) -> Header:
+    """The header that makes the next page show a notice. `csrf_secret` is that of the session on the next page."""
     text = notice.text if len(notice.text) <= MAX_TEXT_CHARS else notice.text[: MAX_TEXT_CHARS - 1] + "…"
-    value = _encode(Notice(text, notice.undo if csrf_token else None), csrf_token)
+    value = _encode(Notice(text, notice.undo if csrf_secret else None), csrf_secret)
     if len(value) > MAX_COOKIE_CHARS:
-        value = _encode(Notice(text), csrf_token)
+        value = _encode(Notice(text), csrf_secret)
     return set_cookie(NOTICE_COOKIE, value, base_url, MAX_AGE_SECONDS, http_only=True)
 
 
@@ -48,17 +48,17 @@ def clear_notice(base_url: BaseURL) -> Header:
     return set_cookie(NOTICE_COOKIE, "", base_url, 0, http_only=True)
 
 
-def read_notice(headers: Mapping[bytes, bytes], csrf_token: str) -> Notice | None:
+def read_notice(headers: Mapping[bytes, bytes], csrf_secret: bytes) -> Notice | None:
     """The notice of a request, or None if there is none or it is not from this session."""
     value = read_cookie(headers.get(b"cookie", b""), NOTICE_COOKIE)
     signature, _, encoded = value.partition(b".")
-    if not encoded or not hmac.compare_digest(signature, _sign(encoded, csrf_token)):
+    if not encoded or not hmac.compare_digest(signature, _sign(encoded, csrf_secret)):
         return None
     try:
         notice = msgspec.json.decode(base64.urlsafe_b64decode(encoded + b"=="), type=Notice)
     except (ValueError, msgspec.MsgspecError):
         return None
-    return notice if csrf_token or _is_known(notice) else None
+    return notice if csrf_secret or _is_known(notice) else None
 
 
 def _is_known(notice: Notice) -> bool:
@@ -74,10 +74,10 @@ def undo_fields(undo: Undo) -> Sequence[tuple[str, str]]:
     return pairs
 
 
-def _encode(notice: Any, csrf_token: str) -> str:
+def _encode(notice: Any, csrf_secret: bytes) -> str:
     encoded = base64.urlsafe_b64encode(msgspec.json.encode(notice)).rstrip(b"=")
-    return (_sign(encoded, csrf_token) + b"." + encoded).decode()
+    return (_sign(encoded, csrf_secret) + b"." + encoded).decode()
 
 
-def _sign(encoded: bytes, csrf_token: str) -> bytes:
-    return hmac.new(b"fieldgate-notice" + csrf_token.encode(), encoded, "sha256").hexdigest()[:32].encode()
+def _sign(encoded: bytes, csrf_secret: bytes) -> bytes:
+    return hmac.new(b"fieldgate-notice" + csrf_secret, encoded, "sha256").hexdigest()[:32].encode()

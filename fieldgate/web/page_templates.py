@@ -18,10 +18,12 @@ from fieldgate.http.request.hosts import BaseURL
 from fieldgate.http.request.request_parsing import ParsedRequest
 from fieldgate.http.response.links import encode_query
 from fieldgate.http.response.response_builder import ErrorContext, RenderedPage
+from fieldgate.http.response.responses import make_body_etag
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.identity import Caller
 from fieldgate.web.formatting import Formatter
+from fieldgate.web.language_choice import LANGUAGE_FIELD
 from fieldgate.web.notices import Notice, clear_notice, read_notice, undo_fields
 from fieldgate.web.page_views import FormState
 from fieldgate.web.static_files import StaticFiles
@@ -48,6 +50,7 @@ class PageScope:
         self.path = path
         self.query_params = query_params
         self.caller = caller
+        self.csrf_token = caller.new_csrf_token()
         self.form: FormState | None = None
         self.notice: Notice | None = None
         self._prefix = urlsplit(base_url.url).path
@@ -56,7 +59,7 @@ class PageScope:
     def of_context(cls, context: HandlerContext) -> "PageScope":
         scope = cls.of_request(context.request, context.caller)
         scope.form = context.form if isinstance(context.form, FormState) else None
-        scope.notice = read_notice(context.headers, context.caller.csrf_token)
+        scope.notice = read_notice(context.headers, context.caller.csrf_secret)
         return scope
 
     @classmethod
@@ -126,9 +129,10 @@ class PageTemplates:
             language=scope.language,
             formatter=Formatter(scope.language),
             caller=scope.caller,
-            csrf_token=scope.caller.csrf_token,  # in a macro, Jinja uses the name `caller` itself
+            csrf_token=scope.csrf_token,
             form=scope.form,
             notice=scope.notice,
+            language_field=LANGUAGE_FIELD,
             **values,
         )
         return page.encode()
@@ -137,7 +141,19 @@ class PageTemplates:
         """Return a page for a request, with the headers that belong to it."""
         scope = PageScope.of_context(context)
         headers = [clear_notice(scope.base_url)] if scope.notice else []
-        return RenderedPage(self.render(template, scope, **values), headers)
+        headers += scope.form.headers if scope.form else ()
+        body = self.render(template, scope, **values)
+        return RenderedPage(body, headers, etag=_make_etag(body, scope))
+
+
+def _make_etag(page: bytes, scope: PageScope) -> bytes:
+    """An ETag for all that a page shows, except the CSRF token: it is another one every time, and all stay valid.
+
+    It is a weak one therefore. Pages of another session differ: tokens in them are not valid in this one.
+    """
+    if not scope.csrf_token:
+        return make_body_etag(page)
+    return b"W/" + make_body_etag(page.replace(scope.csrf_token.encode(), scope.caller.csrf_secret))
 
 
 @cache

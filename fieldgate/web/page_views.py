@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from fieldgate.errors import Header
 from fieldgate.http.injection import HandlerContext
 from fieldgate.http.internal_api import APIResponse, InternalAPI
 from fieldgate.http.request.body_parsing import DEFAULT_MAX_BODY_BYTES, FormValues, UploadedFile
@@ -31,6 +32,7 @@ class FormState(msgspec.Struct, frozen=True):
     errors: Mapping[str, Sequence[str]]
     values: Mapping[str, Any]
     status: int
+    headers: Sequence[Header] = ()
 
     def get(self, name: str, default: str = "") -> str:
         sent = self.fields.get(name)
@@ -176,10 +178,16 @@ def _default_max_bytes(_: Settings) -> int:
 
 
 class PageForm(msgspec.Struct, frozen=True):
-    """The function that handles a form, and the largest body it accepts."""
+    """The function that handles a form, and the largest body it accepts.
+
+    `confirm_field` is the field with which a form is sent after its preview; without it, nothing is changed. A form
+    that `is_once` is handled once for each page that shows it, also if the response, with a secret, is reloaded.
+    """
 
     handle: FormHandler
     max_bytes: Callable[[Settings], int] = _default_max_bytes
+    confirm_field: str = ""
+    is_once: bool = False
 
 
 FormKey = tuple[str, str]  # the operation of the page, the name of the form

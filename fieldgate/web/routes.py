@@ -114,7 +114,7 @@ def html_response(page: RenderedPage, *headers: Header, status: int = 200) -> Re
     """The response with a page that a handler rendered. A page that is shown once is not stored."""
     is_stored = status == HTTPStatus.OK and not page.headers
     caching = PRIVATE_NO_CACHE if is_stored else NO_STORE
-    return Response(status, [HTML_CONTENT_TYPE, caching, VARY_FOR_PAGES, *headers, *page.headers], page.body)
+    return Response(status, [HTML_CONTENT_TYPE, caching, VARY_FOR_PAGES, *headers, *page.headers], page.body, page.etag)
 
 
 OPERATIONS = (

@@ -22,15 +22,20 @@ class PageClient:
     def __init__(self, service: Service, session: str = "", language: str = "en") -> None:
         self._service = service
         self._cookies = {SESSION_COOKIE.decode(): session} if session else {}
-        self.csrf_token = csrf_token(session) if session else ""
+        self._session = session
         self.language = language
 
     @classmethod
     async def logged_in(cls, service: Service, user_id: int, language: str = "en") -> "PageClient":
         return cls(service, await service.store.issue_token(user_id, IssuedBy.SESSION, None), language)
 
-    async def get(self, path: str) -> httpx.Response:
-        return await self._send("GET", path)
+    @property
+    def csrf_token(self) -> str:
+        """Another one every time, as every page has another one."""
+        return csrf_token(self._session) if self._session else ""
+
+    async def get(self, path: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
+        return await self._send("GET", path, headers)
 
     async def submit(
         self, path: str, form: str, fields: Mapping[str, Any] | None = None, files: FileFields | None = None
@@ -40,6 +45,12 @@ class PageClient:
         url = f"{path}{'&' if '?' in path else '?'}form={form}"
         return await self._send("POST", url, data=data, files=files)
 
+    async def submit_from(
+        self, page: httpx.Response, path: str, form: str, fields: Mapping[str, Any]
+    ) -> httpx.Response:
+        """Send a form with the token of a page, as a browser does."""
+        return await self.submit(path, form, {"csrf_token": csrf_token_in(page), **fields})
+
     async def submit_and_follow(
         self, path: str, form: str, fields: Mapping[str, Any] | None = None, files: FileFields | None = None
     ) -> httpx.Response:
@@ -48,9 +59,16 @@ class PageClient:
         assert answer.status_code == 303, visible_text(answer.text)
         return await self.get(answer.headers["Location"])
 
-    async def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
+    async def _send(
+        self, method: str, path: str, more_headers: Mapping[str, str] | None = None, **options: Any
+    ) -> httpx.Response:
         cookies = "; ".join(f"{name}={value}" for name, value in self._cookies.items())
-        headers = {"Accept": "text/html,*/*;q=0.8", "Accept-Language": self.language, "Origin": BASE_URL}
+        headers = {
+            "Accept": "text/html,*/*;q=0.8",
+            "Accept-Language": self.language,
+            "Origin": BASE_URL,
+            **(more_headers or {}),
+        }
         answer = await self._service.request(method, path, headers={**headers, "Cookie": cookies}, **options)
         self._service.client.cookies.clear()
         for header in answer.headers.get_list("Set-Cookie"):
@@ -59,6 +77,12 @@ class PageClient:
         if not self._cookies.get(NOTICE_COOKIE.decode()):
             self._cookies.pop(NOTICE_COOKIE.decode(), None)
         return answer
+
+
+def csrf_token_in(page: httpx.Response) -> str:
+    found = re.search(r'name="csrf_token" value="(\w+)"', page.text)
+    assert found
+    return found[1]
 
 
 def visible_text(page: str) -> str:

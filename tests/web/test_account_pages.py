@@ -179,6 +179,59 @@ async def test_token_is_shown_once_and_revoked(service: Service, language: Langu
     assert refused.status_code == 401
 
 
+async def test_reload_creates_no_second_token(service: Service) -> None:
+    _, user_id = await service.create_user()
+    client = await PageClient.logged_in(service, user_id)
+    page, fields = await client.get(ACCOUNT), {"name": "Power BI", "lifetime_days": "30"}
+    created = await client.submit_from(page, ACCOUNT, "create-token", fields)
+    [token] = re.findall(r"fgt_\w{40}", created.text)
+    reloaded = await client.submit_from(page, ACCOUNT, "create-token", fields)
+    assert reloaded.status_code == 400
+    assert "This form was sent before, so nothing was done this time" in visible_text(reloaded.text)
+    assert 'value="Power BI"' in reloaded.text
+    assert not re.search(r"fgt_\w{40}", reloaded.text)
+    assert (await client.get("/api/v2/account/tokens/?format=json")).json()["count"] == 1
+    # Nothing that the browser keeps or that is logged has the secret.
+    assert token not in str(created.headers) + str(reloaded.headers) + str(created.url)
+    another = await client.submit_from(created, ACCOUNT, "create-token", {**fields, "name": "R"})
+    assert another.status_code == 200, "the page with the secret has a new form"
+
+
+@pytest.mark.parametrize("language", ["fr", "ar"])
+async def test_language_switch_keeps_what_was_typed(service: Service, language: str) -> None:
+    _, user_id = await service.create_user()
+    client = await PageClient.logged_in(service, user_id)
+    fields = {"name": "x" * 101, "lifetime_days": "90"}
+    refused = await client.submit(ACCOUNT, "create-token", fields)
+    button = f'form="form-create-token" name="switch_language" value="{language}"'
+    assert refused.text.count(button) == 2, "in the menu and in the panel"
+    switched = await client.submit(ACCOUNT, "create-token", {**fields, "switch_language": language})
+    assert switched.status_code == 200
+    assert f'<html lang="{language}"' in switched.text
+    assert f'value="{"x" * 101}"' in switched.text
+    assert re.search(r'<option value="90" selected>', switched.text)
+    valid = await client.submit(ACCOUNT, "create-token", {"name": "Power BI", "switch_language": language})
+    assert not re.search(r"fgt_\w{40}", valid.text)
+    assert (await client.get("/api/v2/account/tokens/?format=json")).json()["count"] == 0
+    # A form that the page does not show as such has links.
+    other = await client.submit(ACCOUNT, "revoke", {"id": "0"})
+    assert "switch_language" not in other.text
+    assert "/language/fr/" in other.text
+
+
+async def test_language_switch_of_a_failed_login_keeps_the_username(service: Service) -> None:
+    username, _ = await service.create_user()
+    failed = await log_in(service, username=username, password="wrong", next="/account/")
+    assert 'form="form-login" name="switch_language" value="fr"' in failed.text
+    fields = {"username": username, "password": PASSWORD, "next": "/account/", "switch_language": "fr"}
+    answer = await log_in(service, **fields)
+    assert answer.status_code == 200, "not logged in"
+    assert '<html lang="fr"' in answer.text
+    assert re.search(rf'id="login-username"[^>]*value="{username}"', answer.text)
+    assert 'name="next" value="/account/"' in answer.text
+    assert [cookie.split("=")[0] for cookie in answer.headers.get_list("Set-Cookie")] == ["fieldgate_language"]
+
+
 async def test_invalid_token_name_keeps_the_input(service: Service) -> None:
     _, user_id = await service.create_user()
     client = await PageClient.logged_in(service, user_id)

@@ -92,6 +92,40 @@ async def test_reset_link_is_shown_once(start: StartService) -> None:
         assert "Lien valable jusqu" in visible_text((await admin.get(f"{USERS}amina/")).text)
 
 
+async def test_reload_replaces_no_link_and_creates_no_second_user(start: StartService) -> None:
+    async with start() as service:
+        admin = await new_admin(service)
+        links = InvitationStore(service.database, service.data_versions)
+        for path, form, fields in ((USERS, "create", {"username": "zoe"}), (f"{USERS}zoe/", "invite", {})):
+            page = await admin.get(path)
+            created = await admin.submit_from(page, path, form, fields)
+            secret = link_of(created.text)
+            reloaded = await admin.submit_from(page, path, form, fields)
+            assert reloaded.status_code == 400
+            assert "This form was sent before" in visible_text(reloaded.text)
+            assert "fgi_" not in reloaded.text
+            assert await links.find_user(secret) is not None, "the link that was sent to the user still works"
+
+
+async def test_language_switch_keeps_a_new_user_and_the_preview_of_a_transfer(start: StartService) -> None:
+    async with start() as service:
+        admin = await new_admin(service)
+        await service.create_user("amina")
+        await service.create_user("carl")
+        fields = {"username": "zoe", "first_name": "Zoë", "rights": ["is_ifrc"], "countries": ["KEN"]}
+        page = await admin.submit(USERS, "create", {**fields, "switch_language": "fr"})
+        assert page.status_code == 200
+        assert 'value="Zoë"' in page.text
+        assert re.search(r'<option value="KEN" selected>Kenya', page.text)
+        assert await service.store.find_user("zoe") is None
+        preview = await admin.submit(
+            f"{USERS}amina/", "transfer", {"to": "carl", "switch_language": "es", "step": "confirm"}
+        )
+        assert preview.status_code == 200, "not confirmed"
+        assert '<html lang="es"' in preview.text
+        assert "amina no tiene nada" in visible_text(preview.text)
+
+
 async def test_disabling_can_be_undone(start: StartService) -> None:
     async with start() as service:
         admin = await new_admin(service)

@@ -64,6 +64,13 @@ class AssignmentStore:
             rows = select(assets.c.id).where(in_values(self._database, assets.c.id, ids)).order_by(assets.c.id)
             await connection.execute(rows.with_for_update())
 
+    async def get_asset_name(self, uid: str) -> str:
+        async with self._database.read_transaction() as connection:
+            name = (await connection.execute(select(assets.c.name).where(assets.c.uid == uid))).scalar_one_or_none()
+        if name is None:
+            raise asset_not_found(uid)
+        return str(name)
+
     async def history(self, asset_id: int, page: PageRequest) -> RowPage:
         """Return a page of the history, newest first."""
         # Subqueries, not joins, which the count would have to follow for every row.

@@ -4,22 +4,19 @@ filter_title(filters, reference_data, Language.ENGLISH)  # "Emergencies: Africa,
 file_name(filters, reference_data, Language.ENGLISH, date(2026, 11, 16))  # "emergencies-africa-flood-2026-11-16"
 """
 
-import re
-import unicodedata
 from collections.abc import Callable, Iterable
 from datetime import date, datetime
 
 from fieldgate.events.document_templates import severity_label
 from fieldgate.events.search.filters import EventFilters
+from fieldgate.http.response.attachment import ascii_name, dated_name
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.reference.reference_data import ReferenceData
 from fieldgate.reference.regions import REGIONS
 
 MAX_NAMES = 3  # of one kind; more would not fit
-MAX_WORDS_CHARS = 70  # in the name of a file, before the date
 
-_NOT_WORDS = re.compile(r"[\W_]+")
 _REGION_NAMES = {region.id: region.name for region in REGIONS}
 
 
@@ -57,19 +54,15 @@ def filter_title(filters: EventFilters, reference_data: ReferenceData, language:
 
 
 def file_name(filters: EventFilters, reference_data: ReferenceData, language: Language, day: date) -> str:
-    """The name of a file with what a filter selects, without its suffix. It has letters, digits and hyphens only."""
-    words = [translate(Message("Emergencies"), language), *filter_words(filters, reference_data, language)]
-    joined = "-".join(filter(None, [_NOT_WORDS.sub("-", word.casefold()).strip("-") for word in words]))
-    if len(joined) > MAX_WORDS_CHARS:
-        joined = joined[:MAX_WORDS_CHARS].rpartition("-")[0] or joined[:MAX_WORDS_CHARS]
-    return f"{joined}-{day.isoformat()}"
+    """The name of a file with what a filter selects, without its suffix."""
+    return dated_name(
+        [translate(Message("Emergencies"), language), *filter_words(filters, reference_data, language)], day
+    )
 
 
 def ascii_file_name(filters: EventFilters, reference_data: ReferenceData, day: date) -> str:
     """The same in English and in ASCII, for clients that know no other names."""
-    name = file_name(filters, reference_data, Language.ENGLISH, day)
-    letters = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    return re.sub("[^a-z0-9]+", "-", letters).strip("-")
+    return ascii_name(file_name(filters, reference_data, Language.ENGLISH, day))
 
 
 def _names(ids: Iterable[int], known: Iterable[int], name: Callable[[int], str]) -> list[str]:

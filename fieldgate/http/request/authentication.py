@@ -5,7 +5,6 @@ This module parses the headers; an `Authenticator`, which `accounts` implements,
 
 import base64
 import binascii
-import hmac
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -93,6 +92,5 @@ def check_csrf(caller: Caller, headers: Mapping[bytes, bytes]) -> None:
     """Require the CSRF token for writes that are authenticated by the session cookie."""
     if caller.auth_method is not AuthMethod.SESSION:
         return
-    given = headers.get(CSRF_HEADER, b"").decode("latin-1")
-    if not hmac.compare_digest(given.encode(), caller.csrf_token.encode()):
+    if not caller.accepts_csrf_token(headers.get(CSRF_HEADER, b"").decode("latin-1")):
         raise Forbidden(CSRF_FAILED)

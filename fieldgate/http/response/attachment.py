@@ -1,16 +1,37 @@
 """The header that makes a browser save a response as a file."""
 
 import re
+import unicodedata
+from collections.abc import Iterable
+from datetime import date
 from urllib.parse import quote
 
 from fieldgate.errors import Header
 
 MAX_NAME_CHARS = 100  # before the suffix; file systems allow 255 bytes
+MAX_WORDS_CHARS = 70  # in a name made from words, before the date
 
 # Separators of paths, what Windows refuses, control characters, and those that reverse the order of text: a name could
 # seem to have another suffix.
 _UNSAFE = re.compile(r'[<>:"/\\|?*%\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]')
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 ._()-]")
+_NOT_WORDS = re.compile(r"[\W_]+")
+
+
+def dated_name(words: Iterable[str], day: date) -> str:
+    """The name of a file from words and a date, without its suffix. It has letters, digits and hyphens only."""
+    joined = "-".join(filter(None, [_NOT_WORDS.sub("-", word.casefold()).strip("-") for word in words]))
+    if len(joined) > MAX_WORDS_CHARS:
+        joined = joined[:MAX_WORDS_CHARS]
+        if "-" in joined[MAX_WORDS_CHARS // 2 :]:  # otherwise one long word would be lost
+            joined = joined.rpartition("-")[0]
+    return f"{joined}-{day.isoformat()}"
+
+
+def ascii_name(name: str) -> str:
+    """A name in ASCII, for clients that know no other names."""
+    letters = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    return re.sub("[^a-z0-9]+", "-", letters).strip("-")
 
 
 def attachment(name: str, suffix: str, fallback: str) -> Header:

@@ -55,11 +55,12 @@ class ErrorContext(msgspec.Struct, frozen=True):
 
 
 class RenderedPage(msgspec.Struct, frozen=True):
-    """An HTML page and headers of its own, such as cookies. `status` replaces that of the response."""
+    """An HTML page, headers of its own, such as cookies, and its ETag. `status` replaces that of the response."""
 
     body: bytes
     headers: Sequence[Header] = ()
     status: int | None = None
+    etag: bytes = b""
 
 
 class PageRenderer(Protocol):
@@ -218,9 +219,9 @@ class ResponseBuilder:
             (b"content-type", Format.HTML.content_type),
             *page.headers,
         ]
-        etag = responses.make_body_etag(page.body) if is_read else b""
+        etag = page.etag if is_read else b""
         status = context.status if form is None else form.status
-        return Response(page.status or status, headers, page.body, b"" if page.status else etag)
+        return Response(page.status or status, headers, page.body, etag)
 
 
 def _resolved_records(request: ParsedRequest, result: ListResult[Any]) -> list[bytes]:

@@ -113,7 +113,9 @@ def etag_matches(response: Response, if_none_match: bytes) -> bool:
     """Whether the client already has this response (RFC 9110, 13.1.2)."""
     if if_none_match == response.etag or if_none_match.strip() == b"*":
         return True
-    return response.etag in (member.strip().removeprefix(b"W/") for member in if_none_match.split(b","))
+    return response.etag.removeprefix(b"W/") in (
+        member.strip().removeprefix(b"W/") for member in if_none_match.split(b",")
+    )
 
 
 _BODY_HEADERS = {b"content-type", b"content-length", b"content-encoding"}

@@ -67,7 +67,7 @@ class SafeDownloader:
         if url.scheme not in _DEFAULT_PORTS or not url.raw_host or url.userinfo:
             raise url_error(
                 Message(
-                    "Enter an address such as https://forms.example.org/household.xlsx, without user name and password."
+                    "Enter an address such as https://forms.example.org/household.xlsx, without username and password."
                 )
             )
         if not any(_host_matches(entry, url) for entry in self._hosts):

@@ -82,7 +82,7 @@ PAGES: dict[str, PageView] = {
     "account_session_list": PageView("accounts/own_list.html", load_sessions),
 }
 FORMS: dict[FormKey, PageForm] = {
-    ("account_page", "create-token"): PageForm(create_token),
+    ("account_page", "create-token"): PageForm(create_token, is_once=True),
     ("account_page", "revoke"): PageForm(revoke_token),
     ("account_page", "password"): PageForm(change_password),
     ("account_page", "end-sessions"): PageForm(end_sessions),

@@ -62,7 +62,7 @@ def local_path(page: Page, url: str) -> str:
 def asset_facts(page: Page, asset: Mapping[str, Any]) -> dict[str, Any]:
     """An asset for templates, with what the caller may do. Forms need a session."""
     allowed = {each["codename"] for each in asset["effective_permissions"]}
-    has_session = bool(page.caller.csrf_token)
+    has_session = bool(page.caller.csrf_secret)
     is_collection = asset["asset_type"] == "collection"
     return {
         "asset": asset,

@@ -40,6 +40,7 @@ class PermissionBox(msgspec.Struct, frozen=True):
     is_ticked: bool
     implies: tuple[str, ...]
     contradicts: tuple[str, ...]
+    is_for_everyone: bool  # the public can have it, too
     needed_by: str  # the label of a chosen permission that implies it
     not_with: tuple[str, ...]  # labels
 
@@ -180,7 +181,9 @@ def _make_form(
     asset_type = state.asset.asset_type
     known = [each for each in chosen if each in BY_CODENAME]
     ticked = rules.with_implied(known, asset_type)
-    offered = state.asset.assignable
+    for_everyone = rules.assignable(asset_type, to_public=True)
+    is_everyone = user == PUBLIC_USERNAME
+    offered = [each for each in state.asset.assignable if each in for_everyone or not is_everyone]
 
     def labels(codenames: frozenset[str]) -> tuple[str, ...]:
         return tuple(short_label(each, asset_type, language) for each in offered if each in codenames)
@@ -194,6 +197,7 @@ def _make_form(
             is_ticked=permission in ticked,
             implies=tuple(sorted(implied(permission) & frozenset(offered))),
             contradicts=BY_CODENAME[permission].contradicts,
+            is_for_everyone=permission in for_everyone,
             needed_by=needing[0] if needing else "",
             not_with=labels(contradicted - {"manage_asset"}),
         )
@@ -202,7 +206,7 @@ def _make_form(
         name=name,
         user=user,
         user_in_sentence=sentence_name(user, language),
-        is_everyone=user == PUBLIC_USERNAME,
+        is_everyone=is_everyone,
         boxes=[box(each) for each in offered],
         filter_fields=fields,
         partial_actions=[(each, short_label(each, asset_type, language)) for each in PARTIALLY_GRANTABLE],
@@ -227,12 +231,12 @@ PAGES: dict[str, PageView] = {
 }
 _LIST = "assignment_list"
 FORMS: dict[FormKey, PageForm] = {
-    (_LIST, "share"): PageForm(sharing_forms.share),
-    (_LIST, "change"): PageForm(sharing_forms.change),
+    (_LIST, "share"): PageForm(sharing_forms.share, confirm_field="do"),
+    (_LIST, "change"): PageForm(sharing_forms.change, confirm_field="do"),
     (_LIST, "remove"): PageForm(sharing_forms.remove),
     (_LIST, "leave"): PageForm(sharing_forms.leave),
     (_LIST, "restore"): PageForm(sharing_forms.restore),
     (_LIST, "restore_all"): PageForm(sharing_forms.restore_all),
-    (_LIST, "copy"): PageForm(sharing_forms.copy),
-    (_LIST, "upload"): PageForm(sharing_forms.upload, max_table_form_bytes),
+    (_LIST, "copy"): PageForm(sharing_forms.copy, confirm_field="do"),
+    (_LIST, "upload"): PageForm(sharing_forms.upload, max_table_form_bytes, confirm_field="do"),
 }

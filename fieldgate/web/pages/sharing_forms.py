@@ -79,7 +79,7 @@ async def _set_permissions(form: SubmittedForm, api: InternalAPI, *, is_change: 
     partials = to_partial_permissions(read_fields(form)) if PARTIAL in chosen else []
     errors: dict[str, list[str]] = {}
     if not name:
-        errors["user"] = [translate(Message("Enter the user name of a person."), form.language)]
+        errors["user"] = [translate(Message("Enter the username of a person."), form.language)]
     if not chosen and not is_change:
         errors["permissions"] = [translate(Message("Choose at least one permission."), form.language)]
     if isinstance(partials, Message):

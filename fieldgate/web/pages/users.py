@@ -147,9 +147,9 @@ PAGES: dict[str, PageView] = {
     "user_detail": PageView("accounts/user_detail.html", load_user),
 }
 FORMS: dict[FormKey, PageForm] = {
-    ("user_list", "create"): PageForm(create_user),
-    ("user_detail", "invite"): PageForm(invite_user),
+    ("user_list", "create"): PageForm(create_user, is_once=True),
+    ("user_detail", "invite"): PageForm(invite_user, is_once=True),
     ("user_detail", "disable"): PageForm(disable_user),
     ("user_detail", "enable"): PageForm(enable_user),
-    ("user_detail", "transfer"): PageForm(transfer_assets),
+    ("user_detail", "transfer"): PageForm(transfer_assets, confirm_field="step"),
 }

@@ -1,9 +1,11 @@
 """Export and import of assignments as a CSV table."""
 
 import csv
+from datetime import UTC, datetime
 from itertools import islice, product
 from string import ascii_lowercase
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import msgspec
@@ -28,7 +30,6 @@ async def test_table_round_trip_to_another_asset(team: SharingTeam) -> None:
     await team.grant(one, "bob", "partial_submissions", partial_permissions=PARTIAL)
     answer = await team.request_assignments(one, "owner", "GET", "csv/")
     assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
-    assert answer.headers["Content-Disposition"] == f"attachment; filename*=UTF-8''{one}.csv"
     lines = answer.text.splitlines()
     assert (lines[0], lines[1]) == ("user,permission,filters", "'=cmd,view_asset,")
     assert not [line for line in lines if line.startswith("owner,")]
@@ -44,6 +45,28 @@ async def test_table_round_trip_to_another_asset(team: SharingTeam) -> None:
     gone = await send(team, other, answer.content, mode="remove")
     assert gone.status_code == 200
     assert {last_segment(row["user"]) for row in await team.list_assignments(other)} == {"owner"}
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "fallback", "shown"),
+    [
+        ("Household 2.0", "en", "sharing-household-2-0", "sharing-household-2-0"),
+        ("Ménage", "fr", "sharing-menage", "partage-ménage"),
+        ("الأسر", "ar", "sharing", "المشاركة-الأسر"),
+        ('a"\r\nX: y/../\u202e', "en", "sharing-a-x-y", "sharing-a-x-y"),
+        ("x" * 250, "en", "sharing-" + "x" * 62, "sharing-" + "x" * 62),
+    ],
+)
+async def test_table_is_named_after_the_asset_and_the_day(
+    team: SharingTeam, name: str, language: str, fallback: str, shown: str
+) -> None:
+    uid = await team.create_shared_asset()
+    renamed = await team.request("boss", "PATCH", f"/api/v2/assets/{uid}/", json={"name": name})
+    assert renamed.status_code == 200, renamed.text
+    answer = await team.request_assignments(uid, "owner", "GET", "csv/", headers={"Accept-Language": language})
+    day = datetime.now(UTC).date().isoformat()
+    expected = f"attachment; filename=\"{fallback}-{day}.csv\"; filename*=UTF-8''{quote(shown)}-{day}.csv"
+    assert answer.headers["Content-Disposition"] == expected
 
 
 async def test_table_dialects(team: SharingTeam) -> None:

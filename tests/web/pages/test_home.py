@@ -86,7 +86,7 @@ async def test_empty_lists_say_what_to_do(home: Service) -> None:
     client = await log_in(home, "newcomer")
     text = visible_text((await client.get("/")).text)
     assert "You have not uploaded a form yet. Upload a form" in text
-    assert "Tell a colleague your user name: newcomer" in text
+    assert "Tell a colleague your username: newcomer" in text
 
 
 async def test_own_imports_have_their_status(home: Service) -> None:

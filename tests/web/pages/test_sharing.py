@@ -52,6 +52,10 @@ def ticked(page: str) -> set[str]:
     return set(re.findall(r'name="permissions" value="(\w+)" checked', page))
 
 
+def offered(page: str) -> set[str]:
+    return set(re.findall(r'name="permissions" value="(\w+)"', page))
+
+
 def notice_fields(page: str) -> tuple[str, dict[str, list[str]]]:
     """Return the name of the undo form of a notice, and its fields."""
     block = page.split('class="notice"')[1].split("</form>")[0]
@@ -113,6 +117,38 @@ async def test_share_without_javascript(team: SharingTeam) -> None:
     assert "ann" not in people(undone.text)
 
 
+@pytest.mark.parametrize("form", ["share", "change"])
+async def test_language_switch_keeps_choices_and_preview(team: SharingTeam, form: str) -> None:
+    uid = await team.create_shared_asset()
+    client = await browser(team, "owner")
+    fields: dict[str, Any] = {"user": "viewer", "permissions": ["change_asset", "view_submissions"], "do": "preview"}
+    preview = await client.submit(page_path(uid), form, fields)
+    assert f'form="form-{form}" name="switch_language" value="fr"' in preview.text
+    assert f'id="form-{form}"' in preview.text
+    switched = await client.submit(page_path(uid), form, {**fields, "do": "share", "switch_language": "fr"})
+    assert switched.status_code == 200
+    assert '<html lang="fr"' in switched.text
+    assert "Ce qui changera pour viewer" in text_of(switched.text)
+    assert ticked(switched.text) == {"view_asset", "change_asset", "view_submissions"}
+    assert 'value="viewer"' in switched.text
+    assert await team.permissions_of(uid, "viewer") == {"view_asset"}
+    wrong = await client.submit(page_path(uid), form, {**fields, "user": "nobody", "switch_language": "fr"})
+    assert wrong.status_code == 400
+    assert "nobody" in text_of(wrong.text.split('id="error-summary"')[1].split("</div>")[0])
+
+
+async def test_language_switch_keeps_an_uploaded_table(team: SharingTeam) -> None:
+    uid = await team.create_shared_asset()
+    client = await browser(team, "owner")
+    table = "user,permission,filters\nann,change_asset,\n"
+    fields = {"mode": "add", "table": table, "do": "upload", "switch_language": "es"}
+    switched = await client.submit(page_path(uid), "upload", fields)
+    assert switched.status_code == 200
+    assert "ann,change_asset" in switched.text
+    assert 'class="preview"' in switched.text
+    assert await team.permissions_of(uid, "ann") == set()
+
+
 async def test_share_keeps_what_a_person_has_and_undo_restores_it(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     partial = [{"url": "change_submissions", "filters": [{"_submitted_by": {"$in": ["ann", "bob"]}}]}]
@@ -143,6 +179,30 @@ async def test_share_with_everyone(team: SharingTeam) -> None:
     assert "The public cannot be given “Manage project”." in text_of(answer.text)
 
 
+@pytest.mark.parametrize("asset_type", ["survey", "collection"])
+async def test_everyone_is_offered_what_everyone_can_have(team: SharingTeam, asset_type: str) -> None:
+    uid = await team.create_shared_asset()
+    if asset_type == "collection":
+        body = {"asset_type": "collection", "name": "Forms"}
+        uid = (await team.request("owner", "POST", "/api/v2/assets/", json=body)).json()["uid"]
+    await team.grant(uid, PUBLIC, "view_asset")
+    client = await browser(team, "owner")
+    page = (await client.get(page_path(uid))).text
+    for_people, only_people = offered(page), set(re.findall(r'people-only">\s*<input[^>]* value="(\w+)"', page))
+    for path, form in (("?change=AnonymousUser", None), ("", {"who": "everyone"})):
+        answer = await client.get(page_path(uid) + path) if form is None else await client.submit(
+            page_path(uid), "share", {**form, "permissions": "view_asset"}
+        )  # fmt: skip
+        assert offered(answer.text) == for_people - only_people
+    # The API agrees with what is offered, and with what is not.
+    for permission in for_people:
+        body = {"assets": [uid], "users": [PUBLIC], "permissions": [permission]}
+        path = "/api/v2/permission-assignments/add/?dry_run=true"
+        tried = await team.request("owner", "POST", path, json=body)
+        assert tried.status_code == (400 if permission in only_people else 200), (permission, tried.text)
+    assert "manage_asset" in only_people
+
+
 async def test_nothing_would_change(team: SharingTeam) -> None:
     uid = await team.create_shared_asset()
     answer = await (await browser(team, "owner")).submit(
@@ -154,7 +214,7 @@ async def test_nothing_would_change(team: SharingTeam) -> None:
 @pytest.mark.parametrize(
     ("fields", "field", "message"),
     [
-        ({"permissions": "view_asset"}, "user", "Enter the user name of a person."),
+        ({"permissions": "view_asset"}, "user", "Enter the username of a person."),
         ({"user": "ann"}, "permissions", "Choose at least one permission."),
         ({"user": "nobody", "permissions": "view_asset"}, "user", "There is no user nobody."),
         ({"user": "viewr", "permissions": "view_asset"}, "user", "There is no user viewr."),

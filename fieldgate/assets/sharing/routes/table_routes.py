@@ -1,6 +1,6 @@
 """`…/permission-assignments/csv/`: export the assignments of an asset as a CSV table, and import them from one."""
 
-from urllib.parse import quote
+from datetime import date
 
 from msgspec import Raw
 
@@ -16,14 +16,16 @@ from fieldgate.assets.sharing.routes.constants import ASSIGNMENTS_PATH, OWNER_PR
 from fieldgate.assets.sharing.schemas import ChangeRecord, TableBody, TableUploadQuery
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.work_cost import run_by_cost
-from fieldgate.errors import Conflict, ValidationError
+from fieldgate.db import now
+from fieldgate.errors import Conflict, Header, ValidationError
 from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import ResponseKind, operation, raw
 from fieldgate.http.request.body_parsing import RawFields, file_too_large
 from fieldgate.http.request.validation import parse_struct
+from fieldgate.http.response.attachment import ascii_name, attachment, dated_name
 from fieldgate.http.response.responses import API_CSP, NO_STORE, Response
 from fieldgate.i18n.languages import Language
-from fieldgate.i18n.messages import Message
+from fieldgate.i18n.messages import Message, translate
 from fieldgate.identity import Caller, User
 from fieldgate.settings import Settings
 
@@ -42,16 +44,26 @@ MIN_LINE_BYTES = 20  # of a table; to estimate how many lines it has
     no_store=True,
     error_statuses=(404,),
 )
-async def assignment_table(uid: str, caller: Caller, authorizer: AssetAuthorizer, store: AssignmentStore) -> Response:
+async def assignment_table(
+    uid: str, caller: Caller, language: Language, authorizer: AssetAuthorizer, store: AssignmentStore
+) -> Response:
     grants = await load_visible(uid, caller, authorizer, store)
     table = await run_by_cost(grants.cost, _encode_table, grants, caller)
     headers = [
         (b"content-type", Format.CSV.content_type),
-        (b"content-disposition", f"attachment; filename*=UTF-8''{quote(uid, safe='')}.csv".encode()),
+        _attachment(await store.get_asset_name(uid), now().date(), language),
         API_CSP,
         NO_STORE,
     ]
     return Response(200, headers, table)
+
+
+def _attachment(asset_name: str, day: date, language: Language) -> Header:
+    """Content-Disposition with a name made from that of the asset and the date."""
+    name, fallback = (
+        dated_name([translate(Message("Sharing"), each), asset_name], day) for each in (language, Language.ENGLISH)
+    )
+    return attachment(name, ".csv", ascii_name(fallback))
 
 
 def _encode_table(grants: AssetGrants, caller: Caller) -> bytes:
