@@ -8,6 +8,7 @@ import msgspec
 
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.request.request_parsing import ParsedRequest
+from fieldgate.http.response.links import encode_query
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.web.charts.bars import ChartLink, HorizontalBar, build_bars
@@ -73,13 +74,20 @@ async def load_summary(api: InternalAPI, filters: Mapping[str, str]) -> dict[str
 
 
 async def build_charts(
-    summary: Entry, measure: Measure, request: ParsedRequest, focus: Collection[str] = ()
+    summary: Entry,
+    measure: Measure,
+    request: ParsedRequest,
+    focus: Collection[str] = (),
+    kept: Mapping[str, str] | None = None,
 ) -> EventCharts:
-    """Make the charts of a summary. Every part of them leads to the list that is narrowed to it."""
+    """Make the charts of a summary. Every part of them leads to the list that is narrowed to it.
+
+    `kept` are parameters that these links have beside the filters.
+    """
     language = request.language
     atlas = await load_atlas()
     formatter = Formatter(language)
-    href = _link_maker(request)
+    href = _link_maker(request, kept or {})
     countries = sorted(summary["countries"], key=measure.value_of, reverse=True)
     types = sorted(summary["types"], key=measure.value_of, reverse=True)
     values = [
@@ -119,15 +127,14 @@ def funding_text(funded: float, requested: float, language: Language) -> str:
     return translate(message, language)
 
 
-def _link_maker(request: ParsedRequest) -> Callable[[Entry], str | None]:
-    """The URL of the list of an entry. The measure stays chosen."""
+def _link_maker(request: ParsedRequest, kept: Mapping[str, str]) -> Callable[[Entry], str | None]:
+    """The URL of the list of an entry, with the parameters to keep."""
     base = urlsplit(request.base_url.url).path + EVENT_PATH
-    measure = request.query_params.get("measure", "")
-    kept = f"&measure={measure}" if measure in {each.key for each in MEASURES} else ""
+    added = encode_query(kept.items())
 
     def href(entry: Entry) -> str | None:
         query = entry.get("query")
-        return None if query is None else f"{base}?{query}{kept if query else kept[1:]}"
+        return None if query is None else base + "?" + "&".join(part for part in (query, added) if part)
 
     return href
 
