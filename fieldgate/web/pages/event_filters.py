@@ -20,9 +20,11 @@ COUNTRY_PATH, REGION_PATH, TYPE_PATH = "/api/v2/country/", "/api/v2/region/", "/
 # Fields of the filter form that the API does not know. They are resolved, and the browser is redirected.
 TYPED_FIELDS = ("country", "from", "until", "period")
 # Parameters that do not narrow the list.
-NOT_FILTERS = frozenset({"limit", "offset", "start", "format", "ordering", "measure", "tableau", "form", *TYPED_FIELDS})
+NOT_FILTERS = frozenset(
+    {"limit", "offset", "page", "start", "format", "ordering", "measure", "tableau", "form", *TYPED_FIELDS}
+)
 # Parameters that a narrowed list does not take over: it starts at its first page.
-NOT_KEPT = frozenset({"offset", "start", "form", *TYPED_FIELDS})
+NOT_KEPT = frozenset({"offset", "page", "start", "form", *TYPED_FIELDS})
 MAX_KEPT_CHARS = 300  # of parameters that do not narrow the list, which each link of the charts repeats
 MAX_TYPED_COUNTRIES = 10
 MAX_SUGGESTIONS = 3

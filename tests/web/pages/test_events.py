@@ -15,9 +15,11 @@ from fieldgate.events.demo.generator import demo_events
 from fieldgate.events.model import Appeal, Event, Visibility
 from fieldgate.events.store import EventStore
 from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import translate
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import Settings
 from fieldgate.web.formatting import Formatter
+from fieldgate.web.pages.event_charts import choose_measure
 from fieldgate.web.pages.event_filters import PERIODS, first_day_of
 from tests.conftest import Service, run_service
 from tests.events.event_service import INDIA, NEPAL, PATH, make_event
@@ -123,7 +125,9 @@ def links_of_charts(page: str) -> list[dict[str, list[str]]]:
 
 
 async def test_links_of_the_charts_keep_how_the_list_is_shown(events: Service) -> None:
-    page = await open_page(events, "?search=kenya&ordering=-name,id&measure=affected&limit=20&offset=0&format=api")
+    page = await open_page(
+        events, "?search=kenya&ordering=-name,id&measure=affected&limit=20&offset=0&page=1&format=api"
+    )
     links = links_of_charts(page)
     assert len(links) >= 8
     for query in links:
@@ -132,7 +136,7 @@ async def test_links_of_the_charts_keep_how_the_list_is_shown(events: Service) -
         assert query["measure"] == ["affected"]
         assert query["limit"] == ["20"]
         assert query["format"] == ["api"]
-        assert "offset" not in query, "a narrowed list starts at its first page"
+        assert not query.keys() & {"offset", "page"}, "a narrowed list starts at its first page"
         assert query.keys() & {"countries__in", "dtype__in", "disaster_start_date__gte"}
 
 
@@ -336,6 +340,19 @@ async def test_measure_of_the_charts_can_be_chosen(events: Service, measure: str
     assert text == expected
     assert len(re.findall('aria-current="true"', page.split('class="measures"')[1].split("</ul>")[0])) == 1
     assert title
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "ar", "es"])
+@pytest.mark.parametrize("measure", ["events", "affected", "gap"])
+async def test_titles_of_charts_are_whole_sentences(events: Service, measure: str, language: str) -> None:
+    titles = []
+    for query in ("", "&disaster_start_date__gte=2024-01-01"):
+        page = await open_page(events, f"?measure={measure}{query}", language)
+        titles += re.findall(r"<h2>([^<]*)</h2>", page.split('class="columns charts"')[1])[:3]
+    where, years, what, _, months, _ = titles
+    message = choose_measure(measure)
+    expected = (message.by_country, message.per_year, message.by_type, message.per_month)
+    assert (where, years, what, months) == tuple(translate(each, Language(language)) for each in expected)
 
 
 async def test_map_zooms_to_the_filter(events: Service) -> None:
