@@ -71,6 +71,9 @@ class PageScope:
         return cls(context.language, context.base_url, context.path, {}, context.caller)
 
     def translate(self, text: str, **values: object) -> str:
+        """The text in the language of the page. With values that are markup, it is markup, too."""
+        if any(isinstance(value, Markup) for value in values.values()):
+            return escape(translate(Message(text), self.language)).format(**values)
         return translate(Message(text, **values), self.language)
 
     def translate_plural(self, singular: str, plural: str, count: int, **values: object) -> str:

@@ -44,7 +44,7 @@ async def test_tables_lead_to_lists(service: Service) -> None:
     html = await page(service, "?countries__in=84,123")
     text = visible_text(html)
     assert "2 Emergencies" in text
-    assert "1,234 people affected" in text
+    assert "1,234 People affected" in text
     assert "25% of CHF" in text
     assert f'<a href="/api/v2/event/?countries__in={INDIA}"><bdi>India</bdi></a>' in html
     assert '<a href="/api/v2/event/?countries__in=84%2C123&amp;ifrc_severity_level__in=2"><bdi>Red</bdi></a>' in html

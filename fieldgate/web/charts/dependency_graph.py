@@ -1,14 +1,19 @@
 """A layered graph: what depends on what, drawn in columns with arrows."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 import msgspec
 
 COLUMN_WIDTH, COLUMN_GAP = 168.0, 56.0
 BOX_HEIGHT, ROW_GAP = 44.0, 16.0
+PASSAGE_HEIGHT = 4.0  # of an arrow that passes a column
 LINE_LENGTH = 22  # characters of a label in a line
 MAX_LINES = 2
 SWEEPS = 8
+
+# A place in a column: of the box of a node (its id), or of an arrow that passes (source, target, column).
+Slot = tuple[str] | tuple[str, str, int]
 
 
 class GraphNode(msgspec.Struct, frozen=True):
@@ -49,6 +54,7 @@ def build_graph(
 ) -> DependencyGraph:
     """Make a graph. An edge leads from a node to one that it needs; those that follow from others are left out.
 
+    No arrow crosses a box: one that passes a column has a place of its own there.
     Raises ValueError if nodes need each other in a circle.
     """
     needs: dict[str, set[str]] = {node.id: set() for node in nodes}
@@ -56,25 +62,23 @@ def build_graph(
         if source in needs and target in needs and source != target:
             needs[source].add(target)
     direct = _reduce(needs)
-    layers = _order_layers(_assign_layers(nodes, direct), direct)
-    columns = len(layers)
-    rows = max((len(layer) for layer in layers), default=0)
-    height = rows * (BOX_HEIGHT + ROW_GAP) - ROW_GAP if rows else 0
-    width = columns * (COLUMN_WIDTH + COLUMN_GAP) - COLUMN_GAP if columns else 0
-    corners: dict[str, tuple[float, float]] = {}
-    for column, layer in enumerate(layers):
-        place = columns - 1 - column if is_rtl else column
-        used = len(layer) * (BOX_HEIGHT + ROW_GAP) - ROW_GAP
-        for row, name in enumerate(layer):
-            corners[name] = (
-                place * (COLUMN_WIDTH + COLUMN_GAP),
-                (height - used) / 2 + row * (BOX_HEIGHT + ROW_GAP),
-            )
+    columns, routes = _route(_assign_layers(nodes, direct), direct)
+    columns = _order_columns(columns, routes)
+    heights = [sum(map(_height, column)) + ROW_GAP * (len(column) - 1) for column in columns]
+    height = max(heights, default=0.0)
+    width = len(columns) * (COLUMN_WIDTH + COLUMN_GAP) - COLUMN_GAP if columns else 0.0
+    corners: dict[Slot, tuple[float, float]] = {}
+    for number, column in enumerate(columns):
+        x = (len(columns) - 1 - number if is_rtl else number) * (COLUMN_WIDTH + COLUMN_GAP)
+        y = (height - heights[number]) / 2
+        for slot in column:
+            corners[slot] = x, y
+            y += _height(slot) + ROW_GAP
     boxes = [
         GraphBox(
             id=node.id,
-            x=corners[node.id][0],
-            y=corners[node.id][1],
+            x=corners[node.id,][0],
+            y=corners[node.id,][1],
             width=COLUMN_WIDTH,
             height=BOX_HEIGHT,
             lines=wrap_label(node.label),
@@ -85,9 +89,8 @@ def build_graph(
         for node in nodes
     ]
     arrows = [
-        GraphArrow(source, target, _curve(corners[source], corners[target], is_rtl))
-        for source in direct
-        for target in sorted(direct[source])
+        GraphArrow(route[0][0], route[-1][0], _curve([(*corners[slot], _height(slot)) for slot in route], is_rtl))
+        for route in routes
     ]
     return DependencyGraph(width=width, height=height, boxes=boxes, arrows=arrows)
 
@@ -128,50 +131,85 @@ def _reduce(needs: Mapping[str, set[str]]) -> dict[str, set[str]]:
     }
 
 
-def _assign_layers(nodes: Sequence[GraphNode], direct: Mapping[str, set[str]]) -> list[list[str]]:
-    """The columns: what nothing else needs comes first, and everything as late as what needs it demands."""
-    depth: dict[str, int] = {}
+def _assign_layers(nodes: Sequence[GraphNode], direct: Mapping[str, set[str]]) -> dict[str, int]:
+    """The column of each node: after what needs it. What nothing needs comes next to what it needs itself."""
+    layers: dict[str, int] = {}
 
-    def depth_of(name: str) -> int:
-        if name not in depth:
+    def layer_of(name: str) -> int:
+        if name not in layers:
             above = [source for source in direct if name in direct[source]]
-            depth[name] = 1 + max((depth_of(source) for source in above), default=-1)
-        return depth[name]
+            layers[name] = 1 + max((layer_of(source) for source in above), default=-1)
+        return layers[name]
 
-    layers: list[list[str]] = [[] for _ in range(max((depth_of(node.id) for node in nodes), default=-1) + 1)]
     for node in nodes:
-        layers[depth_of(node.id)].append(node.id)
-    return layers
+        layer_of(node.id)
+    needed = {target for targets in direct.values() for target in targets}
+    moved = {
+        name: min(layers[target] for target in targets) - 1
+        for name, targets in direct.items()
+        if targets and name not in needed
+    }
+    return {node.id: moved.get(node.id, layers[node.id]) for node in nodes}
 
 
-def _order_layers(layers: list[list[str]], direct: Mapping[str, set[str]]) -> list[list[str]]:
+def _route(layers: Mapping[str, int], direct: Mapping[str, set[str]]) -> tuple[list[list[Slot]], list[list[Slot]]]:
+    """The slots of each column, and the slots that each arrow leads through."""
+    columns: list[list[Slot]] = [[] for _ in range(max(layers.values(), default=-1) + 1)]
+    for name, layer in layers.items():
+        columns[layer].append((name,))
+    routes: list[list[Slot]] = []
+    for source, targets in direct.items():
+        for target in sorted(targets):
+            passed: list[Slot] = []
+            for layer in range(layers[source] + 1, layers[target]):
+                passed.append((source, target, layer))
+                columns[layer].append(passed[-1])
+            routes.append([(source,), *passed, (target,)])
+    return columns, routes
+
+
+def _order_columns(columns: list[list[Slot]], routes: Sequence[Sequence[Slot]]) -> list[list[Slot]]:
     """Order each column by the mean place of its neighbours, which avoids most crossings."""
+    near: dict[Slot, set[Slot]] = {slot: set() for column in columns for slot in column}
+    for route in routes:
+        for before, after in pairwise(route):
+            near[before].add(after)
+            near[after].add(before)
 
-    def sort_layer(layer: list[str], other: list[str]) -> list[str]:
-        places = {name: place / len(other) for place, name in enumerate(other)}
+    def sort_column(column: list[Slot], other: list[Slot]) -> list[Slot]:
+        places = {slot: place / len(other) for place, slot in enumerate(other)}
 
-        def mean(name: str) -> float:
-            near = [places[each] for each in other if each in direct[name] or name in direct[each]]
-            return sum(near) / len(near) if near else layer.index(name) / len(layer)
+        def mean(slot: Slot) -> float:
+            found = [places[each] for each in near[slot] if each in places]
+            return sum(found) / len(found) if found else column.index(slot) / len(column)
 
-        return sorted(layer, key=mean)
+        return sorted(column, key=mean)
 
-    ordered = [list(layer) for layer in layers]
+    ordered = [list(column) for column in columns]
     for _ in range(SWEEPS):
         for at in range(1, len(ordered)):
-            ordered[at] = sort_layer(ordered[at], ordered[at - 1])
+            ordered[at] = sort_column(ordered[at], ordered[at - 1])
         for at in range(len(ordered) - 2, -1, -1):
-            ordered[at] = sort_layer(ordered[at], ordered[at + 1])
+            ordered[at] = sort_column(ordered[at], ordered[at + 1])
     return ordered
 
 
-def _curve(source: tuple[float, float], target: tuple[float, float], is_rtl: bool) -> str:
-    """An arrow from the side of one box to the side of another."""
-    if is_rtl:
-        start_x, end_x = source[0], target[0] + COLUMN_WIDTH
-        bend = -COLUMN_GAP / 2
-    else:
-        start_x, end_x = source[0] + COLUMN_WIDTH, target[0]
-        bend = COLUMN_GAP / 2
-    start_y, end_y = source[1] + BOX_HEIGHT / 2, target[1] + BOX_HEIGHT / 2
-    return f"M{start_x:g} {start_y:g}C{start_x + bend:g} {start_y:g} {end_x - bend:g} {end_y:g} {end_x:g} {end_y:g}"
+def _height(slot: Slot) -> float:
+    return BOX_HEIGHT if len(slot) == 1 else PASSAGE_HEIGHT
+
+
+def _curve(slots: Sequence[tuple[float, float, float]], is_rtl: bool) -> str:
+    """An arrow from the side of a box to the side of another. It bends between columns, and is straight in them.
+
+    `slots` are the corners and heights of what it leads through.
+    """
+    step, bend = (-COLUMN_WIDTH, -COLUMN_GAP / 2) if is_rtl else (COLUMN_WIDTH, COLUMN_GAP / 2)
+    # Where arrows enter and leave each slot.
+    lines = [(x + COLUMN_WIDTH if is_rtl else x, y + height / 2) for x, y, height in slots]
+    path = f"M{lines[0][0] + step:g} {lines[0][1]:g}"
+    for (x0, y0), (x1, y1) in pairwise(lines):
+        start = x0 + step
+        path += f"C{start + bend:g} {y0:g} {x1 - bend:g} {y1:g} {x1:g} {y1:g}"
+        if (x1, y1) != lines[-1]:
+            path += f"H{x1 + step:g}"
+    return path

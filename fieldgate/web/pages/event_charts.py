@@ -8,6 +8,7 @@ import msgspec
 
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.request.request_parsing import ParsedRequest
+from fieldgate.http.response.links import encode_query
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, translate
 from fieldgate.web.charts.bars import ChartLink, HorizontalBar, build_bars
@@ -22,13 +23,17 @@ MAX_BARS = 5
 Entry = Mapping[str, Any]  # the summary, or one of its entries: all have the same figures
 
 
-class Measure(msgspec.Struct, frozen=True):
+class Measure(msgspec.Struct, frozen=True, kw_only=True):
     """What a chart shows of a group of events."""
 
     key: str
-    title: Message
-    unit: Message
     value_of: Callable[[Entry], float]
+    title: Message
+    # Titles of charts. Whole sentences, as the words of a measure depend on the sentence in some languages.
+    by_country: Message
+    per_month: Message
+    per_year: Message
+    by_type: Message
 
 
 def funding_gap(entry: Entry) -> float:
@@ -37,11 +42,33 @@ def funding_gap(entry: Entry) -> float:
 
 
 MEASURES = (
-    Measure("events", Message("Emergencies"), Message("emergencies"), lambda entry: float(entry["count"])),
     Measure(
-        "affected", Message("People affected"), Message("people affected"), lambda entry: float(entry["num_affected"])
+        key="events",
+        value_of=lambda entry: float(entry["count"]),
+        title=Message("Emergencies"),
+        by_country=Message("Where: emergencies by country"),
+        per_month=Message("When: emergencies per month"),
+        per_year=Message("When: emergencies per year"),
+        by_type=Message("What: emergencies by type"),
     ),
-    Measure("gap", Message("Funding gap in CHF"), Message("funding gap in CHF"), funding_gap),
+    Measure(
+        key="affected",
+        value_of=lambda entry: float(entry["num_affected"]),
+        title=Message("People affected"),
+        by_country=Message("Where: people affected by country"),
+        per_month=Message("When: people affected per month"),
+        per_year=Message("When: people affected per year"),
+        by_type=Message("What: people affected by type"),
+    ),
+    Measure(
+        key="gap",
+        value_of=funding_gap,
+        title=Message("Funding gap in CHF"),
+        by_country=Message("Where: funding gap by country, in CHF"),
+        per_month=Message("When: funding gap per month, in CHF"),
+        per_year=Message("When: funding gap per year, in CHF"),
+        by_type=Message("What: funding gap by type, in CHF"),
+    ),
 )
 
 
@@ -50,11 +77,12 @@ class EventCharts(msgspec.Struct, frozen=True, kw_only=True):
 
     measure: str
     title: str
-    unit: str
+    by_country: str  # titles of the charts
+    by_time: str
+    by_type: str
     map: WorldMap
     highest: Sequence[str]  # names of the countries with the highest values
     timeline: Timeline
-    is_monthly: bool
     types: Sequence[HorizontalBar]
     countries: Sequence[HorizontalBar]
     headers: Sequence[str]
@@ -73,13 +101,20 @@ async def load_summary(api: InternalAPI, filters: Mapping[str, str]) -> dict[str
 
 
 async def build_charts(
-    summary: Entry, measure: Measure, request: ParsedRequest, focus: Collection[str] = ()
+    summary: Entry,
+    measure: Measure,
+    request: ParsedRequest,
+    focus: Collection[str] = (),
+    kept: Mapping[str, str] | None = None,
 ) -> EventCharts:
-    """Make the charts of a summary. Every part of them leads to the list that is narrowed to it."""
+    """Make the charts of a summary. Every part of them leads to the list that is narrowed to it.
+
+    `kept` are parameters that these links have beside the filters.
+    """
     language = request.language
     atlas = await load_atlas()
     formatter = Formatter(language)
-    href = _link_maker(request)
+    href = _link_maker(request, kept or {})
     countries = sorted(summary["countries"], key=measure.value_of, reverse=True)
     types = sorted(summary["types"], key=measure.value_of, reverse=True)
     values = [
@@ -95,11 +130,12 @@ async def build_charts(
     return EventCharts(
         measure=measure.key,
         title=translate(measure.title, language),
-        unit=translate(measure.unit, language),
+        by_country=translate(measure.by_country, language),
+        by_time=translate(measure.per_month if summary["interval"] == "month" else measure.per_year, language),
+        by_type=translate(measure.by_type, language),
         map=build_map(atlas, values, focus, has_labels=bool(focus)),
         highest=[value.name for value in values[:3] if value.value > 0],
         timeline=_build_timeline(summary, measure, formatter, href),
-        is_monthly=summary["interval"] == "month",
         types=_bars(types, measure, formatter, href),
         countries=_bars(countries, measure, formatter, href),
         headers=[translate(each.title, language) for each in MEASURES],
@@ -119,15 +155,14 @@ def funding_text(funded: float, requested: float, language: Language) -> str:
     return translate(message, language)
 
 
-def _link_maker(request: ParsedRequest) -> Callable[[Entry], str | None]:
-    """The URL of the list of an entry. The measure stays chosen."""
+def _link_maker(request: ParsedRequest, kept: Mapping[str, str]) -> Callable[[Entry], str | None]:
+    """The URL of the list of an entry, with the parameters to keep."""
     base = urlsplit(request.base_url.url).path + EVENT_PATH
-    measure = request.query_params.get("measure", "")
-    kept = f"&measure={measure}" if measure in {each.key for each in MEASURES} else ""
+    added = encode_query(kept.items())
 
     def href(entry: Entry) -> str | None:
         query = entry.get("query")
-        return None if query is None else f"{base}?{query}{kept if query else kept[1:]}"
+        return None if query is None else base + "?" + "&".join(part for part in (query, added) if part)
 
     return href
 

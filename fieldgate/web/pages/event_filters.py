@@ -2,12 +2,14 @@
 
 import difflib
 import re
+from calendar import monthrange
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
 import msgspec
 
+from fieldgate.db import now
 from fieldgate.http.internal_api import InternalAPI
 from fieldgate.http.response.links import encode_query
 from fieldgate.i18n.languages import Language
@@ -16,9 +18,14 @@ from fieldgate.web.formatting import Formatter
 
 COUNTRY_PATH, REGION_PATH, TYPE_PATH = "/api/v2/country/", "/api/v2/region/", "/api/v2/disaster_type/"
 # Fields of the filter form that the API does not know. They are resolved, and the browser is redirected.
-TYPED_FIELDS = ("country", "from", "until")
+TYPED_FIELDS = ("country", "from", "until", "period")
 # Parameters that do not narrow the list.
-NOT_FILTERS = frozenset({"limit", "offset", "start", "format", "ordering", "measure", "tableau", "form", *TYPED_FIELDS})
+NOT_FILTERS = frozenset(
+    {"limit", "offset", "page", "start", "format", "ordering", "measure", "tableau", "form", *TYPED_FIELDS}
+)
+# Parameters that a narrowed list does not take over: it starts at its first page.
+NOT_KEPT = frozenset({"offset", "page", "start", "form", *TYPED_FIELDS})
+MAX_KEPT_CHARS = 300  # of parameters that do not narrow the list, which each link of the charts repeats
 MAX_TYPED_COUNTRIES = 10
 MAX_SUGGESTIONS = 3
 MAX_CHIPS_OF_FILTER = 30  # more values have one chip together, as each chip repeats the query
@@ -68,6 +75,12 @@ DATE_LABELS: Mapping[str, Mapping[str, Message]] = {
         "": Message("Updated"),
     },
 }
+# Buttons of the filter form that choose the start date: value, text, and how many months or days ago it begins.
+PERIODS: Mapping[str, tuple[Message, int, int]] = {
+    "90-days": (Message("Last 90 days"), 0, 90),
+    "1-year": (Message("Last 12 months"), 12, 0),
+    "5-years": (Message("Last five years"), 60, 0),
+}
 SEVERITIES: Mapping[str, Message] = {"0": Message("Yellow"), "1": Message("Orange"), "2": Message("Red")}
 APPEAL_TYPES: Mapping[str, Message] = {
     "0": Message("DREF"),
@@ -104,6 +117,14 @@ def active_filters(params: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in params.items() if name not in NOT_FILTERS and value.strip()}
 
 
+def view_parameters(params: Mapping[str, str]) -> dict[str, str]:
+    """The parameters that say how the list is shown: order, page size and measure. None if they are very long."""
+    kept = {
+        name: value for name, value in params.items() if name in NOT_FILTERS and name not in NOT_KEPT and value.strip()
+    }
+    return kept if sum(map(len, kept.values())) <= MAX_KEPT_CHARS else {}
+
+
 def split_values(text: str) -> list[str]:
     return [each.strip() for each in text.split(",") if each.strip()]
 
@@ -112,14 +133,11 @@ async def resolve_typed(params: Mapping[str, str], api: InternalAPI, language: L
     """Turn typed names and dates into parameters of the API; None if nothing was sent by the filter form."""
     if not any(name in params for name in TYPED_FIELDS):
         return None
-    kept = {
-        name: value
-        for name, value in params.items()
-        if name not in TYPED_FIELDS and name not in ("offset", "start") and value.strip()
-    }
+    kept = {name: value for name, value in params.items() if name not in NOT_KEPT and value.strip()}
     errors: dict[str, str] = {}
+    days = typed_days(params)
     for field, target in (("from", FROM), ("until", UNTIL)):
-        typed = params.get(field, "").strip()
+        typed = days[field]
         kept.pop(target, None)
         day = _parse_day(typed)
         if typed and day is None:
@@ -135,6 +153,20 @@ async def resolve_typed(params: Mapping[str, str], api: InternalAPI, language: L
     if countries:
         kept["countries__in"] = ",".join(countries)
     return TypedFilters(kept, errors)
+
+
+def typed_days(params: Mapping[str, str]) -> dict[str, str]:
+    """The first and the last day, as typed. A button for a period wins over what is in the fields."""
+    period = PERIODS.get(params.get("period", ""))
+    if period is not None:
+        return {"from": first_day_of(now().date(), *period[1:]).isoformat(), "until": ""}
+    return {field: params.get(field, "").strip() for field in ("from", "until")}
+
+
+def first_day_of(today: date, months: int, days: int) -> date:
+    """The day some months and days ago; the last day of the month if it has no such day."""
+    year, month = divmod(today.year * 12 + today.month - 1 - months, 12)
+    return date(year, month + 1, min(today.day, monthrange(year, month + 1)[1])) - timedelta(days=days)
 
 
 def _parse_day(text: str) -> date | None:
@@ -238,9 +270,7 @@ def make_chips(params: Mapping[str, str], names: FilterNames, language: Language
 
 def query_with(params: Mapping[str, str], changes: Mapping[str, Any]) -> str:
     """The query of the list with changed filters, from its first page."""
-    kept: dict[str, Any] = {
-        name: value for name, value in params.items() if name not in TYPED_FIELDS and name not in ("offset", "start")
-    }
+    kept: dict[str, Any] = {name: value for name, value in params.items() if name not in NOT_KEPT}
     kept |= changes
     return "?" + encode_query((name, str(value)) for name, value in kept.items() if value not in (None, ""))
 

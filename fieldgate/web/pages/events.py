@@ -23,8 +23,9 @@ from fieldgate.web.pages.event_charts import (
 from fieldgate.web.pages.event_filters import (
     COUNTRY_PATH,
     FROM,
+    NOT_KEPT,
+    PERIODS,
     SEVERITIES,
-    TYPED_FIELDS,
     UNTIL,
     FilterNames,
     active_filters,
@@ -34,6 +35,8 @@ from fieldgate.web.pages.event_filters import (
     query_with,
     resolve_typed,
     split_values,
+    typed_days,
+    view_parameters,
 )
 
 EXPORT_PATH = "/api/v2/event/export/"
@@ -103,7 +106,8 @@ async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | R
     measure = choose_measure(params.get("measure", ""))
     charts = None
     if summary and summary["count"]:
-        charts = await build_charts(summary, measure, page.request, await _find_focus(params, names, api))
+        focus = await _find_focus(params, names, api)
+        charts = await build_charts(summary, measure, page.request, focus, view_parameters(params))
     return {
         "summary": summary,
         "charts": charts,
@@ -117,11 +121,11 @@ async def load_event_list(page: Page, api: InternalAPI) -> Mapping[str, Any] | R
         "columns": _columns(params, language),
         "rows": [_to_row(record, params, language) for record in page.record["results"]],
         "choices": _choices(params, names, language),
+        "periods": [(value, translate(period[0], language)) for value, period in PERIODS.items()],
         "typed": _typed_values(params, typed is not None),
         "typed_errors": typed.errors if typed else {},
         "kept": [(name, value) for name, value in params.items() if _is_kept(name) and value],
         "country_source": f"{COUNTRY_PATH}?format=json&limit=1000&mini=true&record_type=1",
-        "default_sort": not params.get("ordering"),
     }
 
 
@@ -216,7 +220,7 @@ def _choices(params: Mapping[str, str], names: FilterNames, language: Language) 
 def _typed_values(params: Mapping[str, str], is_sent: bool) -> dict[str, str]:
     """What the fields of the form show: what was typed, or the active filter."""
     if is_sent:
-        return {name: params.get(name, "") for name in TYPED_FIELDS}
+        return {"country": params.get("country", ""), **typed_days(params)}
     return {"country": "", "from": chosen_day(params, FROM), "until": chosen_day(params, UNTIL, 1)}
 
 
@@ -232,7 +236,7 @@ def _is_kept(name: str) -> bool:
         FROM,
         UNTIL,
     }
-    return name not in fields and name not in TYPED_FIELDS and name not in ("offset", "start")
+    return name not in fields and name not in NOT_KEPT
 
 
 PAGES: dict[str, PageView] = {"event_list": PageView("events/list.html", load_event_list)}

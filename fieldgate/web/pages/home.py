@@ -81,8 +81,11 @@ async def _load_recent(request: ParsedRequest, api: InternalAPI) -> dict[str, An
     start, end = today - timedelta(days=DAYS), today + timedelta(days=1)
     recent = await load_summary(api, _between(start, end))
     before = await load_summary(api, _between(start - timedelta(days=DAYS), start))
-    measure = choose_measure(request.query_params.get("measure", ""))
-    charts = await build_charts(recent, measure, request) if recent and recent["count"] else None
+    chosen = request.query_params.get("measure", "")
+    measure = choose_measure(chosen)
+    charts = None
+    if recent and recent["count"]:
+        charts = await build_charts(recent, measure, request, kept={"measure": measure.key} if chosen else {})
     figures = []
     if recent and before:
         formatter = Formatter(request.language)

@@ -1,5 +1,8 @@
 """Layered graphs: direct edges only, columns, and no boxes on top of each other."""
 
+import re
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,6 +52,55 @@ def test_boxes_do_not_overlap_and_arrows_go_forward(edges: list[tuple[int, int]]
     for arrow in graph.arrows:
         source, target = corners[arrow.source][0], corners[arrow.target][0]
         assert source > target if is_rtl else source < target
+
+
+def _points(path: str) -> Iterator[tuple[float, float]]:
+    """Points along an arrow, close to each other."""
+    x = y = 0.0
+    for command, text in re.findall(r"([MCH])([^MCH]*)", path):
+        numbers = [float(each) for each in text.split()]
+        if command == "M":
+            x, y = numbers
+            yield x, y
+            continue
+        x1, y1, x2, y2, x3, y3 = numbers if command == "C" else (x, y, numbers[0], y, numbers[0], y)
+        for step in range(1, 41):
+            t = step / 40
+            a, b, c, d = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
+            yield a * x + b * x1 + c * x2 + d * x3, a * y + b * y1 + c * y2 + d * y3
+        x, y = x3, y3
+
+
+def _assert_arrows_cross_no_box(graph: DependencyGraph) -> None:
+    boxes = {box.id: box for box in graph.boxes}
+    for arrow in graph.arrows:
+        points = list(_points(arrow.path))
+        for box in graph.boxes:
+            for x, y in points:
+                is_inside = box.x < x < box.x + box.width and box.y < y < box.y + box.height
+                assert not is_inside, f"the arrow from {arrow.source} to {arrow.target} crosses {box.id}"
+        for name, (x, y) in ((arrow.source, points[0]), (arrow.target, points[-1])):
+            box = boxes[name]
+            assert x in (box.x, box.x + box.width)
+            assert y == box.y + box.height / 2
+        assert all(0 <= y <= graph.height for _, y in points)
+
+
+@given(edges_of_a_dag, st.booleans())
+def test_no_arrow_crosses_a_box(edges: list[tuple[int, int]], is_rtl: bool) -> None:
+    _assert_arrows_cross_no_box(make_graph(edges, is_rtl=is_rtl))
+
+
+@pytest.mark.parametrize("is_rtl", [False, True])
+def test_no_arrow_of_the_permissions_crosses_a_box(is_rtl: bool) -> None:
+    nodes = [GraphNode(each.codename, each.codename) for each in PERMISSIONS]
+    edges = [(each.codename, granted) for each in PERMISSIONS for granted in each.grants]
+    _assert_arrows_cross_no_box(build_graph(nodes, edges, is_rtl=is_rtl))
+
+
+def test_what_nothing_needs_is_next_to_what_it_needs() -> None:
+    boxes = {box.id: box.x for box in make_graph([(0, 1), (1, 2), (2, 3), (4, 3)]).boxes}
+    assert boxes["0"] < boxes["1"] < boxes["2"] == boxes["4"] < boxes["3"]
 
 
 def test_circle_is_refused() -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from html import unescape
 from html.parser import HTMLParser
 from typing import Any
@@ -15,9 +15,12 @@ from fieldgate.events.demo.generator import demo_events
 from fieldgate.events.model import Appeal, Event, Visibility
 from fieldgate.events.store import EventStore
 from fieldgate.i18n.languages import Language
+from fieldgate.i18n.messages import translate
 from fieldgate.reference.store import ReferenceStore
 from fieldgate.settings import Settings
 from fieldgate.web.formatting import Formatter
+from fieldgate.web.pages.event_charts import choose_measure
+from fieldgate.web.pages.event_filters import PERIODS, first_day_of
 from tests.conftest import Service, run_service
 from tests.events.event_service import INDIA, NEPAL, PATH, make_event
 from tests.web.page_client import PageClient, visible_text
@@ -114,6 +117,46 @@ async def test_links_of_the_charts_lead_to_what_they_count(events: Service) -> N
         assert found["count"] == int(count), url
 
 
+def links_of_charts(page: str) -> list[dict[str, list[str]]]:
+    """The queries behind the map, the timeline, the bars and the tables, without those that choose the measure."""
+    charts = page.split('<div class="columns charts">')[1].split('<div class="scroll events-scroll"')[0]
+    charts = re.sub(r'<ul class="measures".*?</ul>', "", charts, flags=re.DOTALL)
+    return [parse_qs(urlsplit(unescape(url)).query) for url in re.findall(r'href="(/api/[^"]*)"', charts)]
+
+
+async def test_links_of_the_charts_keep_how_the_list_is_shown(events: Service) -> None:
+    page = await open_page(
+        events, "?search=kenya&ordering=-name,id&measure=affected&limit=20&offset=0&page=1&format=api"
+    )
+    links = links_of_charts(page)
+    assert len(links) >= 8
+    for query in links:
+        assert query["search"] == ["kenya"]
+        assert query["ordering"] == ["-name,id"]
+        assert query["measure"] == ["affected"]
+        assert query["limit"] == ["20"]
+        assert query["format"] == ["api"]
+        assert not query.keys() & {"offset", "page"}, "a narrowed list starts at its first page"
+        assert query.keys() & {"countries__in", "dtype__in", "disaster_start_date__gte"}
+
+
+async def test_links_of_the_charts_do_not_repeat_very_long_parameters(events: Service) -> None:
+    links = links_of_charts(await open_page(events, f"?measure={'x' * 400}&search=kenya"))
+    assert links
+    assert all("measure" not in query and query["search"] == ["kenya"] for query in links)
+
+
+async def test_only_columns_that_the_api_can_sort_by_are_links(events: Service) -> None:
+    head = (await open_page(events)).split('<table class="events">')[1].split("</thead>")[0]
+    columns = dict(re.findall(r'<th [^>]*>(?:<a href="\?ordering=([^"]*)">)?([^<]*)', head))
+    assert {title for name, title in re.findall(r"<th [^>]*>(<a [^>]*>)?([^<]*)", head) if not name} == {
+        "Countries",
+        "Funding",
+    }
+    for name in columns.keys() - {""}:
+        assert (await events.get(f"{PATH}?ordering={name}")).status_code == 200
+
+
 async def test_newest_start_is_first_and_headers_sort(events: Service) -> None:
     page = await open_page(events)
     assert names_in_table(page) == ["Kenya: Flood", ATTACK, "Chad: Epidemic", "Nepal: Earthquake"]
@@ -154,6 +197,48 @@ async def test_typed_filters_become_those_of_the_api(events: Service, typed: str
     target = urlsplit(answer.headers["Location"])
     assert target.path == PATH
     assert parse_qs(target.query) == query
+
+
+@pytest.mark.parametrize(
+    ("today", "period", "start"),
+    [
+        ("2026-11-16", "5-years", "2021-11-16"),
+        ("2028-02-29", "5-years", "2023-02-28"),
+        ("2026-11-16", "1-year", "2025-11-16"),
+        ("2026-01-31", "90-days", "2025-11-02"),
+    ],
+)
+def test_first_day_of_a_period(today: str, period: str, start: str) -> None:
+    _, months, days = PERIODS[period]
+    assert first_day_of(date.fromisoformat(today), months, days).isoformat() == start
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "ar", "es"])
+async def test_button_for_the_last_five_years_sends_the_whole_form(events: Service, language: str) -> None:
+    page = await open_page(events, "?disaster_start_date__lt=2020-01-01", language)
+    form = page.split('<form class="filters"')[1].split("</form>")[0]
+    texts = dict(re.findall(r'<button name="period" value="([^"]*)">(.*?)</button>', form))
+    assert list(texts) == ["90-days", "1-year", "5-years"]
+    assert (texts["5-years"] == "Last five years") == (language == "en")
+    assert form.index('class="primary"') < form.index('name="period"'), "Enter in a field must not choose a period"
+    query = "?country=Kenya&from=2010-01-01&until=2019-12-31&limit=20&offset=20&period=5-years"
+    answer = await PageClient(events, language=language).get(PATH + query)
+    assert answer.status_code == 303
+    found = parse_qs(urlsplit(answer.headers["Location"]).query)
+    start = date.fromisoformat(found.pop("disaster_start_date__gte")[0])
+    assert timedelta(days=5 * 365) <= datetime.now(UTC).date() - start <= timedelta(days=5 * 365 + 3)
+    assert found == {"countries__in": ["93"], "limit": ["20"]}
+
+
+async def test_period_is_shown_if_another_field_has_an_error(events: Service) -> None:
+    page = await open_page(events, "?country=Kenyya&from=2010-01-01&until=2019-12-31&period=5-years")
+    days = dict(re.findall(r'<input id="filter-(from|until)"[^>]*value="([^"]*)"', page))
+    assert days == {"from": first_day_of(datetime.now(UTC).date(), 60, 0).isoformat(), "until": ""}
+
+
+async def test_unknown_period_is_ignored(events: Service) -> None:
+    answer = await PageClient(events).get(f"{PATH}?period=%3Cb%3E&from=2020-01-01")
+    assert answer.headers["Location"].endswith("?disaster_start_date__gte=2020-01-01")
 
 
 @pytest.mark.parametrize(
@@ -255,6 +340,19 @@ async def test_measure_of_the_charts_can_be_chosen(events: Service, measure: str
     assert text == expected
     assert len(re.findall('aria-current="true"', page.split('class="measures"')[1].split("</ul>")[0])) == 1
     assert title
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "ar", "es"])
+@pytest.mark.parametrize("measure", ["events", "affected", "gap"])
+async def test_titles_of_charts_are_whole_sentences(events: Service, measure: str, language: str) -> None:
+    titles = []
+    for query in ("", "&disaster_start_date__gte=2024-01-01"):
+        page = await open_page(events, f"?measure={measure}{query}", language)
+        titles += re.findall(r"<h2>([^<]*)</h2>", page.split('class="columns charts"')[1])[:3]
+    where, years, what, _, months, _ = titles
+    message = choose_measure(measure)
+    expected = (message.by_country, message.per_year, message.by_type, message.per_month)
+    assert (where, years, what, months) == tuple(translate(each, Language(language)) for each in expected)
 
 
 async def test_map_zooms_to_the_filter(events: Service) -> None:

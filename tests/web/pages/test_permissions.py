@@ -54,6 +54,17 @@ async def test_matrix_shows_what_each_gives_and_takes_away(client: PageClient) -
     assert not set(TABLE) & set(re.findall(r"\w+", visible_text(page)))
 
 
+async def test_cells_of_the_matrix_name_their_column_on_phones(client: PageClient) -> None:
+    body = (await client.get(PATH)).text.split('<table class="matrix">')[1].split("</table>")[0]
+    labels = [unescape(label) for label in re.findall(r'<th scope="col"><span>(.*?)</span>', body)]
+    rows_of_cells = re.findall(r"<tr>(.*?)</tr>", body.split("<tbody>")[1], re.DOTALL)
+    assert len(rows_of_cells) == len(labels) == len(TABLE)
+    for row in rows_of_cells:
+        found = re.findall(r'<td class="(\w+)"(?: data-label="([^"]*)")?>', row)
+        for (kind, label), column in zip(found, labels, strict=True):
+            assert unescape(label) == (column if kind in ("gives", "removes") else "")
+
+
 @pytest.mark.parametrize("codename", sorted(TABLE))
 @pytest.mark.parametrize("language", ["en", "ar"])
 async def test_page_of_each_permission(service: Service, codename: str, language: str) -> None:
