@@ -18,6 +18,7 @@ from fieldgate.accounts.user_activation import UserActivation
 from fieldgate.assets.asset_writer import AssetWriter
 from fieldgate.assets.authorization import AssetAuthorizer
 from fieldgate.assets.routes import asset_routes, form_routes, version_routes, workbook_routes, write_routes
+from fieldgate.assets.routes.form_files import FormFiles
 from fieldgate.assets.routes.unsupported_paths import UNSUPPORTED_PATH, unsupported_messages
 from fieldgate.assets.schemas import ASSETS_PATH
 from fieldgate.assets.sharing.ownership import OwnershipStore
@@ -149,7 +150,8 @@ def build_app(
         on_lag=request_metrics.lag_setter("events"),
     )
     rebuilder = event_rebuilder(database, data_versions)
-    authorizer = AssetAuthorizer(database)
+    authorizer, asset_store = AssetAuthorizer(database), AssetStore(database, data_versions)
+    workbook_writer = WorkbookWriter()
     sandbox = RequestSandbox(SandboxLimits(settings.import_memory, settings.import_seconds))
     content_checker = SandboxContentChecker(sandbox, settings.max_upload)
     used_forms = OneTimeKeys(database, timedelta(seconds=settings.session_lifetime))
@@ -159,7 +161,8 @@ def build_app(
         passwords, InvitationStore(database, data_versions), UserActivation(database, data_versions),
         OwnershipStore(database, data_versions),
         internal_client,
-        ImportStore(database, data_versions), AssetStore(database, data_versions), authorizer, WorkbookWriter(),
+        ImportStore(database, data_versions), asset_store, authorizer, workbook_writer,
+        FormFiles(authorizer, asset_store, workbook_writer),
         AssignmentStore(database, data_versions), AssetWriter(database, data_versions, authorizer, content_checker),
         VersionRestorer(database, data_versions),
         fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),

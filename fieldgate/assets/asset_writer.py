@@ -19,11 +19,19 @@ from fieldgate.assets.sharing.applying import apply_type_change
 from fieldgate.assets.sharing.model.references import InvalidReference, parse_reference
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import TOPIC, AssetStore, NewAsset, NewVersion, summarize_collection
-from fieldgate.assets.write_schemas import MAX_NAME_CHARS, MAX_TAG_CHARS, MAX_TAGS, AssetChange, AssetCreation
+from fieldgate.assets.write_schemas import (
+    MAX_NAME_CHARS,
+    MAX_TAG_CHARS,
+    MAX_TAGS,
+    AssetChange,
+    AssetCreation,
+    FormIssue,
+)
 from fieldgate.concurrency import FairSlots, NoFreeSlot
 from fieldgate.db import Database, DataVersions, new_uid
 from fieldgate.errors import NotFound, ServiceUnavailable, ValidationError
 from fieldgate.http.request.body_parsing import EncodedJSON
+from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message, PluralMessage
 from fieldgate.identity import User
 
@@ -49,6 +57,13 @@ _NO_CLONES_OF_COLLECTIONS = Message("A collection cannot be cloned. Clone the as
 _CONTENT_OR_CLONE = Message("Send either content or clone_from.")
 
 
+class WrittenAsset(msgspec.Struct, frozen=True):
+    """An asset that was created or changed, with the warnings about the content that was sent."""
+
+    uid: str
+    warnings: list[dict[str, Any]] | None = None
+
+
 class AssetWriter:
     def __init__(
         self,
@@ -68,8 +83,10 @@ class AssetWriter:
             MAX_CLONES, max_requests=MAX_CLONE_REQUESTS, max_per_user=MAX_CLONES_PER_USER, wait_seconds=MAX_WAIT_SECONDS
         )
 
-    async def create(self, user: User, body: AssetCreation) -> str:
-        """Create an asset and return its uid."""
+    def localize_warnings(self, written: WrittenAsset, language: Language) -> list[FormIssue]:
+        return self._checker.localize_warnings(written.warnings or [], language)
+
+    async def create(self, user: User, body: AssetCreation) -> WrittenAsset:
         if body.clone_from and body.content is not None:
             raise ValidationError({"clone_from": [_CONTENT_OR_CLONE]})
         tags = parse_tags(body.tag_string or "")
@@ -80,15 +97,17 @@ class AssetWriter:
         given = {"uid": uid} if body.tag_string is None else {"uid": uid, "tags": tags}
         if not (body.clone_from and body.clone_from.strip()):
             new = await self._from_content(user, body, uid)
-            return await self._insert(user, msgspec.structs.replace(new, **given), parent_uid)
+            await self._insert(user, msgspec.structs.replace(new, **given), parent_uid)
+            return WrittenAsset(uid, new.warnings)
         try:
             async with self._clone_slots.slot(user.id):
                 new = await self._clone(user, body, uid)
-                return await self._insert(user, msgspec.structs.replace(new, **given), parent_uid)
+                await self._insert(user, msgspec.structs.replace(new, **given), parent_uid)
         except NoFreeSlot:
             raise ServiceUnavailable(TOO_MANY_CLONES) from None
+        return WrittenAsset(uid)
 
-    async def change(self, user: User, uid: str, body: AssetChange) -> None:
+    async def change(self, user: User, uid: str, body: AssetChange) -> WrittenAsset:
         """Change the name, settings and content of an asset. What is not sent stays as it is."""
         asset = await self.authorizer.authorize(uid, user)
         asset.require("change_asset")
@@ -98,9 +117,10 @@ class AssetWriter:
         values = {"name": name, "settings": body.settings}
         changes = {field: value for field, value in values.items() if value is not None}
         if body.content is not None:
-            await self._replace_content(user, asset, body.content, changes)
-        elif changes:
+            return await self._replace_content(user, asset, body.content, changes)
+        if changes:
             await self._store.update(user, uid, **changes)
+        return WrittenAsset(uid)
 
     async def _from_content(self, user: User, body: AssetCreation, uid: str) -> NewAsset:
         asset_type, name = body.asset_type or SURVEY, strip_control_characters(body.name or "")
@@ -148,7 +168,7 @@ class AssetWriter:
 
     async def _replace_content(
         self, user: User, asset: AuthorizedAsset, content: EncodedJSON, changes: dict[str, Any]
-    ) -> None:
+    ) -> WrittenAsset:
         if asset.asset_type == COLLECTION:
             raise ValidationError({"content": [_NO_CONTENT_IN_COLLECTION]})
         found = await self._store.get_xform(asset.id)
@@ -166,11 +186,14 @@ class AssetWriter:
                 changes = {**changes, "name": checked.title[:MAX_NAME_CHARS]}
             if checked.asset_type != row.asset_type:
                 changes = {**changes, "asset_type": checked.asset_type}
-            version = NewVersion(content=checked.content, summary=checked.summary, xform=checked.xform)
-            await self._store.add_version(connection, row, version, **changes)
+            version = NewVersion(
+                content=checked.content, summary=checked.summary, xform=checked.xform, warnings=checked.warnings
+            )
+            await self._store.add_version(connection, row, version, modified_by=user.id, **changes)
             if "asset_type" in changes:
                 await apply_type_change(self._sharing.in_transaction(connection), row.uid, user)
             await self._data_versions.bump(connection, TOPIC)
+        return WrittenAsset(asset.uid, checked.warnings)
 
     async def _check(
         self, user: User, data: bytes, asset_type: str, name: str, uid: str, *, allows_empty: bool = False
@@ -193,13 +216,12 @@ class AssetWriter:
             raise _no_collection(uid) from None
         _require_collection(collection)
 
-    async def _insert(self, user: User, new: NewAsset, parent_uid: str | None) -> str:
+    async def _insert(self, user: User, new: NewAsset, parent_uid: str | None) -> None:
         async with self._database.transaction() as connection:
             parent_id = None if parent_uid is None else await self._lock_parent(connection, user, parent_uid)
-            [(_, uid)] = await self._store.create(connection, [msgspec.structs.replace(new, parent_id=parent_id)])
+            await self._store.create(connection, [msgspec.structs.replace(new, parent_id=parent_id)])
             await self._store.update_collection_summary(connection, parent_id)
             await self._data_versions.bump(connection, TOPIC)
-            return uid
 
     async def _lock_parent(self, connection: AsyncConnection, user: User, uid: str) -> int:
         row = await self._store.find(connection, uid)
@@ -243,6 +265,7 @@ def _new_asset(
         content=checked.content,
         summary=checked.summary,
         xform=checked.xform,
+        warnings=checked.warnings,
     )
 
 

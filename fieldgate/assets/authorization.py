@@ -44,6 +44,14 @@ class AuthorizedAsset(msgspec.Struct, frozen=True, kw_only=True):
     def may_manage(self) -> bool:
         return "manage_asset" in self.allowed
 
+    @property
+    def may_see_import(self) -> bool:
+        """Whether the caller may see the imported file, and what the import warned about.
+
+        The file of a collection has all assets that were ever in it. Others than the owner may be denied some of them.
+        """
+        return self.asset_type != "collection" or self.is_owner or self.is_superuser
+
     def require(self, permission: str) -> None:
         """Raise `Forbidden` unless the caller has the permission."""
         if permission not in self.allowed:

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 import msgspec
 
+from fieldgate.assets.write_schemas import FormIssue
+from fieldgate.i18n.languages import Language
 from fieldgate.identity import User
 
 
@@ -26,7 +28,8 @@ class ContentToCheck(msgspec.Struct, frozen=True, kw_only=True):
 class CheckedContent(msgspec.Struct, frozen=True, kw_only=True):
     """Valid content in the stored format, with all that is derived from it.
 
-    `asset_type` can differ from the requested one: a block of one row is a question.
+    `asset_type` can differ from the requested one: a block of one row is a question. `warnings` are JSON data, which
+    only the checker can show.
     """
 
     asset_type: str
@@ -34,6 +37,7 @@ class CheckedContent(msgspec.Struct, frozen=True, kw_only=True):
     content: dict[str, Any]
     summary: dict[str, Any]
     xform: str | None
+    warnings: list[dict[str, Any]] | None = None
 
     @classmethod
     def empty(cls, asset_type: str) -> "CheckedContent":
@@ -58,4 +62,8 @@ class ContentChecker(Protocol):
         Raise a `Problem`: 400 with all problems of the form, 413 if it is too large, 503 if it takes too long or too
         many checks are running.
         """
+        ...
+
+    def localize_warnings(self, warnings: list[dict[str, Any]], language: Language) -> list[FormIssue]:
+        """The warnings of checked content in a language."""
         ...

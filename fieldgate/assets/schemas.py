@@ -85,8 +85,13 @@ class AssetRecord(msgspec.Struct, frozen=True, kw_only=True):
     ]
     owner_label: Annotated[str, Meta(description="Username of the owner.")]
     created_by: Annotated[str, Meta(description="User who created the asset.")]
-    last_modified_by: Annotated[str | None, Meta(description="Not recorded: null.")]
-    downloads: Annotated[list[DownloadRecord], Meta(description="The form as files. Collections have none.")]
+    last_modified_by: Annotated[
+        str | None,
+        Meta(
+            description="Username of the user who made the last change; null if an earlier release did not record it."
+        ),
+    ]
+    downloads: Annotated[list[DownloadRecord], Meta(description="The form as files that exist. Collections have none.")]
     children: Annotated[ChildrenRecord, Meta(description="What is in a collection.")]
     access_types: Annotated[
         list[AccessType] | None, Meta(description="Why a collection is visible to you; null for other assets.")
@@ -163,7 +168,10 @@ class VersionRecord(msgspec.Struct, frozen=True, kw_only=True):
     date_created: Annotated[datetime, Meta(description="When the version was created.")]
     summary: Annotated[dict[str, Any], Meta(description="Summary of the content.")]
     filename: Annotated[str | None, Meta(description="Name of the imported file.")]
-    file: Annotated[Link | None, Meta(description="URL of the imported file.")]
+    file: Annotated[
+        Link | None,
+        Meta(description="URL of the imported file. That of a collection is shown to its owner only."),
+    ]
 
 
 class VersionDetail(VersionRecord, frozen=True, kw_only=True):

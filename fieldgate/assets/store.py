@@ -30,10 +30,11 @@ class NewVersion(msgspec.Struct, frozen=True, kw_only=True):
     summary: dict[str, Any]
     xform: str | None = None
     file_id: int | None = None
+    warnings: list[dict[str, Any]] | None = None  # of the check, as the checker stores them
 
 
 class NewAsset(NewVersion, frozen=True, kw_only=True):
-    """An asset to create, with its first version."""
+    """An asset to create, with its first version. Its owner makes it."""
 
     owner_id: int
     asset_type: str
@@ -88,6 +89,7 @@ class AssetStore:
                 "summary": asset.summary,
                 "created_at": timestamp,
                 "modified_at": timestamp,
+                "modified_by": asset.owner_id,
             }
             for asset in new
         ]
@@ -104,7 +106,10 @@ class AssetStore:
     async def add_version(
         self, connection: AsyncConnection, asset: Row[Any], version: NewVersion, **changes: Any
     ) -> None:
-        """Add a version to an asset. `changes` are new values of the asset's columns, such as its name."""
+        """Add a version to an asset. `changes` are new values of the asset's columns, such as its name.
+
+        Without `modified_by` among them, nobody is known to have made the change.
+        """
         number = await self._next_version_number(connection, asset.id)
         await connection.execute(versions.insert().values(_version_row(asset.id, number, version)))
         await self._update_after_new_version(connection, asset, summary=version.summary, **changes)
@@ -114,7 +119,7 @@ class AssetStore:
     ) -> str:
         """Add a version that equals an earlier one, in the format it is stored in. Return its uid."""
         uid, number = new_uid("v"), await self._next_version_number(connection, asset.id)
-        copied = ("content", "content_format", "summary", "xform", "file_id")
+        copied = ("content", "content_format", "summary", "xform", "file_id", "warnings")
         new = {"uid": uid, "asset_id": asset.id, "number": number, "created_at": now()}
         columns = [literal(value, versions.c[name].type) for name, value in new.items()]
         source = select(*columns, *(versions.c[name] for name in copied)).where(versions.c.id == version.id)
@@ -130,7 +135,8 @@ class AssetStore:
 
     async def _update_after_new_version(self, connection: AsyncConnection, asset: Row[Any], **changes: Any) -> None:
         changed = assets.update().where(assets.c.id == asset.id)
-        await connection.execute(changed.values(modified_at=now(), **_with_name_key(changes)))
+        values = {"modified_at": now(), "modified_by": None, **_with_name_key(changes)}
+        await connection.execute(changed.values(values))
         await self.update_collection_summary(connection, asset.parent_id)
 
     async def update_collection_summary(self, connection: AsyncConnection, collection_id: int | None) -> None:
@@ -256,7 +262,8 @@ class AssetStore:
             if "settings" in values:
                 values["settings"] = {**row.settings, **values["settings"]}
             changed = assets.update().where(assets.c.id == asset.id)
-            await connection.execute(changed.values(modified_at=now(), **_with_name_key(values)))
+            values = {"modified_at": now(), "modified_by": user.id, **_with_name_key(values)}
+            await connection.execute(changed.values(values))
             await self._data_versions.bump(connection, TOPIC)
 
     async def delete(self, user: User, uid: str) -> None:
@@ -294,7 +301,7 @@ class AssetStore:
 
 def _select_visible(caller: Caller) -> Select[Any]:
     """Select assets with their newest version, as a caller can see them."""
-    parents = assets.alias("parents")
+    parents, modifiers = assets.alias("parents"), users.alias("modifiers")
     parent_uid: ColumnElement[str | None] = parents.c.uid
     if not caller.is_superuser:  # hide a collection that the caller cannot view
         parent_uid = case((visibility_sql.collection_is_visible(parents, effective_user_id(caller)), parents.c.uid))
@@ -302,6 +309,8 @@ def _select_visible(caller: Caller) -> Select[Any]:
         select(
             assets,
             users.c.username,
+            modifiers.c.username.label("modifier"),
+            versions.c.xform.is_not(None).label("has_xform"),
             versions.c.uid.label("version_uid"),
             versions.c.number.label("version_number"),
             parent_uid.label("parent_uid"),
@@ -310,6 +319,7 @@ def _select_visible(caller: Caller) -> Select[Any]:
         .join_from(assets, users, users.c.id == assets.c.owner_id)
         .join(versions, _is_newest())
         .outerjoin(parents, parents.c.id == assets.c.parent_id)
+        .outerjoin(modifiers, modifiers.c.id == assets.c.modified_by)
     )
 
 
@@ -334,6 +344,7 @@ def _version_row(asset_id: int, number: int, version: NewVersion) -> dict[str, A
         "summary": version.summary,
         "xform": version.xform,
         "file_id": version.file_id,
+        "warnings": version.warnings,
         "created_at": now(),
     }
 

@@ -44,6 +44,7 @@ assets = Table(
     Column("summary", JSON, nullable=False),
     Column("created_at", Timestamp, nullable=False),
     Column("modified_at", Timestamp, nullable=False),
+    Column("modified_by", Integer),  # a user; null if an earlier release made the last change
     Index(None, "owner_id", "modified_at"),
     Index(None, "parent_id", sqlite_where=_IS_IN_COLLECTION, postgresql_where=_IS_IN_COLLECTION),
     sqlite_autoincrement=True,
@@ -61,6 +62,7 @@ versions = Table(
     Column("summary", JSON, nullable=False),
     Column("xform", Text),
     Column("file_id", ForeignKey("files.id"), index=True),
+    Column("warnings", JSON(none_as_null=True)),  # of content without a file; an import has its own
     Column("created_at", Timestamp, nullable=False),
     UniqueConstraint("asset_id", "number"),
     sqlite_autoincrement=True,

@@ -42,9 +42,10 @@ class VersionRestorer:
             (await authorize_row(connection, asset, user)).require("change_asset")
             version = await self._find_earlier(connection, asset.id, version_uid)
             asset_type = effective_type(asset.asset_type, version.summary.get("row_count", 0))
-            changes = {} if asset_type == asset.asset_type else {"asset_type": asset_type}
-            new_uid = await self._store.copy_version(connection, asset, version, **changes)
-            if changes:
+            has_new_type = asset_type != asset.asset_type
+            changes = {"asset_type": asset_type} if has_new_type else {}
+            new_uid = await self._store.copy_version(connection, asset, version, modified_by=user.id, **changes)
+            if has_new_type:
                 await apply_type_change(self._sharing.in_transaction(connection), asset.uid, user)
             await self._data_versions.bump(connection, TOPIC)
             return new_uid

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from fieldgate.assets.schemas import AssetType
+from fieldgate.assets.schemas import AssetDetail, AssetType
 from fieldgate.http.request.body_parsing import EncodedJSON
 
 MAX_NAME_CHARS = 255
@@ -69,8 +69,17 @@ class FormIssue(msgspec.Struct, frozen=True):
         int | None, Meta(description="Row of that part, counted from 1. Null if no single row is concerned.")
     ]
     column: Annotated[str | None, Meta(description="Column of the row.")]
-    code: Annotated[str, Meta(description="The kind of the problem, a stable word.")]
+    code: Annotated[str, Meta(description="The kind of the problem or warning, a stable word.")]
     message: Annotated[str, Meta(description="What is wrong and what to do.")]
+
+
+class CheckedAssetDetail(AssetDetail, frozen=True, kw_only=True):
+    """An asset after a write, with the warnings about the content that was sent."""
+
+    warnings: Annotated[
+        list[FormIssue] | UnsetType,
+        Meta(description="Warnings about the content that was sent, if there are any. The version lists them, too."),
+    ] = UNSET
 
 
 class FormRefusal(msgspec.Struct, frozen=True):

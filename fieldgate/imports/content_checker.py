@@ -4,8 +4,11 @@ import logging
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from fieldgate.assets.asset_types import FORM_TYPES, effective_type
 from fieldgate.assets.content_checking import CheckedContent, ContentToCheck
+from fieldgate.assets.write_schemas import FormIssue
 from fieldgate.concurrency import NoFreeSlot
 from fieldgate.errors import PayloadTooLarge, Problem, ServiceUnavailable
 from fieldgate.i18n.languages import Language
@@ -84,7 +87,11 @@ class SandboxContentChecker:
             content=form.content,
             summary=form.summary,
             xform=form.xform or None,
+            warnings=serialize_issues(form.warnings) or None,
         )
+
+    def localize_warnings(self, warnings: list[dict[str, Any]], language: Language) -> list[FormIssue]:
+        return msgspec.convert(localize_messages(language, {"warnings": warnings})["warnings"], list[FormIssue])
 
     async def _parse(self, content: ContentToCheck) -> Form:
         is_library = content.asset_type not in FORM_TYPES

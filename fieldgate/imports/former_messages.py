@@ -51,9 +51,6 @@ REWORDED = {
     "Remove the name, or call it audit: it cannot have another one.": (
         "Remove the name, or change it to audit. No other name is allowed here."
     ),
-    "Say which list is meant, as in list#{name}.": (
-        "There are several lists of entities. Name one of them, as in list#{name}."
-    ),
     "The asset to be replaced is not there any more. Import the file as a new one.": (
         "The asset to replace no longer exists. Import the file as a new asset."
     ),
@@ -133,6 +130,13 @@ REWORDED = {
     ),
 }
 
+
+def _several_entity_lists(values: dict[str, Any]) -> Message:
+    return Message(
+        "There are several lists of entities. Name one of them, as in {example}.", example=f"list#{values['name']}"
+    )
+
+
 # Texts with a number, from before messages had plurals, and others that became several messages.
 _REPLACEMENTS: dict[str, Callable[[dict[str, Any]], Message]] = {
     "Groups are nested too deeply here. Keep within {count} levels.": lambda values: PluralMessage(
@@ -140,6 +144,13 @@ _REPLACEMENTS: dict[str, Callable[[dict[str, Any]], Message]] = {
         "Groups are nested too deeply here. Keep within {count} levels.",
         values["count"],
     ),
+    "Name a list of choices after {type}, as in {type} yes_no.": lambda values: Message(
+        "Name a list of choices after {type}, as in {example}.",
+        type=values["type"],
+        example=f"{values['type']} yes_no",
+    ),
+    "Say which list is meant, as in list#{name}.": _several_entity_lists,
+    "There are several lists of entities. Name one of them, as in list#{name}.": _several_entity_lists,
     "Sheet {sheet} is too large. Keep it within {rows} rows, {columns} columns and {characters} characters a cell.": (
         lambda values: Message(
             "Sheet {sheet} is too large. Keep it within {rows}, {columns} and {characters} per cell.",
@@ -188,7 +199,7 @@ _REPLACEMENTS: dict[str, Callable[[dict[str, Any]], Message]] = {
     ),
 }
 
-TEXTS_WITHOUT_PLURALS = frozenset(_REPLACEMENTS)
+TEXTS_WITH_OTHER_VALUES = frozenset(_REPLACEMENTS)
 
 
 def replace_former_message(text: str, values: dict[str, Any]) -> Message | None:

@@ -10,6 +10,7 @@ from fieldgate.i18n.message_data import MessageData, message_from_data
 from fieldgate.i18n.messages import Message, PluralMessage, translate
 from fieldgate.imports.clipping import truncate
 from fieldgate.imports.former_messages import replace_former_message
+from fieldgate.imports.quoted_values import quote_values
 
 if TYPE_CHECKING:  # xlsform loads heavy libraries, which showing messages does not need
     from fieldgate.imports.xlsform import Issue
@@ -78,7 +79,8 @@ def localize_messages(language: Language, stored: dict[str, Any]) -> dict[str, A
 
 
 def _translate(language: Language, stored: dict[str, Any]) -> str:
-    return translate(_current_message(message_from_data(msgspec.convert(stored, MessageData))), language)
+    message = _current_message(message_from_data(msgspec.convert(stored, MessageData)))
+    return translate(quote_values(message, language), language)
 
 
 def _current_message(message: Message) -> Message:

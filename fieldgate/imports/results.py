@@ -107,6 +107,7 @@ class ResultWriter:
                 xform=form.xform if asset_type in TYPES_WITH_SETTINGS else None,
                 file_id=job.file_id,
             ),
+            modified_by=job.user_id,
             **({} if asset_type == asset.asset_type else {"asset_type": asset_type}),
             **({} if name == asset.name else {"name": name}),
         )

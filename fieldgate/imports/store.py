@@ -143,10 +143,10 @@ class ImportStore:
         row = await self._by_uid.first(user_id=user_id, uid=uid)
         return None if row is None else ImportRow(*row)
 
-    async def get_messages_of_version(self, asset_id: int, version_uid: str) -> dict[str, Any] | None:
-        """Return the messages of the import that a version comes from, {} if there is none; None without a version."""
+    async def get_warnings_of_version(self, asset_id: int, version_uid: str) -> list[dict[str, Any]] | None:
+        """Return the warnings of a version, or of the import that it comes from; None if there is no such version."""
         query = (
-            select(imports.c.messages)
+            select(versions.c.warnings, imports.c.messages)
             .select_from(versions)
             .outerjoin(imports, (imports.c.file_id == versions.c.file_id) & (imports.c.status == COMPLETE))
             .where(versions.c.asset_id == asset_id, versions.c.uid == version_uid)
@@ -154,7 +154,10 @@ class ImportStore:
         )
         async with self._database.read_transaction() as connection:
             row = (await connection.execute(query.limit(1))).one_or_none()
-        return None if row is None else row.messages or {}
+        if row is None:
+            return None
+        found: list[dict[str, Any]] = row.warnings or (row.messages or {}).get("warnings", [])
+        return found
 
     async def get_excerpts_for_user(self, user_id: int, uid: str) -> list[dict[str, Any]] | None:
         """Return the rows that problems and warnings are about; None if the user has no such import."""

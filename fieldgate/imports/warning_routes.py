@@ -1,7 +1,7 @@
-"""`/api/v2/assets/{uid}/versions/{version}/warnings/`: what the import of a version warned about.
+"""`/api/v2/assets/{uid}/versions/{version}/warnings/`: what the check of a version warned about.
 
-The import belongs to the user who made it. Its warnings are about the form, so they are shown to everybody who can
-view it.
+An import belongs to the user who made it. Its warnings are about the form, so they are shown to everybody who can view
+it. Warnings about content that was sent without a file are stored with the version.
 """
 
 from typing import Annotated
@@ -22,8 +22,14 @@ from fieldgate.pagination import ListResult, PageRequest
 
 
 class WarningRecord(msgspec.Struct, frozen=True):
-    sheet: Annotated[str | None, Meta(description="Sheet of the imported workbook.")]
-    row: Annotated[int | None, Meta(description="Row of the sheet, as the spreadsheet numbers it.")]
+    sheet: Annotated[
+        str | None,
+        Meta(description="Sheet of the imported workbook, or part of the content: survey, choices, settings."),
+    ]
+    row: Annotated[
+        int | None,
+        Meta(description="Row of the sheet, as the spreadsheet numbers it; row of the part of the content, from 1."),
+    ]
     column: Annotated[str | None, Meta(description="Column of the sheet.")]
     code: Annotated[str, Meta(description="The kind of the warning, a stable word.")]
     message: Annotated[str, Meta(description="What is unusual and what to do.")]
@@ -34,8 +40,9 @@ class WarningRecord(msgspec.Struct, frozen=True):
     response=WarningRecord,
     title=Message("Warnings"),
     description=Message(
-        "What the import of a version warned about. The list is empty if there were no warnings, if the version was "
-        "not imported, or if the import was deleted because it is old."
+        "What the check of a version warned about, when it was imported or its content was sent. The list is empty if "
+        "there were no warnings, or if the import was deleted because it is old. Warnings about a collection are shown "
+        "to its owner only."
     ),
     tag="Assets",
     example={
@@ -43,7 +50,7 @@ class WarningRecord(msgspec.Struct, frozen=True):
         "row": 7,
         "column": "relevant",
         "code": "unknown_column",
-        "message": "The column “relevent” is not known. It is ignored.",
+        "message": "“relevent” is not an XLSForm column and has no effect. Correct its name, or remove it.",
     },
     error_statuses=(404,),
 )
@@ -57,10 +64,11 @@ async def version_warnings(
     store: ImportStore,
 ) -> ListResult[WarningRecord]:
     asset = await authorizer.authorize(uid, caller)
-    messages = await store.get_messages_of_version(asset.id, version)
-    if messages is None:
+    warnings = await store.get_warnings_of_version(asset.id, version)
+    if warnings is None:
         raise NotFound(Message("There is no version {uid}.", uid=version[:50]))
-    warnings = messages.get("warnings", [])
+    if not asset.may_see_import:
+        return ListResult(0, [])
     shown = localize_messages(language, {"warnings": warnings[page.offset : page.offset + page.limit]})["warnings"]
     return ListResult(len(warnings), msgspec.convert(shown, list[WarningRecord]))
 

@@ -8,7 +8,7 @@ import pytest
 
 from fieldgate.i18n.languages import TRANSLATED_LANGUAGES, Language
 from fieldgate.i18n.messages import Message, PluralMessage
-from fieldgate.imports.former_messages import REWORDED, TEXTS_WITHOUT_PLURALS
+from fieldgate.imports.former_messages import REWORDED, TEXTS_WITH_OTHER_VALUES
 from fieldgate.imports.messages import (
     MAX_STORED_BYTES,
     MAX_STORED_ISSUES,
@@ -16,6 +16,7 @@ from fieldgate.imports.messages import (
     localize_messages,
     serialize_issues,
 )
+from fieldgate.imports.quoted_values import QUOTED
 from fieldgate.imports.xlsform import Issue
 
 LONG = "é" * 30_000
@@ -29,8 +30,8 @@ def test_values_are_truncated() -> None:
     [stored] = serialize_issues([problem])
     assert len(json.dumps(stored)) < 6 * 5 * MAX_VALUE_CHARS
     localized = localize_messages(Language.FRENCH, {"problems": [stored]})["problems"][0]
-    assert localized["message"].startswith("ééé")
-    assert "… n'est pas un type de question" in localized["message"]
+    assert localized["message"].startswith("«\u202fééé")
+    assert "…\u202f» n'est pas un type de question" in localized["message"]
     assert (localized["row"], len(localized["sheet"]), len(localized["column"])) == (
         2,
         MAX_VALUE_CHARS,
@@ -59,10 +60,10 @@ def test_plural_is_stored_with_both_forms() -> None:
     [stored] = serialize_issues([Issue("ambiguous_reference", message, "survey", 2)])
     assert stored["message"]["values"]["count"] == 2
     localized = localize_messages(Language.ARABIC, {"problems": [stored]})["problems"][0]["message"]
-    assert localized.startswith("هناك سؤالان باسم ééé")
+    assert localized.startswith("هناك سؤالان باسم «\u2068ééé")
 
 
-WITHOUT_PLURALS = [
+WITH_OTHER_VALUES = [
     (
         "Groups are nested too deeply here. Keep within {count} levels.",
         {"count": 3},
@@ -70,10 +71,28 @@ WITHOUT_PLURALS = [
         "المجموعات هنا متداخلة أكثر مما ينبغي. لا تتجاوز 3 مستويات.",
     ),
     (
+        "Name a list of choices after {type}, as in {type} yes_no.",
+        {"type": "select_one"},
+        "Name a list of choices after “select_one”, as in “select_one yes_no”.",
+        "اذكر اسم قائمة خيارات بعد «\u2068select_one\u2069»، مثل «\u2068select_one yes_no\u2069».",
+    ),
+    *(
+        (
+            text,
+            {"name": "tree"},
+            "There are several lists of entities. Name one of them, as in “list#tree”.",
+            "توجد عدة قوائم كيانات. اذكر إحداها، مثل «\u2068list#tree\u2069».",
+        )
+        for text in (
+            "Say which list is meant, as in list#{name}.",
+            "There are several lists of entities. Name one of them, as in list#{name}.",
+        )
+    ),
+    (
         "Sheet {sheet} is too large. Keep it within {rows} rows, {columns} columns and {characters} characters a cell.",
         {"sheet": "survey", "rows": 11, "columns": 100, "characters": 3},
-        "Sheet survey is too large. Keep it within 11 rows, 100 columns and 3 characters per cell.",
-        "الورقة survey كبيرة جدًا. أبقها ضمن 11 صفًا و100 عمود و3 أحرف لكل خلية.",
+        "Sheet “survey” is too large. Keep it within 11 rows, 100 columns and 3 characters per cell.",
+        "الورقة «\u2068survey\u2069» كبيرة جدًا. أبقها ضمن 11 صفًا و100 عمود و3 أحرف لكل خلية.",
     ),
     (
         "The file could not be read in {attempts} attempts. Simplify it, or ask whoever runs this service.",
@@ -108,14 +127,14 @@ WITHOUT_PLURALS = [
     (
         "{count} questions are named {name}. Rename them, so that it is clear which is meant.",
         {"count": 11, "name": "age"},
-        "11 questions are named age. Rename them, so that it is clear which is meant.",
-        "هناك 11 سؤالًا باسم age. غيّر أسماءها ليتضح المقصود منها.",
+        "11 questions are named “age”. Rename them, so that it is clear which is meant.",
+        "هناك 11 سؤالًا باسم «\u2068age\u2069». غيّر أسماءها ليتضح المقصود منها.",
     ),
 ]
 
 
-@pytest.mark.parametrize(("text", "values", "english", "arabic"), WITHOUT_PLURALS)
-def test_messages_stored_without_plurals_are_translated(
+@pytest.mark.parametrize(("text", "values", "english", "arabic"), WITH_OTHER_VALUES)
+def test_messages_stored_with_other_values_are_translated(
     text: str, values: dict[str, Any], english: str, arabic: str
 ) -> None:
     stored = {"error": {"text": text, "values": values}}
@@ -123,8 +142,8 @@ def test_messages_stored_without_plurals_are_translated(
     assert localize_messages(Language.ARABIC, stored)["error"] == arabic
 
 
-def test_every_text_without_plurals_is_tested() -> None:
-    assert {text for text, *_ in WITHOUT_PLURALS} == TEXTS_WITHOUT_PLURALS
+def test_every_text_with_other_values_is_tested() -> None:
+    assert {text for text, *_ in WITH_OTHER_VALUES} == TEXTS_WITH_OTHER_VALUES
 
 
 def _placeholders(text: str) -> set[str]:
@@ -138,7 +157,8 @@ def test_reworded_messages_are_translated(former: str, language: Language) -> No
     stored = {"error": {"text": former, "values": values}}
     english = localize_messages(Language.ENGLISH, stored)["error"]
     localized = localize_messages(language, stored)["error"]
-    assert english == REWORDED[former].format(**values)
+    shown = {name: f"“{value}”" if name in QUOTED else value for name, value in values.items()}
+    assert english == REWORDED[former].format(**shown)
     assert localized != english
     assert all(value in localized for value in values.values())
 
@@ -146,7 +166,7 @@ def test_reworded_messages_are_translated(former: str, language: Language) -> No
 def test_reworded_texts_are_current_ones() -> None:
     """A text that is reworded again needs its former entries changed, too."""
     assert not REWORDED.keys() & set(REWORDED.values())
-    assert not TEXTS_WITHOUT_PLURALS & set(REWORDED.values())
+    assert not TEXTS_WITH_OTHER_VALUES & set(REWORDED.values())
 
 
 def test_former_message_inside_a_message_is_translated() -> None:

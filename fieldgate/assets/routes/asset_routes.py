@@ -77,6 +77,7 @@ ASSET_EXAMPLE: dict[str, Any] = {
     "permissions": [ASSIGNMENT_EXAMPLE],
     "owner_label": "amina",
     "created_by": "amina",
+    "last_modified_by": "amina",
     "downloads": [{"format": name, "url": f"{_BASE[:-1]}.{name}"} for name in ("xls", "xlsx", "xml")],
     "children": {"count": 0},
     "access_types": None,

@@ -38,7 +38,6 @@ NOT_DEPLOYED: dict[str, Any] = {
     "deployed_version_id": None,
     "date_deployed": None,
     "subscribers_count": 0,
-    "last_modified_by": None,
     "data_sharing": {},
     "export_settings": [],
 }
@@ -68,8 +67,9 @@ def list_fields(
         "deployment_status": "draft" if row.asset_type == "survey" else "-",
         "owner_label": row.username,
         "created_by": row.username,  # an asset stays with the user who created it
+        "last_modified_by": row.modifier,
         "data": Link(f"{asset_path(row.uid)}data/"),
-        "downloads": downloads(row.uid, row.asset_type),
+        "downloads": downloads(row),
         "children": ChildrenRecord(children.get(row.id, 0)) if is_collection else _NO_CHILDREN,
         "access_types": access_types(row, caller, grants) if is_collection else None,
     }
@@ -79,24 +79,29 @@ def detail_fields(row: Row[Any], content: dict[str, Any]) -> dict[str, Any]:
     """Fields of a detail record only, with the content and its hash."""
     path = asset_path(row.uid)
     encoded = encode(content)
-    has_xform, has_workbook = row.asset_type in XFORM_TYPES, row.asset_type in WORKBOOK_TYPES
+    has_workbook = row.asset_type in WORKBOOK_TYPES
     return {
         **NOT_DEPLOYED_DETAIL,
         "content": Raw(encoded),
         "version__content_hash": hashlib.sha256(encoded).hexdigest(),
         "xls_link": Link(f"{ASSETS_PATH}{row.uid}.xls") if has_workbook else None,
-        "embeds": [DownloadRecord("xform", Link(f"{path}xform/"))] if has_xform else [],
+        "embeds": [DownloadRecord("xform", Link(f"{path}xform/"))] if _has_xform(row) else [],
         "hooks_link": Link(f"{path}hooks/"),
         "exports": Link(f"{path}exports/"),
         "paired_data": Link(f"{path}paired-data/"),
     }
 
 
-def downloads(uid: str, asset_type: str) -> list[DownloadRecord]:
-    formats = ("xls", "xlsx") if asset_type in WORKBOOK_TYPES else ()
-    if asset_type in XFORM_TYPES:
+def downloads(row: Row[Any]) -> list[DownloadRecord]:
+    formats = ("xls", "xlsx") if row.asset_type in WORKBOOK_TYPES else ()
+    if _has_xform(row):
         formats = (*formats, "xml")
-    return [DownloadRecord(name, Link(f"{ASSETS_PATH}{uid}.{name}")) for name in formats]
+    return [DownloadRecord(name, Link(f"{ASSETS_PATH}{row.uid}.{name}")) for name in formats]
+
+
+def _has_xform(row: Row[Any]) -> bool:
+    """A form without questions has none."""
+    return row.has_xform and row.asset_type in XFORM_TYPES
 
 
 def access_types(row: Row[Any], caller: Caller, grants: AssetGrants | None) -> list[AccessType]:

@@ -20,6 +20,8 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller, User
 from fieldgate.pagination import ListResult, PageRequest
 
+_ONLY_FOR_OWNER = Message("Only the owner of a collection can download its file. Download the assets in it one by one.")
+
 _VERSION_EXAMPLE: dict[str, Any] = {
     "url": f"{ASSET_EXAMPLE['url']}versions/vT4kLw9PzR3yXcSnC6eGjK/",
     "uid": "vT4kLw9PzR3yXcSnC6eGjK",
@@ -72,7 +74,7 @@ async def version_list(
 ) -> ListResult[VersionRecord]:
     asset = await authorizer.authorize(uid, caller)
     count, found = await store.list_versions(asset.id, page)
-    return ListResult(count, [VersionRecord(**_version_fields(uid, version)) for version in found])
+    return ListResult(count, [VersionRecord(**_version_fields(asset, version)) for version in found])
 
 
 @get(
@@ -87,14 +89,17 @@ async def version_list(
 async def version_detail(
     uid: str, version: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
 ) -> VersionDetail:
-    found = await _get_version(await authorizer.authorize(uid, caller), version, store)
-    return VersionDetail(**_version_fields(uid, found), content=store.content(found))
+    asset = await authorizer.authorize(uid, caller)
+    found = await _get_version(asset, version, store)
+    return VersionDetail(**_version_fields(asset, found), content=store.content(found))
 
 
 @raw(
     ASSETS_PATH + "{uid}/versions/{version}/file/",
     title=Message("Original file"),
-    description=Message("The file that a version was imported from, unchanged."),
+    description=Message(
+        "The file that a version was imported from, unchanged. That of a collection is sent to its owner only."
+    ),
     tag=TAG,
     formats=(Format.JSON,),
     media_type="application/octet-stream",
@@ -104,7 +109,10 @@ async def version_detail(
 async def version_file(
     uid: str, version: str, caller: Caller, authorizer: AssetAuthorizer, store: AssetStore
 ) -> Response:
-    found = await _get_version(await authorizer.authorize(uid, caller), version, store)
+    asset = await authorizer.authorize(uid, caller)
+    found = await _get_version(asset, version, store)
+    if not asset.may_see_import:
+        raise NotFound(_ONLY_FOR_OWNER)
     file = None if found.file_id is None else await store.get_file(found.file_id)
     if file is None:
         raise NotFound
@@ -127,7 +135,8 @@ async def version_restoration(
     uid: str, version: str, user: User, restorer: VersionRestorer, authorizer: AssetAuthorizer, store: AssetStore
 ) -> Created:
     new_uid = await restorer.restore(user, uid, version)
-    fields = _version_fields(uid, await _get_version(await authorizer.authorize(uid, user), new_uid, store))
+    asset = await authorizer.authorize(uid, user)
+    fields = _version_fields(asset, await _get_version(asset, new_uid, store))
     return Created(VersionRecord(**fields), fields["url"])
 
 
@@ -151,16 +160,17 @@ def _download(data: bytes, media_type: bytes, name: str) -> Response:
     return Response(200, headers, data)
 
 
-def _version_fields(uid: str, row: Row[Any]) -> dict[str, Any]:
-    path = f"{asset_path(uid)}versions/{row.uid}/"
+def _version_fields(asset: AuthorizedAsset, row: Row[Any]) -> dict[str, Any]:
+    path = f"{asset_path(asset.uid)}versions/{row.uid}/"
+    has_file = row.name is not None and asset.may_see_import
     return {
         "url": Link(path),
         "uid": row.uid,
         "number": row.number,
         "date_created": row.created_at,
         "summary": row.summary,
-        "filename": row.name,
-        "file": None if row.name is None else Link(f"{path}file/"),
+        "filename": row.name if has_file else None,
+        "file": Link(f"{path}file/") if has_file else None,
     }
 
 

@@ -2,14 +2,14 @@
 
 from msgspec import Raw
 
-from fieldgate.assets.asset_writer import AssetWriter
+from fieldgate.assets.asset_writer import AssetWriter, WrittenAsset
 from fieldgate.assets.routes.asset_routes import DETAIL_EXAMPLE, TAG, asset_detail
-from fieldgate.assets.schemas import ASSETS_PATH, AssetDetail, asset_path
+from fieldgate.assets.schemas import ASSETS_PATH, asset_path
 from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
-from fieldgate.assets.write_schemas import AssetChange, AssetCreation, FormRefusal
+from fieldgate.assets.write_schemas import AssetChange, AssetCreation, CheckedAssetDetail, FormRefusal
 from fieldgate.http.operations import Created, patch, post
-from fieldgate.http.response.links import Link
+from fieldgate.http.response.links import Link, encode
 from fieldgate.i18n.languages import Language
 from fieldgate.i18n.messages import Message
 from fieldgate.identity import User
@@ -22,12 +22,12 @@ def _max_content_bytes(settings: Settings) -> int:
 
 @post(
     ASSETS_PATH,
-    response=AssetDetail,
+    response=CheckedAssetDetail,
     title=Message("Create an asset"),
     description=Message(
         "Creates an asset, empty or with content, or clones another one. Content is checked like a workbook; the "
-        "refusal lists all problems. If a check takes too long or too many are running, the status is 503 and nothing "
-        "is stored."
+        "refusal lists all problems, and the response has its warnings. If a check takes too long or too many are "
+        "running, the status is 503 and nothing is stored."
     ),
     tag=TAG,
     file_limit=_max_content_bytes,
@@ -43,18 +43,19 @@ async def asset_creation(
     store: AssetStore,
     sharing: AssignmentStore,
 ) -> Created:
-    uid = await writer.create(user, body)
-    detail = await asset_detail.handler(uid, user, language, writer.authorizer, store, sharing)
-    return Created(detail, Link(asset_path(uid)))
+    written = await writer.create(user, body)
+    detail = await asset_detail.handler(written.uid, user, language, writer.authorizer, store, sharing)
+    return Created(_with_warnings(detail, written, writer, language), Link(asset_path(written.uid)))
 
 
 @patch(
     ASSETS_PATH + "{uid}/",
-    response=AssetDetail,
+    response=CheckedAssetDetail,
     title=Message("Change an asset"),
     description=Message(
         "Changes the name, the settings or the content of an asset. Fields that are not sent stay as they are. Content "
-        "is checked like a workbook and becomes a new version; a refusal lists all problems."
+        "is checked like a workbook and becomes a new version; a refusal lists all problems, and the response has the "
+        "warnings."
     ),
     tag=TAG,
     file_limit=_max_content_bytes,
@@ -71,9 +72,17 @@ async def asset_change(
     store: AssetStore,
     sharing: AssignmentStore,
 ) -> Raw:
-    await writer.change(user, uid, body)
-    detail: Raw = await asset_detail.handler(uid, user, language, writer.authorizer, store, sharing)
-    return detail
+    written = await writer.change(user, uid, body)
+    detail = await asset_detail.handler(uid, user, language, writer.authorizer, store, sharing)
+    return _with_warnings(detail, written, writer, language)
+
+
+def _with_warnings(detail: Raw, written: WrittenAsset, writer: AssetWriter, language: Language) -> Raw:
+    """Add warnings, if there are any, to a record that is encoded already: it can have megabytes."""
+    if not written.warnings:
+        return detail
+    warnings = encode(writer.localize_warnings(written, language))
+    return Raw(bytes(detail).removesuffix(b"}") + b',"warnings":' + warnings + b"}")
 
 
 OPERATIONS = (asset_creation, asset_change)

@@ -8,7 +8,6 @@ plain data, never unpickled: the process may be under the control of the author 
 import gc
 import math
 import multiprocessing
-import multiprocessing.util
 import os
 import resource
 import signal
@@ -217,24 +216,30 @@ def _without_main_module() -> Iterator[None]:
     """
     main_module = sys.modules["__main__"].__dict__
     with _main_module_lock:
-        _choose_socket_folder()
         path = main_module.pop("__file__", None)
         try:
-            yield
+            with _short_temporary_folder():
+                yield
         finally:
             if path is not None:
                 main_module["__file__"] = path
 
 
-def _choose_socket_folder() -> None:
-    """Keep the socket of the fork server out of a temporary folder with a long path: no socket could have it."""
+@contextmanager
+def _short_temporary_folder() -> Iterator[None]:
+    """Keep the socket of the fork server out of a temporary folder with a long path: no socket could have it.
+
+    While a process starts, `multiprocessing` creates a folder for the socket, and removes it when the program ends.
+    """
     usual = tempfile.gettempdir()
-    if len(usual) > MAX_SOCKET_FOLDER_CHARS:
-        tempfile.tempdir = SHORT_FOLDER
-        try:
-            multiprocessing.util.get_temp_dir()  # creates a folder in it the first time
-        finally:
-            tempfile.tempdir = usual
+    if len(usual) <= MAX_SOCKET_FOLDER_CHARS:
+        yield
+        return
+    tempfile.tempdir = SHORT_FOLDER
+    try:
+        yield
+    finally:
+        tempfile.tempdir = usual
 
 
 def _failure_reason(process: ForkServerProcess) -> FailureReason:

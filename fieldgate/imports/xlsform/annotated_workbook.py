@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fieldgate.i18n.messages import Message
+from fieldgate.imports.quoted_values import quoted
 from fieldgate.imports.sheet_excerpts import IssueComment, IssueKind
 from fieldgate.imports.xlsform.excerpt_builder import find_column, header_of
 from fieldgate.imports.xlsform.issues import FormRejected
@@ -88,7 +89,7 @@ def _write_text(worksheet: Any, sheet: Sheet, place: _Place, text: str, cell_for
     if len(text) > MAX_CELL_CHARS:
         message = Message(
             "Sheet {sheet}, row {row}: a cell has more text than Excel allows, so the file cannot be marked.",
-            sheet=sheet.name,
+            sheet=quoted(sheet.name),
             row=place.row + _first_number(sheet),
         )
         raise FormRejected("too_large", message)

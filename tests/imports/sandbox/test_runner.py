@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -140,20 +141,19 @@ def test_main_module_is_not_loaded(tmp_path: Path) -> None:
 
 
 def test_long_path_of_the_temporary_folder(tmp_path: Path) -> None:
-    """The path of a socket is limited. Its folder is then another one, which is removed."""
+    """The path of a socket is limited. Its folder is then another one, and nothing is left in either."""
     folder = tmp_path / ("x" * 100)
     folder.mkdir()
     program = (
+        "import os, sys, tempfile\n"
         "from fieldgate.imports.sandbox import runner\n"
-        "import multiprocessing.util, tempfile\n"
+        "runner.SHORT_FOLDER = sys.argv[1]\n"
         "runner.start_fork_server()\n"
-        "print(multiprocessing.util.get_temp_dir(), tempfile.gettempdir())\n"
+        "print(len(os.listdir(sys.argv[1])), tempfile.gettempdir())\n"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(folder)}, capture_output=True, text=True
-    )
-    assert ran.returncode == 0, ran.stderr
-    sockets, temporary = ran.stdout.split()
-    assert len(sockets) < 40
-    assert not Path(sockets).exists()
-    assert temporary == str(folder)
+    with tempfile.TemporaryDirectory(dir=runner.SHORT_FOLDER) as short:
+        environment = {**os.environ, "TMPDIR": str(folder)}
+        ran = subprocess.run([sys.executable, "-c", program, short], env=environment, capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stderr
+        assert ran.stdout.split() == ["1", str(folder)]
+        assert list(Path(short).iterdir()) == list(folder.iterdir()) == []

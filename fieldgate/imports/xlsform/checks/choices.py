@@ -34,7 +34,9 @@ def _list_issue(question: Question, lists: dict[str, dict[str, int]]) -> tuple[s
     if type_ == "osm" and (list_name is None or not lists[OSM]):
         return None  # tags are optional
     if list_name is None:
-        return "missing_choice_list", Message("Name a list of choices after {type}, as in {type} yes_no.", type=type_)
+        return "missing_choice_list", Message(
+            "Name a list of choices after {type}, as in {example}.", type=type_, example=f"{type_} yes_no"
+        )
     if type_ in FILE_SELECT_TYPES and PurePath(list_name).suffixes not in _ALLOWED_SUFFIXES:
         return "unknown_choice_file", Message(
             "{file} cannot contain choices. Use a .csv, .xml or .geojson file.", file=list_name

@@ -79,7 +79,7 @@ def _save_to_issue(
         return "missing_entities", Message("save_to needs a list of entities. Add a sheet entities that declares one.")
     if not sign and len(lists) > 1:
         return "ambiguous_save_to", Message(
-            "There are several lists of entities. Name one of them, as in list#{name}.", name=name
+            "There are several lists of entities. Name one of them, as in {example}.", example=f"list#{name}"
         )
     list_name = list_name if sign else next(iter(lists))
     if list_name not in lists:

@@ -1,0 +1,65 @@
+"""The newest version of a form as a file: a workbook, or an XForm."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from functools import partial
+
+from fieldgate.assets.authorization import AssetAuthorizer, asset_not_found
+from fieldgate.assets.routes.deployment_fields import XFORM_TYPES
+from fieldgate.assets.routes.version_routes import xform_response
+from fieldgate.assets.store import AssetStore
+from fieldgate.assets.workbook_downloads import MEDIA_TYPES, WorkbookFile, WorkbookWriter, as_workbook
+from fieldgate.errors import Header, NotFound
+from fieldgate.http.response.attachment import attachment
+from fieldgate.http.response.responses import API_CSP, PRIVATE_NO_CACHE, Response, etag_matches, make_etag
+from fieldgate.i18n.messages import Message
+from fieldgate.identity import Caller
+
+_CHUNK_BYTES = 256 * 1024
+
+
+class FormFiles:
+    def __init__(self, authorizer: AssetAuthorizer, store: AssetStore, writer: WorkbookWriter) -> None:
+        self._authorizer = authorizer
+        self._store = store
+        self._writer = writer
+
+    async def xform(self, uid: str, caller: Caller) -> Response:
+        return await xform_response(uid, caller, self._authorizer, self._store)
+
+    async def workbook(self, uid: str, suffix: str, caller: Caller, headers: Mapping[bytes, bytes]) -> Response:
+        """The uploaded file if it is a workbook, otherwise one that is written from the content."""
+        asset = await self._authorizer.authorize(uid, caller)
+        if asset.asset_type == "collection":
+            raise NotFound(Message("A collection has no workbook. Download the assets in it one by one."))
+        row = await self._store.get_newest_version(asset.id)
+        if row is None:
+            raise asset_not_found(asset.uid)
+        etag = make_etag("workbook", row.uid, row.name, suffix)
+        condition = headers.get(b"if-none-match")
+        if condition is not None and etag_matches(Response(200, [], etag=etag), condition):
+            return Response(200, [PRIVATE_NO_CACHE], etag=etag)  # sent as 304
+        workbook = await self._load_upload(row.file_id, suffix)
+        if workbook is None:
+            title = row.name if asset.asset_type in XFORM_TYPES else None
+            load_content = partial(self._store.get_content, row.id)
+            workbook = await self._writer.write(caller, load_content, title, row.created_at)
+        sent: list[Header] = [
+            (b"content-type", MEDIA_TYPES[workbook.suffix].encode()),
+            attachment(row.name, workbook.suffix, fallback=asset.uid),
+            (b"content-length", str(len(workbook.data)).encode()),
+            (b"etag", etag),
+            API_CSP,
+            PRIVATE_NO_CACHE,
+        ]
+        # A stream is not compressed. Workbooks are compressed already.
+        return Response(200, sent, stream=_chunks(workbook.data))
+
+    async def _load_upload(self, file_id: int | None, suffix: str) -> WorkbookFile | None:
+        file = None if file_id is None else await self._store.get_file(file_id)
+        return None if file is None else await asyncio.to_thread(as_workbook, bytes(file.data), suffix)
+
+
+async def _chunks(data: bytes) -> AsyncGenerator[bytes, None]:
+    for start in range(0, len(data), _CHUNK_BYTES):
+        yield data[start : start + _CHUNK_BYTES]
