@@ -78,4 +78,4 @@ def _csrf_secret(session: str) -> bytes:
 
 
 def _xor(first: bytes, second: bytes) -> bytes:
-    return bytes(a ^ b for a, b in zip(first, second, strict=True))
+    return (int.from_bytes(first) ^ int.from_bytes(second)).to_bytes(_CSRF_BYTES)

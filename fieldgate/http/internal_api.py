@@ -107,8 +107,9 @@ class InternalAPI:
         sent = {
             b"accept": Format.JSON.content_type,
             b"accept-language": self._context.request.language.value.encode(),
-            CSRF_HEADER: self._context.caller.new_csrf_token().encode(),
         }
+        if method != "GET":
+            sent[CSRF_HEADER] = self._context.caller.new_csrf_token().encode()
         if content_type:
             sent |= {b"content-type": content_type, b"content-length": str(len(body)).encode()}
         sent |= {name.lower().encode(): value.encode() for name, value in (headers or {}).items()}

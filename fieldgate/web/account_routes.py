@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -103,21 +104,18 @@ async def login(
     request = context.request
     if not is_same_origin(context.headers, request.base_url):
         raise Forbidden(CSRF_FAILED)
-    values = {"next_path": body.next, "username": body.username}
+    show_form = partial(_page, templates, "login.html", context, next_path=body.next, username=body.username)
     if headers := switch_language(context, body.switch_language):
-        page = _page(templates, "login.html", context, **values)
-        page.headers += headers
-        return page
+        return show_form(headers=headers)
     missing = {name: [REQUIRED] for name in ("username", "password") if not getattr(body, name).strip()}
     if missing:
-        return _form_page(templates, ("login.html", "login"), context, missing, values)
+        _set_errors(context, "login", missing, body.username)
+        return show_form()
     try:
         account = await authenticator.verify_password(body.username.strip(), body.password, client.address)
     except Problem as problem:
-        errors = {"password": [problem.message]}
-        page = _form_page(templates, ("login.html", "login"), context, errors, values, problem.status)
-        page.headers += [header for header in problem.headers if header[0] == b"retry-after"]
-        return page
+        _set_errors(context, "login", {"password": [problem.message]}, body.username, problem.status)
+        return show_form(headers=[header for header in problem.headers if header[0] == b"retry-after"])
     lifetime = timedelta(seconds=settings.session_lifetime)
     token = await store.issue_token(account.id, IssuedBy.SESSION, now() + lifetime)
     # A session that this browser had before ends: somebody else may know it.
@@ -169,8 +167,7 @@ async def account_page(
         "tokens": await api.get(TOKENS_PATH, {"limit": MAX_LISTED}),
         "sessions": await api.get(SESSIONS_PATH, {"limit": MAX_LISTED}),
     }
-    status = HTTPStatus.OK if context.form is None else context.form.status
-    return _page(templates, "accounts/account.html", context, status, **values)
+    return _page(templates, "accounts/account.html", context, **values)
 
 
 @raw(
@@ -188,9 +185,7 @@ async def invitation_form(
     row = await invitations.find_user(secret)
     if row is None:
         return _invalid_link(templates, context)
-    page = _page(templates, "accounts/invitation.html", context, username=row.username)
-    page.headers.append(NO_REFERRER)
-    return page
+    return _page(templates, "accounts/invitation.html", context, headers=[NO_REFERRER], username=row.username)
 
 
 @raw(
@@ -225,10 +220,8 @@ async def invitation_use(
     elif body.password != body.repeated:
         errors["repeated"] = [PASSWORDS_DIFFER]
     if errors:
-        form = ("accounts/invitation.html", "invitation")
-        page = _form_page(templates, form, context, errors, {"username": row.username})
-        page.headers.append(NO_REFERRER)
-        return page
+        _set_errors(context, "invitation", errors, row.username)
+        return _page(templates, "accounts/invitation.html", context, headers=[NO_REFERRER], username=row.username)
     username = await invitations.redeem(secret, await passwords.hash_in_thread(body.password))
     if username is None:  # used by another request in the meantime
         return _invalid_link(templates, context)
@@ -256,34 +249,38 @@ async def language_switch(code: str, request: ParsedRequest, query: RedirectQuer
 
 
 def _page(
-    templates: PageTemplates, template: str, context: HandlerContext, status: int = HTTPStatus.OK, **values: Any
-) -> Response:
-    """A page that must not be stored: it has secrets, or forms that set them."""
-    page = templates.render_page(template, context, **values)
-    return Response(status, [HTML_CONTENT_TYPE, NO_STORE, *page.headers], page.body)
-
-
-def _form_page(
     templates: PageTemplates,
-    form: tuple[str, str],
+    template: str,
     context: HandlerContext,
-    errors: Mapping[str, Sequence[Message]],
-    values: Mapping[str, Any],
-    status: int = HTTPStatus.BAD_REQUEST,
+    *,
+    status: int = HTTPStatus.OK,
+    headers: Sequence[Header] = (),
+    **values: Any,
 ) -> Response:
-    """The page again with the errors of its form: template and name."""
-    template, name = form
+    """A page that must not be stored: it has secrets, or forms that set them. A form with errors has a status."""
+    page = templates.render_page(template, context, **values)
+    if context.form is not None:
+        status = context.form.status
+    return Response(status, [HTML_CONTENT_TYPE, NO_STORE, *page.headers, *headers], page.body)
+
+
+def _set_errors(
+    context: HandlerContext,
+    form: str,
+    errors: Mapping[str, Sequence[Message]],
+    username: str,
+    status: int = HTTPStatus.BAD_REQUEST,
+) -> None:
+    """Make the page show a form again, with its errors by field."""
     language = context.request.language
     texts = {field: [translate(message, language) for message in messages] for field, messages in errors.items()}
-    context.form = FormState(name, {"username": [values["username"]]}, texts, {}, status)
-    return _page(templates, template, context, status, **values)
+    context.form = FormState(form, {"username": [username]}, texts, {}, status)
 
 
 def _invalid_link(templates: PageTemplates, context: HandlerContext) -> Response:
     """The same page for links that are used, expired, replaced or never existed."""
-    page = _page(templates, "accounts/invalid_link.html", context, HTTPStatus.NOT_FOUND)
-    page.headers.append(NO_REFERRER)
-    return page
+    status, headers = HTTPStatus.NOT_FOUND, [NO_REFERRER]
+    return _page(templates, "accounts/invalid_link.html", context, status=status, headers=headers)
 
 
 OPERATIONS = (

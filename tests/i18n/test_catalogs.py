@@ -121,6 +121,16 @@ def test_collecting_keeps_translations_and_starts_new_catalogues(
     assert f"{new.english_name}: {len(MESSAGES)} messages, {len(MESSAGES)} to translate" in capsys.readouterr().out
 
 
+def test_no_two_messages_differ_only_in_spaces_or_hyphens() -> None:
+    """Otherwise the same word is spelled in two ways, and translated twice."""
+    spellings: dict[str, set[str]] = {}
+    for message in MESSAGES:
+        for text in message if isinstance(message, tuple) else (message,):
+            spellings.setdefault(re.sub(r"[\s-]+", "", text).casefold(), set()).add(text.casefold())
+            assert not re.search(r"user[ -]name", text.casefold()), "it is a username"
+    assert [each for each in spellings.values() if len(each) > 1] == []
+
+
 def _number_of_plurals(content: bytes) -> int:
     found = re.search(rb"nplurals=(\d)", content)
     assert found is not None

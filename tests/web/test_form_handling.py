@@ -132,7 +132,7 @@ async def test_anonymous_form_is_refused_with_a_way_to_log_in(service: Service) 
 
 
 async def test_unknown_form_is_not_found(client: PageClient) -> None:
-    assert (await client.submit(PAGE, b"other")).status_code == 404
+    assert (await client.submit(PAGE, "other")).status_code == 404
 
 
 @pytest.mark.parametrize("headers", [{"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}])

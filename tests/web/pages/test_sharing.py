@@ -196,9 +196,9 @@ async def test_everyone_is_offered_what_everyone_can_have(team: SharingTeam, ass
         assert offered(answer.text) == for_people - only_people
     # The API agrees with what is offered, and with what is not.
     for permission in for_people:
-        body = {"assets": [uid], "users": [PUBLIC], "permissions": [permission]}
+        batch = {"assets": [uid], "users": [PUBLIC], "permissions": [permission]}
         path = "/api/v2/permission-assignments/add/?dry_run=true"
-        tried = await team.request("owner", "POST", path, json=body)
+        tried = await team.request("owner", "POST", path, json=batch)
         assert tried.status_code == (400 if permission in only_people else 200), (permission, tried.text)
     assert "manage_asset" in only_people
 

@@ -25,7 +25,7 @@ from fieldgate.assets.sharing.io.serializers import (
 )
 from fieldgate.assets.sharing.loading import load_managed, resolve_requests
 from fieldgate.assets.sharing.model import planning
-from fieldgate.assets.sharing.model.grants import AssetGrants
+from fieldgate.assets.sharing.model.grants import AssetGrants, Grantee
 from fieldgate.assets.sharing.model.planning import Action, ErrorCollector, GrantRequest
 from fieldgate.assets.sharing.model.references import InvalidReference, parse_reference
 from fieldgate.assets.sharing.routes.constants import ASSIGNMENTS_PATH, MAX_LIST_BYTES, OWNER_PROTECTED, TAG
@@ -116,8 +116,7 @@ async def user_permissions_replacement(
     filters = parse_partial_permissions(permissions, fields.partial_permissions, "partial_permissions", errors)
     command = SharingCommand(action=Action.REPLACE, user=user, is_dry_run=query.dry_run)
     async with store.transaction([uid], read_only=query.dry_run) as transaction:
-        grantee = None if name is None else (await transaction.find_grantees([name])).get(username_key(name))
-        grants = await transaction.load(uid, [user.id] if grantee is None else [user.id, grantee.id])
+        grants, grantee = await _load_with_grantee(transaction, uid, user, name)
         grants.authorize(user).require("manage_asset")
         if name is not None and (grantee is None or not grantee.is_active):
             errors.add("user", user_not_found_message(name))
@@ -126,6 +125,14 @@ async def user_permissions_replacement(
         changes = [] if grantee is None else planning.plan_replace_user(grants, grantee, known, filters, errors)
         await apply_changes(transaction, command, changes, errors)
     return encode_changes(changes, language, is_dry_run=query.dry_run)
+
+
+async def _load_with_grantee(
+    transaction: SharingTransaction, uid: str, user: User, name: str | None
+) -> tuple[AssetGrants, Grantee | None]:
+    """Return an asset with the assignments of the caller and of the user with a name, and that user."""
+    grantee = None if name is None else (await transaction.find_grantees([name])).get(username_key(name))
+    return await transaction.load(uid, [user.id] if grantee is None else [user.id, grantee.id]), grantee
 
 
 def _parse_permissions(given: Sequence[str], errors: ErrorCollector) -> list[str | None]:
@@ -158,8 +165,7 @@ async def assignment_clearing(
     errors = ErrorCollector()
     command = SharingCommand(action=Action.REMOVE_ALL, user=user, is_dry_run=query.dry_run)
     async with store.transaction([uid], read_only=query.dry_run) as transaction:
-        grantee = (await transaction.find_grantees([name])).get(username_key(name))
-        grants = await transaction.load(uid, [user.id] if grantee is None else [user.id, grantee.id])
+        grants, grantee = await _load_with_grantee(transaction, uid, user, name)
         if grantee is None or grantee.id != user.id:
             grants.authorize(user).require("manage_asset")
         if grantee is not None and grantee.id == grants.scope.owner_id:
