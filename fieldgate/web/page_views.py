@@ -21,8 +21,6 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import Caller
 from fieldgate.settings import Settings
 
-_OK, _BAD_REQUEST = 200, 400
-
 
 class FormState(msgspec.Struct, frozen=True):
     """A form that its page shows again: what was sent, the errors by field, and values of a preview."""

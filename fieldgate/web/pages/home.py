@@ -18,7 +18,6 @@ from fieldgate.web.formatting import Formatter
 from fieldgate.web.pages.event_charts import (
     EVENT_PATH,
     MEASURES,
-    SUMMARY_PATH,
     build_charts,
     choose_measure,
     load_summary,
@@ -104,7 +103,6 @@ async def _load_recent(request: ParsedRequest, api: InternalAPI) -> dict[str, An
         "figures": figures,
         "charts": charts,
         "recent_path": f"{EVENT_PATH}?{encode_query(_between(start, end).items())}",
-        "summary_path": SUMMARY_PATH,
         "measures": [(each.key, translate(each.title, request.language), f"/?measure={each.key}") for each in MEASURES],
     }
 

@@ -137,7 +137,6 @@ class WhatIf(msgspec.Struct, frozen=True):
     rows: list[WhatIfRow]
     is_answered: bool
     errors: tuple[str, ...]
-    api_query: Mapping[str, str]
 
 
 def _query(chosen: Mapping[str, str], asset_type: str) -> dict[str, str]:
@@ -183,8 +182,7 @@ def _show_what_if(
         )
         for link in permission_links(offered, language, known_type)
     ]
-    query = {} if record is None else _query(chosen, asset_type)
-    return WhatIf(known_type, type_names(language), rows, record is not None, (), query)
+    return WhatIf(known_type, type_names(language), rows, record is not None, ())
 
 
 async def load_what_if(page: Page, api: InternalAPI) -> dict[str, Any]:  # noqa: ARG001

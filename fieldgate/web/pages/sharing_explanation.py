@@ -40,7 +40,6 @@ async def load_explanation(page: Page, api: InternalAPI) -> dict[str, Any]:
         "asset": asset,
         "person": display_name(name, page.language),
         "person_in_sentence": sentence_name(name, page.language),
-        "is_caller": name == page.caller.username,
         "is_everyone": name == PUBLIC_USERNAME,
         "user": name,
         "main": main,
