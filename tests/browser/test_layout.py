@@ -26,7 +26,7 @@ _DISTANCE_FROM_START = """element => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["home", "events", "form", "sharing", "import-problems", "account"])
+@pytest.mark.parametrize("name", ["home", "events", "form", "versions", "sharing", "import-problems", "account"])
 def test_paper_has_the_content_only(page_visitor: PageVisitor, name: str) -> None:
     loaded = page_visitor.open(ENTRIES[name], Language.FRENCH, with_open_disclosures=False)
     loaded.resize(A4_WIDTH)
@@ -35,6 +35,18 @@ def test_paper_has_the_content_only(page_visitor: PageVisitor, name: str) -> Non
         assert loaded.page.evaluate(_OUT_OF_PLACE) == []
         assert loaded.call("horizontalScroll") == []
         assert loaded.page.locator("h1").is_visible()
+    finally:
+        loaded.page.emulate_media(media="screen")
+
+
+@pytest.mark.parametrize(
+    ("name", "selector"), [("permissions-what-if-result", "main table"), ("swagger", ".opblock-summary-path")]
+)
+def test_paper_keeps_results(page_visitor: PageVisitor, name: str, selector: str) -> None:
+    loaded = page_visitor.open(ENTRIES[name], Language.FRENCH, with_open_disclosures=False)
+    loaded.page.emulate_media(media="print")
+    try:
+        assert loaded.page.locator(selector).first.is_visible()
     finally:
         loaded.page.emulate_media(media="screen")
 
