@@ -57,12 +57,10 @@ class LoadedPage:
         found = self.page.evaluate(_RUN_AXE, _AXE_TAGS)
         return [f"{width} {color_scheme}: {each['id']}: {each['help']}: {each['nodes']}" for each in found]
 
-    def layout_errors(self, width: int, with_text_spacing: bool = True) -> list[str]:
+    def layout_errors(self, width: int) -> list[str]:
         """Horizontal scrolling, clipped text and texts on top of each other, also with wider text spacing."""
         self.resize(width)
         found = self._layout_errors(f"{width}")
-        if not with_text_spacing:
-            return found
         self.call("setTextSpacing", True)
         found += self._layout_errors(f"{width} with text spacing")
         self.call("setTextSpacing", False)
@@ -91,7 +89,7 @@ class PageVisitor:
         self._site = site
         self._tabs: dict[tuple[Language, str], tuple[Page, PageTroubles]] = {}
 
-    def open(self, entry: PageEntry, language: Language) -> LoadedPage:
+    def open(self, entry: PageEntry, language: Language, with_open_disclosures: bool = True) -> LoadedPage:
         page, troubles = self._tab(entry, language)
         troubles.expected_status = entry.status
         page.set_viewport_size({"width": DESKTOP, "height": HEIGHT})
@@ -101,7 +99,8 @@ class PageVisitor:
             expect(page.locator(".opblock").first).to_be_visible(timeout=NAVIGATION_TIMEOUT_MS)
         page.evaluate(_CHECKS)
         loaded = LoadedPage(page, entry, language, response)
-        loaded.call("openDisclosures")
+        if with_open_disclosures:
+            loaded.call("openDisclosures")
         return loaded
 
     def troubles(self, entry: PageEntry, language: Language) -> list[str]:

@@ -77,7 +77,7 @@ def _save(page: Page, path: Path, kind: ScreenshotKind, max_height: int) -> None
     path.parent.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=path, full_page=True, clip={"x": 0, "y": 0, "width": kind.width, "height": height})
     with Image.open(path) as picture:
-        small = picture.convert("RGB").quantize(colors=256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        small = picture.convert("RGB").quantize(colors=256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     small.save(path, optimize=True)
 
 

@@ -16,6 +16,8 @@ from tests.browser.untranslated import find_untranslated
 
 # In `make test`: where axe runs, and the width at which the layout is checked.
 AXE = {Language.ENGLISH: (DESKTOP, "light"), Language.ARABIC: (PHONE, "dark")}
+# Pages whose French words were too long for a phone once.
+LONG_IN_FRENCH = {"imports"}
 WIDTHS = {Language.ENGLISH: ZOOMED, Language.ARABIC: PHONE, Language.FRENCH: PHONE, Language.SPANISH: PHONE}
 
 
@@ -38,7 +40,7 @@ def test_page(site: DemoSite, page_visitor: PageVisitor, html_validator: HTMLVal
                 names = site.reference_names(language.value)
                 untranslated = find_untranslated(language, texts, english_texts, names)
                 found += [f"not translated: {text}" for text in untranslated]
-            found += page.layout_errors(WIDTHS[language], with_text_spacing=language in AXE)
+            found += page.layout_errors(WIDTHS[language])
         if language in AXE:
             found += page.axe_violations(*AXE[language])
         found += page_visitor.troubles(entry, language)
@@ -49,6 +51,8 @@ def test_page(site: DemoSite, page_visitor: PageVisitor, html_validator: HTMLVal
 def _languages(entry: PageEntry) -> tuple[Language, ...]:
     """Where `make test` sees a page: a browser takes seconds for each."""
     others = {0: (Language.FRENCH,), 2: (Language.SPANISH,)}.get(PAGES.index(entry) % 4, ())
+    if entry.name in LONG_IN_FRENCH:
+        others = (Language.FRENCH,)
     return (*AXE, *(() if entry.is_external else others))
 
 
