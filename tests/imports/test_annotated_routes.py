@@ -73,8 +73,11 @@ async def test_rows_are_not_stored_if_the_sandbox_returns_too_many(
 async def test_annotated_workbook_in_the_language_of_the_caller(harness: ImportHarness) -> None:
     record = await harness.import_workbook(BAD_FORM, filename="Ménage 2.0.xlsx")
     for language, comment in (
-        ("en", "Problem: integr is not a question type. Did you mean integer?"),
-        ("fr", "Problème : integr n'est pas un type de question. Vouliez-vous dire integer ?"),
+        ("en", "Problem: “integr” is not a question type. Did you mean “integer”?"),
+        (
+            "fr",
+            "Problème : «\u202fintegr\u202f» n'est pas un type de question. Vouliez-vous dire «\u202finteger\u202f» ?",
+        ),
     ):
         response = await harness.service.get(
             record["url"] + "annotated.xlsx", headers={**harness.headers, "Accept-Language": language}
@@ -141,7 +144,10 @@ async def test_files_that_cannot_be_marked(start: StartService) -> None:
         (b"PK\x03\x04 not a workbook", "The file could not be read. Save it as an Excel workbook (.xlsx)"),
         (modified_workbook({"xl/workbook.xml": b"<broken"}), "The file could not be read."),
         (bomb.getvalue(), "The file could not be read."),
-        (f'type,name\ntext,"{"x" * 40_000}"\n'.encode(), "Sheet survey, row 2: a cell has more text than Excel allows"),
+        (
+            f'type,name\ntext,"{"x" * 40_000}"\n'.encode(),
+            "Sheet “survey”, row 2: a cell has more text than Excel allows",
+        ),
     ]
     async with open_harness(start) as harness:
         for book, error in cases:

@@ -70,9 +70,9 @@ async def test_messages_stored_by_an_earlier_release_are_translated(database_url
         english = (await service.get(url, headers=headers)).json()["messages"]
         french = (await service.get(url, headers={**headers, "Accept-Language": "fr"})).json()["messages"]
     assert english["error"] == "The asset to replace no longer exists. Import the file as a new asset."
-    assert english["problems"][0]["message"] == "a.txt cannot contain choices. Use a .csv, .xml or .geojson file."
+    assert english["problems"][0]["message"] == "“a.txt” cannot contain choices. Use a .csv, .xml or .geojson file."
     assert french["error"] == "L'élément à remplacer n'existe plus. Importez le fichier comme nouvel élément."
-    assert french["problems"][0]["message"].startswith("a.txt ne peut pas contenir de choix.")
+    assert french["problems"][0]["message"].startswith("«\u202fa.txt\u202f» ne peut pas contenir de choix.")
 
 
 async def _finish_one(database: Database, store: ImportStore) -> str:

@@ -72,7 +72,7 @@ def test_name_in_two_groups_is_a_warning_that_names_both_rows(importer: Importer
     ]  # fmt: skip
     (warning,) = importer.accept({"survey": survey})["warnings"]
     assert (warning["code"], warning["sheet"], warning["row"]) == ("repeated_name", "survey", 6)
-    assert warning["message"].startswith("Rows 3 and 6 in different groups are both named good.")
+    assert warning["message"].startswith("Rows 3 and 6 in different groups are both named “good”.")
     refused = importer.run({"survey": [*survey, ["note", "n", "You said ${good}"]]})
     assert codes(refused["messages"]["problems"]) == [("ambiguous_reference", 8)]
     refused = importer.run({"survey": [HEADER, GOOD, ["text", "good", "Again"]]})
@@ -131,7 +131,7 @@ def test_mistakes_in_locking_profiles_are_problems(importer: Importer) -> None:
     assert codes(refused["messages"]["problems"]) == [
         ("reserved_name", 1), ("unknown_restriction", 2), ("missing_restriction", 3),
     ]  # fmt: skip
-    assert "Did you mean choice_add?" in refused["messages"]["problems"][1]["message"]
+    assert "Did you mean “choice_add”?" in refused["messages"]["problems"][1]["message"]
     refused = importer.run({"survey": [HEADER, GOOD], "kobo--locking-profiles": [["x"], ["y"]]})
     assert codes(refused["messages"]["problems"]) == [("missing_column", 1)]
     refused = importer.run({"survey": [HEADER, GOOD], "kobo--locking-profiles": [["restriction"], ["choice_add"]]})
@@ -183,11 +183,12 @@ def test_unknown_type_does_not_hide_other_problems(importer: Importer) -> None:
 @pytest.mark.parametrize(
     ("others", "language", "error"),
     [
-        (0, "en", "The form was not imported. Sheet survey, row 2, column label: Enter a label: without it people would"
-                  " see an empty question."),
+        (0, "en", "The form was not imported. Sheet “survey”, row 2, column “label”: Enter a label: without it people"
+                  " would see an empty question."),
         (1, "en", " There is 1 other problem."),
         (2, "en", " There are 2 other problems."),
-        (2, "fr", "Le formulaire n'a pas été importé. Feuille survey, ligne 2, colonne label : "),
+        (2, "fr", "Le formulaire n'a pas été importé. Feuille «\u202fsurvey\u202f», ligne 2, colonne"
+                  " «\u202flabel\u202f» : "),
         (1, "es", " Hay 1 problema más."),
         (2, "ar", " توجد مشكلتان أخريان."),
     ],

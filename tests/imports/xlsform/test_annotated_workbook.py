@@ -129,7 +129,7 @@ def test_too_long_cell_is_refused() -> None:
     data = f'type,name\ntext,"{"x" * 40_000}"\n'.encode()
     with pytest.raises(FormRejected, match="too_large") as refused:
         annotate_workbook(data, [])
-    assert str(refused.value.error).startswith("Sheet survey, row 2: a cell has more text than Excel allows")
+    assert str(refused.value.error).startswith("Sheet “survey”, row 2: a cell has more text than Excel allows")
 
 
 @settings(max_examples=60)

@@ -126,7 +126,7 @@ async def test_problems_are_next_to_their_rows(pages: ImportPages) -> None:
     assert (
         'class="marked problem" aria-describedby="problem-1"><span class="hidden">Problem: </span>integr</td>' in page
     )
-    assert "Row 4 · Column type integr is not a question type. Did you mean integer?" in text
+    assert "Row 4 · Column type “integr” is not a question type. Did you mean “integer”?" in text
     assert f'href="{path}annotated.xlsx"' in page
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
@@ -139,7 +139,7 @@ async def test_page_of_an_import_of_an_earlier_release(pages: ImportPages) -> No
     async with pages.service.database.transaction() as connection:
         await connection.execute(imports.update().values(excerpts=None))
     text = await pages.text(path)
-    assert "Sheet “survey” Problem Row 4 · Column type integr is not a question type." in text
+    assert "Sheet “survey” Problem Row 4 · Column type “integr” is not a question type." in text
 
 
 async def test_file_that_cannot_be_read(pages: ImportPages) -> None:
