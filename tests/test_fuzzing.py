@@ -18,8 +18,13 @@ EVENTS = "/api/v2/event/"
 
 def test_the_service_does_what_its_description_says(tmp_path: Path) -> None:
     run_command("user", "create", "fuzz", "--password-stdin", data=tmp_path, stdin=PASSWORD)
-    # The short form leaves out the two lists that take the very parameters of the list of events.
-    short = ["--generation-deterministic", *(f"--exclude-path={EVENTS}{name}/" for name in ("mini", "export"))]
+    # The short form leaves out the two lists that take the very parameters of the list of events, and an operation that
+    # got every fourth request and refused them all, as this user is no superuser.
+    short = [
+        "--generation-deterministic",
+        *(f"--exclude-path={EVENTS}{name}/" for name in ("mini", "export")),
+        "--exclude-operation-id=event_replacement",
+    ]
     seed = short if "FUZZ_EXAMPLES" not in os.environ else []
     with ServerProcess(tmp_path) as served:
         done = subprocess.run(
