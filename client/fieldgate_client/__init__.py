@@ -1,0 +1,70 @@
+"""Client of Fieldgate, KoboToolbox and IFRC GO servers: complete lists, imports of forms, sharing.
+
+from fieldgate_client import Client
+
+client = Client("https://field.example", token="…")
+for event in client.events(countries=["KEN", "Chad"], type="Flood"):
+    print(event.id, event.name)
+
+Nothing but msgspec is loaded before the first request.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from fieldgate_client.async_client import AsyncClient as AsyncClient
+    from fieldgate_client.client import Client as Client
+    from fieldgate_client.errors import ConnectionFailed as ConnectionFailed
+    from fieldgate_client.errors import FieldgateError as FieldgateError
+    from fieldgate_client.errors import IncompleteList as IncompleteList
+    from fieldgate_client.errors import InvalidRequest as InvalidRequest
+    from fieldgate_client.errors import MissingExtra as MissingExtra
+    from fieldgate_client.errors import NotAllowed as NotAllowed
+    from fieldgate_client.errors import NotAuthenticated as NotAuthenticated
+    from fieldgate_client.errors import NotFound as NotFound
+    from fieldgate_client.errors import RequestFailed as RequestFailed
+    from fieldgate_client.errors import ServerFailed as ServerFailed
+    from fieldgate_client.errors import TooManyRequests as TooManyRequests
+    from fieldgate_client.errors import UnexpectedResponse as UnexpectedResponse
+    from fieldgate_client.errors import UnknownName as UnknownName
+
+_MODULES = {
+    "AsyncClient": "async_client",
+    "Client": "client",
+    **dict.fromkeys(
+        (
+            "ConnectionFailed",
+            "FieldgateError",
+            "IncompleteList",
+            "InvalidRequest",
+            "MissingExtra",
+            "NotAllowed",
+            "NotAuthenticated",
+            "NotFound",
+            "RequestFailed",
+            "ServerFailed",
+            "TooManyRequests",
+            "UnexpectedResponse",
+            "UnknownName",
+        ),
+        "errors",
+    ),
+}
+__all__ = [*sorted(_MODULES), "__version__"]  # noqa: PLE0604 -- names are loaded by __getattr__
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

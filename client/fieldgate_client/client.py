@@ -1,0 +1,47 @@
+"""The client for scripts and notebooks.
+
+with Client("https://field.example", token="…") as client:
+    for event in client.events(type="Flood"):
+        print(event.name)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fieldgate_client.async_client import AsyncClient
+from fieldgate_client.event_loop_thread import EventLoopThread
+from fieldgate_client.lists import RecordList
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from fieldgate_client.filters import FilterValue
+
+
+class Client:
+    """The same methods as `AsyncClient`, without `await`. Requests run in a thread of their own."""
+
+    def __init__(self, url: str, token: str = "", **options: Any) -> None:
+        self._client = AsyncClient(url, token, **options)
+        self._loop = EventLoopThread()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._loop.run(self._client.close())
+        self._loop.stop()
+
+    def list(self, path: str, **filters: FilterValue) -> RecordList[dict[str, Any]]:
+        """Any list of the server, as dicts."""
+        return RecordList(self._client.query(path, filters), self._loop)
+
+    def get(self, path: str, **parameters: FilterValue) -> Any:
+        """One record, or any other JSON."""
+        return self._loop.run(self._client.get(path, **parameters))

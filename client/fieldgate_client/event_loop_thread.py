@@ -1,0 +1,78 @@
+"""An event loop in a thread of its own, for callers without one.
+
+The loop keeps fetching pages while the caller works on the records that it has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import weakref
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+_END = object()
+
+
+class EventLoopThread:
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._pid = 0
+        self._lock = threading.Lock()
+
+    def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        """Run a coroutine in the loop and wait for its result. It is cancelled if the wait is interrupted."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._running_loop())
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def iterate(self, source: AsyncIterator[Result]) -> Iterator[Result]:
+        """The values of an asynchronous iterator, which is closed at the end or when the caller stops."""
+        try:
+            while (value := self.run(_next(source))) is not _END:
+                yield value  # type: ignore[misc]
+        finally:
+            close = getattr(source, "aclose", None)
+            if close is not None and self._loop is not None and not self._loop.is_closed():
+                self.run(close())
+
+    def stop(self) -> None:
+        with self._lock:
+            loop, self._loop = self._loop, None
+        if loop is not None and self._pid == os.getpid():
+            _stop(loop)
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None or self._pid != os.getpid():  # a forked process has no thread of its parent
+                self._loop, self._pid = asyncio.new_event_loop(), os.getpid()
+                threading.Thread(target=_run_forever, args=(self._loop,), name="fieldgate-client", daemon=True).start()
+                weakref.finalize(self, _stop, self._loop)
+            return self._loop
+
+
+async def _next(source: AsyncIterator[Result]) -> Result | object:
+    return await anext(source, _END)
+
+
+def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    finally:
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
+def _stop(loop: asyncio.AbstractEventLoop) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(loop.stop)

@@ -1,0 +1,85 @@
+"""A list on a server: its path, filters, language, and how its records are decoded. Makes no request by itself."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from fieldgate_client.connection import Connection, HTTPResponse
+from fieldgate_client.pages import Page, parse_page
+from fieldgate_client.server_url import API_ROOT
+from fieldgate_client.walk import Walk, WalkOptions
+
+Record = TypeVar("Record")
+
+DEFAULT_PAGE_SIZE = 1000  # the maximum of Fieldgate and KoboToolbox
+DEFAULT_CONCURRENCY = 4
+_PAGE_NAMES = frozenset({"limit", "offset", "start", "page", "page_size"})
+# Orders in which a record never moves, of the lists of Fieldgate that have one.
+_FIXED_ORDERINGS = {
+    "event/": "id",
+    "event/mini/": "id",
+    "country/": "id",
+    "disaster_type/": "id",
+    "assets/": "date_created",
+    "imports/": "date_created",
+}
+
+
+class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
+    connection: Connection
+    path: str
+    parameters: tuple[tuple[str, str], ...] = ()
+    record_type: Any = dict[str, Any]
+    language: str = ""
+    page_size: int = DEFAULT_PAGE_SIZE
+    concurrency: int = DEFAULT_CONCURRENCY
+    start: int = 0
+    stop: int | None = None
+
+    async def fetch_page(self, offset: int, limit: int, ordering: str = "") -> Page:
+        dropped = _PAGE_NAMES | ({"ordering"} if ordering else set())
+        parameters = [(name, value) for name, value in self.parameters if name not in dropped]
+        if ordering:
+            parameters.append(("ordering", ordering))
+        parameters += [("limit", str(limit)), ("offset", str(offset))]
+
+        def parse(response: HTTPResponse) -> Page:
+            return parse_page(response.body, response.headers, offset, limit)
+
+        return await self.connection.fetch(self.path, parameters, parse, language=self.language)
+
+    def walk(self, *, is_fixed: bool = False) -> Walk:
+        """Read the whole list. `is_fixed`: in an order that never changes, if the server has one."""
+        name = self.path.removeprefix(API_ROOT).strip("/") + "/"
+        fixed_ordering = _FIXED_ORDERINGS.get(name, "")
+        wanted = dict(self.parameters).get("ordering", "")
+        return Walk(
+            self,
+            WalkOptions(
+                self.page_size,
+                self.concurrency,
+                self.start,
+                self.stop,
+                fixed_ordering,
+                is_fixed or (bool(wanted) and wanted == fixed_ordering),
+            ),
+        )
+
+    async def count(self) -> int | None:
+        page = await self.fetch_page(self.start, 1)
+        if page.count is None:
+            return None
+        end = page.count if self.stop is None else min(page.count, self.stop)
+        return max(0, end - self.start)
+
+    def part(self, start: int, stop: int | None) -> ListQuery[Record]:
+        """A part of this part."""
+        new_start = self.start + start
+        ends = [end for end in (self.stop, None if stop is None else self.start + stop) if end is not None]
+        new_stop = min(ends) if ends else None
+        return msgspec.structs.replace(self, start=new_start, stop=new_stop if new_stop is None else max(new_start, new_stop))
+
+    def decoder(self) -> msgspec.json.Decoder[Record]:
+        return msgspec.json.Decoder(self.record_type)

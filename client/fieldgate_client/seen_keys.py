@@ -1,0 +1,47 @@
+"""Keys of the records of a list that were already returned, in little memory.
+
+Integer ids take about two bits each if they are dense, so a million of them stay far below a megabyte.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+Key = int | str
+
+_BITS = 8  # a chunk has 256 ids
+
+
+class SeenKeys:
+    def __init__(self) -> None:
+        self._chunks: dict[int, int] = {}
+        self._hashes: set[bytes] = set()
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, key: Key) -> bool:
+        if isinstance(key, int):
+            return bool(self._chunks.get(key >> _BITS, 0) >> (key & (1 << _BITS) - 1) & 1)
+        return _hash(key) in self._hashes
+
+    def add(self, key: Key) -> bool:
+        """Add a key; return whether it is new."""
+        if isinstance(key, int):
+            chunk, bit = key >> _BITS, 1 << (key & (1 << _BITS) - 1)
+            bits = self._chunks.get(chunk, 0)
+            if bits & bit:
+                return False
+            self._chunks[chunk] = bits | bit
+        else:
+            hashed = _hash(key)
+            if hashed in self._hashes:
+                return False
+            self._hashes.add(hashed)
+        self._count += 1
+        return True
+
+
+def _hash(key: str) -> bytes:
+    return blake2b(key.encode(errors="surrogatepass"), digest_size=16).digest()

@@ -1,0 +1,87 @@
+"""Addresses of servers and lists: what people type, turned into the address of the server, a path and a query."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import msgspec
+
+from fieldgate_client.errors import FieldgateError
+
+API_ROOT = "/api/v2/"
+MAX_URL_CHARS = 2000
+
+
+class InvalidURL(FieldgateError, ValueError):
+    """Not the address of a server or of a list."""
+
+
+class ListAddress(msgspec.Struct, frozen=True):
+    """A list or record on a server: `server` is the address without `/api/v2/`, `path` begins with a slash."""
+
+    server: str
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+
+
+def parse_server_url(text: str) -> str:
+    """The address of a server, without `/api/v2/` and without a slash at the end."""
+    text = text.strip()
+    if "://" not in text:
+        raise InvalidURL(f"{text!r} is not the URL of a server. Write it with https://, such as https://field.example.")
+    if len(text) > MAX_URL_CHARS:
+        raise InvalidURL(f"The URL of the server must not be longer than {MAX_URL_CHARS} characters.")
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise InvalidURL(f"{text} is not a valid URL: {error}.") from None
+    if parts.scheme not in ("http", "https") or not host:
+        raise InvalidURL(f"{text} is not the URL of a server. It must begin with https:// or http://.")
+    if parts.username or parts.password:
+        raise InvalidURL("Do not write credentials into the URL: give the token as `token` or --token.")
+    address = f"[{host}]" if ":" in host else host
+    is_default = port is None or port == {"http": 80, "https": 443}[parts.scheme]
+    root = f"{parts.scheme}://{address}" if is_default else f"{parts.scheme}://{address}:{port}"
+    path = parts.path.rstrip("/")
+    return root + path.removesuffix(API_ROOT.rstrip("/")).rstrip("/")
+
+
+def parse_list_url(text: str) -> ListAddress:
+    """Split the URL of a list, such as https://field.example/api/v2/event/?regions__in=0."""
+    parts = urlsplit(text.strip())
+    before, root, after = parts.path.partition(API_ROOT)
+    server = parse_server_url(parts._replace(path=before if root else "", query="", fragment="").geturl())
+    path = root + after if root else parts.path or "/"
+    return ListAddress(server, path, tuple(parse_qsl(parts.query, keep_blank_values=True)))
+
+
+def resolve_path(path: str, server: str) -> str:
+    """The path on the server of what people write: `event/`, `/api/v2/event/`, or a URL of the same server."""
+    if "://" in path:
+        address = parse_list_url(path)
+        if _origin(address.server) != _origin(server):
+            raise InvalidURL(f"{path} is not on the server {server}: the token is only sent there.")
+        return address.path
+    return path if path.startswith("/") else API_ROOT + path
+
+
+def is_loopback(server: str) -> bool:
+    host = urlsplit(server).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def last_path_segment(url: str) -> str:
+    """The identifier at the end of the URL of a record: of an asset, a user, a permission."""
+    return unquote(urlsplit(url).path.rstrip("/").rpartition("/")[2])
+
+
+def _origin(server: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(server)
+    return parts.scheme, parts.hostname, parts.port

@@ -1,0 +1,198 @@
+"""Reading a whole list page by page: complete and without duplicates, or a clear error.
+
+Pages are requested concurrently and returned in order. How a walk knows that nothing is missing:
+
+- *unchanged*: all pages carry the same version of the data, and the number of records is the announced one. Fieldgate
+  sends the version.
+- *ordered*: the data changed meanwhile, so the list is read again in an order that never changes (by id), each page
+  beginning with a record that was read before. Whatever was in the list all the time is then in one of the pages,
+  however much was written. Records that were already returned are left out.
+- *counted*: servers that send no version. The number of records stayed the same and equals what was received, and the
+  pages continue each other. Otherwise the list is read again with other page limits, as some servers do not order
+  records completely, until no record is missing.
+
+If none of these holds after some passes, `IncompleteList` is raised after the last record.
+"""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fieldgate_client.errors import IncompleteList
+from fieldgate_client.page_stream import PageSource, PageStream, StreamOptions
+from fieldgate_client.seen_keys import SeenKeys
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from fieldgate_client.pages import Page
+    from fieldgate_client.seen_keys import Key
+
+MAX_PASSES = 4
+MAX_REREADS = 20  # of one place of a list in a fixed order that does not continue what was read
+OVERLAP = 5  # records requested again with the next page, if the server sends no version of the data
+
+Records = list[msgspec.Raw]
+
+
+class WalkOptions(msgspec.Struct, frozen=True):
+    page_size: int = 1000
+    concurrency: int = 4
+    start: int = 0
+    stop: int | None = None
+    fixed_ordering: str = ""  # an order of this list that never changes, if the server has one
+    is_fixed: bool = False  # read in that order in the first place
+
+    @property
+    def is_part(self) -> bool:
+        return self.start > 0 or self.stop is not None
+
+
+class WalkReport(msgspec.Struct):
+    """What a walk saw: filled while it runs."""
+
+    count: int | None = None  # as last announced by the server
+    received: int = 0
+    duplicates: int = 0  # left out
+    passes: int = 0
+    rereads: int = 0  # places of the list that were read again because it had moved
+    proof: str = ""  # "unchanged", "ordered" or "counted"; empty until the walk is complete
+
+
+class _Pass(msgspec.Struct):
+    """What one pass over the list saw."""
+
+    versions: set[str] = msgspec.field(default_factory=set)
+    counts: set[int | None] = msgspec.field(default_factory=set)
+    keys: SeenKeys = msgspec.field(default_factory=SeenKeys)
+    pages: int = 0
+    is_continuous: bool = True
+    is_fieldgate: bool = False
+
+    def note(self, page: Page) -> None:
+        self.pages += 1
+        self.is_fieldgate = page.is_fieldgate
+        self.versions.add(page.data_version)
+        self.counts.add(page.count)
+
+    @property
+    def has_versions(self) -> bool:
+        return bool(self.versions - {""})
+
+    @property
+    def is_unchanged(self) -> bool:
+        return self.pages == 1 or (len(self.versions) == 1 and self.has_versions)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the number of records stayed the same, and equals what was received."""
+        return self.counts <= {None} or self.counts == {len(self.keys)}
+
+
+class Walk:
+    def __init__(self, source: PageSource, options: WalkOptions | None = None) -> None:
+        self._source = source
+        self._options = options or WalkOptions()
+        self._returned = SeenKeys()
+        self._counts: set[int | None] = set()  # of all passes
+        self.report = WalkReport()
+
+    async def pages(self) -> AsyncGenerator[Records, None]:
+        """Yield the records page by page, each once. Raises `IncompleteList` at the end if some may be missing."""
+        options, number = self._options, 0
+        can_fix = bool(options.fixed_ordering) and not options.is_part
+        is_fixed = can_fix and options.is_fixed
+        while not is_fixed:
+            this = _Pass()
+            page_size = max(1, options.page_size - number * (options.page_size // 10 + 1))
+            async with aclosing(self._read(this, page_size)) as pages:
+                async for records in pages:
+                    yield records
+            is_fixed = can_fix and this.is_fieldgate
+            self.report.proof = self._proof(this, is_last_resort=not is_fixed)
+            if self.report.proof:
+                return
+            number += 1
+            if not is_fixed and (options.is_part or number == MAX_PASSES):
+                raise self._incomplete()
+        async with aclosing(self._read_in_fixed_order()) as pages:
+            async for records in pages:
+                yield records
+        self.report.proof = "ordered"
+
+    async def _read(self, this: _Pass, page_size: int) -> AsyncGenerator[Records, None]:
+        """One pass in the order of the list."""
+        options = self._options
+        self.report.passes += 1
+        stream_options = StreamOptions(
+            page_size, options.concurrency, options.start, options.stop, overlap_without_version=OVERLAP
+        )
+        last_keys: list[Key] = []
+        async with PageStream(self._source, stream_options) as stream:
+            end = stream.end
+            while (page := await stream.next_page()) is not None:
+                this.note(page)
+                overlap = end - page.offset
+                expected = last_keys[len(last_keys) - overlap :] if overlap else []
+                added = [this.keys.add(key) for key in page.keys[overlap:]]
+                if page.keys[:overlap] != expected or not all(added):
+                    this.is_continuous = False
+                self.report.duplicates += len(added) - sum(added)
+                records = self._not_returned(page)
+                end, last_keys = page.end, page.keys
+                if records:
+                    yield records
+
+    async def _read_in_fixed_order(self) -> AsyncGenerator[Records, None]:
+        """A pass that goes back wherever a page does not begin with a record that was read before."""
+        options, this, failures = self._options, _Pass(), 0
+        self.report.passes += 1
+        page_size = max(2, options.page_size)
+        stream_options = StreamOptions(page_size, options.concurrency, ordering=options.fixed_ordering, overlap=1)
+        async with PageStream(self._source, stream_options) as stream:
+            while (page := await stream.next_page()) is not None:
+                this.note(page)
+                if page.offset and not any(key in this.keys for key in page.keys):
+                    failures += 1
+                    self.report.rereads += 1
+                    if failures > MAX_REREADS:
+                        raise self._incomplete()
+                    await stream.restart(page.offset - page_size * failures)
+                    continue
+                failures = 0
+                for key in page.keys:
+                    this.keys.add(key)
+                if records := self._not_returned(page):
+                    yield records
+        if this.is_unchanged and not this.is_whole:
+            raise self._incomplete()
+
+    def _not_returned(self, page: Page) -> Records:
+        self.report.count = page.count
+        add = self._returned.add
+        records = [record for record, key in zip(page.records, page.keys, strict=True) if add(key)]
+        self.report.received += len(records)
+        return records
+
+    def _proof(self, this: _Pass, *, is_last_resort: bool) -> str:
+        """How it is known that this pass, with those before, returned everything; empty if it is not."""
+        self._counts |= this.counts
+        if this.is_unchanged and (self._options.is_part or this.is_whole):
+            return "unchanged"
+        if this.has_versions or not is_last_resort:
+            return ""
+        if self._options.is_part:
+            return "counted" if this.is_continuous and len(this.counts) <= 1 else ""
+        is_counted = (this.is_continuous and this.is_whole) or self._counts == {len(self._returned)}
+        return "counted" if is_counted else ""
+
+    def _incomplete(self) -> IncompleteList:
+        return IncompleteList(
+            "The list changed while it was read, or the server leaves records out: received "
+            f"{self.report.received} different records, the server says {self.report.count}.",
+            received=self.report.received,
+            count=self.report.count,
+        )
