@@ -221,7 +221,9 @@ class Connection:
         self._client = httpx.AsyncClient(
             headers=headers,
             timeout=httpx.Timeout(options.timeout, connect=min(options.timeout, CONNECT_TIMEOUT_SECONDS)),
-            limits=httpx.Limits(max_connections=options.max_concurrent, max_keepalive_connections=options.max_concurrent),
+            limits=httpx.Limits(
+                max_connections=options.max_concurrent, max_keepalive_connections=options.max_concurrent
+            ),
             follow_redirects=True,
             verify=options.verify,
             transport=options.transport,

@@ -26,7 +26,10 @@ class FieldgateError(Exception):
         self.url = url
 
     def __str__(self) -> str:
-        notes = [f"status {self.status}" if self.status else "", f"request {self.request_id}" if self.request_id else ""]
+        notes = [
+            f"status {self.status}" if self.status else "",
+            f"request {self.request_id}" if self.request_id else "",
+        ]
         text = ", ".join(filter(None, notes))
         return f"{self.message} ({text})" if text else self.message
 

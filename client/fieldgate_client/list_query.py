@@ -79,7 +79,9 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
         new_start = self.start + start
         ends = [end for end in (self.stop, None if stop is None else self.start + stop) if end is not None]
         new_stop = min(ends) if ends else None
-        return msgspec.structs.replace(self, start=new_start, stop=new_stop if new_stop is None else max(new_start, new_stop))
+        return msgspec.structs.replace(
+            self, start=new_start, stop=new_stop if new_stop is None else max(new_start, new_stop)
+        )
 
     def decoder(self) -> msgspec.json.Decoder[Record]:
         return msgspec.json.Decoder(self.record_type)

@@ -125,5 +125,7 @@ def _bounds(part: slice) -> tuple[int, int | None]:
 
 def _describe(name: str, query: ListQuery[Any]) -> str:
     filters = ", ".join(f"{key}={value}" for key, value in query.parameters)
-    part = "" if (query.start, query.stop) == (0, None) else f"[{query.start}:{'' if query.stop is None else query.stop}]"
+    part = (
+        "" if (query.start, query.stop) == (0, None) else f"[{query.start}:{'' if query.stop is None else query.stop}]"
+    )
     return f"<{name} {query.connection.server}{query.path}{' ' if filters else ''}{filters}{part}>"

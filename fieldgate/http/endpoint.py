@@ -267,6 +267,8 @@ class Endpoint:
             else:
                 is_current = versions == await app.data_versions.versions(topics, fresh=policy.strict_freshness)
             etag = responses.make_etag(*key) if is_current else b""
+            if is_current:
+                context.data_version = responses.make_data_version(audience, versions)
             response = await self._build_response(operation, context, result, etag)
             if is_current:
                 app.response_cache.put(key, response)

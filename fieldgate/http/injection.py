@@ -32,6 +32,9 @@ class ShownForm(Protocol):
     def status(self) -> int: ...
 
 
+NO_DATA_VERSION = b"none"
+
+
 class HandlerContext(msgspec.Struct):
     """A parsed request with its caller: the source of handler arguments."""
 
@@ -43,6 +46,7 @@ class HandlerContext(msgspec.Struct):
     body: msgspec.Struct | JSONObject | JSONArray | None = None
     form: "ShownForm | None" = None  # of a page that is shown again after its form was sent
     versions: SeenVersions = SeenVersions(())
+    data_version: bytes = NO_DATA_VERSION  # of a list: equal on two pages if nothing changed in between
 
 
 ParameterResolver = Callable[[HandlerContext], Any]

@@ -22,6 +22,10 @@ RESPONSE_HEADERS: dict[str, dict[str, Any]] = {
     "Location": {"description": "URL of the new record.", "schema": STRING_SCHEMA},
     "Retry-After": {"description": "Seconds to wait before the next attempt.", "schema": {"type": "integer"}},
     "WWW-Authenticate": {"description": "Supported authentication schemes.", "schema": STRING_SCHEMA},
+    "Fieldgate-Data-Version": {
+        "description": "Version of the data of a list: equal on two pages if nothing changed in between. `none` if unknown.",
+        "schema": STRING_SCHEMA,
+    },
     "Fieldgate-Ignored": {
         "description": "Unknown parameters and fields of the request, which were ignored.",
         "schema": STRING_SCHEMA,

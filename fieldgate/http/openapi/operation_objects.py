@@ -77,7 +77,7 @@ def _success_response(operation: Operation, schemas: dict[Any, Any]) -> dict[str
     if operation.response.alternate_type is not None and operation.response.status == HTTPStatus.OK:
         schema = {"anyOf": [schema, schemas[operation.response.alternate_type]]}
     if operation.response.kind is ResponseKind.LIST:
-        names = (*names, "Link", "Fieldgate-Limit")
+        names = (*names, "Link", "Fieldgate-Limit", "Fieldgate-Data-Version")
         schema = list_schema(schema)
         example = {"count": 1, "next": None, "previous": None, "results": [example]}
     content[Format.JSON.media_type] = {"schema": schema, "example": example}

@@ -106,6 +106,7 @@ class ResponseBuilder:
         if isinstance(result, ListResult):
             next_page, previous_page = page_links(parsed.url, parsed.query_params, parsed.page, result.count)
             headers += _list_headers(parsed, next_page, previous_page)
+            headers.append((b"fieldgate-data-version", context.data_version))
             if result.encode_page is not None:
                 records = _resolved_records(parsed, result)
                 is_long = len(records) > ENCODE_IN_THREAD_THRESHOLD_RECORDS

@@ -78,6 +78,11 @@ def make_etag(*parts: object) -> bytes:
     return b'"' + digest.hexdigest().encode() + b'"'
 
 
+def make_data_version(*parts: object) -> bytes:
+    """The version of the data of a list, for clients that read it page by page."""
+    return hashlib.blake2b(msgspec.msgpack.encode(parts), digest_size=8).hexdigest().encode()
+
+
 def make_body_etag(body: bytes) -> bytes:
     """A strong ETag from the body, if nothing else is known."""
     return b'"' + hashlib.blake2b(body, digest_size=12).hexdigest().encode() + b'"'
