@@ -55,7 +55,7 @@ _MODULES = {
         "errors",
     ),
 }
-__all__ = [*sorted(_MODULES), "__version__"]  # noqa: PLE0604 -- names are loaded by __getattr__
+__all__ = [*sorted(_MODULES), "__version__"]
 
 
 def __getattr__(name: str) -> Any:

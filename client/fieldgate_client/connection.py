@@ -168,7 +168,7 @@ class Connection:
                 if is_last:
                     raise ConnectionFailed(_after(problem, attempts), url=url) from None
             else:
-                if 200 <= response.status < 300:  # noqa: PLR2004
+                if 200 <= response.status < 300:
                     try:
                         self._check_request_id(response, request_id)
                         return parse(response)

@@ -50,7 +50,7 @@ def parse_rate_limit(headers: Mapping[str, str]) -> float | None:
     numbers = {name: int(number[:9]) for name, number in _RATE_LIMIT_NUMBERS.findall(text)}
     if not numbers:
         parts = {name: int(number[:9]) for name, number in re.findall(r"(remaining|reset)=(\d+)", text)}
-        numbers = {"r": parts["remaining"], "t": parts["reset"]} if len(parts) == 2 else {}  # noqa: PLR2004
+        numbers = {"r": parts["remaining"], "t": parts["reset"]} if len(parts) == 2 else {}
     if not numbers:
         remaining, reset = headers.get("ratelimit-remaining", ""), headers.get("ratelimit-reset", "")
         if remaining.strip().isdecimal() and reset.strip().isdecimal():

@@ -23,7 +23,7 @@ RESPONSE_HEADERS: dict[str, dict[str, Any]] = {
     "Retry-After": {"description": "Seconds to wait before the next attempt.", "schema": {"type": "integer"}},
     "WWW-Authenticate": {"description": "Supported authentication schemes.", "schema": STRING_SCHEMA},
     "Fieldgate-Data-Version": {
-        "description": "Version of the data of a list: equal on two pages if nothing changed in between. `none` if unknown.",
+        "description": "Version of the data of a list, or `none`: equal on two pages if nothing changed in between.",
         "schema": STRING_SCHEMA,
     },
     "Fieldgate-Ignored": {
