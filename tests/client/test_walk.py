@@ -1,0 +1,125 @@
+"""Walks over lists that stay as they are, change, or are not ordered completely."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldgate_client.errors import IncompleteList
+from fieldgate_client.walk import Walk, WalkOptions
+from tests.client.changing_list import ChangingList
+
+PAGE_SIZES = (1, 2, 7, 50, 1000, 5000)
+
+
+async def read(walk: Walk) -> list[int]:
+    return [int(bytes(record).split(b":")[1].strip(b"}")) async for page in walk.pages() for record in page]
+
+
+def newest_first(number: int) -> dict[int, int]:
+    return {id_: -id_ for id_ in range(number)}
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 49, 50, 51, 1000, 1001, 2500])
+@pytest.mark.parametrize("page_size", PAGE_SIZES)
+@pytest.mark.parametrize("concurrency", [1, 8])
+@pytest.mark.parametrize("has_version", [True, False])
+async def test_every_record_once_and_in_order(number: int, page_size: int, concurrency: int, has_version: bool) -> None:
+    source = ChangingList(newest_first(number), has_version=has_version, is_fieldgate=has_version)
+    walk = Walk(source, WalkOptions(page_size, concurrency))
+    assert await read(walk) == [*range(number)][::-1]
+    assert walk.report.received == walk.report.count == number
+    assert (walk.report.passes, walk.report.duplicates) == (1, 0)
+    assert walk.report.proof == ("unchanged" if has_version or len(source.requests) == 1 else "counted")
+
+
+async def test_a_lower_maximum_of_the_server_is_followed() -> None:
+    source = ChangingList(newest_first(950), max_limit=100)
+    assert len(await read(Walk(source, WalkOptions(5000, 8)))) == 950
+    assert sorted(source.requests[1:]) == [(offset, 100, "") for offset in range(100, 950, 100)]
+
+
+async def test_a_part_of_a_list() -> None:
+    for start, stop, expected in ((0, 10, 10), (5, 25, 20), (90, 200, 10), (100, 110, 0), (0, 0, 0), (40, None, 60)):
+        source = ChangingList(newest_first(100))
+        found = await read(Walk(source, WalkOptions(7, 4, start, stop)))
+        assert found == [*range(100)][::-1][start:stop]
+        assert len(found) == expected
+
+
+async def test_concurrent_requests_are_bounded() -> None:
+    source = ChangingList(newest_first(1000))
+    async for _ in Walk(source, WalkOptions(10, 3)).pages():
+        break
+    assert len(source.requests) <= 4, "one page to learn the size, then three at a time"
+
+
+steps = st.lists(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("remove"), st.integers(0, 60)),
+            st.tuples(st.just("add"), st.integers(61, 90), st.integers(-100, 100)),
+            st.tuples(st.just("move"), st.integers(0, 60), st.integers(-100, 100)),
+        ),
+        max_size=4,
+    ),
+    max_size=60,
+)
+
+
+@given(steps, st.integers(1, 60), st.integers(1, 8), st.integers(1, 8), st.booleans())
+async def test_fieldgate_lists_that_change(
+    changes: list[list[tuple[object, ...]]], number: int, page_size: int, concurrency: int, has_version: bool
+) -> None:
+    """What was in the list all the time is returned, once; nothing that never was."""
+    source = ChangingList(newest_first(number), changes=changes, has_version=has_version)
+    walk = Walk(source, WalkOptions(page_size, concurrency, fixed_ordering="id"))
+    try:
+        found = await read(walk)
+    except IncompleteList:
+        assert walk.report.rereads > 3, "only a list that moves all the time is given up"
+        return
+    assert len(found) == len(set(found))
+    assert source.always <= set(found) <= source.ever
+    assert walk.report.proof in ("unchanged", "ordered")
+
+
+@given(steps, st.integers(1, 60), st.integers(2, 20), st.integers(1, 8))
+async def test_other_lists_that_change_are_repaired_or_reported(
+    changes: list[list[tuple[object, ...]]], number: int, page_size: int, concurrency: int
+) -> None:
+    """Without versions some combinations cannot be seen, but duplicates never happen."""
+    source = ChangingList(newest_first(number), changes=changes, has_version=False, is_fieldgate=False)
+    walk = Walk(source, WalkOptions(page_size, concurrency))
+    found: list[int] = []
+    try:
+        async for page in walk.pages():
+            found += [int(bytes(record).split(b":")[1].strip(b"}")) for record in page]
+    except IncompleteList as error:
+        assert error.received == len(found)
+    assert len(found) == len(set(found))
+    assert set(found) <= source.ever
+
+
+async def test_deletions_during_the_walk_are_noticed_without_versions() -> None:
+    """The classic loss: a record of the first page is deleted, and the first record of the second page is skipped."""
+    changes = [[], [("remove", 99)], *[[]] * 40]
+    source = ChangingList(newest_first(100), changes=changes, has_version=False, is_fieldgate=False)
+    walk = Walk(source, WalkOptions(20, 1))
+    assert source.always <= set(await read(walk)) | {99}
+    assert walk.report.passes > 1
+
+
+async def test_a_list_without_a_total_order() -> None:
+    """Ties are returned in any order, as by one of the live systems: records repeat and others are left out."""
+    passes = []
+    for seed in range(20):
+        ranks = {id_: id_ // 25 for id_ in range(200)}
+        source = ChangingList(ranks, has_version=False, is_fieldgate=False, is_total=False, seed=seed)
+        walk = Walk(source, WalkOptions(30, 4))
+        try:
+            assert sorted(await read(walk)) == [*range(200)]
+            passes.append(walk.report.passes)
+        except IncompleteList as error:
+            assert (error.received < 200, error.count) == (True, 200)
+    assert len(passes) > 15, "most are complete after some passes"
+    assert max(passes) > 1, "one pass is not enough for all"
