@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fieldgate_client.pages import Page
     from fieldgate_client.seen_keys import Key
 
-MAX_PASSES = 4
+MAX_PASSES = 8
 MAX_REREADS = 20  # of one place of a list in a fixed order that does not continue what was read
 OVERLAP = 5  # records requested again with the next page, if the server sends no version of the data
 
@@ -107,7 +107,7 @@ class Walk:
         is_fixed = can_fix and options.is_fixed
         while not is_fixed:
             this = _Pass()
-            page_size = max(1, options.page_size - number * (options.page_size // 10 + 1))
+            page_size = max(1, options.page_size - number * (options.page_size // 20 + 1))
             async with aclosing(self._read(this, page_size)) as pages:
                 async for records in pages:
                     yield records
