@@ -7,6 +7,7 @@ async with AsyncClient("https://field.example", token="…") as client:
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,6 +16,8 @@ from fieldgate_client.connection import Connection, ConnectionOptions
 from fieldgate_client.filters import FilterValue, encode_filters
 from fieldgate_client.list_query import DEFAULT_CONCURRENCY, DEFAULT_PAGE_SIZE, ListQuery
 from fieldgate_client.lists import AsyncRecordList
+from fieldgate_client.names import NAME_FILTERS, NameResolver
+from fieldgate_client.records import Asset, Event, Import, Permission
 from fieldgate_client.server_url import resolve_path
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ class AsyncClient:
         self.language = language
         self._page_size = page_size
         self._concurrency = concurrency
+        self._names = NameResolver(self._read_all, language)
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -49,6 +53,7 @@ class AsyncClient:
         await self.connection.close()
 
     def query(self, path: str, filters: dict[str, FilterValue], record_type: Any = dict[str, Any]) -> ListQuery[Any]:
+        """A list with its filters, for the methods that return lists."""
         return ListQuery(
             self.connection,
             resolve_path(path, self.connection.server),
@@ -58,6 +63,30 @@ class AsyncClient:
             self._page_size,
             self._concurrency,
         )
+
+    def events_query(self, filters: dict[str, FilterValue]) -> ListQuery[Event]:
+        names = {name: value for name, value in filters.items() if name in NAME_FILTERS and value is not None}
+        others = {name: value for name, value in filters.items() if name not in NAME_FILTERS}
+        query = self.query("event/", others, Event)
+        if not names:
+            return query
+        return msgspec.structs.replace(query, resolve_names=lambda: self._names.resolve(names))
+
+    def events(self, **filters: FilterValue) -> AsyncRecordList[Event]:
+        """Emergencies. Filters of the server, and names: `countries=["KEN", "Chad"]`, `type="Flood"`."""
+        return AsyncRecordList(self.events_query(filters))
+
+    def permissions(self, **filters: FilterValue) -> AsyncRecordList[Permission]:
+        """The catalogue of permissions."""
+        return AsyncRecordList(self.query("permissions/", filters, Permission))
+
+    def imports(self, **filters: FilterValue) -> AsyncRecordList[Import]:
+        """Your imports."""
+        return AsyncRecordList(self.query("imports/", filters, Import))
+
+    def assets(self, **filters: FilterValue) -> AsyncRecordList[Asset]:
+        """Forms and collections that you can view."""
+        return AsyncRecordList(self.query("assets/", filters, Asset))
 
     def list(self, path: str, **filters: FilterValue) -> AsyncRecordList[dict[str, Any]]:
         """Any list of the server, as dicts."""
@@ -71,3 +100,7 @@ class AsyncClient:
             lambda response: msgspec.json.decode(response.body),
             language=self.language,
         )
+
+    async def _read_all(self, path: str, language: str) -> builtins.list[dict[str, Any]]:
+        query = msgspec.structs.replace(self.query(path, {}), language=language)
+        return [record async for record in AsyncRecordList(query)]

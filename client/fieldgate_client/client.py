@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fieldgate_client.async_client import AsyncClient
 from fieldgate_client.event_loop_thread import EventLoopThread
 from fieldgate_client.lists import RecordList
+from fieldgate_client.records import Asset, Event, Import, Permission
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -37,6 +38,22 @@ class Client:
     def close(self) -> None:
         self._loop.run(self._client.close())
         self._loop.stop()
+
+    def events(self, **filters: FilterValue) -> RecordList[Event]:
+        """Emergencies. Filters of the server, and names: `countries=["KEN", "Chad"]`, `type="Flood"`."""
+        return RecordList(self._client.events_query(filters), self._loop)
+
+    def permissions(self, **filters: FilterValue) -> RecordList[Permission]:
+        """The catalogue of permissions."""
+        return RecordList(self._client.query("permissions/", filters, Permission), self._loop)
+
+    def imports(self, **filters: FilterValue) -> RecordList[Import]:
+        """Your imports."""
+        return RecordList(self._client.query("imports/", filters, Import), self._loop)
+
+    def assets(self, **filters: FilterValue) -> RecordList[Asset]:
+        """Forms and collections that you can view."""
+        return RecordList(self._client.query("assets/", filters, Asset), self._loop)
 
     def list(self, path: str, **filters: FilterValue) -> RecordList[dict[str, Any]]:
         """Any list of the server, as dicts."""

@@ -194,7 +194,7 @@ class Connection:
         loop = asyncio.get_running_loop()
         client = self._client or self._open()
         async with self._semaphore:
-            while (wait := self._not_before - loop.time()) > 0:
+            while (wait := self._not_before - loop.time()) > 0:  # noqa: ASYNC110 -- other requests move it
                 await asyncio.sleep(wait)
             response = await client.request(method, url, headers=headers, content=content)
         answered = HTTPResponse(response.status_code, _lower(response.headers), response.content, url)

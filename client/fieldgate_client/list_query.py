@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -37,10 +38,14 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
     concurrency: int = DEFAULT_CONCURRENCY
     start: int = 0
     stop: int | None = None
+    # Filters by name, which are looked up by the first request.
+    resolve_names: Callable[[], Awaitable[list[tuple[str, str]]]] | None = None
 
     async def fetch_page(self, offset: int, limit: int, ordering: str = "") -> Page:
         dropped = _PAGE_NAMES | ({"ordering"} if ordering else set())
         parameters = [(name, value) for name, value in self.parameters if name not in dropped]
+        if self.resolve_names is not None:
+            parameters += await self.resolve_names()
         if ordering:
             parameters.append(("ordering", ordering))
         parameters += [("limit", str(limit)), ("offset", str(offset))]
@@ -84,4 +89,4 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
         )
 
     def decoder(self) -> msgspec.json.Decoder[Record]:
-        return msgspec.json.Decoder(self.record_type)
+        return msgspec.json.Decoder(self.record_type, strict=False)  # some servers send numbers as text
