@@ -32,10 +32,12 @@ if TYPE_CHECKING:
     from fieldgate_client.errors import TooManyRequests as TooManyRequests
     from fieldgate_client.errors import UnexpectedResponse as UnexpectedResponse
     from fieldgate_client.errors import UnknownName as UnknownName
+    from fieldgate_client.form_import import ImportFailed as ImportFailed
 
 _MODULES = {
     "AsyncClient": "async_client",
     "Client": "client",
+    "ImportFailed": "form_import",
     **dict.fromkeys(
         (
             "ConnectionFailed",

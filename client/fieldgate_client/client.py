@@ -15,9 +15,13 @@ from fieldgate_client.lists import RecordList
 from fieldgate_client.records import Asset, Event, Import, Permission
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
     from types import TracebackType
 
     from fieldgate_client.filters import FilterValue
+    from fieldgate_client.form_import import ImportResult, UploadProgress
+    from fieldgate_client.sharing import Explanation, SharingResult
 
 
 class Client:
@@ -62,3 +66,45 @@ class Client:
     def get(self, path: str, **parameters: FilterValue) -> Any:
         """One record, or any other JSON."""
         return self._loop.run(self._client.get(path, **parameters))
+
+    def import_form(
+        self,
+        path: str | Path,
+        destination: Asset | str | None = None,
+        *,
+        name: str = "",
+        library: bool = False,
+        desired_type: str = "",
+        timeout: float | None = None,
+        on_progress: UploadProgress | None = None,
+    ) -> ImportResult:
+        """Import an XLSForm, wait for the result, and return the assets. Raises `ImportFailed` with the problems.
+
+        With `destination` (an asset, uid or URL) the form becomes a new version of that asset.
+        """
+        return self._loop.run(
+            self._client.import_form(
+                path,
+                destination,
+                name=name,
+                library=library,
+                desired_type=desired_type,
+                timeout=timeout,
+                on_progress=on_progress,
+            )
+        )
+
+    def share(
+        self,
+        asset: Asset | str | Iterable[Asset | str],
+        user: str | Iterable[str],
+        *permissions: str,
+        remove: bool = False,
+        dry_run: bool = False,
+    ) -> SharingResult:
+        """Assign permissions to users on assets, or remove them. With `dry_run` nothing is changed."""
+        return self._loop.run(self._client.share(asset, user, *permissions, remove=remove, dry_run=dry_run))
+
+    def explain(self, asset: Asset | str, user: str, permission: str) -> Explanation:
+        """Why a user has a permission on an asset, or has not."""
+        return self._loop.run(self._client.explain(asset, user, permission))

@@ -33,6 +33,7 @@ MAX_CONCURRENT_REQUESTS = 8
 MAX_DAMAGED_ATTEMPTS = 4  # a body that cannot be read is damaged on the way, or no JSON at all
 MAX_REMEMBERED_IDS = 64
 REQUEST_ID = "x-request-id"
+DATA_VERSION = "fieldgate-data-version"  # Fieldgate sends it with every list
 
 Parameters = Sequence[tuple[str, str]] | Mapping[str, str]
 Parsed = TypeVar("Parsed")
@@ -75,6 +76,7 @@ class Connection:
         self._options = options or ConnectionOptions()
         self._client: httpx.AsyncClient | None = None
         self._semaphore = asyncio.Semaphore(self._options.max_concurrent)
+        self._is_fieldgate: bool | None = None
         self._sent_ids: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
         self._not_before = 0.0  # loop time before which the server wants no request
 
@@ -100,6 +102,13 @@ class Connection:
         """GET, and parse the response. If `parse` raises ValueError, the response was damaged on the way."""
         headers = {"Accept": "application/json", **_language_header(language)}
         return await self._send("GET", self._url(path, parameters), headers, parse=parse)
+
+    async def is_fieldgate(self) -> bool:
+        """Whether the server is Fieldgate, which recognises repeated imports and can try changes without doing them."""
+        if self._is_fieldgate is None:
+            response = await self.get("permissions/", {"limit": "1"})
+            self._is_fieldgate = DATA_VERSION in response.headers
+        return self._is_fieldgate
 
     async def send(
         self,
