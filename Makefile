@@ -102,9 +102,9 @@ release: $(DEV_READY)  ## check, build wheel and sdist into dist/, test the whee
 
 lock: $(DEV_READY)  ## upgrade all versions and write requirements/*.txt with hashes
 	$(UV) compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url --no-header \
-		pyproject.toml -o requirements/run.txt
+		--no-emit-package fieldgate-client pyproject.toml -o requirements/run.txt
 	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
-		pyproject.toml --group dev -c requirements/run.txt -o requirements/dev.txt
+		--no-emit-package fieldgate-client pyproject.toml --group dev -c requirements/run.txt -o requirements/dev.txt
 	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 		requirements/uv.in -o requirements/uv.txt
 	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
@@ -121,10 +121,10 @@ $(BIN)/uv: requirements/uv.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
 	@touch $@
 
-$(RUN_READY): requirements/run.txt pyproject.toml | $(BIN)/uv
+$(RUN_READY): requirements/run.txt pyproject.toml client/pyproject.toml | $(BIN)/uv
 	@echo "== locked dependencies of the service"
 	@scripts/install-locked $(VENV) --require-hashes -r requirements/run.txt
-	@scripts/install-locked $(VENV) --no-deps --editable .
+	@scripts/install-locked $(VENV) --no-deps --editable client --editable .
 	@touch $@
 
 $(DEV_READY): requirements/dev.txt $(RUN_READY)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from typing import Any, Generic, TypeVar, overload
 
@@ -35,14 +35,14 @@ class AsyncRecordList(Generic[Record]):
                 for record in page:
                     yield record
 
-    async def pages(self) -> AsyncIterator[list[Record]]:  # type: ignore[override]
+    async def pages(self) -> AsyncGenerator[list[Record], None]:
         """The records page by page."""
         decode = self.query.decoder().decode
         async with aclosing(self.raw_pages()) as pages:
             async for page in pages:
                 yield [decode(record) for record in page]
 
-    async def raw_pages(self, *, is_fixed: bool = False) -> AsyncIterator[list[msgspec.Raw]]:  # type: ignore[override]
+    async def raw_pages(self, *, is_fixed: bool = False) -> AsyncGenerator[list[msgspec.Raw], None]:
         """The records as JSON, exactly as the server sent them."""
         walk = self.query.walk(is_fixed=is_fixed)
         self.report = walk.report

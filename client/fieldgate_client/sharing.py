@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -11,6 +11,8 @@ import msgspec
 from fieldgate_client.errors import UnexpectedResponse
 from fieldgate_client.records import Asset, Effect
 from fieldgate_client.server_url import last_path_segment
+
+Result = TypeVar("Result")
 
 if TYPE_CHECKING:
     from fieldgate_client.connection import Connection, HTTPResponse
@@ -70,7 +72,7 @@ def _uid(asset: Asset | str) -> str:
     return asset.uid if isinstance(asset, Asset) else last_path_segment(asset)
 
 
-def _decode(response: HTTPResponse, kind: Any) -> Any:
+def _decode(response: HTTPResponse, kind: type[Result]) -> Result:
     try:
         return msgspec.json.decode(response.body, type=kind, strict=False)
     except msgspec.MsgspecError as error:

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-
 from fieldgate_client.pages import Page
 
 encode = msgspec.json.encode

@@ -79,7 +79,7 @@ def _check_report(report: dict[str, Any], served: Served, names: set[str]) -> No
 
 
 def test_python_client(served: Served, tmp_path: Path) -> None:
-    package = tmp_path / "fieldgate_client"
+    package = tmp_path / "generated_client"
     _run(
         BIN / "openapi-python-client",
         "generate",

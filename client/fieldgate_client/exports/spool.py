@@ -18,7 +18,7 @@ class Spool:
     """
 
     def __init__(self) -> None:
-        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="fieldgate-")
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="fieldgate-")  # noqa: SIM115 -- closed by `__exit__`
         self._columns: list[str] = []
         self._known: set[str] = set()
         self.count = 0

@@ -1,4 +1,4 @@
-"""Uses the generated package `fieldgate_client` as an application would: scenario.py BASE_URL TOKEN WORKBOOK."""
+"""Uses the generated package `generated_client` as an application would: scenario.py BASE_URL TOKEN WORKBOOK."""
 
 import base64
 import json
@@ -7,20 +7,20 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fieldgate_client import AuthenticatedClient
-from fieldgate_client.api.assets import asset_list, asset_xform
-from fieldgate_client.api.events import event_list
-from fieldgate_client.api.imports import import_creation, import_detail
-from fieldgate_client.api.permissions import permission_list
-from fieldgate_client.api.sharing import assignment_creation, assignment_list
-from fieldgate_client.models import (
+from generated_client import AuthenticatedClient
+from generated_client.api.assets import asset_list, asset_xform
+from generated_client.api.events import event_list
+from generated_client.api.imports import import_creation, import_detail
+from generated_client.api.permissions import permission_list
+from generated_client.api.sharing import assignment_creation, assignment_list
+from generated_client.models import (
     AssignmentBody,
     AssignmentBodyForm,
     ImportRequest,
     ImportRequestForm,
     ImportRequestMultipart,
 )
-from fieldgate_client.types import File
+from generated_client.types import File
 
 BASE_URL, TOKEN, WORKBOOK = sys.argv[1], sys.argv[2], Path(sys.argv[3])
 FILTERED = [{"url": "view_submissions", "filters": [{"_submitted_by": "bashir"}]}]
