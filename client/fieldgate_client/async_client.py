@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fieldgate_client import sharing
 from fieldgate_client.connection import Connection, ConnectionOptions
 from fieldgate_client.filters import FilterValue, encode_filters
-from fieldgate_client.form_import import ImportResult, UploadProgress, read_upload, send_form, wait_for_import
 from fieldgate_client.list_query import DEFAULT_CONCURRENCY, DEFAULT_PAGE_SIZE, ListQuery
 from fieldgate_client.lists import AsyncRecordList
 from fieldgate_client.names import NAME_FILTERS, NameResolver
 from fieldgate_client.records import Asset, Event, Import, Permission
 from fieldgate_client.server_url import resolve_path
-from fieldgate_client.sharing import Explanation, SharingResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
     from types import TracebackType
+
+    from fieldgate_client.form_import import ImportResult, UploadProgress
+    from fieldgate_client.sharing import Explanation, SharingResult
 
 
 class AsyncClient:
@@ -121,6 +121,8 @@ class AsyncClient:
 
         With `destination` (an asset, uid or URL) the form becomes a new version of that asset.
         """
+        from fieldgate_client.form_import import read_upload, send_form, wait_for_import
+
         upload = read_upload(path, destination, name=name, library=library, desired_type=desired_type)
         uid = await send_form(self.connection, upload, self.language, on_progress)
         return await wait_for_import(self.connection, uid, self.language, timeout)
@@ -134,12 +136,16 @@ class AsyncClient:
         dry_run: bool = False,
     ) -> SharingResult:
         """Assign permissions to users on assets, or remove them. With `dry_run` nothing is changed."""
+        from fieldgate_client import sharing
+
         return await sharing.share(
             self.connection, asset, user, permissions, remove=remove, dry_run=dry_run, language=self.language
         )
 
     async def explain(self, asset: Asset | str, user: str, permission: str) -> Explanation:
         """Why a user has a permission on an asset, or has not."""
+        from fieldgate_client import sharing
+
         return await sharing.explain(self.connection, asset, user, permission, language=self.language)
 
     async def _read_all(self, path: str, language: str) -> builtins.list[dict[str, Any]]:

@@ -3,12 +3,11 @@
 connection = Connection("https://field.example", token)
 response = await connection.get("/api/v2/event/", {"limit": "1"})
 
-httpx is loaded by the first request, so that importing this package is fast.
+httpx and asyncio are loaded where they are used first, so that importing this package is fast.
 """
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -73,6 +72,8 @@ class ConnectionOptions(msgspec.Struct, frozen=True):
 
 class Connection:
     def __init__(self, url: str, token: str = "", options: ConnectionOptions | None = None) -> None:
+        import asyncio
+
         self.server = parse_server_url(url)
         self.has_token = bool(token)
         self._token = _checked_token(token)
@@ -163,6 +164,8 @@ class Connection:
         is_repeatable: bool = True,
     ) -> Parsed:
         """Send a request, and retry with growing pauses while the server is busy or unreachable."""
+        import asyncio
+
         import httpx
 
         attempts = self._options.retries.attempts if is_repeatable else 1
@@ -209,6 +212,8 @@ class Connection:
         raise AssertionError("the last attempt returns or raises")
 
     async def _send_once(self, method: str, url: str, headers: Mapping[str, str], content: Any) -> HTTPResponse:
+        import asyncio
+
         loop = asyncio.get_running_loop()
         client = self._client or self._open()
         async with self._semaphore:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -168,6 +167,8 @@ def _texts(value: Any) -> list[str]:
 
 
 def _phrase(status: int) -> str:
+    from http import HTTPStatus
+
     try:
         return f"The server answered: {HTTPStatus(status).phrase}."
     except ValueError:

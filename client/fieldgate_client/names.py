@@ -6,10 +6,8 @@ kept for the life of the client.
 
 from __future__ import annotations
 
-import asyncio
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterable
-from difflib import get_close_matches
 from typing import Any
 
 from fieldgate_client.errors import UnknownName
@@ -48,6 +46,8 @@ NAME_FILTERS = {
 
 class NameResolver:
     def __init__(self, read_list: ReadList, language: str) -> None:
+        import asyncio
+
         self._read_list = read_list
         self._languages = dict.fromkeys(["en", language or "en"])
         self._ids: dict[str, dict[str, int]] = {"": SEVERITIES}
@@ -70,6 +70,8 @@ class NameResolver:
         ids = await self._known(kind)
         found = ids.get(_folded(str(value)))
         if found is None:
+            from difflib import get_close_matches
+
             similar = tuple(get_close_matches(_folded(str(value)), ids, n=3, cutoff=0.6))
             hint = f" Did you mean {' or '.join(similar)}?" if similar else ""
             raise UnknownName(f"The server knows no {kind.kind} {value!r}.{hint}", suggestions=similar)
