@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from fieldgate_client.connection import Connection, HTTPResponse
+from fieldgate_client.errors import UnexpectedResponse
 from fieldgate_client.pages import Page, parse_page
 from fieldgate_client.server_url import API_ROOT
 from fieldgate_client.walk import Walk, WalkOptions
@@ -26,6 +27,23 @@ _FIXED_ORDERINGS = {
     "assets/": "date_created",
     "imports/": "date_created",
 }
+
+
+class RecordDecoder(Generic[Record]):
+    """Decodes records one by one. Raises `UnexpectedResponse` for a record of another type."""
+
+    def __init__(self, record_type: Any, path: str) -> None:
+        self._decode: Callable[[msgspec.Raw], Record] = msgspec.json.Decoder(
+            record_type,
+            strict=False,  # some servers send numbers as text
+        ).decode
+        self._path = path
+
+    def decode(self, record: msgspec.Raw) -> Record:
+        try:
+            return self._decode(record)
+        except (ValueError, RecursionError) as error:
+            raise UnexpectedResponse(f"A record of {self._path} is not valid: {error}") from None
 
 
 class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
@@ -88,5 +106,5 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
             self, start=new_start, stop=new_stop if new_stop is None else max(new_start, new_stop)
         )
 
-    def decoder(self) -> msgspec.json.Decoder[Record]:
-        return msgspec.json.Decoder(self.record_type, strict=False)  # some servers send numbers as text
+    def decoder(self) -> RecordDecoder[Record]:
+        return RecordDecoder(self.record_type, self.path)

@@ -69,11 +69,16 @@ _decode_key = msgspec.json.Decoder(_RecordKey).decode
 
 
 def parse_page(body: bytes, headers: Mapping[str, str], offset: int, limit: int) -> Page:
-    """Parse the answer to a request for this offset and limit. Raises `DamagedPage`."""
+    """Parse the answer to a request for this offset and limit.
+
+    Raises `DamagedPage`, or `msgspec.ValidationError` for JSON that is not a list.
+    """
     is_array = body[:1] == b"["
     try:
         envelope = _Envelope(_decode_array(body)) if is_array else _decode_envelope(body)
         keys = _record_keys(body, envelope.results, is_array=is_array)
+    except msgspec.ValidationError:
+        raise
     except (ValueError, RecursionError) as error:
         raise DamagedPage(str(error)) from None
     received = len(envelope.results)
