@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 MAX_TEXT_CHARS = 500  # of a message that is not JSON of this API
 _REQUEST_ID = "x-request-id"
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 class FieldgateError(Exception):
@@ -132,31 +133,38 @@ def request_failed(status: int, body: bytes, headers: Mapping[str, str], url: st
 
 
 def parse_error_body(body: bytes, content_type: str) -> tuple[str, dict[str, list[str]]]:
-    """The sentence for people and the messages by field, from the error body of any of the servers."""
+    """The sentence for people and the messages by field, from the error body of any of the servers.
+
+    Without control characters: a server must not write escape sequences to the terminal.
+    """
     try:
         decoded = msgspec.json.decode(body)
     except (ValueError, RecursionError):
         text = "" if "html" in content_type else re.sub(r"\s+", " ", body[:4096].decode(errors="replace")).strip()
-        return text[:MAX_TEXT_CHARS], {}
+        return _clean(text), {}
     if isinstance(decoded, dict) and isinstance(decoded.get("errors"), dict):
         decoded = decoded["errors"]  # IFRC GO wraps them
     if isinstance(decoded, dict):
         for key in ("detail", "error"):
             if isinstance(decoded.get(key), str):
-                return decoded[key][:MAX_TEXT_CHARS], {}
+                return _clean(decoded[key]), {}
         fields = {name: _texts(value) for name, value in decoded.items()}
         sentences = [
             " ".join(texts) if name in ("non_field_errors", "detail") else f"{name}: {' '.join(texts)}"
             for name, texts in fields.items()
             if texts
         ]
-        return " ".join(sentences)[:MAX_TEXT_CHARS], fields
-    return " ".join(_texts(decoded))[:MAX_TEXT_CHARS], {}
+        return _clean(" ".join(sentences)), fields
+    return _clean(" ".join(_texts(decoded))), {}
+
+
+def _clean(text: str) -> str:
+    return _CONTROL_CHARACTERS.sub(" ", text[:MAX_TEXT_CHARS])
 
 
 def _texts(value: Any) -> list[str]:
     if isinstance(value, str):
-        return [value]
+        return [_CONTROL_CHARACTERS.sub(" ", value)]
     if isinstance(value, list):
         return [text for item in value for text in _texts(item)]
     return [] if value is None else [msgspec.json.encode(value).decode()]
