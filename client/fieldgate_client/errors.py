@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+from fieldgate_client.terminal_text import clean_line, clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_TEXT_CHARS = 500  # of a message that is not JSON of this API
+MAX_REQUEST_ID_CHARS = 200
 _REQUEST_ID = "x-request-id"
-_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 class FieldgateError(Exception):
     """The base of all exceptions of this package."""
 
     def __init__(self, message: str, *, status: int | None = None, request_id: str = "", url: str = "") -> None:
+        message = clean_text(message)  # parts of it come from servers and files
         super().__init__(message)
         self.message = message
         self.status = status
-        self.request_id = request_id
+        self.request_id = clean_line(request_id)[:MAX_REQUEST_ID_CHARS]
         self.url = url
 
     def __str__(self) -> str:
@@ -36,6 +38,10 @@ class FieldgateError(Exception):
 
 class ConnectionFailed(FieldgateError):
     """The server cannot be reached, or the connection broke on every attempt."""
+
+
+class InvalidToken(FieldgateError, ValueError):
+    """A token with characters that no token has. It is not part of the message."""
 
 
 class UnexpectedResponse(FieldgateError):
@@ -94,6 +100,10 @@ class IncompleteList(FieldgateError):
         self.count = count
 
 
+class ExportLimit(FieldgateError, ValueError):
+    """The records do not fit into the format, for example more rows than a sheet of Excel can have."""
+
+
 class UnknownName(FieldgateError, ValueError):
     """A name of a country, region or type that the server does not have. `suggestions` are similar names."""
 
@@ -102,11 +112,19 @@ class UnknownName(FieldgateError, ValueError):
         self.suggestions = suggestions
 
 
+class AmbiguousName(UnknownName):
+    """A name that several records have. `suggestions` are these records."""
+
+
+class UnsupportedByServer(FieldgateError):
+    """This server cannot do it; Fieldgate can. Nothing was sent."""
+
+
 class MissingExtra(FieldgateError, ImportError):
     """A library is needed that is an optional extra of this package."""
 
     def __init__(self, library: str, extra: str) -> None:
-        super().__init__(f"{library} is not installed. Install it with: pip install 'fieldgate-client[{extra}]'")
+        super().__init__(f'{library} is not installed. Install it with: pip install "fieldgate-client[{extra}]"')
 
 
 _BY_STATUS: dict[int, type[RequestFailed]] = {
@@ -133,38 +151,32 @@ def request_failed(status: int, body: bytes, headers: Mapping[str, str], url: st
 
 
 def parse_error_body(body: bytes, content_type: str) -> tuple[str, dict[str, list[str]]]:
-    """The sentence for people and the messages by field, from the error body of any of the servers.
-
-    Without control characters: a server must not write escape sequences to the terminal.
-    """
+    """The sentence for people and the messages by field, from the error body of any of the servers."""
     try:
         decoded = msgspec.json.decode(body)
     except (ValueError, RecursionError):
-        text = "" if "html" in content_type else re.sub(r"\s+", " ", body[:4096].decode(errors="replace")).strip()
-        return _clean(text), {}
+        is_page = "html" in content_type and b"<" in body[:1024]  # KoboToolbox calls its plain texts HTML
+        text = "" if is_page else clean_line(body[:4096].decode(errors="replace"))
+        return text[:MAX_TEXT_CHARS], {}
     if isinstance(decoded, dict) and isinstance(decoded.get("errors"), dict):
         decoded = decoded["errors"]  # IFRC GO wraps them
     if isinstance(decoded, dict):
         for key in ("detail", "error"):
             if isinstance(decoded.get(key), str):
-                return _clean(decoded[key]), {}
+                return clean_line(decoded[key])[:MAX_TEXT_CHARS], {}
         fields = {name: _texts(value) for name, value in decoded.items()}
         sentences = [
             " ".join(texts) if name in ("non_field_errors", "detail") else f"{name}: {' '.join(texts)}"
             for name, texts in fields.items()
             if texts
         ]
-        return _clean(" ".join(sentences)), fields
-    return _clean(" ".join(_texts(decoded))), {}
-
-
-def _clean(text: str) -> str:
-    return _CONTROL_CHARACTERS.sub(" ", text[:MAX_TEXT_CHARS])
+        return clean_line(" ".join(sentences))[:MAX_TEXT_CHARS], fields
+    return clean_line(" ".join(_texts(decoded)))[:MAX_TEXT_CHARS], {}
 
 
 def _texts(value: Any) -> list[str]:
     if isinstance(value, str):
-        return [_CONTROL_CHARACTERS.sub(" ", value)]
+        return [value]
     if isinstance(value, list):
         return [text for item in value for text in _texts(item)]
     return [] if value is None else [msgspec.json.encode(value).decode()]
