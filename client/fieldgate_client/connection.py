@@ -199,7 +199,7 @@ class Connection:
                 if is_last:
                     if method != "GET" and not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
                         problem += ". It is not known whether the server received the request"
-                    raise ConnectionFailed(_after(problem, attempts), url=url) from None
+                    raise ConnectionFailed(_after(problem, attempts), url=url, attempts=attempts) from None
             else:
                 if 200 <= response.status < 300:
                     try:

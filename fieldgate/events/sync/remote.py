@@ -15,7 +15,7 @@ import fieldgate_client
 import httpx
 import msgspec
 from fieldgate_client.connection import Connection, ConnectionOptions, HTTPResponse, RetryNotice
-from fieldgate_client.errors import ConnectionFailed, NotFound, RequestFailed, UnexpectedResponse
+from fieldgate_client.errors import ConnectionFailed, InvalidToken, NotFound, RequestFailed, UnexpectedResponse
 from fieldgate_client.pages import NotAList, parse_page
 from fieldgate_client.retries import RETRY_STATUSES, RetryPolicy
 from fieldgate_client.server_url import InvalidURL
@@ -60,6 +60,8 @@ class RemoteServer:
             self._connection = Connection(url, token, options)
         except InvalidURL as error:
             raise RemoteError(f"{base_url} is not a valid URL: {error}") from None
+        except InvalidToken as error:
+            raise RemoteError(str(error)) from None
         self.source = self._connection.server  # as it is stored: without credentials, and equal for equal hosts
         self.has_token = bool(token)
         self.status = f"waiting for {self.source}"  # for a person who watches a long run
@@ -113,7 +115,7 @@ class RemoteServer:
         except UnexpectedResponse as error:
             raise RemoteError(f"{error.url} did not return JSON of this API.") from None
         except ConnectionFailed as error:
-            raise RemoteError(f"{error.message}. {LATER}") from None
+            raise RemoteError(f"{error.message}. {LATER}" if error.attempts else error.message) from None
         self.status = ""
         return answer
 
