@@ -18,7 +18,7 @@ import msgspec
 from msgspec import ValidationError
 
 from fieldgate_client import __version__
-from fieldgate_client.errors import ConnectionFailed, InvalidToken, UnexpectedResponse, request_failed
+from fieldgate_client.errors import ConnectionFailed, InvalidToken, NotFound, UnexpectedResponse, request_failed
 from fieldgate_client.retries import RETRY_STATUSES, RetryPolicy, parse_rate_limit, parse_retry_after
 from fieldgate_client.server_url import is_loopback, parse_server_url, resolve_path
 
@@ -41,6 +41,7 @@ DATA_VERSION = "fieldgate-data-version"  # Fieldgate sends it with every list
 
 Parameters = Sequence[tuple[str, str]] | Mapping[str, str]
 Parsed = TypeVar("Parsed")
+ByteProgress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
 
 
 class HTTPResponse(msgspec.Struct, frozen=True):
@@ -67,6 +68,7 @@ class ConnectionOptions(msgspec.Struct, frozen=True):
     max_concurrent: int = MAX_CONCURRENT_REQUESTS
     retries: RetryPolicy = RetryPolicy()
     compression: bool | None = None  # None: unless the server is on this machine
+    headers: dict[str, str] = {}  # of every request; Authorization here is sent instead of the token
     verify: Any = True  # as in httpx: False, or an ssl.SSLContext
     transport: Any = None  # an httpx.AsyncBaseTransport
     on_retry: Callable[[RetryNotice], None] | None = None
@@ -116,8 +118,12 @@ class Connection:
     async def is_fieldgate(self) -> bool:
         """Whether the server is Fieldgate, which recognises repeated imports and can try changes without doing them."""
         if self._is_fieldgate is None:
-            response = await self.get("permissions/", {"limit": "1"})
-            self._is_fieldgate = DATA_VERSION in response.headers
+            try:
+                response = await self.get("permissions/", {"limit": "1"})
+            except NotFound:  # IFRC GO has no permissions
+                self._is_fieldgate = False
+            else:
+                self._is_fieldgate = DATA_VERSION in response.headers
         return self._is_fieldgate
 
     async def send(
@@ -128,28 +134,35 @@ class Connection:
         parameters: Parameters = (),
         json: Any = None,
         language: str = "",
+        is_repeatable: bool = False,
     ) -> HTTPResponse:
-        """Send a write once: it is not repeated, as the server may have done it."""
+        """Send a write once: it is not repeated, as the server may have done it, unless doing it twice is the same."""
         headers = {"Accept": "application/json", **_language_header(language)}
         content = None
         if json is not None:
             headers["Content-Type"] = "application/json"
             content = msgspec.json.encode(json)
         url = self._url(path, parameters)
-        return await self._send(method, url, headers, content=content, parse=_same, is_repeatable=False)
+        return await self._send(method, url, headers, content=content, parse=_same, is_repeatable=is_repeatable)
 
     async def upload(
-        self, path: str, body: Callable[[], Any], headers: Mapping[str, str], *, is_repeatable: bool
-    ) -> HTTPResponse:
+        self,
+        path: str,
+        body: Callable[[], Any],
+        headers: Mapping[str, str],
+        parse: Callable[[HTTPResponse], Parsed],
+        *,
+        is_repeatable: bool,
+    ) -> Parsed:
         """POST a body, which is made anew for each attempt. Repeat only what the server recognises as the same."""
+        headers = {"Accept": "application/json", **headers}
         return await self._send(
-            "POST",
-            self._url(path, ()),
-            {"Accept": "application/json", **headers},
-            make_content=body,
-            parse=_same,
-            is_repeatable=is_repeatable,
+            "POST", self._url(path, ()), headers, content=body, parse=parse, is_repeatable=is_repeatable
         )
+
+    async def download(self, path: str, *, on_progress: ByteProgress | None = None) -> HTTPResponse:
+        """GET a file into memory."""
+        return await self._send("GET", self._url(path, ()), {"Accept": "*/*"}, parse=_same, on_progress=on_progress)
 
     def _url(self, path: str, parameters: Parameters) -> str:
         pairs = parameters.items() if isinstance(parameters, Mapping) else parameters
@@ -164,9 +177,9 @@ class Connection:
         headers: Mapping[str, str],
         *,
         parse: Callable[[HTTPResponse], Parsed],
-        content: bytes | None = None,
-        make_content: Callable[[], Any] | None = None,
+        content: bytes | Callable[[], Any] | None = None,
         is_repeatable: bool = True,
+        on_progress: ByteProgress | None = None,
     ) -> Parsed:
         """Send a request, and retry with growing pauses while the server is busy or unreachable."""
         import asyncio
@@ -182,13 +195,16 @@ class Connection:
                 request_id = uuid.uuid4().hex
                 self._sent_ids.append(request_id)
                 identified = {REQUEST_ID: request_id, **headers}
-                response = await self._send_once(method, url, identified, make_content() if make_content else content)
+                sent = content() if callable(content) else content
+                response = await self._send_once(method, url, identified, sent, on_progress)
             except (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.LocalProtocolError) as error:
                 raise ConnectionFailed(f"{url} cannot be requested: {error}", url=url) from None
             except httpx.RequestError as error:  # includes bodies that cannot be decompressed
                 problem = f"{self.server} is unreachable: {str(error) or type(error).__name__}"
                 if is_last:
-                    raise ConnectionFailed(_after(problem, attempts), url=url) from None
+                    if method != "GET" and not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+                        problem += ". It is not known whether the server received the request"
+                    raise ConnectionFailed(_after(problem, attempts), url=url, attempts=attempts) from None
             else:
                 if 200 <= response.status < 300:
                     try:
@@ -217,7 +233,9 @@ class Connection:
             await asyncio.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _send_once(self, method: str, url: str, headers: Mapping[str, str], content: Any) -> HTTPResponse:
+    async def _send_once(
+        self, method: str, url: str, headers: Mapping[str, str], content: Any, on_progress: ByteProgress | None
+    ) -> HTTPResponse:
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -230,7 +248,7 @@ class Connection:
                 response = await client.send(request, stream=True)
                 try:
                     if response.next_request is None:
-                        body = await _read_body(response)
+                        body = await _read_body(response, on_progress)
                         break
                     _check_redirect(request, response.next_request)
                     request = response.next_request
@@ -259,7 +277,7 @@ class Connection:
         if not (options.compression if options.compression is not None else not is_loopback(self.server)):
             headers["Accept-Encoding"] = "identity"
         self._client = httpx.AsyncClient(
-            headers=headers,
+            headers=headers | options.headers,
             timeout=httpx.Timeout(options.timeout, connect=min(options.timeout, CONNECT_TIMEOUT_SECONDS)),
             limits=httpx.Limits(
                 max_connections=options.max_concurrent, max_keepalive_connections=options.max_concurrent
@@ -285,8 +303,10 @@ def _no_cookies() -> CookieJar:
     return CookieJar(DefaultCookiePolicy(allowed_domains=()))
 
 
-async def _read_body(response: httpx.Response) -> bytes:
+async def _read_body(response: httpx.Response, on_progress: ByteProgress | None) -> bytes:
     chunks, size = [], 0
+    length = response.headers.get("content-length", "")
+    total = int(length) if length.isdecimal() and "content-encoding" not in response.headers else None
     async for chunk in response.aiter_bytes():
         size += len(chunk)
         if size > MAX_BODY_BYTES:
@@ -297,6 +317,8 @@ async def _read_body(response: httpx.Response) -> bytes:
                 url=str(response.url),
             )
         chunks.append(chunk)
+        if on_progress and response.is_success:
+            on_progress(size, total)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
@@ -333,4 +355,4 @@ def _is_json(response: HTTPResponse) -> bool:
 
 
 def _after(problem: str, attempts: int) -> str:
-    return f"{problem} ({attempts} attempts)" if attempts > 1 else problem
+    return f"{problem}, {attempts} times" if attempts > 1 else problem

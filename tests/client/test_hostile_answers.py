@@ -7,10 +7,9 @@ import msgspec
 import pytest
 from fieldgate_client import AsyncClient, Client
 from fieldgate_client import connection as connection_module
-from fieldgate_client.connection import ConnectionOptions
+from fieldgate_client.connection import Connection, ConnectionOptions
 from fieldgate_client.errors import (
     ConnectionFailed,
-    FieldgateError,
     IncompleteList,
     InvalidToken,
     NotAuthenticated,
@@ -135,6 +134,7 @@ BODIES = {
     "results without a list": b'{"count":1,"next":null,"results":{"id":1}}',
     "count as text": b'{"count":"1","next":null,"results":[]}',
     "next as number": b'{"count":1,"next":5,"results":[]}',
+    "not UTF-8": b'{"count":1,"next":null,"results":[{"id":1,"name":"\xff"}]}',
     "NaN": b'{"count":NaN,"next":null,"results":[]}',
     "a huge number": b'{"count":1' + b"0" * 5000 + b',"next":null,"results":[]}',
     "nothing": b"",
@@ -150,12 +150,12 @@ def test_bodies_that_are_no_list(name: str) -> None:
         assert len(server.requests) <= 6
 
 
-@pytest.mark.parametrize("record", [b'{"id":1,"name":5,"countries":{}}', b"[]", b'"x"', b'{"id":"abc"}', b'{"name":"\xff"}'])
+@pytest.mark.parametrize("record", [b'{"id":1,"name":5,"countries":{}}', b"[]", b'"x"', b'{"id":"abc"}'])
 def test_records_of_other_types(record: bytes) -> None:
     body = b'{"count":1,"next":null,"results":[%b]}' % record
     with LoopbackServer(lambda request: Reply(200, body)) as server, Client(server.base_url, options=QUICK) as client:
         for read in (lambda: [*client.events()], lambda: client.events().first()):
-            with pytest.raises(UnexpectedResponse, match="is not valid"):
+            with pytest.raises(UnexpectedResponse, match="is not as expected"):
                 read()
 
 
@@ -201,18 +201,17 @@ def test_redirects_to_other_servers_are_refused(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_write_is_not_redirected(status: int) -> None:
+async def test_a_write_is_not_redirected(status: int) -> None:
     """A redirected POST becomes a GET, whose success says nothing."""
 
     def respond(request: ReceivedRequest) -> Reply:
         return json_reply({"results": []}) if request.method == "GET" else redirect(request.path + "x/", status)
 
     with LoopbackServer(respond) as server:
-        with Client(server.base_url, SECRET, options=QUICK) as client, pytest.raises(FieldgateError):
-            client.share("a1", "bob", "view_asset")
-        posts = [request for request in server.requests if request.method == "POST"]
-        assert len(posts) <= 1
-        assert server.requests[-1] == posts[0]
+        async with Connection(server.base_url, SECRET, QUICK) as connection:
+            with pytest.raises(ConnectionFailed, match="redirects to"):
+                await connection.send("POST", "assets/bulk/", json={})
+        assert [request.method for request in server.requests] == ["POST"]
 
 
 def test_redirects_in_a_circle() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 from fieldgate_client import AsyncClient, Client
-from fieldgate_client.errors import FieldgateError, NotAuthenticated, NotFound, RequestFailed
+from fieldgate_client.errors import FieldgateError, NotAuthenticated, NotFound
 
 from tests.client.quick_retries import QUICK
 from tests.client.stand_ins.kobo import TOKEN, KoboStandIn
@@ -65,5 +65,3 @@ def test_errors() -> None:
                 client.get("/assets/")
             with pytest.raises(NotFound):
                 [*client.list("assets/anope/permission-assignments/")]
-            with pytest.raises(RequestFailed, match="not allowed"):
-                client.share("a0", "bob", "view_asset")
