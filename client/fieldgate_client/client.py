@@ -61,7 +61,7 @@ class Client:
         """Forms and collections that you can view."""
         return RecordList(self._client.query("assets/", filters, Asset), self._loop)
 
-    def list(self, path: str, **filters: FilterValue) -> RecordList[dict[str, Any]]:
+    def list(self, path: str, /, **filters: FilterValue) -> RecordList[dict[str, Any]]:
         """Any list of the server, as dicts."""
         return RecordList(self._client.query(path, filters), self._loop)
 
