@@ -65,7 +65,7 @@ def silent_server() -> Iterator[str]:
 
 def test_closed_pipe(demo_server: DemoServer, config: Path) -> None:
     """`fetch --out - | head -1`"""
-    command = [CLIENT_COMMAND, "fetch", demo_server.url + EVENTS, "--out", "-", "--page-size", "50"]
+    command: list[str | Path] = [CLIENT_COMMAND, "fetch", demo_server.url + EVENTS, "--out", "-", "--page-size", "50"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -149,7 +149,7 @@ def test_progress_on_a_terminal(
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
     master, terminal = pty.openpty()
-    command = [CLIENT_COMMAND, "fetch", demo_server.url + EVENTS, "--out", "-", "--page-size", "200"]
+    command: list[str | Path] = [CLIENT_COMMAND, "fetch", demo_server.url + EVENTS, "--out", "-", "--page-size", "200"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal)
     os.close(terminal)
     reader = threading.Thread(target=lambda: shown.append(read_terminal(master)))

@@ -93,10 +93,9 @@ def test_other_lists(run: RunClient, demo_server: DemoServer) -> None:
 
 def test_unknown_filter_is_refused(run: RunClient, demo_server: DemoServer) -> None:
     names = ("--filter", "path=x", "--filter", "self=x")  # also names of arguments in Python
-    for path in ("region/", "event/"):
-        done = run("fetch", f"{demo_server.url}/api/v2/{path}", *names, "--out", "-")
-        assert (done.code, done.out) == (2, "")
-        assert "has no filter path or self" in done.err
+    done = run("fetch", f"{demo_server.url}/api/v2/region/", *names, "--out", "-")
+    assert (done.code, done.out) == (2, "")
+    assert "has no filter path or self" in done.err
 
 
 @pytest.mark.parametrize(
