@@ -64,7 +64,7 @@ class Client:
         """Forms and collections that you can view."""
         return self._synchronous(self._client.assets(**filters))
 
-    def list(self, path: str, **filters: FilterValue) -> RecordList[dict[str, Any]]:
+    def list(self, path: str, /, **filters: FilterValue) -> RecordList[dict[str, Any]]:
         """Any list of the server, as dicts."""
         return self._synchronous(self._client.list(path, **filters))
 
