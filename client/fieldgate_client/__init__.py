@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from fieldgate_client.errors import UnexpectedResponse as UnexpectedResponse
     from fieldgate_client.errors import UnknownName as UnknownName
     from fieldgate_client.form_import import ImportFailed as ImportFailed
+    from fieldgate_client.incremental import UpdateResult as UpdateResult
 
 _MODULES = {
     "AsyncClient": "async_client",
     "Client": "client",
     "ImportFailed": "form_import",
+    "UpdateResult": "incremental",
     **dict.fromkeys(
         (
             "ConnectionFailed",

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
-from typing import Any, Generic, TypeVar, overload
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import msgspec
 
 from fieldgate_client.errors import FieldgateError
 from fieldgate_client.event_loop_thread import EventLoopThread
 from fieldgate_client.list_query import ListQuery
+from fieldgate_client.records import DeletedEvent
+from fieldgate_client.since import deleted_query, next_since, since_parameters
 from fieldgate_client.walk import WalkReport
+
+if TYPE_CHECKING:
+    from fieldgate_client.incremental import UpdateResult
 
 Record = TypeVar("Record")
 
@@ -60,6 +67,23 @@ class AsyncRecordList(Generic[Record]):
         page = await self.query.fetch_page(self.query.start, 1)
         return self.query.decoder().decode(page.records[0]) if page.records else None
 
+    async def deleted(self) -> list[DeletedEvent]:
+        """Of `events(since=…)`: what was deleted, merged or hidden since then, whatever the filters."""
+        return [each async for each in AsyncRecordList(deleted_query(self.query, DeletedEvent))]
+
+    @property
+    def next_since(self) -> datetime:
+        """The `since` for the next time: the server's clock at the first page, minus five minutes."""
+        return next_since(self.report.started_at)
+
+    async def update(
+        self, path: str | Path, *, on_progress: Callable[[int, int | None], None] | None = None
+    ) -> UpdateResult:
+        """Bring an NDJSON file with this list up to date: what changed, and what is gone. The first run reads all."""
+        from fieldgate_client.incremental import update_file
+
+        return await update_file(self.query, path, on_progress)
+
     def __getitem__(self, part: slice) -> AsyncRecordList[Record]:
         return type(self)(self.query.part(*_bounds(part)))
 
@@ -102,6 +126,19 @@ class RecordList(Generic[Record]):
     def first(self) -> Record | None:
         return self._loop.run(self._list.first())
 
+    def deleted(self) -> list[DeletedEvent]:
+        """Of `events(since=…)`: what was deleted, merged or hidden since then, whatever the filters."""
+        return self._loop.run(self._list.deleted())
+
+    @property
+    def next_since(self) -> datetime:
+        """The `since` for the next time: the server's clock at the first page, minus five minutes."""
+        return self._list.next_since
+
+    def update(self, path: str | Path, *, on_progress: Callable[[int, int | None], None] | None = None) -> UpdateResult:
+        """Bring an NDJSON file with this list up to date: what changed, and what is gone. The first run reads all."""
+        return self._loop.run(self._list.update(path, on_progress=on_progress))
+
     @overload
     def __getitem__(self, part: int) -> Record: ...
     @overload
@@ -124,7 +161,7 @@ def _bounds(part: slice) -> tuple[int, int | None]:
 
 
 def _describe(name: str, query: ListQuery[Any]) -> str:
-    filters = ", ".join(f"{key}={value}" for key, value in query.parameters)
+    filters = ", ".join(f"{key}={value}" for key, value in [*query.parameters, *since_parameters(query.since)])
     part = (
         "" if (query.start, query.stop) == (0, None) else f"[{query.start}:{'' if query.stop is None else query.stop}]"
     )
