@@ -18,10 +18,9 @@ the old and of the new file, so after a crash at any moment it fits whichever is
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import os
 from contextlib import aclosing
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -29,6 +28,7 @@ import msgspec
 from fieldgate_client.copy_merge import CopyMerge, OldDigests
 from fieldgate_client.copy_state import Copy, CopyState, ListIdentity, load_state, save_state
 from fieldgate_client.errors import FieldgateError
+from fieldgate_client.exports.export import Progress
 from fieldgate_client.list_query import ListQuery
 from fieldgate_client.ndjson_file import FileSummary, LineDigest, NewFile, summarize, to_line
 from fieldgate_client.pages import Page, record_key
@@ -40,8 +40,6 @@ SHORT_EVENTS = "event/mini/"
 REFERENCE = "country/"  # its version is that of countries and disaster types
 LONGEST_WITHOUT_COMPLETE_PULL = timedelta(days=30)
 ID_BATCH_SIZE = 100  # ids in one URL
-
-ProgressCallback = Callable[[int, int | None], None]  # records received, records in total
 
 
 class UpdateResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +70,7 @@ async def probe_list(query: ListQuery[Any]) -> ListProbe:
 
 
 async def update_file(
-    query: ListQuery[Any], path: str | Path, on_progress: ProgressCallback | None = None
+    query: ListQuery[Any], path: str | os.PathLike[str], on_progress: Progress | None = None
 ) -> UpdateResult:
     """Bring the copy of a list up to date. If that fails, the old file stays as it is."""
     if query.since is not None:
@@ -84,9 +82,7 @@ async def update_file(
 
 
 class CopyUpdate:
-    def __init__(
-        self, query: ListQuery[Any], new: NewFile, state: CopyState, on_progress: ProgressCallback | None
-    ) -> None:
+    def __init__(self, query: ListQuery[Any], new: NewFile, state: CopyState, on_progress: Progress | None) -> None:
         self._query = query
         self._new = new
         self._target = new.target
@@ -191,7 +187,7 @@ class CopyUpdate:
 
 
 async def collect_changes(
-    query: ListQuery[Any], changes: ListQuery[Any], merge: CopyMerge, old: SeenKeys, on_progress: ProgressCallback
+    query: ListQuery[Any], changes: ListQuery[Any], merge: CopyMerge, old: SeenKeys, on_progress: Progress
 ) -> set[str]:
     """Request what a merge needs: what changed, what the list has, and what the copy lacks. Returns data versions."""
     walk = changes.walk(is_fixed=True)

@@ -59,7 +59,7 @@ class LineDigest:
 
 def to_line(record: msgspec.Raw | bytes) -> bytes:
     """Line breaks in texts are escaped in JSON; others are only layout."""
-    return bytes(record).replace(b"\n", b" ") + b"\n"
+    return bytes(record).replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
 
 
 def read_lines(file: IO[bytes]) -> Iterator[tuple[bytes, Key, str]]:
@@ -98,7 +98,7 @@ class NewFile:
     Two processes cannot write the same file at a time. What a killed process left behind is overwritten.
     """
 
-    def __init__(self, path: str | Path, suffix: str = ".new", *, keep: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], suffix: str = ".new", *, keep: bool = False) -> None:
         """With `keep`, a file that is there is continued, and stays if writing fails."""
         self.target = Path(os.path.realpath(path))  # of a link, the file that it points to is replaced
         self.path = self.target.with_name(self.target.name + suffix)

@@ -7,17 +7,17 @@ lost, otherwise it starts again, and `report.restarted_because` tells why:
 - Events of a Fieldgate server are read in the order of their ids, each page beginning with a record that was read
   before. If something changed meanwhile, what changed is merged into the part at the end, as `update()` does.
 - Other lists are read in their own order, beginning with the last records of the part. They must be the same as
-  before, and the version of the data or, without one, the number of records must not have changed at the end.
+  before, and so must the version of the data. Where the server sends no version, the first page and the number of
+  records must be the same; a record that was replaced by another one in between is then not noticed.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import os
 from contextlib import aclosing
 from datetime import datetime
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -29,11 +29,14 @@ from fieldgate_client.ndjson_file import FileSummary, NewFile, replace_file, sum
 from fieldgate_client.since import next_since_of_copy
 from fieldgate_client.walk import NotContinued, WalkPosition, WalkReport
 
+if TYPE_CHECKING:
+    from fieldgate_client.exports.export import Progress
+    from fieldgate_client.exports.output_file import Target
+    from fieldgate_client.lists import AsyncRecordList
+
 PART_SUFFIX = ".part"
 STATE_SUFFIX = ".part.state"
 SEVERAL = "several"  # versions of the data
-
-ProgressCallback = Callable[[int, int | None], None]
 
 
 class PartState(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,31 +52,24 @@ class PartState(msgspec.Struct, frozen=True, kw_only=True):
     ordering: str = ""
 
 
-async def write_resumable(
-    query: ListQuery[Any],
-    path: str | Path,
-    on_progress: ProgressCallback | None,
-    on_start: Callable[[WalkReport], None],
-) -> int:
-    """Write a whole list, or the rest of it. Returns the number of records; `on_start` gets the report of the walk."""
-    query = await query.resolved()
+async def write_resumable(records: AsyncRecordList[Any], path: Target, on_progress: Progress | None) -> int:
+    """Write a whole list, or the rest of it. Returns the number of records."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError("Only a download to a file with a name can be continued.")
+    query = await records.query.resolved()
     with NewFile(path, PART_SUFFIX, keep=True) as part:
-        return await ResumableDownload(query, part, on_progress, on_start).run()
+        return await ResumableDownload(records, query, part, on_progress).run()
 
 
 class ResumableDownload:
     def __init__(
-        self,
-        query: ListQuery[Any],
-        part: NewFile,
-        on_progress: ProgressCallback | None,
-        on_start: Callable[[WalkReport], None],
+        self, records: AsyncRecordList[Any], query: ListQuery[Any], part: NewFile, on_progress: Progress | None
     ) -> None:
+        self._records = records
         self._query = query
         self._part = part
         self._state_path = part.target.with_name(part.target.name + STATE_SUFFIX)
         self._on_progress = on_progress or (lambda *_: None)
-        self._on_start = on_start
 
     async def run(self) -> int:
         probe = await probe_list(self._query)
@@ -92,14 +88,25 @@ class ResumableDownload:
         return report.received
 
     async def _continue(self, state: PartState, held: FileSummary, probe: ListProbe) -> int:
+        if not state.data_version and not state.is_by_id:
+            await self._check_beginning()
         report = await self._read(state, held, "")
-        if not state.is_by_id or report.data_versions <= {state.data_version}:
+        is_unchanged = bool(state.data_version) and report.data_versions == {state.data_version}
+        if is_unchanged or not state.is_by_id:
             self._part.put_in_place()
             count = report.received
         else:
             count = await self._merge(state, held, probe)
         self._state_path.unlink(missing_ok=True)
         return count
+
+    async def _check_beginning(self) -> None:
+        """Without versions: most lists have new records at the beginning, so the first page must still be the same."""
+        page = await self._query.fetch_page(self._query.start, self._query.page_size)
+        with self._part.path.open("rb") as file:
+            for line, record in zip(file, page.records, strict=False):
+                if line != to_line(record):
+                    raise NotContinued
 
     async def _merge(self, state: PartState, held: FileSummary, probe: ListProbe) -> int:
         """Events changed since the first run: merge what changed into the complete part."""
@@ -156,7 +163,7 @@ class ResumableDownload:
         position = WalkPosition(held.keys, held.last_keys, state.count, state.data_version) if held.count else None
         walk = self._query.walk(is_fixed=state.is_by_id, position=position)
         walk.report.restarted_because = reason
-        self._on_start(walk.report)
+        self._records.report = walk.report
         is_noted = False
         async with aclosing(walk.pages()) as pages:
             async for records in pages:
