@@ -240,7 +240,7 @@ def apply(server: EventStandIn, change: tuple[Any, ...]) -> None:
         server.clock += timedelta(seconds=number)
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(rounds, st.integers(0, 40), st.sampled_from([{}, {"dtype": str(FLOOD)}]))
 def test_a_copy_equals_the_list(
     history: list[tuple[list[tuple[Any, ...]], dict[int, tuple[Any, ...]]]], number: int, filters: dict[str, str]

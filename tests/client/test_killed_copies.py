@@ -24,21 +24,30 @@ from fieldgate_client import Client
 with Client(sys.argv[1], page_size=20, concurrency=2) as client:
     print(client.events().to_ndjson(sys.argv[2], resume=True))
 """
-# Ends the process, without any cleaning up, at the n-th time that it opens, renames or removes one of the files.
-UPDATE = """
+# For each number n that it reads, a process that ends, without any cleaning up, at the n-th time that it opens, renames
+# or removes one of the files. Forked, as loading the libraries takes longer than an update.
+UPDATES = """
 import os, sys
-from fieldgate_client import Client
 import httpx, fieldgate_client.incremental
-steps = int(sys.argv[3])
-def count(event, arguments):
-    global steps
-    if event in ("open", "os.rename", "os.remove", "os.truncate", "os.chmod") and "events.ndjson" in str(arguments[0]):
-        steps -= 1
-        if steps == 0:
-            os._exit(9)
-with Client(sys.argv[1], page_size=50) as client:
+from fieldgate_client import Client
+
+def update(steps):
+    def count(event, arguments):
+        nonlocal steps
+        if event in ("open", "os.rename", "os.remove", "os.truncate", "os.chmod") and "events.ndjson" in str(arguments):
+            steps -= 1
+            if steps == 0:
+                os._exit(9)
     sys.addaudithook(count)
-    print(client.events().update(sys.argv[2]).total)
+    with Client(sys.argv[1], page_size=50) as client:
+        client.events().update(sys.argv[2])
+
+for line in sys.stdin:
+    pid = os.fork()
+    if not pid:
+        update(int(line))
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
 
 
@@ -72,9 +81,9 @@ def serve(server: EventStandIn) -> Iterator[str]:
         http.server_close()
 
 
-def run(script: str, *arguments: object) -> subprocess.Popen[bytes]:
+def run(script: str, *arguments: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", script, *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE)  # noqa: S603
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -107,25 +116,27 @@ def test_an_update_that_is_killed_at_any_step(tmp_path: Path) -> None:
     for id_ in range(1, 101):
         server.clock += timedelta(days=1)
         server.put(id_)
-    with serve(server) as address:
-        output, _ = run(UPDATE, address, path, 0).communicate()
-        assert int(output) == 100
-        steps, is_finished = 0, False
-        while not is_finished:
+    with serve(server) as address, run(UPDATES, address, path) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def update(steps: int) -> int:
+            print(steps, file=process.stdin, flush=True)
+            return int(process.stdout.readline())  # type: ignore[union-attr]
+
+        assert update(0) == 0
+        steps, exit_code = 0, 9
+        while exit_code == 9:
             server.clock += timedelta(days=1)
             server.put(steps + 1)
             server.delete(100 - steps)
             server.put(200 + steps)
             before = by_id(read_records(path))
             steps += 1
-            process = run(UPDATE, address, path, steps)
-            process.communicate()
-            is_finished = process.returncode == 0
-            assert process.returncode in (0, 9)
+            exit_code = update(steps)
             assert by_id(read_records(path)) in (before, server.records), "the old records or the new ones"
+        assert exit_code == 0
         assert by_id(read_records(path)) == server.records
         assert steps > 8, "there were that many steps"
-        server.put(1)
-        run(UPDATE, address, path, 0).communicate()
-    assert by_id(read_records(path)) == server.records
+        process.stdin.close()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["events.ndjson", "events.ndjson.state"]

@@ -182,7 +182,7 @@ async def test_a_server_that_cannot_be_reached_leaves_nothing(path: Path) -> Non
     assert names(path) == []
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(
     st.lists(st.tuples(st.integers(2, 12), st.integers(0, 100), st.lists(changes, max_size=4)), max_size=3),
     st.dictionaries(st.integers(1, 10), changes, max_size=3),
