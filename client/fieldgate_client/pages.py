@@ -23,7 +23,7 @@ class DamagedPage(ValueError):
     """The body is not the page that was asked for: cut off, or the answer to another request."""
 
 
-class NotAList(DamagedPage):
+class NotAList(DamagedPage, msgspec.ValidationError):
     """The body is JSON, but neither an envelope nor an array."""
 
 
@@ -78,7 +78,10 @@ _decode_key = msgspec.json.Decoder(_RecordKey).decode
 
 
 def parse_page(body: bytes, headers: Mapping[str, str], offset: int, limit: int) -> Page:
-    """Parse the answer to a request for this offset and limit. Raises `DamagedPage`."""
+    """Parse the answer to a request for this offset and limit.
+
+    Raises `DamagedPage`, and `NotAList` for JSON that is something else.
+    """
     is_array = body[:1] == b"["
     try:
         if not body.isascii():
