@@ -40,6 +40,7 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
     stop: int | None = None
     # Filters by name, which are looked up by the first request.
     resolve_names: Callable[[], Awaitable[list[tuple[str, str]]]] | None = None
+    page_type: Any = msgspec.Raw  # what the records of a page are: JSON, or decoded with the page
 
     async def fetch_page(self, offset: int, limit: int, ordering: str = "") -> Page:
         dropped = _PAGE_NAMES | ({"ordering"} if ordering else set())
@@ -51,9 +52,13 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
         parameters += [("limit", str(limit)), ("offset", str(offset))]
 
         def parse(response: HTTPResponse) -> Page:
-            return parse_page(response.body, response.headers, offset, limit)
+            return parse_page(response.body, response.headers, offset, limit, self.page_type)
 
         return await self.connection.fetch(self.path, parameters, parse, language=self.language)
+
+    def decoded(self) -> ListQuery[Record]:
+        """The same list, with pages of decoded records instead of JSON."""
+        return msgspec.structs.replace(self, page_type=self.record_type)
 
     def walk(self, *, is_fixed: bool = False) -> Walk:
         """Read the whole list. `is_fixed`: in an order that never changes, if the server has one."""

@@ -11,7 +11,7 @@ import msgspec
 from fieldgate_client.errors import FieldgateError
 from fieldgate_client.event_loop_thread import EventLoopThread
 from fieldgate_client.list_query import ListQuery
-from fieldgate_client.walk import WalkReport
+from fieldgate_client.walk import Walk, WalkReport
 
 Record = TypeVar("Record")
 
@@ -35,16 +35,15 @@ class AsyncRecordList(Generic[Record]):
                 for record in page:
                     yield record
 
-    async def pages(self) -> AsyncGenerator[list[Record], None]:
+    def pages(self) -> AsyncGenerator[list[Record], None]:
         """The records page by page."""
-        decode = self.query.decoder().decode
-        async with aclosing(self.raw_pages()) as pages:
-            async for page in pages:
-                yield [decode(record) for record in page]
+        return self._read(self.query.decoded().walk())
 
-    async def raw_pages(self, *, is_fixed: bool = False) -> AsyncGenerator[list[msgspec.Raw], None]:
+    def raw_pages(self, *, is_fixed: bool = False) -> AsyncGenerator[list[msgspec.Raw], None]:
         """The records as JSON, exactly as the server sent them."""
-        walk = self.query.walk(is_fixed=is_fixed)
+        return self._read(self.query.walk(is_fixed=is_fixed))
+
+    async def _read(self, walk: Walk) -> AsyncGenerator[list[Any], None]:
         self.report = walk.report
         async with aclosing(walk.pages()) as pages:
             async for page in pages:
@@ -85,9 +84,7 @@ class RecordList(Generic[Record]):
 
     def pages(self) -> Iterator[list[Record]]:
         """The records page by page."""
-        decode = self._list.query.decoder().decode
-        for page in self.raw_pages():
-            yield [decode(record) for record in page]
+        return self._loop.iterate(self._list.pages())
 
     def raw_pages(self, *, is_fixed: bool = False) -> Iterator[list[msgspec.Raw]]:
         """The records as JSON, exactly as the server sent them."""

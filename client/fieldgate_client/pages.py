@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
+from fieldgate_client.errors import UnexpectedResponse
 from fieldgate_client.retries import parse_http_date
 from fieldgate_client.seen_keys import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
 NO_VERSION = "none"
+Record = TypeVar("Record")
 OFFSET_NAMES = ("offset", "start")  # KoboToolbox writes `start` in its links
 
 
@@ -25,7 +29,7 @@ class DamagedPage(ValueError):
 
 class Page(msgspec.Struct, frozen=True):
     offset: int
-    records: list[msgspec.Raw]
+    records: list[Any]  # as JSON (`msgspec.Raw`), or decoded
     keys: list[Key]
     count: int | None  # None: the server does not say
     has_next: bool
@@ -41,8 +45,8 @@ class Page(msgspec.Struct, frozen=True):
         return self.offset + (self.step if self.has_next else len(self.records))
 
 
-class _Envelope(msgspec.Struct):
-    results: list[msgspec.Raw]
+class _Envelope(msgspec.Struct, Generic[Record]):
+    results: list[Record]
     count: int | None = None
     next: str | None = None
 
@@ -61,19 +65,27 @@ class _KeyEnvelope(msgspec.Struct):
     results: list[_RecordKey]
 
 
-_decode_envelope = msgspec.json.Decoder(_Envelope).decode
-_decode_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode_keys = msgspec.json.Decoder(_KeyEnvelope).decode
 _decode_array_keys = msgspec.json.Decoder(list[_RecordKey]).decode
 
 
-def parse_page(body: bytes, headers: Mapping[str, str], offset: int, limit: int) -> Page:
-    """Parse the answer to a request for this offset and limit. Raises `DamagedPage`."""
+def parse_page(
+    body: bytes, headers: Mapping[str, str], offset: int, limit: int, record_type: Any = msgspec.Raw
+) -> Page:
+    """Parse the answer to a request for this offset and limit. Raises `DamagedPage`.
+
+    The records are decoded to `record_type` with the page: one pass over the body instead of three.
+    """
     is_array = body[:1] == b"["
     try:
-        envelope = _Envelope(_decode_array(body)) if is_array else _decode_envelope(body)
-        keys = _record_keys(body, envelope.results, is_array=is_array)
+        envelope = _decode(body, record_type, is_array=is_array)
+        keys = _decoded_ids(envelope.results, record_type) or _record_keys(body, is_array=is_array)
     except (ValueError, RecursionError) as error:
+        if record_type is not msgspec.Raw and isinstance(error, msgspec.ValidationError):
+            parse_page(body, headers, offset, limit)  # a damaged page is requested again, but not a correct one
+            raise UnexpectedResponse(
+                f"a record of the server is not as expected: {error}", request_id=headers.get("x-request-id", "")
+            ) from None
         raise DamagedPage(str(error)) from None
     received = len(envelope.results)
     version = headers.get("fieldgate-data-version")
@@ -113,20 +125,49 @@ def _link_numbers(link: str) -> tuple[int | None, int | None]:
     return number(*OFFSET_NAMES), number("limit")
 
 
-def _record_keys(body: bytes, records: list[msgspec.Raw], *, is_array: bool) -> list[Key]:
+def _decode(body: bytes, record_type: Any, *, is_array: bool) -> _Envelope[Any]:
+    decode_envelope, decode_array = _decoders(record_type)
+    return _Envelope(decode_array(body)) if is_array else decode_envelope(body)
+
+
+@lru_cache(maxsize=32)
+def _decoders(record_type: Any) -> tuple[Callable[[bytes], _Envelope[Any]], Callable[[bytes], list[Any]]]:
+    is_strict = record_type is msgspec.Raw  # some servers send numbers as text
+    return (
+        msgspec.json.Decoder(_Envelope[record_type], strict=is_strict).decode,
+        msgspec.json.Decoder(list[record_type], strict=is_strict).decode,
+    )
+
+
+def _decoded_ids(records: list[Any], record_type: Any) -> list[Key] | None:
+    """The keys of decoded records that all have an id, otherwise None."""
+    if record_type is msgspec.Raw:
+        return None
+    get_id: Any = attrgetter("id") if hasattr(record_type, "__struct_fields__") else itemgetter("id")
+    try:
+        ids = [*map(get_id, records)]
+    except (AttributeError, LookupError, TypeError):
+        return None
+    return ids if {*map(type, ids)} <= {int, str} else None
+
+
+def _record_keys(body: bytes, *, is_array: bool) -> list[Key]:
     try:
         found = _decode_array_keys(body) if is_array else _decode_keys(body).results
     except msgspec.ValidationError:
-        return [_content_key(record) for record in records]
-    keys: list[Key] = []
-    for each, record in zip(found, records, strict=True):
+        return [_content_key(record) for record in _decode(body, msgspec.Raw, is_array=is_array).results]
+    keys: list[Key | None] = []
+    for each in found:
         if each.id is not None:
             keys.append(each.id)
         elif each.submission_id is not None:
             keys.append(each.submission_id)
         else:
-            keys.append(each.uid or each.codename or each.url or _content_key(record))
-    return keys
+            keys.append(each.uid or each.codename or each.url or None)
+    if None not in keys:
+        return keys  # type: ignore[return-value]
+    records = _decode(body, msgspec.Raw, is_array=is_array).results
+    return [_content_key(record) if key is None else key for key, record in zip(keys, records, strict=True)]
 
 
 def _content_key(record: msgspec.Raw) -> str:
