@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fieldgate_client.async_client import AsyncClient as AsyncClient
     from fieldgate_client.client import Client as Client
     from fieldgate_client.errors import ConnectionFailed as ConnectionFailed
+    from fieldgate_client.errors import ExportLimit as ExportLimit
     from fieldgate_client.errors import FieldgateError as FieldgateError
     from fieldgate_client.errors import IncompleteList as IncompleteList
     from fieldgate_client.errors import InvalidRequest as InvalidRequest
@@ -41,6 +42,7 @@ _MODULES = {
     **dict.fromkeys(
         (
             "ConnectionFailed",
+            "ExportLimit",
             "FieldgateError",
             "IncompleteList",
             "InvalidRequest",

@@ -78,6 +78,8 @@ def parse_page(
     """
     is_array = body[:1] == b"["
     try:
+        if not body.isascii():
+            str(body, "utf-8")  # parts of records, or all of them, are not decoded below
         envelope = _decode(body, record_type, is_array=is_array)
         keys = _decoded_ids(envelope.results, record_type) or _record_keys(body, is_array=is_array)
     except (ValueError, RecursionError) as error:
