@@ -62,9 +62,12 @@ class PageStream:
         if not self._tasks:
             return None
         page = await self._tasks.popleft()
-        if not self._step:
+        is_first = not self._step
+        if is_first:
             self._follow_page_size(page)
         await self._advance(page)
+        if not is_first:  # many callers stop after some records of the first page
+            self._prefetch()
         return page
 
     async def restart(self, offset: int) -> None:

@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 
 
-class DisasterType(msgspec.Struct, kw_only=True):
+class DisasterType(msgspec.Struct, kw_only=True, gc=False):
     id: int
     name: str = ""
     summary: str | None = ""
 
 
-class Country(msgspec.Struct, kw_only=True):
+class Country(msgspec.Struct, kw_only=True, gc=False):
     id: int
     name: str = ""
     iso: str | None = None
@@ -32,7 +32,7 @@ class Country(msgspec.Struct, kw_only=True):
     average_household_size: float | None = None
 
 
-class Appeal(msgspec.Struct, kw_only=True):
+class Appeal(msgspec.Struct, kw_only=True, gc=False):
     id: int
     code: str | None = None
     aid: str | None = None
@@ -48,7 +48,7 @@ class Appeal(msgspec.Struct, kw_only=True):
     sector: str | None = None
 
 
-class FieldReport(msgspec.Struct, kw_only=True):
+class FieldReport(msgspec.Struct, kw_only=True, gc=False):
     id: int
     summary: str | None = None
     status: int | None = None
