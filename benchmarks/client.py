@@ -4,11 +4,12 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import date, timedelta
 from itertools import count, repeat
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -19,7 +20,7 @@ from rich.table import Table
 from benchmarks.demo_data import ensure_demo_events
 from benchmarks.list_readers import Job, ReadResult
 from benchmarks.machine import Machine, this_machine
-from benchmarks.memory import cpu_seconds, process_tree
+from benchmarks.memory import process_tree
 from benchmarks.processes import exit_on_signal, output_of, two_cores
 from benchmarks.report import describe_machine, write
 from benchmarks.spread import Spread, format_cell
@@ -41,39 +42,28 @@ class Contender(msgspec.Struct, frozen=True):
     is_in_long_form: bool = False
 
 
-LOOP = Contender("requests loop", "requests", is_compressed=True, is_in_long_form=True)
-TYPED = Contender("client, typed records", "typed", 4, is_in_long_form=True)
+LOOP = Contender("requests", "requests", is_compressed=True, is_in_long_form=True)
+TYPED = Contender("client: typed", "typed", 4, is_in_long_form=True)
 CONTENDERS = (
     LOOP,
-    Contender("requests loop, not compressed", "requests"),
-    Contender("server's export", "export", is_in_long_form=True),
+    Contender("requests, no gzip", "requests"),
+    Contender("export", "export", is_in_long_form=True),
     TYPED,
-    Contender("client, typed, one request at a time", "typed"),
-    Contender("client, typed, 8 at a time", "typed", 8),
-    Contender("client, typed, compressed", "typed", 4, is_compressed=True),
-    Contender("client, dicts", "dicts", 4),
-    Contender("client, JSON", "json", 4),
-    Contender("client, to_ndjson", "ndjson", 4, is_in_long_form=True),
+    Contender("client: typed, 1 at a time", "typed"),
+    Contender("client: typed, 8 at a time", "typed", 8),
+    Contender("client: typed, gzip", "typed", 4, is_compressed=True),
+    Contender("client: dicts", "dicts", 4),
+    Contender("client: JSON", "json", 4),
+    Contender("client: to_ndjson", "ndjson", 4, is_in_long_form=True),
 )
-
-
-class Reading(msgspec.Struct, frozen=True):
-    """One reading of the whole list."""
-
-    result: ReadResult
-    server_seconds: float  # processor time
-
-    @property
-    def rate(self) -> float:
-        return self.result.records / self.result.seconds
 
 
 class Comparison(msgspec.Struct, frozen=True):
     """The readings of one contender, in the order of the rounds, and those of the loop."""
 
     name: str
-    readings: list[Reading]
-    loop_readings: list[Reading]
+    readings: list[ReadResult]
+    loop_readings: list[ReadResult]
 
     @property
     def rates(self) -> Spread:
@@ -88,15 +78,15 @@ class Comparison(msgspec.Struct, frozen=True):
     @property
     def cpu(self) -> Spread:
         """Processor time of the reader, in microseconds a record."""
-        return Spread.of(each.result.cpu_seconds / each.result.records * 1e6 for each in self.readings)
+        return Spread.of(each.cpu_seconds / each.records * 1e6 for each in self.readings)
 
     @property
     def server_cpu(self) -> Spread:
-        return Spread.of(each.server_seconds / each.result.records * 1e6 for each in self.readings)
+        return Spread.of(each.server_seconds / each.records * 1e6 for each in self.readings)
 
     @property
     def peak(self) -> Spread:
-        return Spread.of(each.result.peak_bytes / MEGABYTE for each in self.readings)
+        return Spread.of(each.peak_bytes / MEGABYTE for each in self.readings)
 
 
 class Work(msgspec.Struct, frozen=True):
@@ -120,16 +110,18 @@ class Server(msgspec.Struct, frozen=True):
     pid: int
     url: str
 
-    def read(self, contender: Contender, filters: dict[str, str], *, is_verified: bool = False) -> Reading:
+    def read(self, contender: Contender, **options: Any) -> ReadResult:
         """Read all events in a new process, on the core of this process."""
         job = Job(
-            contender.reader, self.url, filters, contender.concurrency, contender.is_compressed, is_verified=is_verified
+            contender.reader,
+            self.url,
+            concurrency=contender.concurrency,
+            is_compressed=contender.is_compressed,
+            server_pids=process_tree(self.pid),
+            **options,
         )
         command = [sys.executable, "-m", "benchmarks.list_readers", msgspec.json.encode(job).decode()]
-        server_processes = process_tree(self.pid)
-        before = cpu_seconds(server_processes)
-        result = msgspec.json.decode(output_of(command, timeout=READ_TIMEOUT_SECONDS), type=ReadResult)
-        return Reading(result, cpu_seconds(server_processes) - before)
+        return msgspec.json.decode(output_of(command, timeout=READ_TIMEOUT_SECONDS), type=ReadResult)
 
 
 @click.command()
@@ -151,17 +143,19 @@ def main(rounds: int, events: int, many: int | None, data: Path | None, quick: b
         with serve(folder, events, server_core) as server:
             os.sched_setaffinity(0, {own_core})
             status.update("comparing the records")
-            verify(server, CONTENDERS)
-            for name, filters in {"first time": fresh_filters(), "again": repeat({})}.items():
+            require_same_records({each.name: server.read(each, is_verified=True) for each in CONTENDERS})
+            filters = fresh_filters()
+            for name, is_repeated in {"new to the server": False, "read again": True}.items():
+                jobs = ({"filters": each, "is_repeated": is_repeated} for each in filters)
                 title = f"{events:,} events, {name}"
-                works.append(measure(title, server, CONTENDERS, filters, rounds, status.update))
+                works.append(measure(title, server, CONTENDERS, jobs, rounds, status.update))
         if many:
             os.sched_setaffinity(0, {server_core, own_core})
             status.update(f"creating {many:,} events")
             chosen = [contender for contender in CONTENDERS if contender.is_in_long_form]
             with serve(folder, many, server_core) as server:
                 os.sched_setaffinity(0, {own_core})
-                works.append(measure(f"{many:,} events", server, chosen, fresh_filters(), 1, status.update))
+                works.append(measure(f"{many:,} events", server, chosen, repeat({}), 1, status.update))
     report = Report(this_machine(), works, checks_of(works))
     results = RESULTS / ("client-many.json" if many else "client.json")
     write(report, results)
@@ -174,7 +168,7 @@ def main(rounds: int, events: int, many: int | None, data: Path | None, quick: b
 
 @contextmanager
 def serve(folder: Path, events: int, core: int) -> Iterator[Server]:
-    """Fieldgate with so many demo events, on one core. Its records are cached, as far as it caches them."""
+    """Fieldgate with so many demo events, on one core."""
     made = ensure_demo_events(folder, events)
     with start_server(made.data, core) as server:
         yield Server(server.pid, server.url)
@@ -186,29 +180,26 @@ def fresh_filters() -> Iterator[dict[str, str]]:
         yield {"disaster_start_date__gte": str(FIRST_DATE + timedelta(days=days))}
 
 
-def verify(server: Server, contenders: Iterable[Contender]) -> None:
-    """Check that all contenders return the same records. The first returns all fields."""
-    results = {each.name: server.read(each, {}, is_verified=True).result for each in contenders}
+def require_same_records(results: Mapping[str, ReadResult]) -> None:
+    """Check that all contenders returned the same records. The first returned all fields."""
     expected, *_ = results.values()
     for name, result in results.items():
         is_same = result.digest in ("", expected.digest) and result.typed_digest == expected.typed_digest
-        if not is_same or result.records != expected.records:
-            raise click.ClickException(
-                f"{name} returned other records: {result.records} instead of {expected.records}."
-            )
+        if not is_same or result.records != expected.records or not expected.digest:
+            raise click.ClickException(f"{name} returned other records: {result.records} of {expected.records}.")
 
 
 def measure(
-    title: str, server: Server, contenders: Sequence[Contender], filters: Iterator[dict[str, str]], rounds: int,
+    title: str, server: Server, contenders: Sequence[Contender], jobs: Iterator[dict[str, Any]], rounds: int,
     on_progress: Callable[[str], None],
 ) -> Work:  # fmt: skip
     """Let the contenders read the list in turn, for several rounds."""
-    readings: dict[str, list[Reading]] = {each.name: [] for each in contenders}
+    readings: dict[str, list[ReadResult]] = {each.name: [] for each in contenders}
     for number in range(1, rounds + 1):
         for contender in contenders:
             on_progress(f"{title}: round {number} of {rounds}, {contender.name}")
-            readings[contender.name].append(server.read(contender, next(filters)))
-    counts = {reading.result.records for taken in readings.values() for reading in taken}
+            readings[contender.name].append(server.read(contender, **next(jobs)))
+    counts = {reading.records for taken in readings.values() for reading in taken}
     if len(counts) != 1:
         raise click.ClickException(f"The contenders returned different numbers of records: {sorted(counts)}.")
     loop = readings[LOOP.name]

@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 
+from benchmarks.memory import cpu_seconds, peak_resident_bytes
+
 LIST = "event/"
 PAGE_SIZE = 1000
 EXPORT_CHUNK_BYTES = 1024 * 1024
@@ -21,23 +23,31 @@ USUAL_ENCODINGS, NO_ENCODING = "gzip, deflate", "identity"
 
 
 class Job(msgspec.Struct, frozen=True):
-    """What to read, and how. `filters` select all records, but are new to the server, so it has no answer ready."""
+    """What to read, and how."""
 
     reader: str
     url: str
     filters: dict[str, str] = {}
     concurrency: int = 4
     is_compressed: bool = False
+    is_repeated: bool = False  # measure the second time, when the server may have responses ready
     is_verified: bool = False  # compare the records instead of measuring
+    server_pids: list[int] = []
 
 
 class ReadResult(msgspec.Struct, frozen=True):
     records: int
     seconds: float
     cpu_seconds: float
+    server_seconds: float  # processor time of the server meanwhile
     peak_bytes: int  # resident memory
     digest: str = ""  # of all records
     typed_digest: str = ""  # of the fields that typed records have
+
+    @property
+    def rate(self) -> float:
+        """Records per second."""
+        return self.records / self.seconds
 
 
 Record = Any
@@ -120,26 +130,19 @@ READERS: dict[str, Reader] = {
 
 
 def run(job: Job) -> ReadResult:
-    """Read the list once. Libraries are loaded before, by reading an empty list."""
+    """Read the list. Libraries are loaded before, by reading an empty list or the same one."""
     read = READERS[job.reader]
-    for _ in read(msgspec.structs.replace(job, filters={"id": "0"})):
+    for _ in read(job if job.is_repeated else msgspec.structs.replace(job, filters={"id": "0"})):
         pass
     if job.is_verified:
         return _verify(read(job))
     records = 0
+    server_before = cpu_seconds(job.server_pids)
     started_at, cpu_before = time.perf_counter(), time.process_time()
     for page in read(job):
         records += len(page)
     seconds, cpu = time.perf_counter() - started_at, time.process_time() - cpu_before
-    return ReadResult(records, seconds, cpu, peak_resident_bytes())
-
-
-def peak_resident_bytes() -> int:
-    """The most memory that this process had. Unlike `getrusage`, it leaves out the process that started this one."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return 0
+    return ReadResult(records, seconds, cpu, cpu_seconds(job.server_pids) - server_before, peak_resident_bytes())
 
 
 def _verify(pages: Iterable[list[Record]]) -> ReadResult:
@@ -157,7 +160,7 @@ def _verify(pages: Iterable[list[Record]]) -> ReadResult:
     total, typed_total = (
         hashlib.sha256(b"".join(sorted(each))).hexdigest() if each else "" for each in (digests, typed_digests)
     )
-    return ReadResult(len(typed_digests), 0, 0, peak_resident_bytes(), total, typed_total)
+    return ReadResult(len(typed_digests), 0, 0, 0, peak_resident_bytes(), total, typed_total)
 
 
 def _digest(record: Record) -> bytes:

@@ -18,8 +18,17 @@ def process_tree(pid: int) -> list[int]:
 
 def resident_bytes(pid: int) -> int:
     """Resident memory of a process, in bytes."""
-    for line in (PROC / str(pid) / "status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
+    return _status_bytes(pid, "VmRSS:")
+
+
+def peak_resident_bytes() -> int:
+    """The most memory that this process had. Unlike `getrusage`, it leaves out the process that started this one."""
+    return _status_bytes("self", "VmHWM:")
+
+
+def _status_bytes(process: int | str, field: str) -> int:
+    for line in (PROC / str(process) / "status").read_text().splitlines():
+        if line.startswith(field):
             return int(line.split()[1]) * 1024
     return 0
 

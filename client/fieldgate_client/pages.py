@@ -78,9 +78,10 @@ def parse_page(
     """
     is_array = body[:1] == b"["
     try:
-        if not body.isascii():
-            str(body, "utf-8")  # parts of records, or all of them, are not decoded below
         envelope = _decode(body, record_type, is_array=is_array)
+        if record_type is msgspec.Raw and not body.isascii():
+            for record in envelope.results:  # which are not decoded, so they could be anything
+                str(record, "utf-8")
         keys = _decoded_ids(envelope.results, record_type) or _record_keys(body, is_array=is_array)
     except (ValueError, RecursionError) as error:
         if record_type is not msgspec.Raw and isinstance(error, msgspec.ValidationError):

@@ -48,6 +48,13 @@ def test_keys_of_decoded_records(record_type: Any, results: list[RECORD], keys: 
     assert page.records == msgspec.convert(results, list[record_type])
 
 
+def test_records_that_are_not_utf_8_are_damaged() -> None:
+    body = b'{"count":1,"next":null,"results":[{"id":1,"name":"\xff"}]}'
+    for record_type in (msgspec.Raw, RECORD, Event):
+        with pytest.raises(DamagedPage):
+            parse_page(body, {}, 0, 1000, record_type)
+
+
 def test_records_without_an_identifier_have_keys_by_content() -> None:
     results = [{"name": "a"}, {"name": "b"}, {"name": "a"}]
     raw, decoded = page_of(results), page_of(results, RECORD)
