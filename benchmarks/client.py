@@ -34,7 +34,7 @@ FIRST_DATE = date(1800, 1, 1)  # all events are later
 MIN_TIMES_THE_LOOP, MAX_GROWTH_MB = 4, 10  # targets
 
 
-class Contender(msgspec.Struct, frozen=True):
+class ListContender(msgspec.Struct, frozen=True):
     name: str
     reader: str
     concurrency: int = 1
@@ -42,19 +42,19 @@ class Contender(msgspec.Struct, frozen=True):
     is_in_long_form: bool = False
 
 
-LOOP = Contender("requests", "requests", is_compressed=True, is_in_long_form=True)
-TYPED = Contender("client: typed", "typed", 4, is_in_long_form=True)
+LOOP = ListContender("requests", "requests", is_compressed=True, is_in_long_form=True)
+TYPED = ListContender("client: typed", "typed", 4, is_in_long_form=True)
 CONTENDERS = (
     LOOP,
-    Contender("requests, no gzip", "requests"),
-    Contender("export", "export", is_in_long_form=True),
+    ListContender("requests, no gzip", "requests"),
+    ListContender("export", "export", is_in_long_form=True),
     TYPED,
-    Contender("client: typed, 1 at a time", "typed"),
-    Contender("client: typed, 8 at a time", "typed", 8),
-    Contender("client: typed, gzip", "typed", 4, is_compressed=True),
-    Contender("client: dicts", "dicts", 4),
-    Contender("client: JSON", "json", 4),
-    Contender("client: to_ndjson", "ndjson", 4, is_in_long_form=True),
+    ListContender("client: typed, 1 at a time", "typed"),
+    ListContender("client: typed, 8 at a time", "typed", 8),
+    ListContender("client: typed, gzip", "typed", 4, is_compressed=True),
+    ListContender("client: dicts", "dicts", 4),
+    ListContender("client: JSON", "json", 4),
+    ListContender("client: to_ndjson", "ndjson", 4, is_in_long_form=True),
 )
 
 
@@ -89,7 +89,7 @@ class Comparison(msgspec.Struct, frozen=True):
         return Spread.of(each.peak_bytes / MEGABYTE for each in self.readings)
 
 
-class Work(msgspec.Struct, frozen=True):
+class ListWork(msgspec.Struct, frozen=True):
     """One list read by all contenders."""
 
     name: str
@@ -100,9 +100,9 @@ class Work(msgspec.Struct, frozen=True):
         return next(each for each in self.comparisons if each.name == name)
 
 
-class Report(msgspec.Struct, frozen=True):
+class ClientReport(msgspec.Struct, frozen=True):
     machine: Machine
-    works: list[Work]
+    works: list[ListWork]
     checks: list[Check]
 
 
@@ -110,7 +110,7 @@ class Server(msgspec.Struct, frozen=True):
     pid: int
     url: str
 
-    def read(self, contender: Contender, **options: Any) -> ReadResult:
+    def read(self, contender: ListContender, **options: Any) -> ReadResult:
         """Read all events in a new process, on the core of this process."""
         job = Job(
             contender.reader,
@@ -156,7 +156,7 @@ def main(rounds: int, events: int, many: int | None, data: Path | None, quick: b
             with serve(folder, many, server_core) as server:
                 os.sched_setaffinity(0, {own_core})
                 works.append(measure(f"{many:,} events", server, chosen, repeat({}), 1, status.update))
-    report = Report(this_machine(), works, checks_of(works))
+    report = ClientReport(this_machine(), works, checks_of(works))
     results = RESULTS / ("client-many.json" if many else "client.json")
     write(report, results)
     for work in works:
@@ -190,9 +190,9 @@ def require_same_records(results: Mapping[str, ReadResult]) -> None:
 
 
 def measure(
-    title: str, server: Server, contenders: Sequence[Contender], jobs: Iterator[dict[str, Any]], rounds: int,
+    title: str, server: Server, contenders: Sequence[ListContender], jobs: Iterator[dict[str, Any]], rounds: int,
     on_progress: Callable[[str], None],
-) -> Work:  # fmt: skip
+) -> ListWork:  # fmt: skip
     """Let the contenders read the list in turn, for several rounds."""
     readings: dict[str, list[ReadResult]] = {each.name: [] for each in contenders}
     for number in range(1, rounds + 1):
@@ -203,10 +203,10 @@ def measure(
     if len(counts) != 1:
         raise click.ClickException(f"The contenders returned different numbers of records: {sorted(counts)}.")
     loop = readings[LOOP.name]
-    return Work(title, counts.pop(), [Comparison(name, taken, loop) for name, taken in readings.items()])
+    return ListWork(title, counts.pop(), [Comparison(name, taken, loop) for name, taken in readings.items()])
 
 
-def checks_of(works: Sequence[Work]) -> list[Check]:
+def checks_of(works: Sequence[ListWork]) -> list[Check]:
     first, _, *large = works
     checks = [
         Check.of(
@@ -227,7 +227,7 @@ def checks_of(works: Sequence[Work]) -> list[Check]:
     return checks
 
 
-def table_of(work: Work) -> Table:
+def table_of(work: ListWork) -> Table:
     table = Table("", title=f"{work.name}: {work.records:,} records", box=box.HORIZONTALS, pad_edge=False)
     for heading in ("records/s", "times\nthe loop", "processor,\nµs/record", "server's,\nµs/record", "peak\nMB"):
         table.add_column(heading, justify="right", no_wrap=True)

@@ -10,8 +10,7 @@ import pytest
 from click import ClickException
 
 from benchmarks.charts import draw_growth, draw_rates, draw_targets
-from benchmarks.client import LOOP, TYPED, Comparison, Server, fresh_filters, require_same_records
-from benchmarks.client import Work as ListWork
+from benchmarks.client import LOOP, TYPED, Comparison, ListWork, Server, fresh_filters, require_same_records
 from benchmarks.client import checks_of as client_checks_of
 from benchmarks.contenders import Contender
 from benchmarks.core_monitor import slow_share
