@@ -68,7 +68,7 @@ class AsyncRecordList(Generic[Record]):
 
     async def first(self) -> Record | None:
         page = await self.query.fetch_page(self.query.start, 1)
-        return self.query.decoder().decode(page.records[0]) if page.records else None
+        return self.query.decode(page.records[:1])[0] if page.records else None
 
     def __getitem__(self, part: slice) -> AsyncRecordList[Record]:
         return type(self)(self.query.part(*_bounds(part)))

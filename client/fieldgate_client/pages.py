@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 from hashlib import blake2b
-from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_origin
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
-from fieldgate_client.errors import UnexpectedResponse
 from fieldgate_client.retries import parse_http_date
 from fieldgate_client.seen_keys import Key
 
@@ -25,6 +23,10 @@ OFFSET_NAMES = ("offset", "start")  # KoboToolbox writes `start` in its links
 
 class DamagedPage(ValueError):
     """The body is not the page that was asked for: cut off, or the answer to another request."""
+
+
+class NotAList(DamagedPage):
+    """The body is JSON, but neither an envelope nor an array, or the records are of another type."""
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -67,6 +69,7 @@ class _KeyEnvelope(msgspec.Struct):
 
 _decode_keys = msgspec.json.Decoder(_KeyEnvelope).decode
 _decode_array_keys = msgspec.json.Decoder(list[_RecordKey]).decode
+_decode_key = msgspec.json.Decoder(_RecordKey).decode
 
 
 def parse_page(
@@ -74,7 +77,8 @@ def parse_page(
 ) -> Page:
     """Parse the answer to a request for this offset and limit. Raises `DamagedPage`.
 
-    The records are decoded to `record_type` with the page: one pass over the body instead of three.
+    The records are decoded to `record_type` with the page: one pass over the body instead of three. If they are of
+    another type, `NotAList` is raised.
     """
     is_array = body[:1] == b"["
     try:
@@ -82,15 +86,14 @@ def parse_page(
         if record_type is msgspec.Raw and not body.isascii():
             for record in envelope.results:  # which are not decoded, so they could be anything
                 str(record, "utf-8")
-        keys = _decoded_ids(envelope.results, record_type) or _record_keys(body, is_array=is_array)
+        keys = _record_keys(body, envelope.results, record_type, is_array=is_array)
+    except msgspec.ValidationError as error:
+        raise NotAList(str(error)) from None
     except (ValueError, RecursionError) as error:
-        if record_type is not msgspec.Raw and isinstance(error, msgspec.ValidationError):
-            parse_page(body, headers, offset, limit)  # a damaged page is requested again, but not a correct one
-            raise UnexpectedResponse(
-                f"a record of the server is not as expected: {error}", request_id=headers.get("x-request-id", "")
-            ) from None
         raise DamagedPage(str(error)) from None
     received = len(envelope.results)
+    if is_array:  # the whole list, whatever was asked for
+        envelope.results, keys = envelope.results[offset:], keys[offset:]
     version = headers.get("fieldgate-data-version")
     count = received if is_array else envelope.count
     step = received
@@ -142,24 +145,33 @@ def _decoders(record_type: Any) -> tuple[Callable[[bytes], _Envelope[Any]], Call
     )
 
 
-def _decoded_ids(records: list[Any], record_type: Any) -> list[Key] | None:
-    """The keys of decoded records that all have an id, otherwise None."""
-    if record_type is msgspec.Raw:
-        return None
-    get_id: Any = attrgetter("id") if hasattr(record_type, "__struct_fields__") else itemgetter("id")
-    try:
-        ids = [*map(get_id, records)]
-    except (AttributeError, LookupError, TypeError):
-        return None
-    return ids if {*map(type, ids)} <= {int, str} else None
+def _record_keys(body: bytes, records: list[Any], record_type: Any, *, is_array: bool) -> list[Key]:
+    ids = _decoded_ids(records, record_type)
+    if None not in ids:
+        return ids
+    raw_keys = _raw_keys(body, is_array=is_array)
+    return [raw_key if key is None else key for key, raw_key in zip(ids, raw_keys, strict=True)]
 
 
-def _record_keys(body: bytes, *, is_array: bool) -> list[Key]:
+def _decoded_ids(records: list[Any], record_type: Any) -> list[Any]:
+    """The ids of decoded records. None for a record without one."""
+    if "id" in getattr(record_type, "__struct_fields__", ()):
+        ids = [record.id for record in records]
+    elif get_origin(record_type) is dict:
+        ids = [record.get("id") for record in records]
+    else:
+        return [None] * len(records)
+    return ids if {*map(type, ids)} <= {int, str} else [each if type(each) in (int, str) else None for each in ids]
+
+
+def _raw_keys(body: bytes, *, is_array: bool) -> list[Key]:
+    records: list[msgspec.Raw] = []
     try:
         found = _decode_array_keys(body) if is_array else _decode_keys(body).results
     except msgspec.ValidationError:
-        return [_content_key(record) for record in _decode(body, msgspec.Raw, is_array=is_array).results]
-    keys: list[Key | None] = []
+        records = _decode(body, msgspec.Raw, is_array=is_array).results
+        found = [_one_record_key(record) for record in records]
+    keys: list[Any] = []
     for each in found:
         if each.id is not None:
             keys.append(each.id)
@@ -167,10 +179,18 @@ def _record_keys(body: bytes, *, is_array: bool) -> list[Key]:
             keys.append(each.submission_id)
         else:
             keys.append(each.uid or each.codename or each.url or None)
-    if None not in keys:
-        return keys  # type: ignore[return-value]
-    records = _decode(body, msgspec.Raw, is_array=is_array).results
-    return [_content_key(record) if key is None else key for key, record in zip(keys, records, strict=True)]
+    if None in keys:
+        records = records or _decode(body, msgspec.Raw, is_array=is_array).results
+        keys = [_content_key(record) if key is None else key for key, record in zip(keys, records, strict=True)]
+    return keys
+
+
+def _one_record_key(record: msgspec.Raw) -> _RecordKey:
+    """The key of a record on a page where some record has an unusual one: of each record the same on every page."""
+    try:
+        return _decode_key(record)
+    except msgspec.ValidationError:
+        return _RecordKey()
 
 
 def _content_key(record: msgspec.Raw) -> str:
