@@ -25,7 +25,7 @@ class DamagedPage(ValueError):
     """The body is not the page that was asked for: cut off, or the answer to another request."""
 
 
-class NotAList(DamagedPage):
+class NotAList(DamagedPage, msgspec.ValidationError):
     """The body is JSON, but neither an envelope nor an array, or the records are of another type."""
 
 
@@ -63,11 +63,16 @@ class _RecordKey(msgspec.Struct, gc=False):
     url: str | None = None
 
 
+class _RecordLine(_RecordKey, gc=False):
+    updated_at: Any = None
+
+
 class _KeyEnvelope(msgspec.Struct):
     results: list[_RecordKey]
 
 
 _decode_keys = msgspec.json.Decoder(_KeyEnvelope).decode
+_decode_line = msgspec.json.Decoder(_RecordLine).decode
 _decode_array_keys = msgspec.json.Decoder(list[_RecordKey]).decode
 _decode_key = msgspec.json.Decoder(_RecordKey).decode
 
@@ -75,10 +80,10 @@ _decode_key = msgspec.json.Decoder(_RecordKey).decode
 def parse_page(
     body: bytes, headers: Mapping[str, str], offset: int, limit: int, record_type: Any = msgspec.Raw
 ) -> Page:
-    """Parse the answer to a request for this offset and limit. Raises `DamagedPage`.
+    """Parse the answer to a request for this offset and limit.
 
-    The records are decoded to `record_type` with the page: one pass over the body instead of three. If they are of
-    another type, `NotAList` is raised.
+    The records are decoded to `record_type` with the page: one pass over the body instead of three.
+    Raises `DamagedPage`, and `NotAList` for JSON that is something else.
     """
     is_array = body[:1] == b"["
     try:
@@ -171,18 +176,23 @@ def _raw_keys(body: bytes, *, is_array: bool) -> list[Key]:
     except msgspec.ValidationError:
         records = _decode(body, msgspec.Raw, is_array=is_array).results
         found = [_one_record_key(record) for record in records]
-    keys: list[Any] = []
-    for each in found:
-        if each.id is not None:
-            keys.append(each.id)
-        elif each.submission_id is not None:
-            keys.append(each.submission_id)
-        else:
-            keys.append(each.uid or each.codename or each.url or None)
+    keys: list[Any] = [each.id if each.id is not None else _other_key(each) for each in found]
     if None in keys:
         records = records or _decode(body, msgspec.Raw, is_array=is_array).results
-        keys = [_content_key(record) if key is None else key for key, record in zip(keys, records, strict=True)]
+        keys = [_key(each, record) for each, record in zip(found, records, strict=True)]
     return keys
+
+
+def _key(fields: _RecordKey, record: msgspec.Raw | bytes) -> Key:
+    key = fields.id if fields.id is not None else _other_key(fields)
+    return _content_key(record) if key is None else key
+
+
+def _other_key(fields: _RecordKey) -> Key | None:
+    """The key of a record without an id."""
+    if fields.submission_id is not None:
+        return fields.submission_id
+    return fields.uid or fields.codename or fields.url or None
 
 
 def _one_record_key(record: msgspec.Raw) -> _RecordKey:
@@ -193,6 +203,15 @@ def _one_record_key(record: msgspec.Raw) -> _RecordKey:
         return _RecordKey()
 
 
-def _content_key(record: msgspec.Raw) -> str:
+def record_key(record: bytes) -> tuple[Key, str]:
+    """The key of one record, and when it was last changed, if it says so. Raises ValueError if it is not JSON."""
+    try:
+        fields = _decode_line(record)
+    except msgspec.ValidationError:
+        return _content_key(record), ""
+    return _key(fields, record), fields.updated_at if isinstance(fields.updated_at, str) else ""
+
+
+def _content_key(record: msgspec.Raw | bytes) -> str:
     """For records without an identifier: equal records count as one."""
     return "content " + blake2b(bytes(record), digest_size=16).hexdigest()
