@@ -4,6 +4,7 @@ A comment in the line before a block says what is special about it:
 
     <!-- output -->          the block is what the block before prints; … stands for any text
     <!-- exit status 6 -->   the command ends with this status
+    <!-- typed "text" -->    what the reader types when the command asks
     <!-- until "text" -->    the command runs until it is interrupted, which happens after it printed this text
 """
 
@@ -31,6 +32,10 @@ class Block(NamedTuple):
     language: str
     text: str
     note: str
+
+    def noted(self, word: str) -> str:
+        """What a comment says after this word, without quotes; empty if it does not begin with it."""
+        return self.note.removeprefix(word).strip().strip('"') if self.note.startswith(f"{word} ") else ""
 
 
 def read_blocks(document: Path) -> list[Block]:
@@ -68,7 +73,7 @@ class Reader:
         printed = ""
         for block in blocks:
             if block.note == "output":
-                assert_output(printed, block)
+                assert_output(printed, self._own(block.text), block.place)
             elif block.language == "python":
                 printed = self._run_python(block)
             elif block.language == "sh":
@@ -79,7 +84,9 @@ class Reader:
 
     def typed(self, block: Block) -> str:
         """The text with the address and the token of the reader's server."""
-        text = block.text
+        return self._own(block.text)
+
+    def _own(self, text: str) -> str:
         for shown, own in self._substitutions.items():
             text = text.replace(shown, own)
         return text
@@ -93,26 +100,26 @@ class Reader:
 
     def _run_shell(self, block: Block) -> str:
         script = self.typed(block)
-        if block.note.startswith("until "):
+        if block.noted("until"):
             return self._run_until(script, block)
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", self._exports + script],
             cwd=self._folder,
             env=self._environment,
-            stdin=subprocess.DEVNULL,
+            input=self._own(block.noted("typed")),
             capture_output=True,
             text=True,
             timeout=TIMEOUT_SECONDS,
             check=False,
         )
-        expected = int(block.note.removeprefix("exit status ") or 0)
+        expected = int(block.noted("exit status") or 0)
         assert done.returncode == expected, f"{block.place}: {done.returncode}\n{script}\n{done.stdout}\n{done.stderr}"
         self._exports += "".join(f"{line}\n" for line in script.splitlines() if line.startswith("export "))
         return done.stdout + done.stderr
 
     def _run_until(self, script: str, block: Block) -> str:
         """Run a command that does not end by itself, and press Ctrl-C when it has printed a text."""
-        text = block.note.removeprefix("until ").strip('"')
+        text = block.noted("until")
         process = subprocess.Popen(
             ["bash", "-c", f"{self._exports}exec {script}"],
             cwd=self._folder,
@@ -181,9 +188,9 @@ for line in sys.stdin:
 """
 
 
-def assert_output(printed: str, block: Block) -> None:
-    pattern = re.escape(_normal(block.text)).replace("…", ".*?")
-    assert re.fullmatch(pattern, _normal(printed), re.DOTALL), f"{block.place}: printed\n{printed}"
+def assert_output(printed: str, shown: str, place: str) -> None:
+    pattern = re.escape(_normal(shown)).replace("…", ".*?")
+    assert re.fullmatch(pattern, _normal(printed), re.DOTALL), f"{place}: printed\n{printed}"
 
 
 def _normal(text: str) -> str:

@@ -24,6 +24,7 @@ from tests.processes import ServerProcess, run_command
 ROOT = Path(__file__).parent.parent.parent
 README = ROOT / "client" / "README.md"
 RECIPES = ROOT / "docs" / "recipes.md"
+GUIDE = ROOT / "docs" / "guide.md"
 ADDRESS = "http://127.0.0.1:8000"  # of the server in the documents
 FORM = "type,name,label\ntext,head,Who is the head of the household?\ninteger,members,How many people live here?\n"
 
@@ -32,9 +33,13 @@ class DemoServer(NamedTuple):
     base_url: str
     token: str
 
-    def reader(self, folder: Path, **more: str) -> Reader:
-        substitutions = {ADDRESS: self.base_url, "fgt_...": self.token, **more}
+    def reader(self, folder: Path, *, form: str = "", is_logged_in: bool = False) -> Reader:
+        substitutions = {ADDRESS: self.base_url, "https://field.example": self.base_url, "fgt_...": self.token}
+        if form:
+            substitutions["FORM=a..."] = f"FORM={form}"
         environment = {**python_environment(), "HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config")}
+        if is_logged_in:
+            environment |= {"FIELDGATE_URL": self.base_url, "FIELDGATE_TOKEN": self.token}
         return Reader(folder, substitutions, environment)
 
 
@@ -73,7 +78,7 @@ def test_recipes(server: DemoServer, tmp_path: Path) -> None:
     (tmp_path / "visit.csv").write_text(FORM)
     with Client(server.base_url, server.token) as client:
         form = client.import_form(tmp_path / "visit.csv")[0]
-        with server.reader(tmp_path, **{"a...": form.uid}) as reader:
+        with server.reader(tmp_path, form=form.uid, is_logged_in=True) as reader:
             reader.run(read_blocks(RECIPES))
         assert_is_image(tmp_path / "floods-per-month.png")
         for user, permission in (("amina", "view_submissions"), ("omar", "change_asset")):
@@ -81,6 +86,12 @@ def test_recipes(server: DemoServer, tmp_path: Path) -> None:
     with Client(server.base_url) as anonymous:
         assert len((tmp_path / "events.ndjson").read_text().splitlines()) == len(anonymous.events())
     assert len(reader.ran) >= 14
+
+
+def test_the_example_in_the_guide(server: DemoServer, tmp_path: Path) -> None:
+    with server.reader(tmp_path) as reader:
+        reader.run([block for block in read_blocks(GUIDE) if block.language == "python"])
+    assert len(reader.ran) == 1
 
 
 def test_the_line_for_cron(server: DemoServer, tmp_path: Path) -> None:
