@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from fieldgate_client.connection import ByteProgress
     from fieldgate_client.filters import FilterValue
-    from fieldgate_client.form_import import ImportResult, UploadProgress
-    from fieldgate_client.sharing import Explanation, SharingResult
+    from fieldgate_client.form_import import ImportProgress, ImportResult
+    from fieldgate_client.multipart import UploadProgress
+    from fieldgate_client.sharing_records import Explanation, SharingResult, WhatIf
 
 
 class Client:
@@ -77,10 +79,12 @@ class Client:
         desired_type: str = "",
         timeout: float | None = None,
         on_progress: UploadProgress | None = None,
+        on_status: ImportProgress | None = None,
     ) -> ImportResult:
         """Import an XLSForm, wait for the result, and return the assets. Raises `ImportFailed` with the problems.
 
-        With `destination` (an asset, uid or URL) the form becomes a new version of that asset.
+        With `destination` (an asset, uid or URL) the form becomes a new version of that asset. `on_progress` gets the
+        bytes sent and their number, `on_status` the import each time it is looked at. `timeout` is for the waiting.
         """
         return self._loop.run(
             self._client.import_form(
@@ -91,8 +95,19 @@ class Client:
                 desired_type=desired_type,
                 timeout=timeout,
                 on_progress=on_progress,
+                on_status=on_status,
             )
         )
+
+    def wait_for_import(
+        self, uid: str, *, timeout: float | None = None, on_status: ImportProgress | None = None
+    ) -> ImportResult:
+        """Wait until an import has ended, for example after `ImportTimeout`."""
+        return self._loop.run(self._client.wait_for_import(uid, timeout=timeout, on_status=on_status))
+
+    def download_form(self, asset: Asset | str, path: str | Path, *, on_progress: ByteProgress | None = None) -> Path:
+        """Save a form as an xlsx file, for example to translate it and import it again."""
+        return self._loop.run(self._client.download_form(asset, path, on_progress=on_progress))
 
     def share(
         self,
@@ -102,9 +117,22 @@ class Client:
         remove: bool = False,
         dry_run: bool = False,
     ) -> SharingResult:
-        """Assign permissions to users on assets, or remove them. With `dry_run` nothing is changed."""
+        """Assign permissions to users on assets, or remove them. With `dry_run` nothing is changed.
+
+        Fieldgate does everything or nothing. KoboToolbox cannot: `SharingIncomplete` tells what was done.
+        """
         return self._loop.run(self._client.share(asset, user, *permissions, remove=remove, dry_run=dry_run))
 
     def explain(self, asset: Asset | str, user: str, permission: str) -> Explanation:
         """Why a user has a permission on an asset, or has not."""
         return self._loop.run(self._client.explain(asset, user, permission))
+
+    def what_if(
+        self,
+        held: str | Iterable[str] = (),
+        assign: str | Iterable[str] = (),
+        remove: str | Iterable[str] = (),
+        asset_type: str = "",
+    ) -> WhatIf:
+        """What removing and assigning permissions would do to somebody who has those in `held`, without any asset."""
+        return self._loop.run(self._client.what_if(held, assign, remove, asset_type))

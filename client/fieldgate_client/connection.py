@@ -3,22 +3,21 @@
 connection = Connection("https://field.example", token)
 response = await connection.get("/api/v2/event/", {"limit": "1"})
 
-httpx is loaded by the first request, so that importing this package is fast.
+httpx and asyncio are loaded where they are used first, so that importing this package is fast.
 """
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from fieldgate_client import __version__
-from fieldgate_client.errors import ConnectionFailed, UnexpectedResponse, request_failed
+from fieldgate_client.errors import ConnectionFailed, NotFound, RequestFailed, UnexpectedResponse, request_failed
 from fieldgate_client.retries import RETRY_STATUSES, RetryPolicy, parse_rate_limit, parse_retry_after
 from fieldgate_client.server_url import is_loopback, parse_server_url, resolve_path
 
@@ -32,11 +31,14 @@ CONNECT_TIMEOUT_SECONDS = 20
 MAX_CONCURRENT_REQUESTS = 8
 MAX_DAMAGED_ATTEMPTS = 4  # a body that cannot be read is damaged on the way, or no JSON at all
 MAX_REMEMBERED_IDS = 64
+MAX_FILE_BYTES = 100 * 1024 * 1024  # of a form
 REQUEST_ID = "x-request-id"
 DATA_VERSION = "fieldgate-data-version"  # Fieldgate sends it with every list
 
 Parameters = Sequence[tuple[str, str]] | Mapping[str, str]
 Parsed = TypeVar("Parsed")
+ByteProgress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
+Receive = Callable[["httpx.Response"], Awaitable[bytes]]  # reads the body of a response
 
 
 class HTTPResponse(msgspec.Struct, frozen=True):
@@ -70,6 +72,8 @@ class ConnectionOptions(msgspec.Struct, frozen=True):
 
 class Connection:
     def __init__(self, url: str, token: str = "", options: ConnectionOptions | None = None) -> None:
+        import asyncio
+
         self.server = parse_server_url(url)
         self.has_token = bool(token)
         self._token = token
@@ -106,8 +110,12 @@ class Connection:
     async def is_fieldgate(self) -> bool:
         """Whether the server is Fieldgate, which recognises repeated imports and can try changes without doing them."""
         if self._is_fieldgate is None:
-            response = await self.get("permissions/", {"limit": "1"})
-            self._is_fieldgate = DATA_VERSION in response.headers
+            try:
+                response = await self.get("permissions/", {"limit": "1"})
+            except NotFound:  # IFRC GO has no permissions
+                self._is_fieldgate = False
+            else:
+                self._is_fieldgate = DATA_VERSION in response.headers
         return self._is_fieldgate
 
     async def send(
@@ -118,28 +126,51 @@ class Connection:
         parameters: Parameters = (),
         json: Any = None,
         language: str = "",
+        is_repeatable: bool = False,
     ) -> HTTPResponse:
-        """Send a write once: it is not repeated, as the server may have done it."""
+        """Send a write once: it is not repeated, as the server may have done it, unless doing it twice is the same."""
         headers = {"Accept": "application/json", **_language_header(language)}
         content = None
         if json is not None:
             headers["Content-Type"] = "application/json"
             content = msgspec.json.encode(json)
         url = self._url(path, parameters)
-        return await self._send(method, url, headers, content=content, parse=_same, is_repeatable=False)
+        return await self._send(method, url, headers, content=content, parse=_same, is_repeatable=is_repeatable)
 
     async def upload(
-        self, path: str, body: Callable[[], Any], headers: Mapping[str, str], *, is_repeatable: bool
-    ) -> HTTPResponse:
+        self,
+        path: str,
+        body: Callable[[], Any],
+        headers: Mapping[str, str],
+        parse: Callable[[HTTPResponse], Parsed],
+        *,
+        is_repeatable: bool,
+    ) -> Parsed:
         """POST a body, which is made anew for each attempt. Repeat only what the server recognises as the same."""
+        headers = {"Accept": "application/json", **headers}
         return await self._send(
-            "POST",
-            self._url(path, ()),
-            {"Accept": "application/json", **headers},
-            make_content=body,
-            parse=_same,
-            is_repeatable=is_repeatable,
+            "POST", self._url(path, ()), headers, content=body, parse=parse, is_repeatable=is_repeatable
         )
+
+    async def download(
+        self, path: str, *, max_bytes: int = MAX_FILE_BYTES, on_progress: ByteProgress | None = None
+    ) -> HTTPResponse:
+        """GET a file into memory."""
+
+        async def receive(response: httpx.Response) -> bytes:
+            size = response.headers.get("content-length", "")
+            total = int(size) if size.isdecimal() and "content-encoding" not in response.headers else None
+            body = bytearray()
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > max_bytes:
+                    raise UnexpectedResponse(f"{url} sent more than {max_bytes} bytes.", status=response.status_code)
+                if on_progress and response.is_success:
+                    on_progress(len(body), total)
+            return bytes(body)
+
+        url = self._url(path, ())
+        return await self._send("GET", url, {"Accept": "*/*"}, parse=_same, receive=receive)
 
     def _url(self, path: str, parameters: Parameters) -> str:
         pairs = parameters.items() if isinstance(parameters, Mapping) else parameters
@@ -154,11 +185,13 @@ class Connection:
         headers: Mapping[str, str],
         *,
         parse: Callable[[HTTPResponse], Parsed],
-        content: bytes | None = None,
-        make_content: Callable[[], Any] | None = None,
+        content: bytes | Callable[[], Any] | None = None,
         is_repeatable: bool = True,
+        receive: Receive | None = None,
     ) -> Parsed:
         """Send a request, and retry with growing pauses while the server is busy or unreachable."""
+        import asyncio
+
         import httpx
 
         attempts = self._options.retries.attempts if is_repeatable else 1
@@ -169,12 +202,15 @@ class Connection:
             try:
                 request_id = uuid.uuid4().hex
                 identified = {REQUEST_ID: request_id, **headers}
-                response = await self._send_once(method, url, identified, make_content() if make_content else content)
+                sent = content() if callable(content) else content
+                response = await self._send_once(method, url, identified, sent, receive)
             except (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.TooManyRedirects) as error:
                 raise ConnectionFailed(f"{url} cannot be requested: {error}", url=url) from None
             except httpx.RequestError as error:  # includes bodies that cannot be decompressed
                 problem = f"{self.server} is unreachable: {str(error) or type(error).__name__}"
                 if is_last:
+                    if method != "GET" and not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+                        problem += ". It is not known whether the server received the request"
                     raise ConnectionFailed(_after(problem, attempts), url=url) from None
             else:
                 if 200 <= response.status < 300:
@@ -188,6 +224,14 @@ class Connection:
                             raise UnexpectedResponse(
                                 problem, status=response.status, request_id=response.request_id, url=url
                             ) from None
+                elif 300 <= response.status < 400:
+                    target = response.headers.get("location", "")
+                    raise RequestFailed(
+                        f"{url} is at another address: {target}. Use the address of the server there.",
+                        status=response.status,
+                        request_id=response.request_id,
+                        url=url,
+                    )
                 else:
                     problem = f"{url} answered {response.status}"
                     if is_last or response.status not in RETRY_STATUSES:
@@ -199,14 +243,24 @@ class Connection:
             await asyncio.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _send_once(self, method: str, url: str, headers: Mapping[str, str], content: Any) -> HTTPResponse:
+    async def _send_once(
+        self, method: str, url: str, headers: Mapping[str, str], content: Any, receive: Receive | None
+    ) -> HTTPResponse:
+        import asyncio
+
         loop = asyncio.get_running_loop()
         client = self._client or self._open()
         async with self._semaphore:
             while (wait := self._not_before - loop.time()) > 0:  # noqa: ASYNC110 -- other requests move it
                 await asyncio.sleep(wait)
-            response = await client.request(method, url, headers=headers, content=content)
-        answered = HTTPResponse(response.status_code, _lower(response.headers), response.content, url)
+            # A write that is redirected would be sent as a GET, or to another server.
+            request = client.build_request(method, url, headers=headers, content=content)
+            response = await client.send(request, stream=receive is not None, follow_redirects=method == "GET")
+            try:
+                body = await receive(response) if receive else response.content
+            finally:
+                await response.aclose()
+        answered = HTTPResponse(response.status_code, _lower(response.headers), body, url)
         wait_until_reset = parse_rate_limit(answered.headers)
         if wait_until_reset is not None:
             self._not_before = max(self._not_before, loop.time() + wait_until_reset)

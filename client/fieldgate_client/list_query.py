@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
+from urllib.parse import unquote
 
 import msgspec
 
 from fieldgate_client.connection import Connection, HTTPResponse
+from fieldgate_client.errors import InvalidRequest, UnexpectedResponse
 from fieldgate_client.pages import Page, parse_page
 from fieldgate_client.server_url import API_ROOT
 from fieldgate_client.walk import Walk, WalkOptions
@@ -53,7 +55,30 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
         def parse(response: HTTPResponse) -> Page:
             return parse_page(response.body, response.headers, offset, limit)
 
-        return await self.connection.fetch(self.path, parameters, parse, language=self.language)
+        page = await self.connection.fetch(self.path, parameters, parse, language=self.language)
+        if page.ignored_parameters:
+            self._refuse_ignored(page, {name for name, _ in parameters} - _PAGE_NAMES)
+        return page
+
+    def _refuse_ignored(self, page: Page, sent: set[str]) -> None:
+        """A filter that the server does not know, such as a misspelt one, would return everything."""
+        ignored = [unquote(name) for name in page.ignored_parameters if unquote(name) in sent]
+        if ignored:
+            raise InvalidRequest(
+                f"{self.path} has no filter {' or '.join(ignored)}: the server ignores it and would return everything.",
+                url=self.connection.server + self.path,
+                fields={name: ["The server does not know this filter."] for name in ignored},
+            )
+
+    def decode(self, records: list[msgspec.Raw]) -> list[Record]:
+        """Records of the type of this list."""
+        decode = self.decoder().decode
+        try:
+            return [decode(record) for record in records]
+        except (ValueError, RecursionError) as error:
+            raise UnexpectedResponse(
+                f"A record of {self.path} is not as expected: {error}. Read it with client.list({self.path!r})."
+            ) from None
 
     def walk(self, *, is_fixed: bool = False) -> Walk:
         """Read the whole list. `is_fixed`: in an order that never changes, if the server has one."""

@@ -37,10 +37,9 @@ class AsyncRecordList(Generic[Record]):
 
     async def pages(self) -> AsyncGenerator[list[Record], None]:
         """The records page by page."""
-        decode = self.query.decoder().decode
         async with aclosing(self.raw_pages()) as pages:
             async for page in pages:
-                yield [decode(record) for record in page]
+                yield self.query.decode(page)
 
     async def raw_pages(self, *, is_fixed: bool = False) -> AsyncGenerator[list[msgspec.Raw], None]:
         """The records as JSON, exactly as the server sent them."""
@@ -58,7 +57,7 @@ class AsyncRecordList(Generic[Record]):
 
     async def first(self) -> Record | None:
         page = await self.query.fetch_page(self.query.start, 1)
-        return self.query.decoder().decode(page.records[0]) if page.records else None
+        return self.query.decode(page.records[:1])[0] if page.records else None
 
     def __getitem__(self, part: slice) -> AsyncRecordList[Record]:
         return type(self)(self.query.part(*_bounds(part)))
@@ -85,9 +84,8 @@ class RecordList(Generic[Record]):
 
     def pages(self) -> Iterator[list[Record]]:
         """The records page by page."""
-        decode = self._list.query.decoder().decode
         for page in self.raw_pages():
-            yield [decode(record) for record in page]
+            yield self._list.query.decode(page)
 
     def raw_pages(self, *, is_fixed: bool = False) -> Iterator[list[msgspec.Raw]]:
         """The records as JSON, exactly as the server sent them."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 if TYPE_CHECKING:
+    import asyncio
     from types import TracebackType
 
     from fieldgate_client.pages import Page
@@ -74,6 +74,8 @@ class PageStream:
         self._is_done = False
 
     def _prefetch(self) -> None:
+        import asyncio
+
         most = self._options.concurrency if self._step else 1
         while len(self._tasks) < most and self._is_wanted(self._next_offset):
             limit = self._limit
@@ -112,6 +114,8 @@ class PageStream:
         self.end = max(self.end, page.end)
 
     async def _cancel(self) -> None:
+        import asyncio
+
         tasks = [*self._tasks]
         self._tasks.clear()
         for task in tasks:

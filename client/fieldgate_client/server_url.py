@@ -82,6 +82,11 @@ def last_path_segment(url: str) -> str:
     return unquote(urlsplit(url).path.rstrip("/").rpartition("/")[2])
 
 
+def identifier(text: str) -> str:
+    """The identifier of a record that is given by it, or by its path or URL."""
+    return last_path_segment(text) if "/" in text else text.strip()
+
+
 def _origin(server: str) -> tuple[str, str | None, int | None]:
     parts = urlsplit(server)
     return parts.scheme, parts.hostname, parts.port

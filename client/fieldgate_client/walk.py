@@ -17,6 +17,7 @@ If none of these holds after some passes, `IncompleteList` is raised after the l
 from __future__ import annotations
 
 from contextlib import aclosing
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -137,7 +138,7 @@ class Walk:
                 this.note(page)
                 overlap = end - page.offset
                 expected = last_keys[len(last_keys) - overlap :] if overlap else []
-                added = [this.keys.add(key) for key in page.keys[overlap:]]
+                added = this.keys.add_all(page.keys[overlap:])
                 if page.keys[:overlap] != expected or not all(added):
                     this.is_continuous = False
                 self.report.duplicates += len(added) - sum(added)
@@ -163,8 +164,7 @@ class Walk:
                     await stream.restart(page.offset - page_size * failures)
                     continue
                 failures = 0
-                for key in page.keys:
-                    this.keys.add(key)
+                this.keys.add_all(page.keys)
                 if records := self._not_returned(page):
                     yield records
         if this.is_unchanged and not this.is_whole:
@@ -172,8 +172,8 @@ class Walk:
 
     def _not_returned(self, page: Page) -> Records:
         self.report.count = page.count
-        add = self._returned.add
-        records = [record for record, key in zip(page.records, page.keys, strict=True) if add(key)]
+        added = self._returned.add_all(page.keys)
+        records = page.records if all(added) else list(compress(page.records, added))
         self.report.received += len(records)
         return records
 
