@@ -71,6 +71,8 @@ def parse_page(body: bytes, headers: Mapping[str, str], offset: int, limit: int)
     """Parse the answer to a request for this offset and limit. Raises `DamagedPage`."""
     is_array = body[:1] == b"["
     try:
+        if not body.isascii():
+            str(body, "utf-8")  # records stay as they are and are not decoded below
         envelope = _Envelope(_decode_array(body)) if is_array else _decode_envelope(body)
         keys = _record_keys(body, envelope.results, is_array=is_array)
     except (ValueError, RecursionError) as error:
