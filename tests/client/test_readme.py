@@ -1,5 +1,6 @@
 """The examples of the client's README and of the recipes work as they are shown, with a real Fieldgate."""
 
+import asyncio
 import csv
 import io
 import re
@@ -17,15 +18,21 @@ import pytest
 from fieldgate_client import Client
 from fieldgate_client.exports.flatten import flatten
 
+from fieldgate.accounts.store import AccountStore, NewUser
+from fieldgate.cli.events import create_demo_events
+from fieldgate.db import Database, DataVersions
+from fieldgate.events.store import EventStore
 from tests.client.document_blocks import Block, Reader, python_environment, read_blocks
 from tests.client.query_texts import QueryText, read_m, read_r
-from tests.processes import ServerProcess, run_command
+from tests.databases import prepare_database
+from tests.processes import ServerProcess
 
 ROOT = Path(__file__).parent.parent.parent
 README = ROOT / "client" / "README.md"
 RECIPES = ROOT / "docs" / "recipes.md"
 GUIDE = ROOT / "docs" / "guide.md"
 ADDRESS = "http://127.0.0.1:8000"  # of the server in the documents
+EVENTS = 600
 FORM = "type,name,label\ntext,head,Who is the head of the household?\ninteger,members,How many people live here?\n"
 
 
@@ -45,12 +52,21 @@ class DemoServer(NamedTuple):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
-    """What `make serve` starts, with two more users."""
+    """What `make serve` starts, with fewer events and two more users."""
     data = tmp_path_factory.mktemp("demo")
-    for username in ("amina", "omar"):
-        assert run_command("user", "create", username, "--password-stdin", data=data, stdin="long password").stdout
+    asyncio.run(_fill_database(data))
     with ServerProcess(data, "--demo") as process:
         yield DemoServer(process.base_url, process.printed_value("token"))
+
+
+async def _fill_database(data: Path) -> None:
+    database = Database(f"sqlite:///{data / 'fieldgate.db'}")
+    await prepare_database(database)
+    versions = DataVersions(database)
+    for username in ("amina", "omar"):
+        await AccountStore(database, versions).create_user(NewUser(username=username, password_hash=""))
+    await create_demo_events(database, EventStore(database, versions), EVENTS)
+    await database.close()
 
 
 @pytest.fixture(autouse=True)
