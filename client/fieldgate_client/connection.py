@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from fieldgate_client import __version__
-from fieldgate_client.errors import ConnectionFailed, NotFound, RequestFailed, UnexpectedResponse, request_failed
+from fieldgate_client.errors import ConnectionFailed, InvalidToken, NotFound, UnexpectedResponse, request_failed
 from fieldgate_client.retries import RETRY_STATUSES, RetryPolicy, parse_rate_limit, parse_retry_after
 from fieldgate_client.server_url import is_loopback, parse_server_url, resolve_path
 
 if TYPE_CHECKING:
+    from http.cookiejar import CookieJar
     from types import TracebackType
 
     import httpx
@@ -30,15 +31,15 @@ TIMEOUT_SECONDS = 150  # IFRC GO takes up to two minutes for a large page
 CONNECT_TIMEOUT_SECONDS = 20
 MAX_CONCURRENT_REQUESTS = 8
 MAX_DAMAGED_ATTEMPTS = 4  # a body that cannot be read is damaged on the way, or no JSON at all
-MAX_REMEMBERED_IDS = 64
-MAX_FILE_BYTES = 100 * 1024 * 1024  # of a form
+MAX_REMEMBERED_IDS = 1000
+MAX_BODY_BYTES = 256 * 1024 * 1024  # decompressed; a page of a thousand large events of IFRC GO has about 40 MB
+MAX_REDIRECTS = 5
 REQUEST_ID = "x-request-id"
 DATA_VERSION = "fieldgate-data-version"  # Fieldgate sends it with every list
 
 Parameters = Sequence[tuple[str, str]] | Mapping[str, str]
 Parsed = TypeVar("Parsed")
 ByteProgress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
-Receive = Callable[["httpx.Response"], Awaitable[bytes]]  # reads the body of a response
 
 
 class HTTPResponse(msgspec.Struct, frozen=True):
@@ -76,12 +77,13 @@ class Connection:
 
         self.server = parse_server_url(url)
         self.has_token = bool(token)
-        self._token = token
+        self._token = _checked_token(token)
         self._options = options or ConnectionOptions()
         self._client: httpx.AsyncClient | None = None
         self._semaphore = asyncio.Semaphore(self._options.max_concurrent)
         self._is_fieldgate: bool | None = None
         self._sent_ids: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
+        self._has_answered = False  # with a body that could be parsed
         self._not_before = 0.0  # loop time before which the server wants no request
 
     async def __aenter__(self) -> Connection:
@@ -152,25 +154,9 @@ class Connection:
             "POST", self._url(path, ()), headers, content=body, parse=parse, is_repeatable=is_repeatable
         )
 
-    async def download(
-        self, path: str, *, max_bytes: int = MAX_FILE_BYTES, on_progress: ByteProgress | None = None
-    ) -> HTTPResponse:
+    async def download(self, path: str, *, on_progress: ByteProgress | None = None) -> HTTPResponse:
         """GET a file into memory."""
-
-        async def receive(response: httpx.Response) -> bytes:
-            size = response.headers.get("content-length", "")
-            total = int(size) if size.isdecimal() and "content-encoding" not in response.headers else None
-            body = bytearray()
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > max_bytes:
-                    raise UnexpectedResponse(f"{url} sent more than {max_bytes} bytes.", status=response.status_code)
-                if on_progress and response.is_success:
-                    on_progress(len(body), total)
-            return bytes(body)
-
-        url = self._url(path, ())
-        return await self._send("GET", url, {"Accept": "*/*"}, parse=_same, receive=receive)
+        return await self._send("GET", self._url(path, ()), {"Accept": "*/*"}, parse=_same, on_progress=on_progress)
 
     def _url(self, path: str, parameters: Parameters) -> str:
         pairs = parameters.items() if isinstance(parameters, Mapping) else parameters
@@ -187,7 +173,7 @@ class Connection:
         parse: Callable[[HTTPResponse], Parsed],
         content: bytes | Callable[[], Any] | None = None,
         is_repeatable: bool = True,
-        receive: Receive | None = None,
+        on_progress: ByteProgress | None = None,
     ) -> Parsed:
         """Send a request, and retry with growing pauses while the server is busy or unreachable."""
         import asyncio
@@ -201,10 +187,11 @@ class Connection:
             is_last = attempt + 1 == attempts
             try:
                 request_id = uuid.uuid4().hex
+                self._sent_ids.append(request_id)
                 identified = {REQUEST_ID: request_id, **headers}
                 sent = content() if callable(content) else content
-                response = await self._send_once(method, url, identified, sent, receive)
-            except (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.TooManyRedirects) as error:
+                response = await self._send_once(method, url, identified, sent, on_progress)
+            except (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.LocalProtocolError) as error:
                 raise ConnectionFailed(f"{url} cannot be requested: {error}", url=url) from None
             except httpx.RequestError as error:  # includes bodies that cannot be decompressed
                 problem = f"{self.server} is unreachable: {str(error) or type(error).__name__}"
@@ -216,22 +203,18 @@ class Connection:
                 if 200 <= response.status < 300:
                     try:
                         self._check_request_id(response, request_id)
-                        return parse(response)
-                    except ValueError as error:
+                        parsed = parse(response)
+                        self._has_answered = True
+                        return parsed
+                    except (ValueError, RecursionError) as error:
                         damaged += 1
                         problem = f"{url} did not answer JSON of this API: {error}"
-                        if is_last or damaged == MAX_DAMAGED_ATTEMPTS or not _is_json(response):
+                        # A page of HTML is the answer of a wrong address, or of a proxy that failed for a moment.
+                        is_hopeless = not _is_json(response) and not self._has_answered
+                        if is_last or damaged == MAX_DAMAGED_ATTEMPTS or is_hopeless:
                             raise UnexpectedResponse(
                                 problem, status=response.status, request_id=response.request_id, url=url
                             ) from None
-                elif 300 <= response.status < 400:
-                    target = response.headers.get("location", "")
-                    raise RequestFailed(
-                        f"{url} is at another address: {target}. Use the address of the server there.",
-                        status=response.status,
-                        request_id=response.request_id,
-                        url=url,
-                    )
                 else:
                     problem = f"{url} answered {response.status}"
                     if is_last or response.status not in RETRY_STATUSES:
@@ -244,7 +227,7 @@ class Connection:
         raise AssertionError("the last attempt returns or raises")
 
     async def _send_once(
-        self, method: str, url: str, headers: Mapping[str, str], content: Any, receive: Receive | None
+        self, method: str, url: str, headers: Mapping[str, str], content: Any, on_progress: ByteProgress | None
     ) -> HTTPResponse:
         import asyncio
 
@@ -253,13 +236,19 @@ class Connection:
         async with self._semaphore:
             while (wait := self._not_before - loop.time()) > 0:  # noqa: ASYNC110 -- other requests move it
                 await asyncio.sleep(wait)
-            # A write that is redirected would be sent as a GET, or to another server.
             request = client.build_request(method, url, headers=headers, content=content)
-            response = await client.send(request, stream=receive is not None, follow_redirects=method == "GET")
-            try:
-                body = await receive(response) if receive else response.content
-            finally:
-                await response.aclose()
+            for _ in range(MAX_REDIRECTS + 1):
+                response = await client.send(request, stream=True)
+                try:
+                    if response.next_request is None:
+                        body = await _read_body(response, on_progress)
+                        break
+                    _check_redirect(request, response.next_request)
+                    request = response.next_request
+                finally:
+                    await response.aclose()
+            else:
+                raise ConnectionFailed(f"{url} redirects more than {MAX_REDIRECTS} times.", url=url)
         answered = HTTPResponse(response.status_code, _lower(response.headers), body, url)
         wait_until_reset = parse_rate_limit(answered.headers)
         if wait_until_reset is not None:
@@ -270,7 +259,6 @@ class Connection:
         """Refuse the answer to another request of this client, which a faulty proxy can deliver."""
         if response.request_id != request_id and response.request_id in self._sent_ids:
             raise ValueError("it is the answer to another request")
-        self._sent_ids.append(request_id)
 
     def _open(self) -> httpx.AsyncClient:
         import httpx
@@ -287,11 +275,60 @@ class Connection:
             limits=httpx.Limits(
                 max_connections=options.max_concurrent, max_keepalive_connections=options.max_concurrent
             ),
-            follow_redirects=True,
+            cookies=_no_cookies(),
             verify=options.verify,
             transport=options.transport,
         )
         return self._client
+
+
+def _checked_token(token: str) -> str:
+    token = token.strip()
+    if not all("!" <= character <= "~" for character in token):
+        raise InvalidToken("The token must consist of ASCII letters, digits and punctuation, without spaces.")
+    return token
+
+
+def _no_cookies() -> CookieJar:
+    """KoboToolbox remembers the first language in a cookie, which then wins over Accept-Language."""
+    from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+    return CookieJar(DefaultCookiePolicy(allowed_domains=()))
+
+
+async def _read_body(response: httpx.Response, on_progress: ByteProgress | None) -> bytes:
+    chunks, size = [], 0
+    length = response.headers.get("content-length", "")
+    total = int(length) if length.isdecimal() and "content-encoding" not in response.headers else None
+    async for chunk in response.aiter_bytes():
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            raise UnexpectedResponse(
+                f"The response is larger than {MAX_BODY_BYTES // 1024**2} MB. Ask for smaller pages.",
+                status=response.status_code,
+                request_id=response.headers.get(REQUEST_ID, ""),
+                url=str(response.url),
+            )
+        chunks.append(chunk)
+        if on_progress and response.is_success:
+            on_progress(size, total)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _check_redirect(request: httpx.Request, target: httpx.Request) -> None:
+    """Stay on the server: elsewhere the token is not sent, and lists would have public records only.
+
+    Writes are not redirected, as they would become a GET.
+    """
+    old, new = request.url, target.url
+    is_same = (old.scheme, old.host, old.port) == (new.scheme, new.host, new.port)
+    is_upgrade = old.host == new.host and (old.scheme, old.port, new.scheme, new.port) == ("http", None, "https", None)
+    if request.method != "GET" or not (is_same or is_upgrade):
+        raise ConnectionFailed(
+            f"{old.copy_with(query=None)} redirects to {new.copy_with(query=None)}. "
+            "If you trust that address, use it as the URL of the server.",
+            url=str(old),
+        )
 
 
 def _same(response: HTTPResponse) -> HTTPResponse:

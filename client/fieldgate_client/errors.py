@@ -40,6 +40,10 @@ class ConnectionFailed(FieldgateError):
     """The server cannot be reached, or the connection broke on every attempt."""
 
 
+class InvalidToken(FieldgateError, ValueError):
+    """A token with characters that no token has. It is not part of the message."""
+
+
 class UnexpectedResponse(FieldgateError):
     """The server answered something that is not part of this API."""
 

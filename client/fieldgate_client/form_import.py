@@ -11,7 +11,6 @@ from urllib.parse import quote
 
 import msgspec
 
-from fieldgate_client.connection import MAX_FILE_BYTES
 from fieldgate_client.errors import FieldgateError, InvalidRequest, NotAllowed, NotFound
 from fieldgate_client.multipart import MultipartBody, UploadProgress
 from fieldgate_client.problem_table import format_problems
@@ -22,6 +21,7 @@ from fieldgate_client.terminal_text import clean_line
 if TYPE_CHECKING:
     from fieldgate_client.connection import Connection, HTTPResponse
 
+MAX_FORM_BYTES = 100 * 1024 * 1024  # servers have lower limits: Fieldgate 25 MiB, if the operator chose no other
 FIRST_PAUSE = 0.2  # seconds between two looks at an import, growing
 LONGEST_PAUSE = 3.0
 MAX_MESSAGE_CHARS = 2000  # KoboToolbox lists all its URLs in some messages
@@ -110,8 +110,8 @@ def read_upload(path: str | Path, destination: Asset | str | None = None, **fiel
         raise InvalidRequest(f"{file} is not a file.")
     try:
         size = file.stat().st_size
-        if size > MAX_FILE_BYTES:
-            raise InvalidRequest(f"{file} has {size} bytes. A form can have at most {MAX_FILE_BYTES}.")
+        if size > MAX_FORM_BYTES:
+            raise InvalidRequest(f"{file} has {size} bytes. A form can have at most {MAX_FORM_BYTES}.")
         content = file.read_bytes()
     except OSError as error:
         raise InvalidRequest(f"{file} cannot be read: {error.strerror or error}.") from None

@@ -65,6 +65,7 @@ _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 _decode_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode_keys = msgspec.json.Decoder(_KeyEnvelope).decode
 _decode_array_keys = msgspec.json.Decoder(list[_RecordKey]).decode
+_decode_key = msgspec.json.Decoder(_RecordKey).decode
 
 
 def parse_page(body: bytes, headers: Mapping[str, str], offset: int, limit: int) -> Page:
@@ -78,6 +79,8 @@ def parse_page(body: bytes, headers: Mapping[str, str], offset: int, limit: int)
     except (ValueError, RecursionError) as error:
         raise DamagedPage(str(error)) from None
     received = len(envelope.results)
+    if is_array:  # the whole list, whatever was asked for
+        envelope.results, keys = envelope.results[offset:], keys[offset:]
     version = headers.get("fieldgate-data-version")
     count = received if is_array else envelope.count
     step = received
@@ -119,7 +122,7 @@ def _record_keys(body: bytes, records: list[msgspec.Raw], *, is_array: bool) -> 
     try:
         found = _decode_array_keys(body) if is_array else _decode_keys(body).results
     except msgspec.ValidationError:
-        return [_content_key(record) for record in records]
+        found = [_one_record_key(record) for record in records]
     keys: list[Key] = []
     for each, record in zip(found, records, strict=True):
         if each.id is not None:
@@ -129,6 +132,14 @@ def _record_keys(body: bytes, records: list[msgspec.Raw], *, is_array: bool) -> 
         else:
             keys.append(each.uid or each.codename or each.url or _content_key(record))
     return keys
+
+
+def _one_record_key(record: msgspec.Raw) -> _RecordKey:
+    """The key of a record on a page where some record has an unusual one: of each record the same on every page."""
+    try:
+        return _decode_key(record)
+    except msgspec.ValidationError:
+        return _RecordKey()
 
 
 def _content_key(record: msgspec.Raw) -> str:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fieldgate_client.seen_keys import Key
 
 MAX_PASSES = 8
+MAX_REPEATED_PAGES = 50  # in a row without a new record: the server sends the same page for ever
 MAX_REREADS = 20  # of one place of a list in a fixed order that does not continue what was read
 OVERLAP = 5  # records requested again with the next page, if the server sends no version of the data
 
@@ -70,11 +71,17 @@ class _Pass(msgspec.Struct):
     counts: set[int | None] = msgspec.field(default_factory=set)
     keys: SeenKeys = msgspec.field(default_factory=SeenKeys)
     pages: int = 0
+    repeated_pages: int = 0  # in a row
     is_continuous: bool = True
     is_fieldgate: bool = False
+    is_endless: bool = False
 
     def note(self, page: Page) -> None:
         self.pages += 1
+        self.repeated_pages = 0 if any(key not in self.keys for key in page.keys) else self.repeated_pages + 1
+        # A count that is too low is followed by some pages more, in case it is an estimate.
+        is_beyond = page.has_next and page.count is not None and page.offset > 2 * page.count + 100 * page.step
+        self.is_endless = self.repeated_pages > MAX_REPEATED_PAGES or is_beyond
         self.is_fieldgate = page.is_fieldgate
         self.versions.add(page.data_version)
         self.counts.add(page.count)
@@ -90,7 +97,16 @@ class _Pass(msgspec.Struct):
     @property
     def is_whole(self) -> bool:
         """Whether the number of records stayed the same, and equals what was received."""
-        return self.counts <= {None} or self.counts == {len(self.keys)}
+        return self.is_part_whole(0, None)
+
+    def is_part_whole(self, start: int, stop: int | None) -> bool:
+        if len(self.counts) > 1:
+            return False
+        expected = [
+            len(self.keys) if count is None else max(0, (count if stop is None else min(count, stop)) - start)
+            for count in self.counts
+        ]
+        return not expected or expected == [len(self.keys)]
 
 
 class Walk:
@@ -99,6 +115,7 @@ class Walk:
         self._options = options or WalkOptions()
         self._returned = SeenKeys()
         self._counts: set[int | None] = set()  # of all passes
+        self._has_fixed_order = True
         self.report = WalkReport()
 
     async def pages(self) -> AsyncGenerator[Records, None]:
@@ -106,7 +123,15 @@ class Walk:
         options, number = self._options, 0
         can_fix = bool(options.fixed_ordering) and not options.is_part
         is_fixed = can_fix and options.is_fixed
-        while not is_fixed:
+        while True:
+            if is_fixed:
+                async with aclosing(self._read_in_fixed_order()) as pages:
+                    async for records in pages:
+                        yield records
+                if self._has_fixed_order:
+                    self.report.proof = "ordered"
+                    return
+                can_fix = False
             this = _Pass()
             page_size = max(1, options.page_size - number * (options.page_size // 20 + 1))
             async with aclosing(self._read(this, page_size)) as pages:
@@ -119,10 +144,6 @@ class Walk:
             number += 1
             if not is_fixed and (options.is_part or number == MAX_PASSES):
                 raise self._incomplete()
-        async with aclosing(self._read_in_fixed_order()) as pages:
-            async for records in pages:
-                yield records
-        self.report.proof = "ordered"
 
     async def _read(self, this: _Pass, page_size: int) -> AsyncGenerator[Records, None]:
         """One pass in the order of the list."""
@@ -136,6 +157,8 @@ class Walk:
             end = stream.end
             while (page := await stream.next_page()) is not None:
                 this.note(page)
+                if this.is_endless:
+                    raise self._incomplete()
                 overlap = end - page.offset
                 expected = last_keys[len(last_keys) - overlap :] if overlap else []
                 added = this.keys.add_all(page.keys[overlap:])
@@ -148,7 +171,11 @@ class Walk:
                     yield records
 
     async def _read_in_fixed_order(self) -> AsyncGenerator[Records, None]:
-        """A pass that goes back wherever a page does not begin with a record that was read before."""
+        """A pass that goes back wherever a page has no record that was read before.
+
+        Records keep their order, and a page has all records between its first and its last. If one of them was read
+        before, then nothing is left out between what was read and the end of this page.
+        """
         options, this, failures = self._options, _Pass(), 0
         self.report.passes += 1
         page_size = max(2, options.page_size)
@@ -156,12 +183,17 @@ class Walk:
         async with PageStream(self._source, stream_options) as stream:
             while (page := await stream.next_page()) is not None:
                 this.note(page)
+                if not page.is_fieldgate or "ordering" in page.ignored_parameters:
+                    self._has_fixed_order = False  # another server, which may ignore the order
+                    return
+                if this.is_endless:
+                    raise self._incomplete()
                 if page.offset and not any(key in this.keys for key in page.keys):
                     failures += 1
                     self.report.rereads += 1
                     if failures > MAX_REREADS:
                         raise self._incomplete()
-                    await stream.restart(page.offset - page_size * failures)
+                    await stream.restart(page.offset - stream.step * failures)
                     continue
                 failures = 0
                 this.keys.add_all(page.keys)
@@ -180,13 +212,14 @@ class Walk:
     def _proof(self, this: _Pass, *, is_last_resort: bool) -> str:
         """How it is known that this pass, with those before, returned everything; empty if it is not."""
         self._counts |= this.counts
-        if this.is_unchanged and (self._options.is_part or this.is_whole):
+        is_whole = this.is_part_whole(self._options.start, self._options.stop)
+        if this.is_unchanged and is_whole:
             return "unchanged"
         if this.has_versions or not is_last_resort:
             return ""
         if self._options.is_part:
-            return "counted" if this.is_continuous and len(this.counts) <= 1 else ""
-        is_counted = (this.is_continuous and this.is_whole) or self._counts == {len(self._returned)}
+            return "counted" if this.is_continuous and is_whole else ""
+        is_counted = (this.is_continuous and is_whole) or self._counts == {len(self._returned)}
         return "counted" if is_counted else ""
 
     def _incomplete(self) -> IncompleteList:
