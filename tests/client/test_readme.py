@@ -13,9 +13,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import fieldgate_client
 import httpx
 import pytest
-from fieldgate_client import Client
+from fieldgate_client import Client, FieldgateError
+from fieldgate_client.cli.exit_codes import ExitCode, describe_error
 from fieldgate_client.exports.flatten import flatten
 
 from fieldgate.accounts.store import AccountStore, NewUser
@@ -139,6 +141,22 @@ def test_what_the_readme_installs_exists() -> None:
     assert found[2] in extras
     for extra in extras - {found[2]}:
         assert f"`{extra}`" in README.read_text()
+
+
+def test_every_exception_is_in_the_readme_with_its_exit_code() -> None:
+    rows = re.findall(r"^\| (`.*|–) \| (\d+) \| .+ \|$", README.read_text(), re.MULTILINE)
+    documented = {name: int(code) for names, code in rows for name in re.findall(r"`(\w+)`", names)}
+    public = {name: getattr(fieldgate_client, name) for name in fieldgate_client.__all__}
+    exceptions = {
+        name: kind for name, kind in public.items() if isinstance(kind, type) and issubclass(kind, FieldgateError)
+    }
+    assert documented.keys() - {"KeyboardInterrupt"} == exceptions.keys()
+    for name, kind in exceptions.items():
+        error = kind.__new__(kind)
+        FieldgateError.__init__(error, "text")
+        vars(error).update(problems=[], failed=None, done=[], not_sent=[])
+        assert describe_error(error, str)[0] == documented[name], name
+    assert {int(code) for _, code in rows} == set(ExitCode)
 
 
 def assert_is_image(path: Path) -> None:
