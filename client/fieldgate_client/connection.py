@@ -66,6 +66,7 @@ class ConnectionOptions(msgspec.Struct, frozen=True):
     max_concurrent: int = MAX_CONCURRENT_REQUESTS
     retries: RetryPolicy = RetryPolicy()
     compression: bool | None = None  # None: unless the server is on this machine
+    headers: dict[str, str] = {}  # of every request; Authorization here is sent instead of the token
     verify: Any = True  # as in httpx: False, or an ssl.SSLContext
     transport: Any = None  # an httpx.AsyncBaseTransport
     on_retry: Callable[[RetryNotice], None] | None = None
@@ -198,7 +199,7 @@ class Connection:
                 if is_last:
                     if method != "GET" and not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
                         problem += ". It is not known whether the server received the request"
-                    raise ConnectionFailed(_after(problem, attempts), url=url) from None
+                    raise ConnectionFailed(_after(problem, attempts), url=url, attempts=attempts) from None
             else:
                 if 200 <= response.status < 300:
                     try:
@@ -270,7 +271,7 @@ class Connection:
         if not (options.compression if options.compression is not None else not is_loopback(self.server)):
             headers["Accept-Encoding"] = "identity"
         self._client = httpx.AsyncClient(
-            headers=headers,
+            headers=headers | options.headers,
             timeout=httpx.Timeout(options.timeout, connect=min(options.timeout, CONNECT_TIMEOUT_SECONDS)),
             limits=httpx.Limits(
                 max_connections=options.max_concurrent, max_keepalive_connections=options.max_concurrent
@@ -348,4 +349,4 @@ def _is_json(response: HTTPResponse) -> bool:
 
 
 def _after(problem: str, attempts: int) -> str:
-    return f"{problem} ({attempts} attempts)" if attempts > 1 else problem
+    return f"{problem}, {attempts} times" if attempts > 1 else problem

@@ -37,7 +37,11 @@ class FieldgateError(Exception):
 
 
 class ConnectionFailed(FieldgateError):
-    """The server cannot be reached, or the connection broke on every attempt."""
+    """The server cannot be reached, or the connection broke on every attempt. `attempts` is 0 if trying is useless."""
+
+    def __init__(self, message: str, *, url: str = "", attempts: int = 0) -> None:
+        super().__init__(message, url=url)
+        self.attempts = attempts
 
 
 class InvalidToken(FieldgateError, ValueError):

@@ -23,6 +23,10 @@ class DamagedPage(ValueError):
     """The body is not the page that was asked for: cut off, or the answer to another request."""
 
 
+class NotAList(DamagedPage):
+    """The body is JSON, but neither an envelope nor an array."""
+
+
 class Page(msgspec.Struct, frozen=True):
     offset: int
     records: list[msgspec.Raw]
@@ -76,6 +80,8 @@ def parse_page(body: bytes, headers: Mapping[str, str], offset: int, limit: int)
             str(body, "utf-8")  # records stay as they are and are not decoded below
         envelope = _Envelope(_decode_array(body)) if is_array else _decode_envelope(body)
         keys = _record_keys(body, envelope.results, is_array=is_array)
+    except msgspec.ValidationError as error:
+        raise NotAList(str(error)) from None
     except (ValueError, RecursionError) as error:
         raise DamagedPage(str(error)) from None
     received = len(envelope.results)
