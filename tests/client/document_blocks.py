@@ -54,20 +54,19 @@ def read_blocks(document: Path) -> list[Block]:
 class Reader:
     """A person who types the examples of a document, with a server of their own."""
 
-    def __init__(self, folder: Path, substitutions: Mapping[str, str], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        python: "PythonSession",
+        substitutions: Mapping[str, str],
+        environment: Mapping[str, str],
+    ) -> None:
         self._folder = folder
+        self._python = python
         self._substitutions = substitutions
         self._environment = {**os.environ, **environment}
         self._exports = ""  # `export` lines hold for all later commands
-        self._python: PythonSession | None = None
         self.ran: list[str] = []
-
-    def __enter__(self) -> "Reader":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._python is not None:
-            self._python.close()
 
     def run(self, blocks: list[Block]) -> None:
         printed = ""
@@ -92,9 +91,7 @@ class Reader:
         return text
 
     def _run_python(self, block: Block) -> str:
-        if self._python is None:
-            self._python = PythonSession(self._folder, self._environment)
-        output, failure = self._python.execute("\n" * _line(block) + self.typed(block), block.place)
+        output, failure = self._python.execute("\n" * _line(block) + self.typed(block), block.place, self._folder)
         assert not failure, f"{block.place}: {failure}"
         return output
 
@@ -145,23 +142,22 @@ class Reader:
 
 
 class PythonSession:
-    """Python in a process of its own, as with a notebook: blocks see what those before defined."""
+    """Python in a process of its own, as with a notebook: blocks see what those before defined in the same folder."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-c", _SESSION],
-            cwd=folder,
-            env=environment,
+            env={**os.environ, **python_environment()},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
 
-    def execute(self, code: str, place: str) -> tuple[str, str]:
+    def execute(self, code: str, place: str, folder: Path) -> tuple[str, str]:
         """What the code printed, and the traceback if it failed."""
         assert self._process.stdin
         assert self._process.stdout
-        self._process.stdin.write(json.dumps([code, place]) + "\n")
+        self._process.stdin.write(json.dumps([code, place, str(folder)]) + "\n")
         self._process.stdin.flush()
         output, failure = json.loads(self._process.stdout.readline())
         return output, failure
@@ -173,15 +169,16 @@ class PythonSession:
 
 
 _SESSION = """
-import contextlib, io, json, sys, traceback
+import contextlib, io, json, os, sys, traceback
 
-session = {"__name__": "__main__"}
+sessions = {}
 for line in sys.stdin:
-    code, place = json.loads(line)
+    code, place, folder = json.loads(line)
+    os.chdir(folder)
     failure = ""
     with contextlib.redirect_stdout(io.StringIO()) as output:
         try:
-            exec(compile(code, place, "exec"), session)
+            exec(compile(code, place, "exec"), sessions.setdefault(folder, {"__name__": "__main__"}))
         except BaseException:
             failure = traceback.format_exc()
     print(json.dumps([output.getvalue(), failure]), flush=True)

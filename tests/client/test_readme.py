@@ -24,7 +24,7 @@ from fieldgate.accounts.store import AccountStore, NewUser
 from fieldgate.cli.events import create_demo_events
 from fieldgate.db import Database, DataVersions
 from fieldgate.events.store import EventStore
-from tests.client.document_blocks import Block, Reader, python_environment, read_blocks
+from tests.client.document_blocks import Block, PythonSession, Reader, python_environment, read_blocks
 from tests.client.query_texts import QueryText, read_m, read_r
 from tests.databases import prepare_database
 from tests.processes import ServerProcess
@@ -41,6 +41,7 @@ FORM = "type,name,label\ntext,head,Who is the head of the household?\ninteger,me
 class DemoServer(NamedTuple):
     base_url: str
     token: str
+    python: PythonSession
 
     def reader(self, folder: Path, *, form: str = "", is_logged_in: bool = False) -> Reader:
         substitutions = {ADDRESS: self.base_url, "https://field.example": self.base_url, "fgt_...": self.token}
@@ -49,7 +50,7 @@ class DemoServer(NamedTuple):
         environment = {**python_environment(), "HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config")}
         if is_logged_in:
             environment |= {"FIELDGATE_URL": self.base_url, "FIELDGATE_TOKEN": self.token}
-        return Reader(folder, substitutions, environment)
+        return Reader(folder, self.python, substitutions, environment)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
     data = tmp_path_factory.mktemp("demo")
     asyncio.run(_fill_database(data))
     with ServerProcess(data, "--demo") as process:
-        yield DemoServer(process.base_url, process.printed_value("token"))
+        python = PythonSession()
+        yield DemoServer(process.base_url, process.printed_value("token"), python)
+        python.close()
 
 
 async def _fill_database(data: Path) -> None:
@@ -71,19 +74,14 @@ async def _fill_database(data: Path) -> None:
     await database.close()
 
 
-@pytest.fixture(autouse=True)
-def _no_window_for_plots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-
-
 def _is_installation(block: Block) -> bool:
     return "pip install" in block.text
 
 
 def test_examples_of_the_readme(server: DemoServer, tmp_path: Path) -> None:
     blocks = [block for block in read_blocks(README) if not _is_installation(block)]
-    with server.reader(tmp_path) as reader:
-        reader.run(blocks)
+    reader = server.reader(tmp_path)
+    reader.run(blocks)
     expected = [block.place for block in blocks if block.language in ("python", "sh") or block.note == "output"]
     assert reader.ran == expected
     assert len(expected) > 20
@@ -96,8 +94,8 @@ def test_recipes(server: DemoServer, tmp_path: Path) -> None:
     (tmp_path / "visit.csv").write_text(FORM)
     with Client(server.base_url, server.token) as client:
         form = client.import_form(tmp_path / "visit.csv")[0]
-        with server.reader(tmp_path, form=form.uid, is_logged_in=True) as reader:
-            reader.run(read_blocks(RECIPES))
+        reader = server.reader(tmp_path, form=form.uid, is_logged_in=True)
+        reader.run(read_blocks(RECIPES))
         assert_is_image(tmp_path / "floods-per-month.png")
         for user, permission in (("amina", "view_submissions"), ("omar", "change_asset")):
             assert client.explain(form, user, permission).allowed
@@ -107,8 +105,8 @@ def test_recipes(server: DemoServer, tmp_path: Path) -> None:
 
 
 def test_the_example_in_the_guide(server: DemoServer, tmp_path: Path) -> None:
-    with server.reader(tmp_path) as reader:
-        reader.run([block for block in read_blocks(GUIDE) if block.language == "python"])
+    reader = server.reader(tmp_path)
+    reader.run([block for block in read_blocks(GUIDE) if block.language == "python"])
     assert len(reader.ran) == 1
 
 
