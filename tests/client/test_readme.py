@@ -153,7 +153,7 @@ def test_every_exception_is_in_the_readme_with_its_exit_code() -> None:
         error = kind.__new__(kind)
         FieldgateError.__init__(error, "text")
         vars(error).update(problems=[], failed=None, done=[], not_sent=[])
-        assert describe_error(error, str)[0] == documented[name], name
+        assert describe_error(error)[0] == documented[name], name
     assert {int(code) for _, code in rows} == set(ExitCode)
 
 
