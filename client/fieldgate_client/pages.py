@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
@@ -23,7 +23,7 @@ class DamagedPage(ValueError):
     """The body is not the page that was asked for: cut off, or the answer to another request."""
 
 
-class NotAList(DamagedPage):
+class NotAList(DamagedPage, msgspec.ValidationError):
     """The body is JSON, but neither an envelope nor an array."""
 
 
@@ -61,6 +61,10 @@ class _RecordKey(msgspec.Struct, gc=False):
     url: str | None = None
 
 
+class _RecordLine(_RecordKey, gc=False):
+    updated_at: Any = None
+
+
 class _KeyEnvelope(msgspec.Struct):
     results: list[_RecordKey]
 
@@ -68,12 +72,16 @@ class _KeyEnvelope(msgspec.Struct):
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 _decode_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode_keys = msgspec.json.Decoder(_KeyEnvelope).decode
+_decode_line = msgspec.json.Decoder(_RecordLine).decode
 _decode_array_keys = msgspec.json.Decoder(list[_RecordKey]).decode
 _decode_key = msgspec.json.Decoder(_RecordKey).decode
 
 
 def parse_page(body: bytes, headers: Mapping[str, str], offset: int, limit: int) -> Page:
-    """Parse the answer to a request for this offset and limit. Raises `DamagedPage`."""
+    """Parse the answer to a request for this offset and limit.
+
+    Raises `DamagedPage`, and `NotAList` for JSON that is something else.
+    """
     is_array = body[:1] == b"["
     try:
         if not body.isascii():
@@ -129,15 +137,15 @@ def _record_keys(body: bytes, records: list[msgspec.Raw], *, is_array: bool) -> 
         found = _decode_array_keys(body) if is_array else _decode_keys(body).results
     except msgspec.ValidationError:
         found = [_one_record_key(record) for record in records]
-    keys: list[Key] = []
-    for each, record in zip(found, records, strict=True):
-        if each.id is not None:
-            keys.append(each.id)
-        elif each.submission_id is not None:
-            keys.append(each.submission_id)
-        else:
-            keys.append(each.uid or each.codename or each.url or _content_key(record))
-    return keys
+    return [_key(each, record) for each, record in zip(found, records, strict=True)]
+
+
+def _key(fields: _RecordKey, record: msgspec.Raw | bytes) -> Key:
+    if fields.id is not None:
+        return fields.id
+    if fields.submission_id is not None:
+        return fields.submission_id
+    return fields.uid or fields.codename or fields.url or _content_key(record)
 
 
 def _one_record_key(record: msgspec.Raw) -> _RecordKey:
@@ -148,6 +156,15 @@ def _one_record_key(record: msgspec.Raw) -> _RecordKey:
         return _RecordKey()
 
 
-def _content_key(record: msgspec.Raw) -> str:
+def record_key(record: bytes) -> tuple[Key, str]:
+    """The key of one record, and when it was last changed, if it says so. Raises ValueError if it is not JSON."""
+    try:
+        fields = _decode_line(record)
+    except msgspec.ValidationError:
+        return _content_key(record), ""
+    return _key(fields, record), fields.updated_at if isinstance(fields.updated_at, str) else ""
+
+
+def _content_key(record: msgspec.Raw | bytes) -> str:
     """For records without an identifier: equal records count as one."""
     return "content " + blake2b(bytes(record), digest_size=16).hexdigest()
