@@ -10,10 +10,11 @@ from pathlib import Path
 import click
 import msgspec
 import pytest
+from fieldgate_client.cli.parser import ENVIRONMENT_HELP
 
 from fieldgate.app import operations
 from fieldgate.cli import main
-from fieldgate.settings import COMMAND_VARIABLES, PREFIX, RENAMED_SETTINGS, Settings
+from fieldgate.settings import CLIENT_VARIABLES, COMMAND_VARIABLES, PREFIX, RENAMED_SETTINGS, Settings
 from tests.processes import FIELDGATE_COMMAND, ServerProcess
 
 ROOT = Path(__file__).parent.parent
@@ -35,7 +36,7 @@ def test_every_setting_is_documented(field: msgspec.structs.FieldInfo) -> None:
 
 def test_no_setting_is_documented_that_is_not_there() -> None:
     names = {field.name for field in msgspec.structs.fields(Settings)} | RENAMED_SETTINGS.keys()
-    known = {f"{PREFIX}{name.upper()}" for name in names} | COMMAND_VARIABLES
+    known = {f"{PREFIX}{name.upper()}" for name in names} | COMMAND_VARIABLES | CLIENT_VARIABLES
     for document in (README, RUNNING, GUIDE):
         assert set(re.findall(r"FIELDGATE_[A-Z_]+[A-Z]", document)) <= known
 
@@ -44,6 +45,12 @@ def test_no_setting_is_documented_that_is_not_there() -> None:
 def test_every_variable_of_a_command_is_documented(variable: str) -> None:
     assert f"`{variable}`" in RUNNING
     assert variable in {each.envvar for _, command in _commands(main) for each in command.params}
+
+
+def test_variables_of_the_client_are_documented() -> None:
+    for variable in CLIENT_VARIABLES:
+        assert f"`{variable}`" in RUNNING
+        assert variable in ENVIRONMENT_HELP
 
 
 def _commands(group: click.Group, words: tuple[str, ...] = ("fieldgate",)) -> Iterator[tuple[str, click.Command]]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fieldgate_client.client import Client as Client
     from fieldgate_client.errors import AmbiguousName as AmbiguousName
     from fieldgate_client.errors import ConnectionFailed as ConnectionFailed
+    from fieldgate_client.errors import ExportLimit as ExportLimit
     from fieldgate_client.errors import FieldgateError as FieldgateError
     from fieldgate_client.errors import IncompleteList as IncompleteList
     from fieldgate_client.errors import InvalidRequest as InvalidRequest
@@ -48,6 +49,7 @@ _MODULES = {
         (
             "AmbiguousName",
             "ConnectionFailed",
+            "ExportLimit",
             "FieldgateError",
             "IncompleteList",
             "InvalidRequest",

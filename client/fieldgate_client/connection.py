@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
+from msgspec import ValidationError
 
 from fieldgate_client import __version__
 from fieldgate_client.errors import ConnectionFailed, InvalidToken, NotFound, UnexpectedResponse, request_failed
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 150  # IFRC GO takes up to two minutes for a large page
 CONNECT_TIMEOUT_SECONDS = 20
 MAX_CONCURRENT_REQUESTS = 8
-MAX_DAMAGED_ATTEMPTS = 4  # a body that cannot be read is damaged on the way, or no JSON at all
+MAX_DAMAGED_ATTEMPTS = 6  # a body that cannot be read is damaged on the way, or no JSON at all
+MAX_WRONG_ATTEMPTS = 2  # JSON, but not of this kind: a truncated body is no JSON
 MAX_REMEMBERED_IDS = 1000
 MAX_BODY_BYTES = 256 * 1024 * 1024  # decompressed; a page of a thousand large events of IFRC GO has about 40 MB
 MAX_REDIRECTS = 5
@@ -66,6 +68,7 @@ class ConnectionOptions(msgspec.Struct, frozen=True):
     max_concurrent: int = MAX_CONCURRENT_REQUESTS
     retries: RetryPolicy = RetryPolicy()
     compression: bool | None = None  # None: unless the server is on this machine
+    headers: dict[str, str] = {}  # of every request; Authorization here is sent instead of the token
     verify: Any = True  # as in httpx: False, or an ssl.SSLContext
     transport: Any = None  # an httpx.AsyncBaseTransport
     on_retry: Callable[[RetryNotice], None] | None = None
@@ -105,7 +108,10 @@ class Connection:
     async def fetch(
         self, path: str, parameters: Parameters, parse: Callable[[HTTPResponse], Parsed], *, language: str = ""
     ) -> Parsed:
-        """GET, and parse the response. If `parse` raises ValueError, the response was damaged on the way."""
+        """GET, and parse the response. If `parse` raises ValueError, the response was damaged on the way.
+
+        If it raises `msgspec.ValidationError`, the response is something else than was expected.
+        """
         headers = {"Accept": "application/json", **_language_header(language)}
         return await self._send("GET", self._url(path, parameters), headers, parse=parse)
 
@@ -198,7 +204,7 @@ class Connection:
                 if is_last:
                     if method != "GET" and not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
                         problem += ". It is not known whether the server received the request"
-                    raise ConnectionFailed(_after(problem, attempts), url=url) from None
+                    raise ConnectionFailed(_after(problem, attempts), url=url, attempts=attempts) from None
             else:
                 if 200 <= response.status < 300:
                     try:
@@ -211,7 +217,8 @@ class Connection:
                         problem = f"{url} did not answer JSON of this API: {error}"
                         # A page of HTML is the answer of a wrong address, or of a proxy that failed for a moment.
                         is_hopeless = not _is_json(response) and not self._has_answered
-                        if is_last or damaged == MAX_DAMAGED_ATTEMPTS or is_hopeless:
+                        most = MAX_WRONG_ATTEMPTS if isinstance(error, ValidationError) else MAX_DAMAGED_ATTEMPTS
+                        if is_last or damaged == most or is_hopeless:
                             raise UnexpectedResponse(
                                 problem, status=response.status, request_id=response.request_id, url=url
                             ) from None
@@ -270,7 +277,7 @@ class Connection:
         if not (options.compression if options.compression is not None else not is_loopback(self.server)):
             headers["Accept-Encoding"] = "identity"
         self._client = httpx.AsyncClient(
-            headers=headers,
+            headers=headers | options.headers,
             timeout=httpx.Timeout(options.timeout, connect=min(options.timeout, CONNECT_TIMEOUT_SECONDS)),
             limits=httpx.Limits(
                 max_connections=options.max_concurrent, max_keepalive_connections=options.max_concurrent
@@ -348,4 +355,4 @@ def _is_json(response: HTTPResponse) -> bool:
 
 
 def _after(problem: str, attempts: int) -> str:
-    return f"{problem} ({attempts} attempts)" if attempts > 1 else problem
+    return f"{problem}, {attempts} times" if attempts > 1 else problem

@@ -37,7 +37,11 @@ class FieldgateError(Exception):
 
 
 class ConnectionFailed(FieldgateError):
-    """The server cannot be reached, or the connection broke on every attempt."""
+    """The server cannot be reached, or the connection broke on every attempt. `attempts` is 0 if trying is useless."""
+
+    def __init__(self, message: str, *, url: str = "", attempts: int = 0) -> None:
+        super().__init__(message, url=url)
+        self.attempts = attempts
 
 
 class InvalidToken(FieldgateError, ValueError):
@@ -100,6 +104,10 @@ class IncompleteList(FieldgateError):
         self.count = count
 
 
+class ExportLimit(FieldgateError, ValueError):
+    """The records do not fit into the format, for example more rows than a sheet of Excel can have."""
+
+
 class UnknownName(FieldgateError, ValueError):
     """A name of a country, region or type that the server does not have. `suggestions` are similar names."""
 
@@ -120,7 +128,7 @@ class MissingExtra(FieldgateError, ImportError):
     """A library is needed that is an optional extra of this package."""
 
     def __init__(self, library: str, extra: str) -> None:
-        super().__init__(f"{library} is not installed. Install it with: pip install 'fieldgate-client[{extra}]'")
+        super().__init__(f'{library} is not installed. Install it with: pip install "fieldgate-client[{extra}]"')
 
 
 _BY_STATUS: dict[int, type[RequestFailed]] = {

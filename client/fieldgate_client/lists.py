@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import msgspec
 
-from fieldgate_client.errors import FieldgateError
+from fieldgate_client.errors import FieldgateError, NotAllowed, NotFound
 from fieldgate_client.event_loop_thread import EventLoopThread
+from fieldgate_client.exports import formats
+from fieldgate_client.exports.export import Progress, RecordWriter, export_pages, export_pages_async
 from fieldgate_client.list_query import ListQuery
+from fieldgate_client.server_url import API_ROOT
 from fieldgate_client.walk import WalkReport
 
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+    from fieldgate_client.exports.geojson import Position
+    from fieldgate_client.exports.output_file import Target
+
 Record = TypeVar("Record")
+Written = TypeVar("Written")
 
 
 class AsyncRecordList(Generic[Record]):
@@ -61,6 +72,76 @@ class AsyncRecordList(Generic[Record]):
 
     def __getitem__(self, part: slice) -> AsyncRecordList[Record]:
         return type(self)(self.query.part(*_bounds(part)))
+
+    async def to_ndjson(self, path: Target, *, on_progress: Progress | None = None) -> int:
+        """Write the records as JSON, one per line, with all fields. Return how many there are.
+
+        The file appears when it is complete; a former one stays until then. `path` can be a binary file object.
+        """
+        return (await self._export(formats.ndjson(path), on_progress))[1]
+
+    async def to_csv(self, path: Target, *, bom: bool = False, on_progress: Progress | None = None) -> int:
+        """Write a table as CSV in UTF-8, safe to open in spreadsheets. Excel needs `bom` to recognise UTF-8."""
+        return (await self._export(formats.csv(path, self.query.record_type, bom=bom), on_progress))[1]
+
+    async def to_xlsx(self, path: Target, *, on_progress: Progress | None = None) -> int:
+        """Write a table as an Excel workbook. Needs the extra `xlsx`."""
+        return (await self._export(formats.xlsx(path, self.query.record_type), on_progress))[1]
+
+    async def to_parquet(self, path: Target, *, on_progress: Progress | None = None) -> int:
+        """Write a table as a Parquet file. Needs the extra `parquet`."""
+        return (await self._export(formats.parquet(path, self.query.record_type), on_progress))[1]
+
+    @overload
+    async def to_geojson(self, path: None = None, *, on_progress: Progress | None = None) -> dict[str, Any]: ...
+    @overload
+    async def to_geojson(self, path: Target, *, on_progress: Progress | None = None) -> int: ...
+    async def to_geojson(
+        self, path: Target | None = None, *, on_progress: Progress | None = None
+    ) -> dict[str, Any] | int:
+        """A point for each country of each event. Write a file and return the number of records, or return a dict."""
+        positions = await self.country_positions()
+        if path is None:
+            return (await self._export(formats.geojson_dict(positions), on_progress))[0]
+        return (await self._export(formats.geojson(path, positions), on_progress))[1]
+
+    async def to_pandas(self, *, flatten: bool = True) -> pandas.DataFrame:
+        """A data frame with nullable types and times in UTC. Needs the extra `pandas`.
+
+        `flatten=False` keeps lists and objects as they are.
+        """
+        return (await self._export(formats.pandas_frame(self.query.record_type, flatten=flatten), None))[0]
+
+    async def to_polars(self, *, flatten: bool = True) -> polars.DataFrame:
+        """A data frame with times in UTC. Needs the extra `polars`. `flatten=False` keeps lists and objects."""
+        return (await self._export(formats.polars_frame(self.query.record_type, flatten=flatten), None))[0]
+
+    async def country_positions(self) -> dict[int, Position]:
+        """Where the countries of events are; empty for other lists, and if the server does not say."""
+        if not self.query.path.startswith(f"{API_ROOT}event/"):
+            return {}
+        from fieldgate_client.exports.geojson import country_positions
+
+        countries: ListQuery[dict[str, Any]] = ListQuery(self.query.connection, f"{API_ROOT}country/")
+        try:
+            return country_positions([record async for record in AsyncRecordList(countries)])
+        except (NotFound, NotAllowed):
+            return {}
+
+    def progress(self, on_progress: Progress | None) -> Callable[[int], None]:
+        """A function that gets the number of records so far, and adds how many there are."""
+
+        def on_page(received: int) -> None:
+            if on_progress is not None:
+                count, stop = self.report.count, self.query.stop
+                if count is not None:
+                    count = max(0, (count if stop is None else min(count, stop)) - self.query.start)
+                on_progress(received, count)
+
+        return on_page
+
+    async def _export(self, writer: RecordWriter[Written], on_progress: Progress | None) -> tuple[Written, int]:
+        return await export_pages_async(self.raw_pages(), writer, self.progress(on_progress))
 
 
 class RecordList(Generic[Record]):
@@ -112,6 +193,50 @@ class RecordList(Generic[Record]):
         if record is None:
             raise IndexError(f"The list has no record {part}.")
         return record
+
+    def to_ndjson(self, path: Target, *, on_progress: Progress | None = None) -> int:
+        """Write the records as JSON, one per line, with all fields. Return how many there are.
+
+        The file appears when it is complete; a former one stays until then. `path` can be a binary file object.
+        """
+        return (self._export(formats.ndjson(path), on_progress))[1]
+
+    def to_csv(self, path: Target, *, bom: bool = False, on_progress: Progress | None = None) -> int:
+        """Write a table as CSV in UTF-8, safe to open in spreadsheets. Excel needs `bom` to recognise UTF-8."""
+        return (self._export(formats.csv(path, self._list.query.record_type, bom=bom), on_progress))[1]
+
+    def to_xlsx(self, path: Target, *, on_progress: Progress | None = None) -> int:
+        """Write a table as an Excel workbook. Needs the extra `xlsx`."""
+        return (self._export(formats.xlsx(path, self._list.query.record_type), on_progress))[1]
+
+    def to_parquet(self, path: Target, *, on_progress: Progress | None = None) -> int:
+        """Write a table as a Parquet file. Needs the extra `parquet`."""
+        return (self._export(formats.parquet(path, self._list.query.record_type), on_progress))[1]
+
+    @overload
+    def to_geojson(self, path: None = None, *, on_progress: Progress | None = None) -> dict[str, Any]: ...
+    @overload
+    def to_geojson(self, path: Target, *, on_progress: Progress | None = None) -> int: ...
+    def to_geojson(self, path: Target | None = None, *, on_progress: Progress | None = None) -> dict[str, Any] | int:
+        """A point for each country of each event. Write a file and return the number of records, or return a dict."""
+        positions = self._loop.run(self._list.country_positions())
+        if path is None:
+            return (self._export(formats.geojson_dict(positions), on_progress))[0]
+        return (self._export(formats.geojson(path, positions), on_progress))[1]
+
+    def to_pandas(self, *, flatten: bool = True) -> pandas.DataFrame:
+        """A data frame with nullable types and times in UTC. Needs the extra `pandas`.
+
+        `flatten=False` keeps lists and objects as they are.
+        """
+        return (self._export(formats.pandas_frame(self._list.query.record_type, flatten=flatten), None))[0]
+
+    def to_polars(self, *, flatten: bool = True) -> polars.DataFrame:
+        """A data frame with times in UTC. Needs the extra `polars`. `flatten=False` keeps lists and objects."""
+        return (self._export(formats.polars_frame(self._list.query.record_type, flatten=flatten), None))[0]
+
+    def _export(self, writer: RecordWriter[Written], on_progress: Progress | None) -> tuple[Written, int]:
+        return export_pages(self.raw_pages(), writer, self._list.progress(on_progress))
 
 
 def _bounds(part: slice) -> tuple[int, int | None]:

@@ -23,6 +23,10 @@ class DamagedPage(ValueError):
     """The body is not the page that was asked for: cut off, or the answer to another request."""
 
 
+class NotAList(DamagedPage, msgspec.ValidationError):
+    """The body is JSON, but neither an envelope nor an array."""
+
+
 class Page(msgspec.Struct, frozen=True):
     offset: int
     records: list[msgspec.Raw]
@@ -69,11 +73,18 @@ _decode_key = msgspec.json.Decoder(_RecordKey).decode
 
 
 def parse_page(body: bytes, headers: Mapping[str, str], offset: int, limit: int) -> Page:
-    """Parse the answer to a request for this offset and limit. Raises `DamagedPage`."""
+    """Parse the answer to a request for this offset and limit.
+
+    Raises `DamagedPage`, and `NotAList` for JSON that is something else.
+    """
     is_array = body[:1] == b"["
     try:
+        if not body.isascii():
+            str(body, "utf-8")  # records stay as they are and are not decoded below
         envelope = _Envelope(_decode_array(body)) if is_array else _decode_envelope(body)
         keys = _record_keys(body, envelope.results, is_array=is_array)
+    except msgspec.ValidationError as error:
+        raise NotAList(str(error)) from None
     except (ValueError, RecursionError) as error:
         raise DamagedPage(str(error)) from None
     received = len(envelope.results)

@@ -195,8 +195,8 @@ class Walk:
                         raise self._incomplete()
                     await stream.restart(page.offset - stream.step * failures)
                     continue
-                failures = 0
-                this.keys.add_all(page.keys)
+                if any(this.keys.add_all(page.keys)):  # not only what was read again
+                    failures = 0
                 if records := self._not_returned(page):
                     yield records
         if this.is_unchanged and not this.is_whole:

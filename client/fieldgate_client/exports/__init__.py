@@ -1,0 +1,1 @@
+"""Lists as files and data frames. `flatten` has the rule for tables."""

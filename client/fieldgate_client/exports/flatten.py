@@ -1,51 +1,93 @@
-"""Records as rows of a table. One rule for all tables:
+"""Records as rows of a table. One rule for CSV, Excel, Parquet, GeoJSON and data frames:
 
 - An object becomes one column per field: `dtype.name`.
-- A list of objects becomes one column per field with the values joined: `countries.name` is "Chad, Kenya".
-- A list of texts or numbers is joined. What is nested deeper is left as JSON.
+- A list of objects becomes one column per field with the values joined: `countries.name` is "Chad, Kenya". These
+  columns are text, also where the list has one object. A missing value leaves its place empty: "TD, , KE".
+- A list of texts or numbers is joined in the same way.
+- What is nested deeper is JSON text. Empty lists and empty objects are empty cells.
+
+Every field of a record has a column. A column whose name is taken by a field of the record gets a trailing `_`.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
 
 SEPARATOR = ", "
 Cell = Any  # str, int, float, bool or None
+Row = dict[str, Cell]
+
+_decode = msgspec.json.decode
+_encode = msgspec.json.encode
 
 
-def flatten(record: dict[str, Any]) -> dict[str, Cell]:
+def decode_record(data: bytes | msgspec.Raw) -> dict[str, Any]:
+    """A record of any list. One that is no object gets the only field `value`."""
+    try:
+        decoded = _decode(data)
+    except msgspec.ValidationError:  # a number such as 1e999 is valid JSON, but no float
+        decoded = json.loads(bytes(data), parse_float=_float_or_text)
+    return decoded if isinstance(decoded, dict) else {"value": decoded}
+
+
+def flatten(record: dict[str, Any]) -> Row:
     """One row."""
-    row: dict[str, Cell] = {}
+    row: Row = {}
     for name, value in record.items():
-        if isinstance(value, dict):
-            for inner_name, inner in value.items():
-                row[f"{name}.{inner_name}"] = _cell(inner)
-        elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
-            inner_names = dict.fromkeys(inner_name for each in value for inner_name in each)
-            for inner_name in inner_names:
-                row[f"{name}.{inner_name}"] = _joined([each.get(inner_name) for each in value])
-        elif value != []:  # an empty list may be one of objects, so it makes no column
-            row[name] = _cell(value)
+        kind = type(value)
+        if kind is dict:
+            _add_fields(row, record, name, {inner: _cell(each) for inner, each in value.items()})
+        elif kind is list:
+            if value and all(type(each) is dict for each in value):
+                inner_names = dict.fromkeys(inner for each in value for inner in each)
+                fields = {inner: _joined([each.get(inner) for each in value]) for inner in inner_names}
+                _add_fields(row, record, name, fields)
+            else:
+                row[name] = _joined(value)
+        else:
+            row[name] = value
     return row
 
 
+def to_text(value: Any) -> str:
+    """A value as the text of a cell. Texts are not quoted."""
+    return value if isinstance(value, str) else _encode(value).decode()
+
+
+def _add_fields(row: Row, record: dict[str, Any], name: str, fields: Row) -> None:
+    if not fields:
+        row[name] = None
+    for inner_name, cell in fields.items():
+        column = f"{name}.{inner_name}"
+        while column in record or column in row:
+            column += "_"
+        row[column] = cell
+
+
 def _cell(value: Any) -> Cell:
-    if isinstance(value, list):
+    kind = type(value)
+    if kind is list:
         return _joined(value)
-    if isinstance(value, dict):
-        return msgspec.json.encode(value).decode()
+    if kind is dict:
+        return _encode(value).decode() if value else None
     return value
 
 
-def _joined(values: list[Any]) -> Cell:
-    if len(values) == 1 and not isinstance(values[0], dict | list):
+def _joined(values: list[Any]) -> str | None:
+    if len(values) == 1 and type(values[0]) is str:
         return values[0]
-    return SEPARATOR.join(_text(each) for each in values)
+    is_empty = True
+    for each in values:
+        kind = type(each)
+        if kind is dict or kind is list:
+            return _encode(values).decode()
+        is_empty = is_empty and each is None
+    return None if is_empty else SEPARATOR.join(["" if each is None else to_text(each) for each in values])
 
 
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+def _float_or_text(text: str) -> float | str:
+    number = float(text)
+    return text if number in (float("inf"), float("-inf")) else number

@@ -1,62 +1,66 @@
-"""Records on disk until all of them are there, for formats that need to know the columns first."""
+"""Records on disk until all of them are there, for formats that need to know columns and types first."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
-from typing import IO, Any
+from collections.abc import Iterator
+from typing import IO
 
 import msgspec
 
-from fieldgate_client.exports.flatten import flatten
+from fieldgate_client.exports.column_types import ColumnType, KindTracker
+from fieldgate_client.exports.columns import Columns
+from fieldgate_client.exports.flatten import Row, decode_record, flatten
+from fieldgate_client.exports.ndjson import to_lines
 
 
 class Spool:
-    """Raw records in a temporary file, with the columns of their rows in the order in which they were seen.
+    """Raw records in a temporary file, with the columns and types of their rows."""
 
-    A column stands after the one that it followed in the record, so that columns of an object stay together.
-    """
-
-    def __init__(self) -> None:
-        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="fieldgate-")  # noqa: SIM115 -- closed by `__exit__`
-        self._columns: list[str] = []
-        self._known: set[str] = set()
+    def __init__(
+        self, expected: dict[str, int] | None = None, *, folder: str | None = None, is_flat: bool = True
+    ) -> None:
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="fieldgate-", dir=folder)  # noqa: SIM115 -- `close`
+        self._is_flat = is_flat
+        self._columns = Columns(expected)
+        self._kinds = KindTracker(expected)
         self.count = 0
 
-    def __enter__(self) -> Spool:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._file.close()
 
-    @property
     def columns(self) -> list[str]:
-        return self._columns
+        return self._columns.ordered()
 
-    def write(self, records: Iterable[msgspec.Raw]) -> None:
-        decode = msgspec.json.decode
+    def types(self) -> dict[str, ColumnType]:
+        """The columns with their types."""
+        return {name: self._kinds.column_type(name) for name in self.columns()}
+
+    def write(self, records: list[msgspec.Raw]) -> None:
         for record in records:
-            data = bytes(record)
-            self._file.write(data.replace(b"\n", b" ") + b"\n")  # line breaks in texts are escaped in JSON
-            self.count += 1
-            decoded = decode(data)
-            row = flatten(decoded) if isinstance(decoded, dict) else {"value": decoded}
-            if not row.keys() <= self._known:
-                self._add_columns([*row])
+            row = self._row(record)
+            self._columns.add(row)
+            self._kinds.add(row)
+        self._file.write(to_lines(records))
+        self.count += len(records)
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[Row]:
         """The rows, from the beginning. Columns that a record lacks are missing."""
         self._file.seek(0)
         for line in self._file:
-            decoded = msgspec.json.decode(line)
-            yield flatten(decoded) if isinstance(decoded, dict) else {"value": decoded}
+            yield self._row(line)
 
-    def _add_columns(self, names: list[str]) -> None:
-        position = 0
-        for name in names:
-            if name in self._known:
-                position = self._columns.index(name) + 1
-            else:
-                self._columns.insert(position, name)
-                self._known.add(name)
-                position += 1
+    def batches(self, size: int) -> Iterator[list[Row]]:
+        """The rows, some at a time; at least one batch, which may be empty."""
+        batch: list[Row] = []
+        for row in self.rows():
+            batch.append(row)
+            if len(batch) == size:
+                yield batch
+                batch = []
+        if batch or not self.count:
+            yield batch
+
+    def _row(self, record: bytes | msgspec.Raw) -> Row:
+        decoded = decode_record(record)
+        return flatten(decoded) if self._is_flat else decoded

@@ -1,0 +1,102 @@
+"""CSV that is safe to open in a spreadsheet: text that looks like a formula gets a leading apostrophe.
+
+Lines end with CR LF, as in RFC 4180. Truth values are `true` and `false`. NUL becomes U+FFFD, as many readers stop at
+it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shutil
+import tempfile
+from typing import IO, NamedTuple
+
+import msgspec
+
+from fieldgate_client.exports.columns import Columns
+from fieldgate_client.exports.flatten import Cell, decode_record, flatten
+from fieldgate_client.exports.output_file import BUFFER_BYTES, OutputFile, Target
+
+FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"  # in some languages Excel takes the wide characters, too
+BYTE_ORDER_MARK = "\ufeff"
+
+_FORMULA_STARTS = frozenset(FORMULA_STARTS)
+# A cell as `csv` writes it, with the quotes.
+_WRITTEN_CELL = re.compile(r'("[^"]*(?:""[^"]*)*"|[^",\r\n]*)(?:,|\r\n)')
+
+
+class _Chunk(NamedTuple):
+    """The rows of one page in the temporary file."""
+
+    bytes: int
+    rows: int
+    columns: int  # how many columns were known: the rows have these, in the order in which they were found
+
+
+class CSVWriter:
+    """Rows wait in a temporary file until all columns are known. They are rearranged if the first page lacked some."""
+
+    def __init__(self, target: Target, expected: dict[str, int] | None = None, *, bom: bool = False) -> None:
+        self._output = OutputFile(target)
+        self._columns = Columns(expected)
+        self._bom = bom
+        self._rows: IO[bytes] = tempfile.TemporaryFile(  # noqa: SIM115 -- closed by `close`
+            prefix="fieldgate-", dir=self._output.folder
+        )
+        self._chunks: list[_Chunk] = []
+
+    def write(self, records: list[msgspec.Raw]) -> None:
+        rows = [flatten(decode_record(record)) for record in records]
+        for row in rows:
+            self._columns.add(row)
+        names = self._columns.found
+        data = _encode([[row.get(name) for name in names] for row in rows])
+        self._rows.write(data)
+        self._chunks.append(_Chunk(len(data), len(rows), len(names)))
+
+    def finish(self) -> None:
+        columns = self._columns.ordered()
+        header = _encode([columns]) if columns else b""
+        self._output.file.write((BYTE_ORDER_MARK.encode() if self._bom else b"") + header)
+        self._rows.seek(0)
+        found = self._columns.found
+        if columns == found and all(chunk.columns == len(found) for chunk in self._chunks):
+            shutil.copyfileobj(self._rows, self._output.file, BUFFER_BYTES)
+        else:
+            self._rearrange(columns)
+        self._output.commit()
+
+    def close(self) -> None:
+        self._rows.close()
+        self._output.discard()
+
+    def _rearrange(self, columns: list[str]) -> None:
+        places = {name: place for place, name in enumerate(self._columns.found)}
+        missing = len(places)  # a cell after the last one, which is empty
+        order = [places.get(name, missing) for name in columns]
+        for chunk in self._chunks:
+            cells = _WRITTEN_CELL.findall(self._rows.read(chunk.bytes).decode())
+            padding = [""] * (missing + 1 - chunk.columns)
+            lines = []
+            for start in range(0, chunk.rows * chunk.columns, chunk.columns or 1):
+                row = cells[start : start + chunk.columns] + padding
+                lines.append(",".join([row[place] for place in order]))
+            lines += [",".join([""] * len(order))] * (chunk.rows - len(lines))  # records without any field
+            self._output.file.write("".join([f"{line}\r\n" for line in lines]).encode())
+
+
+def _encode(rows: list[list[Cell]]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([[_cell(cell) for cell in row] for row in rows])
+    return text.getvalue().encode()
+
+
+def _cell(cell: Cell) -> Cell:
+    kind = type(cell)
+    if kind is str:
+        if cell[:1] in _FORMULA_STARTS:
+            cell = f"'{cell}"
+        return cell.replace("\0", "\ufffd") if "\0" in cell else cell
+    return ("true" if cell else "false") if kind is bool else cell

@@ -1,0 +1,66 @@
+"""Files that appear when they are complete. Until then they have a temporary name in the same folder."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+Target = str | os.PathLike[str] | BinaryIO
+BUFFER_BYTES = 1 << 20
+
+
+class OutputFile:
+    """Write to `file`, then `commit`. `discard` leaves nothing behind, and an existing file as it was.
+
+    The target can also be a binary file object, such as `sys.stdout.buffer`, or a device or pipe. These are written to
+    directly and not closed.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self.file: BinaryIO
+        self.folder: str | None = None  # for other temporary files; None: where the system has them
+        self._path: Path | None = None
+        self._part: Path | None = None
+        self._is_ours = False
+        if not isinstance(target, str | os.PathLike):
+            self.file = target
+            return
+        path = Path(os.path.realpath(target))  # a link stays a link
+        self._is_ours = True
+        if path.is_dir():
+            raise IsADirectoryError(f"{path} is a folder. Give the name of a file.")
+        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            self.file = path.open("wb")
+            return
+        self.folder = str(path.parent)
+        self._path = path
+        self._part = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
+        # With the permissions of any new file, or of the one that is replaced.
+        number = os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        self.file = os.fdopen(number, "wb", BUFFER_BYTES)
+
+    def commit(self) -> None:
+        self.file.flush()
+        if not self._is_ours:
+            return
+        self.file.close()
+        if self._part is not None and self._path is not None:
+            with suppress(OSError):
+                shutil.copymode(self._path, self._part)
+            self._part.replace(self._path)
+            self._part = None
+
+    def discard(self) -> None:
+        """Does nothing after `commit`."""
+        if self._is_ours:
+            with suppress(OSError):  # a full disk cannot take what is in the buffer
+                self.file.close()
+        if self._part is not None:
+            with suppress(FileNotFoundError):
+                self._part.unlink()
+            self._part = None
