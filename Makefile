@@ -96,7 +96,7 @@ messages: $(DEV_READY)  ## collect the messages of the code into fieldgate/i18n/
 permission-matrix: $(DEV_READY)  ## write docs/permission-matrix.md from what the service does
 	@$(BIN)/python -W ignore -m tests.access.matrix
 
-release: $(DEV_READY)  ## check, build wheel and sdist into dist/, test the wheel in a bare environment
+release: $(DEV_READY)  ## check, build wheels and sdists into dist/, test the wheels in bare environments
 	@$(MAKE) --no-print-directory lint
 	@scripts/release $(BIN)
 

@@ -94,7 +94,7 @@ class AsyncClient:
         """Forms and collections that you can view."""
         return AsyncRecordList(self.query("assets/", filters, Asset))
 
-    def list(self, path: str, **filters: FilterValue) -> AsyncRecordList[dict[str, Any]]:
+    def list(self, path: str, /, **filters: FilterValue) -> AsyncRecordList[dict[str, Any]]:
         """Any list of the server, as dicts."""
         return AsyncRecordList(self.query(path, filters))
 

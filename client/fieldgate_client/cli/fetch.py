@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
-from fieldgate_client.cli.common_options import FILES, add_server_options, comma_list, completes, day, whole_number
+from fieldgate_client.cli.common_options import FILES, add_server_options, completes, day, whole_number
 from fieldgate_client.cli.exit_codes import ExitCode, UsageError
 from fieldgate_client.cli.progress import show_progress
 from fieldgate_client.cli.session import LONG_RETRIES
@@ -182,7 +183,9 @@ def collect_filters(session: Session, path: str, query: list[tuple[str, str]]) -
         "types": options.type,
         "severity": options.severity,
     }
-    given = {name: [each for text in texts for each in comma_list(text)] for name, texts in names.items() if texts}
+    given: dict[str, Any] = {
+        name: [each for text in texts for each in split_names(text)] for name, texts in names.items() if texts
+    }
     if options.start_date_from:
         given["disaster_start_date__gte"] = f"{options.start_date_from}T00:00:00Z"
     if options.start_date_to:
@@ -198,13 +201,18 @@ def collect_filters(session: Session, path: str, query: list[tuple[str, str]]) -
     return {**filters, **given}
 
 
+def split_names(text: str) -> list[str]:
+    """Names separated by commas. A comma with a space after it belongs to a name, such as Korea, Republic of."""
+    return [name for part in re.split(r",(?!\s)", text) if (name := part.strip())]
+
+
 def is_event_list(path: str) -> bool:
     return path.strip("/") in _EVENT_LISTS
 
 
 def open_list(client: Client, path: str, filters: dict[str, Any], since: str | None) -> RecordList[Any]:
     if is_event_list(path):
-        return client.events(**filters, **({"since": since} if since else {}))
+        return client.events(**{**filters, **({"since": since} if since else {})})
     return client.list(path, **filters)
 
 
@@ -236,7 +244,7 @@ def update_file(records: RecordList[Any], out: str, progress: ProgressDisplay) -
 
 
 def _standard_output() -> Any:
-    from fieldgate_client.cli.terminal_text import TerminalJSON
+    from fieldgate_client.cli.terminal_json import TerminalJSON
 
     binary = sys.stdout.buffer
     return TerminalJSON(binary) if sys.stdout.isatty() else binary

@@ -83,7 +83,9 @@ class CSVWriter:
             for start in range(0, chunk.rows * chunk.columns, chunk.columns or 1):
                 row = cells[start : start + chunk.columns] + padding
                 lines.append(",".join([row[place] for place in order]))
-            lines += [",".join([""] * len(order))] * (chunk.rows - len(lines))  # records without any field
+            lines += ["," * (len(order) - 1)] * (chunk.rows - len(lines))  # records without any field
+            if len(order) == 1:
+                lines = [line or '""' for line in lines]  # an empty line is no row
             self._output.file.write("".join([f"{line}\r\n" for line in lines]).encode())
 
 
