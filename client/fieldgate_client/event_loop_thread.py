@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 _END = object()
+CANCEL_SECONDS = 5.0  # an interrupted coroutine closes its files and connections, but may hang
 
 
 class EventLoopThread:
@@ -25,14 +26,23 @@ class EventLoopThread:
         self._lock = threading.Lock()
 
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine in the loop and wait for its result. It is cancelled if the wait is interrupted."""
+        """Run a coroutine in the loop and wait for its result. If the wait is interrupted, it is cancelled and ends."""
         import asyncio
 
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._running_loop())
+        ended = threading.Event()
+
+        async def run_to_end() -> Result:
+            try:
+                return await coroutine
+            finally:
+                ended.set()
+
+        future = asyncio.run_coroutine_threadsafe(run_to_end(), self._running_loop())
         try:
             return future.result()
         except BaseException:
-            future.cancel()
+            if future.cancel():
+                ended.wait(CANCEL_SECONDS)
             raise
 
     def iterate(self, source: AsyncIterator[Result]) -> Iterator[Result]:

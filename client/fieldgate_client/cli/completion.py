@@ -47,6 +47,6 @@ def run(session: Session) -> int:
     from fieldgate_client.cli import PROG
     from fieldgate_client.cli.parser import build_parser
 
-    script = shtab.complete(build_parser(PROG), shell=session.options.shell, preamble=_PREAMBLE)
+    script = shtab.complete(build_parser(PROG), shell=session.options.shell, preamble=_PREAMBLE[session.options.shell])
     sys.stdout.write(script if script.endswith("\n") else script + "\n")
     return ExitCode.OK

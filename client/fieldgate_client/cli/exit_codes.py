@@ -38,9 +38,14 @@ def describe_error(error: Exception, login_command: str = "") -> tuple[ExitCode,
     from fieldgate_client import errors
     from fieldgate_client.form_import import ImportFailed
     from fieldgate_client.server_url import InvalidURL, parse_list_url
+    from fieldgate_client.sharing_records import SharingIncomplete
 
+    if isinstance(error, SharingIncomplete):  # a text of several lines
+        return describe_error(error.cause)[0], str(error)
     code, hint = ExitCode.FAILED, ""
-    if isinstance(error, UsageError | InvalidURL | errors.UnknownName):
+    if isinstance(error, UsageError | InvalidURL | errors.UnknownName) or (
+        isinstance(error, errors.InvalidRequest) and error.status is None
+    ):
         code = ExitCode.USAGE
     elif isinstance(error, errors.NotAuthenticated):
         code = ExitCode.NOT_ALLOWED

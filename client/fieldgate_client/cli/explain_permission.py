@@ -33,9 +33,9 @@ def run(session: Session) -> int:
     label = f" ({found.label})" if found.label else ""
     output.print(f"{'Yes' if found.allowed else 'No'}: {options.user}, {options.permission}{label}")
     for rule in found.rules:
-        output.print(f"- {rule.get('message') or rule.get('why') or rule.get('rule') or ''}")
+        output.print(f"- {rule.message or rule.why or rule.rule}")
     if found.needs:
         output.print("Any of these would be enough:")
         for need in found.needs:
-            output.print(f"- {need.get('message') or need.get('why') or ''}")
+            output.print(f"- {need.message or need.why}")
     return ExitCode.OK

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from fieldgate_client.cli.common_options import FILES, add_server_options, completes, whole_number
 from fieldgate_client.cli.exit_codes import ExitCode, UsageError
 from fieldgate_client.cli.file_watcher import FileWatcher, wait_for_changes
+from fieldgate_client.cli.progress import show_progress
 from fieldgate_client.cli.session import SHORT_RETRIES
 
 if TYPE_CHECKING:
     from fieldgate_client.cli.session import Session
     from fieldgate_client.client import Client
     from fieldgate_client.form_import import ImportFailed, ImportResult
-    from fieldgate_client.records import Problem
 
 SUMMARY = "import forms, and show their problems"
 DESCRIPTION = """\
@@ -108,13 +108,7 @@ class FormImporter:
 
         options = self._session.options
         try:
-            result = self._client.import_form(
-                file,
-                self._uids.get(file) or options.into,
-                name=options.name or "",
-                library=options.library,
-                desired_type=options.type or "",
-            )
+            result = self._send(file)
         except ImportFailed as error:
             self._print_failure(file, error)
             return ExitCode.PROBLEMS
@@ -128,7 +122,21 @@ class FormImporter:
             self._uids[file] = result.assets[0].uid
         return ExitCode.OK
 
+    def _send(self, file: Path) -> ImportResult:
+        options = self._session.options
+        with show_progress(self._output, "bytes sent") as progress:
+            return self._client.import_form(
+                file,
+                self._uids.get(file) or options.into,
+                name=options.name or "",
+                library=options.library,
+                desired_type=options.type or "",
+                on_progress=progress.update,
+            )
+
     def _print_result(self, file: Path, result: ImportResult) -> None:
+        from fieldgate_client.problem_table import format_problems
+
         for asset in result.assets:
             self._output.print(
                 f"{file}: imported as {asset.name or 'a form without a name'} ({asset.asset_type} {asset.uid})"
@@ -138,23 +146,17 @@ class FormImporter:
         if not result.assets:
             self._output.print(f"{file}: imported")
         if result.warnings:
-            self._output.print(f"{_counted(len(result.warnings), 'warning')}:")
-            self._print_problems(result.warnings)
+            self._output.print(format_problems(result.warnings, self._output.width, "warning"))
 
     def _print_failure(self, file: Path, error: ImportFailed) -> None:
+        from fieldgate_client.problem_table import format_problems
+
         count = _counted(len(error.problems), "problem") if error.problems else error.message
         self._output.print(f"{file}: not imported: {count}")
         if error.problems:
-            self._print_problems(error.problems)
+            self._output.print(format_problems(error.problems, self._output.width))
         if error.record.url:
             self._output.print(f"See {error.record.url}")
-
-    def _print_problems(self, problems: list[Problem]) -> None:
-        rows = [
-            [each.sheet or "", "" if each.row is None else str(each.row), each.column or "", each.message]
-            for each in problems
-        ]
-        self._output.print_table(["sheet", "row", "column", "problem"], rows)
 
 
 def watch(session: Session, importer: FormImporter, files: list[Path]) -> int:

@@ -56,7 +56,7 @@ def run(session: Session) -> int:
 
 def _print_catalogue(session: Session, client: Client) -> None:
     rows = [
-        [each.codename, _codenames(each.implied), _codenames(each.contradictory), each.name]
+        [each.codename, _codenames(each.implied), _codenames(each.contradictory), each.name or ""]
         for each in client.permissions()
     ]
     session.output.print_table(["permission", "implies", "contradicts", "name"], rows)
@@ -71,7 +71,7 @@ def _print_what_if(session: Session, client: Client, held: list[str], assign: li
         session.output.print_table(["effect", "permission", "why"], rows)
     else:
         session.output.print("Nothing changes.")
-    session.output.print(f"Held afterwards: {_codenames(found.result) or 'nothing'}")
+    session.output.print(f"Held afterwards: {', '.join(found.codenames) or 'nothing'}")
 
 
 def _codenames(urls: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-from fieldgate_client.cli.terminal_text import clean_text, format_table, one_line
+from fieldgate_client.terminal_text import clean_line, clean_text
 
 REDIRECTED_WIDTH_CHARS = 500  # so that files and pipes get whole lines
 HIDDEN = "[hidden]"
@@ -35,11 +35,13 @@ class Output:
         print(self.clean(text), flush=True)
 
     def print_table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        from fieldgate_client.cli.text_table import format_table
+
         self.print(format_table(columns, rows, self.width))
 
     def note(self, text: str) -> None:
         """A line for people, on standard error."""
-        print(one_line(self.clean(text)), file=sys.stderr, flush=True)
+        print(clean_line(self.clean(text)), file=sys.stderr, flush=True)
 
     def error(self, text: str) -> None:
         self.note(f"{self._prog}: error: {text}")

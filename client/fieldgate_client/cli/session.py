@@ -75,7 +75,10 @@ class Session:
     def report_error(self, error: Exception) -> int:
         """Print an exception as one line, and return its exit code."""
         code, text = describe_error(error, "" if self.options.command == "login" else "fieldgate-client login")
-        self.output.error(text)
+        first, *others = text.splitlines() or [""]
+        self.output.error(first)
+        for line in others:
+            self.output.note(line)
         return code
 
     def _note_retry(self, notice: RetryNotice) -> None:

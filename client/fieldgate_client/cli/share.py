@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +15,7 @@ from fieldgate_client.cli.exit_codes import ExitCode, UsageError
 if TYPE_CHECKING:
     from fieldgate_client.cli.session import Session
     from fieldgate_client.client import Client
-    from fieldgate_client.sharing import SharingResult
+    from fieldgate_client.sharing_records import SharingResult
 
 SUMMARY = "assign permissions, or remove them"
 DESCRIPTION = """\
@@ -64,18 +65,29 @@ def run(session: Session) -> int:
         raise UsageError("Give ASSET, USER and at least one PERMISSION, or --from FILE.")
     url = grants[0].asset if "://" in grants[0].asset else ""
     with session.open_client(url) as client:
-        if len(grants) > 1 or options.dry_run:
+        if options.dry_run:
             planned = [_apply(client, grant, options.remove, dry_run=True) for grant in grants]
-            if options.dry_run:
-                _print_effects(session, grants, planned)
-                session.output.note("Nothing was changed: this was a dry run.")
-                return ExitCode.OK
-        results = []
+            _print_effects(session, grants, planned)
+            session.output.note("Nothing was changed: this was a dry run.")
+            return ExitCode.OK
+        if len(grants) > 1:
+            _try_all(client, grants, options.remove)
+        results: list[SharingResult] = []
         try:
-            results += [_apply(client, grant, options.remove, dry_run=False) for grant in grants]
+            for grant in grants:
+                results.append(_apply(client, grant, options.remove, dry_run=False))
         finally:
             _print_effects(session, grants[: len(results)], results)
     return ExitCode.OK
+
+
+def _try_all(client: Client, grants: list[Grant], remove: bool) -> None:
+    """A row that the server refuses must not leave the rows after it undone. KoboToolbox cannot try."""
+    from fieldgate_client.errors import UnsupportedByServer
+
+    with suppress(UnsupportedByServer):
+        for grant in grants:
+            _apply(client, grant, remove, dry_run=True)
 
 
 def _apply(client: Client, grant: Grant, remove: bool, *, dry_run: bool) -> SharingResult:

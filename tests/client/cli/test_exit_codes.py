@@ -38,7 +38,7 @@ URL = "https://field.example/api/v2/event/?limit=1"
             ExitCode.INCOMPLETE,
             "It changed. Try again, or when the list changes less.",
         ),
-        (ImportFailed("No.", record=Import(uid="i"), problems=[], warnings=[]), ExitCode.PROBLEMS, "No."),
+        (ImportFailed(Import(uid="i", messages={"error": "No."})), ExitCode.PROBLEMS, "No."),
         (errors.InvalidRequest("Bad.", status=400), ExitCode.FAILED, "Bad. (status 400)"),
         (errors.MissingExtra("rich", "cli"), ExitCode.FAILED, str(errors.MissingExtra("rich", "cli"))),
         (FileNotFoundError(2, "No such file", "x.csv"), ExitCode.FAILED, "x.csv: No such file"),

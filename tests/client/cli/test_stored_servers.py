@@ -60,7 +60,7 @@ def test_missing_and_damaged_files(tmp_path: Path) -> None:
     assert load_servers(tmp_path / "none.json") == StoredServers()
     damaged = tmp_path / "damaged.json"
     damaged.write_text('{"servers": {"a": {"url": "https://a.example", "token": 7, "x": "secret-1"}}}')
-    with pytest.raises(FieldgateError, match="is damaged.*log in again") as raised:
+    with pytest.raises(FieldgateError, match=r"is damaged.*log in again") as raised:
         load_servers(damaged)
     assert "secret" not in str(raised.value)
     with pytest.raises(FieldgateError, match="cannot be read"):
@@ -83,7 +83,7 @@ def test_removing_the_default(tmp_path: Path) -> None:
     servers.add("c", FIELD)
     servers.remove("b")
     assert servers.default == "", "two are left: the user chooses"
-    with pytest.raises(UsageError, match="no server named 'b'.*a, c"):
+    with pytest.raises(UsageError, match=r"no server named 'b'.*a, c"):
         servers.remove("b")
 
 

@@ -1,53 +1,13 @@
-"""Text of servers on a terminal."""
+"""Tables and JSON on a terminal."""
 
 import io
 
 import msgspec
-import pytest
-from fieldgate_client.cli.terminal_text import (
-    MIN_WRAPPED_CHARS,
-    TerminalJSON,
-    clean_text,
-    display_width,
-    fit_widths,
-    format_table,
-)
+from fieldgate_client.cli.terminal_json import TerminalJSON
+from fieldgate_client.cli.text_table import MIN_WRAPPED_CHARS, fit_widths, format_table
+from fieldgate_client.terminal_text import display_width
 from hypothesis import example, given
 from hypothesis import strategies as st
-
-# Characters that a terminal obeys, in any combination with text.
-HOSTILE = st.text(st.sampled_from("\x1b\x9b\x9d\x07\x9c\\[]()P_^X0;1mHJ?aé\n\t\r\x00\x7f\u202e"), max_size=30)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("plain, Ñandú, مرحبا", "plain, Ñandú, مرحبا"),
-        ("\x1b[31mred\x1b[0m", "red"),
-        ("\x1b]0;title\x07after", "after"),
-        ("\x1b]8;;https://evil.example\x1b\\link\x1b]8;;\x1b\\", "link"),
-        ("\x1bP1;2qdata\x1b\\after", "after"),
-        ("\x9b2Jcleared", "cleared"),
-        ("\x9d52;c;aGk=\x9cafter", "after"),
-        ("over\rwritten\x08\x08", "overwritten"),
-        ("two\r\nlines\tand a tab", "two\nlines\tand a tab"),
-        ("abc\u202edef", "abcdef"),
-        ("\x1b]0;never ends", ""),
-        ("\x1bcreset", "reset"),
-    ],
-)
-def test_escape_sequences_are_removed(text: str, expected: str) -> None:
-    assert clean_text(text) == expected
-
-
-@given(HOSTILE)
-@example("\x1b\x1b[[31m")
-@example("\x1b")
-def test_nothing_is_left_that_a_terminal_obeys(text: str) -> None:
-    cleaned = clean_text(text)
-    assert not any(ord(each) < 32 and each not in "\n\t" or 127 <= ord(each) < 160 for each in cleaned)
-    assert "\u202e" not in cleaned
-    assert clean_text(cleaned) == cleaned
 
 
 def test_table_wraps_wide_columns() -> None:
