@@ -15,7 +15,7 @@ TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help install serve quick test coverage lint bench bench-full fuzz properties torture mutants messages \
-	accessibility screenshots permission-matrix release lock clean
+	client-faults accessibility screenshots permission-matrix release lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -80,6 +80,9 @@ properties: $(DEV_READY)  ## property tests with new random examples, for minute
 torture: $(DEV_READY)  ## hostile files, 10,000 mutations, kill -9 at every stage: about 5 minutes
 	@MUTATIONS=$(or $(MUTATIONS),10000) KILL_POSTS=$(or $(KILL_POSTS),200) $(BIN)/pytest -m '' tests/imports/test_killing.py \
 		tests/imports/test_hostile.py
+
+client-faults: $(DEV_READY)  ## the client through a proxy that damages traffic: 200 seeds, 100,000 events: about 10 minutes
+	@$(BIN)/pytest -s -m long tests/client/faults
 
 accessibility: $(DEV_READY)  ## axe and layout of every page in all languages, widths and colours: about 10 minutes
 	@scripts/need chromium chromium

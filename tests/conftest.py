@@ -75,6 +75,8 @@ NOT_QUICK = frozenset(
     {
         *SLOWEST_FIRST,
         "test_behind_nginx",
+        "test_changing_server",
+        "test_faults",
         "test_benchmarks",
         "test_body_draining",
         "test_collection_concurrency",

@@ -31,6 +31,7 @@ class BusyWriter:
         self._store = EventStore(database, DataVersions(database))
         self._random = random.Random(seed)
         self._task: asyncio.Task[None]
+        self._is_stopped = False
 
     @property
     def always(self) -> set[int]:
@@ -45,16 +46,15 @@ class BusyWriter:
         await self._store.upsert([self._event(id_) for id_ in [*self.always, *self.passing[::2]]])
 
     async def __aenter__(self) -> "BusyWriter":
+        self._is_stopped = False
         self._task = asyncio.create_task(self._write_all_the_time())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._task.cancel()
-        await asyncio.wait([self._task])
-        if not self._task.cancelled():
-            self._task.result()
+        self._is_stopped = True  # not cancelled: a transaction in progress is finished
+        await self._task
 
     def _event(self, id_: int, dtype: int = FLOOD) -> Event:
         place = id_ if id_ in self.staying else self._random.randrange(5000)
@@ -64,9 +64,9 @@ class BusyWriter:
     async def _write_all_the_time(self) -> None:
         loop = asyncio.get_running_loop()
         following = loop.time()
-        while True:
+        while not self._is_stopped:
             following = max(following + 1 / WRITES_PER_SECOND, loop.time() - 1)
-            await asyncio.sleep(following - loop.time())
+            await asyncio.sleep(max(0, following - loop.time()))
             await self._write()
             self.writes += 1
 
