@@ -68,12 +68,17 @@ steps = st.lists(
 )
 
 
-@given(steps, st.integers(1, 60), st.integers(1, 8), st.integers(1, 8), st.booleans())
+@given(steps, st.integers(1, 60), st.integers(1, 8), st.integers(1, 8), st.booleans(), st.integers(2, 9))
 async def test_fieldgate_lists_that_change(
-    changes: list[list[tuple[object, ...]]], number: int, page_size: int, concurrency: int, has_version: bool
+    changes: list[list[tuple[object, ...]]],
+    number: int,
+    page_size: int,
+    concurrency: int,
+    has_version: bool,
+    max_limit: int,
 ) -> None:
     """What was in the list all the time is returned, once; nothing that never was."""
-    source = ChangingList(newest_first(number), changes=changes, has_version=has_version)
+    source = ChangingList(newest_first(number), changes=changes, has_version=has_version, max_limit=max_limit)
     walk = Walk(source, WalkOptions(page_size, concurrency, fixed_ordering="id"))
     try:
         found = await read(walk)
@@ -123,3 +128,45 @@ async def test_a_list_without_a_total_order() -> None:
         assert (walk.report.received == 1000) == bool(walk.report.proof)
     assert len(passes) > 15, "most are complete after some passes"
     assert max(passes) > 1, "one pass is not enough for all"
+
+
+@given(steps, st.integers(0, 60), st.integers(0, 30), st.integers(0, 40), st.integers(1, 8), st.integers(1, 8))
+async def test_slices_of_lists_that_change(
+    changes: list[list[tuple[object, ...]]], number: int, start: int, length: int, page_size: int, concurrency: int
+) -> None:
+    """A slice that is not reported is what the list had at these places at one moment."""
+    source = ChangingList(newest_first(number), changes=changes)
+    states = [sorted(source.ranks, key=lambda id_: (source.ranks[id_], id_))]
+    change = source.change
+
+    def change_and_note() -> None:
+        change()
+        states.append(sorted(source.ranks, key=lambda id_: (source.ranks[id_], id_)))
+
+    source.change = change_and_note  # type: ignore[method-assign]
+    walk = Walk(source, WalkOptions(page_size, concurrency, start, start + length, fixed_ordering="id"))
+    with suppress(IncompleteList):
+        found = await read(walk)
+        assert found in [state[start : start + length] for state in states]
+    assert walk.report.received <= length
+
+
+@pytest.mark.parametrize("page_size", [1, 2, 7])
+async def test_a_loss_that_the_count_does_not_show(page_size: int) -> None:
+    """One record is deleted and another one added: the count stays, but a record moved out of the next page."""
+    changes = [[], [], [("remove", 39), ("add", 61, 100)], *[[]] * 200]
+    source = ChangingList(newest_first(40), changes=changes, has_version=False, is_fieldgate=False)
+    assert source.always - {39} <= {*await read(Walk(source, WalkOptions(page_size, 1)))}
+
+
+@given(steps, st.integers(1, 60), st.integers(2, 8), st.integers(0, 1000))
+async def test_a_fixed_order_is_not_trusted_on_other_servers(
+    changes: list[list[tuple[object, ...]]], number: int, page_size: int, seed: int
+) -> None:
+    ranks = {id_: id_ // 9 for id_ in range(number)}
+    source = ChangingList(ranks, changes=changes, has_version=False, is_fieldgate=False, is_total=False, seed=seed)
+    walk = Walk(source, WalkOptions(page_size, 4, fixed_ordering="id", is_fixed=True))
+    with suppress(IncompleteList):
+        found = await read(walk)
+        assert walk.report.proof in ("counted", "unchanged")
+        assert len(found) >= (walk.report.count or 0)
