@@ -145,7 +145,7 @@ class AsyncRecordList(Generic[Record]):
         """Where the countries of events are; empty for other lists, and if the server does not say."""
         if not self.query.path.startswith(f"{API_ROOT}event/"):
             return {}
-        from fieldgate_client.exports.country_places import read_country_positions
+        from fieldgate_client.country_places import read_country_positions
 
         return await read_country_positions(self.query.connection)
 
