@@ -17,7 +17,7 @@ import pyarrow.parquet
 import pytest
 from fieldgate_client import AsyncClient, MissingExtra
 from fieldgate_client.connection import ConnectionOptions
-from fieldgate_client.errors import FieldgateError, InvalidRequest
+from fieldgate_client.errors import FieldgateError, InvalidRequest, UnexpectedResponse
 from fieldgate_client.exports.csv_file import CSVWriter
 from fieldgate_client.exports.export import RecordWriter, export_pages, export_pages_async
 from fieldgate_client.exports.geojson import GeoJSONBuilder, GeoJSONWriter
@@ -274,6 +274,16 @@ def test_memory_does_not_grow_with_the_list(format_: str, tmp_path: Path, monkey
     few, many = peak_bytes(writers[format_](path), 200), peak_bytes(writers[format_](path), 2000)
     does_grow = many > few * 1.25 + 100_000
     assert does_grow == (format_ == "dict")
+
+
+@pytest.mark.parametrize("text", [rb"\ud800", rb"a\udc00b", rb"\ud800\ud800"])
+@pytest.mark.parametrize("format_", FORMATS)
+def test_half_a_character_is_an_error(text: bytes, format_: str, tmp_path: Path) -> None:
+    """Lone surrogates are no text: no file can contain them."""
+    server = RecordServer({EVENTS: [b'{"id":1,"name":"%s"}' % text]})
+    with server.client() as client, pytest.raises(UnexpectedResponse):
+        getattr(client.events(), f"to_{format_}")(tmp_path / "file")
+    assert names_in(tmp_path) == []
 
 
 def test_a_page_that_is_not_utf8_is_damaged() -> None:
