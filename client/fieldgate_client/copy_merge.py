@@ -69,16 +69,16 @@ class CopyMerge:
                 current = line if position is None else self._line_at(position)
                 if current != line:
                     self.changed += 1
-                self._write(current, digest)
+                    fields = read_fields(current)
+                digest.add(current, fields)
+                self._new.write(current)
         for key, position in self._positions.items():
             if self._is_listed(key) and written.add(key):
-                self._write(self._line_at(position), digest)
+                line = self._line_at(position)
+                digest.add(line, read_fields(line))
+                self._new.write(line)
                 self.added += 1
         return digest
-
-    def _write(self, line: bytes, digest: LineDigest) -> None:
-        digest.add(line, read_fields(line))
-        self._new.write(line)
 
     def _is_listed(self, key: Key) -> bool:
         return key in self.listed if self.listed is not None else key not in self.gone
