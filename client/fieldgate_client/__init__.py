@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fieldgate_client.errors import UnsupportedByServer as UnsupportedByServer
     from fieldgate_client.form_import import ImportFailed as ImportFailed
     from fieldgate_client.form_import import ImportTimeout as ImportTimeout
+    from fieldgate_client.incremental import UpdateResult as UpdateResult
     from fieldgate_client.sharing_records import SharingIncomplete as SharingIncomplete
 
 _MODULES = {
@@ -45,6 +46,7 @@ _MODULES = {
     "ImportFailed": "form_import",
     "ImportTimeout": "form_import",
     "SharingIncomplete": "sharing_records",
+    "UpdateResult": "incremental",
     **dict.fromkeys(
         (
             "AmbiguousName",

@@ -8,6 +8,7 @@ async with AsyncClient("https://field.example", token="…") as client:
 from __future__ import annotations
 
 import builtins
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,6 +20,7 @@ from fieldgate_client.lists import AsyncRecordList
 from fieldgate_client.names import NameResolver, split_filters
 from fieldgate_client.records import Asset, Event, Import, Permission
 from fieldgate_client.server_url import resolve_path
+from fieldgate_client.since import CHANGED_SINCE, parse_since
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,16 +73,25 @@ class AsyncClient:
             self._concurrency,
         )
 
-    def events_query(self, filters: dict[str, FilterValue]) -> ListQuery[Event]:
+    def events_query(
+        self, filters: dict[str, FilterValue], since: str | date | datetime | None = None
+    ) -> ListQuery[Event]:
         names, others = split_filters(filters)
         query = self.query("event/", others, Event)
+        if since is not None:
+            if others.get(CHANGED_SINCE) is not None:
+                raise ValueError(f"since= and {CHANGED_SINCE}= are the same filter: use one of them.")
+            query = msgspec.structs.replace(query, since=parse_since(since))
         if not names:
             return query
         return msgspec.structs.replace(query, resolve_names=lambda: self._names.resolve(names))
 
-    def events(self, **filters: FilterValue) -> AsyncRecordList[Event]:
-        """Emergencies. Filters of the server, and names: `countries=["KEN", "Chad"]`, `type="Flood"`."""
-        return AsyncRecordList(self.events_query(filters))
+    def events(self, *, since: str | date | datetime | None = None, **filters: FilterValue) -> AsyncRecordList[Event]:
+        """Emergencies. Filters of the server, and names: `countries=["KEN", "Chad"]`, `type="Flood"`.
+
+        With `since`, only what changed at or after this time; see `deleted()` and `next_since` of the list.
+        """
+        return AsyncRecordList(self.events_query(filters, since))
 
     def permissions(self, **filters: FilterValue) -> AsyncRecordList[Permission]:
         """The catalogue of permissions."""

@@ -7,6 +7,7 @@ with Client("https://field.example", token="…") as client:
 
 from __future__ import annotations
 
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 # The other modules are loaded by the first client: importing this one is fast, however large the package becomes.
@@ -48,9 +49,12 @@ class Client:
         self._loop.run(self._client.close())
         self._loop.stop()
 
-    def events(self, **filters: FilterValue) -> RecordList[Event]:
-        """Emergencies. Filters of the server, and names: `countries=["KEN", "Chad"]`, `type="Flood"`."""
-        return self._synchronous(self._client.events(**filters))
+    def events(self, *, since: str | date | datetime | None = None, **filters: FilterValue) -> RecordList[Event]:
+        """Emergencies. Filters of the server, and names: `countries=["KEN", "Chad"]`, `type="Flood"`.
+
+        With `since`, only what changed at or after this time; see `deleted()` and `next_since` of the list.
+        """
+        return self._synchronous(self._client.events(since=since, **filters))
 
     def permissions(self, **filters: FilterValue) -> RecordList[Permission]:
         """The catalogue of permissions."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Any, Generic, TypeVar
 from urllib.parse import unquote
 
@@ -10,15 +11,16 @@ import msgspec
 
 from fieldgate_client.connection import Connection, HTTPResponse
 from fieldgate_client.errors import InvalidRequest, UnexpectedResponse
-from fieldgate_client.pages import Page, parse_page
+from fieldgate_client.pages import NotAList, Page, parse_page
 from fieldgate_client.server_url import API_ROOT
-from fieldgate_client.walk import Walk, WalkOptions
+from fieldgate_client.since import check_page_of_changes, since_parameters
+from fieldgate_client.walk import Walk, WalkOptions, WalkPosition
 
 Record = TypeVar("Record")
 
 DEFAULT_PAGE_SIZE = 1000  # the maximum of Fieldgate and KoboToolbox
 DEFAULT_CONCURRENCY = 4
-_PAGE_NAMES = frozenset({"limit", "offset", "start", "page", "page_size"})
+PAGE_NAMES = frozenset({"limit", "offset", "start", "page", "page_size"})
 # Orders in which a record never moves, of the lists of Fieldgate that have one.
 _FIXED_ORDERINGS = {
     "event/": "id",
@@ -42,22 +44,32 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
     stop: int | None = None
     # Filters by name, which are looked up by the first request.
     resolve_names: Callable[[], Awaitable[list[tuple[str, str]]]] | None = None
+    since: datetime | None = None  # only what changed at or after this time
+    page_type: Any = msgspec.Raw  # what the records of a page are: JSON, or decoded with the page
 
     async def fetch_page(self, offset: int, limit: int, ordering: str = "") -> Page:
-        dropped = _PAGE_NAMES | ({"ordering"} if ordering else set())
+        dropped = PAGE_NAMES | ({"ordering"} if ordering else set())
         parameters = [(name, value) for name, value in self.parameters if name not in dropped]
         if self.resolve_names is not None:
             parameters += await self.resolve_names()
         if ordering:
             parameters.append(("ordering", ordering))
+        parameters += since_parameters(self.since)
         parameters += [("limit", str(limit)), ("offset", str(offset))]
 
         def parse(response: HTTPResponse) -> Page:
-            return parse_page(response.body, response.headers, offset, limit)
+            try:
+                return parse_page(response.body, response.headers, offset, limit, self.page_type)
+            except NotAList:
+                if self.page_type is not msgspec.Raw:
+                    self.decode(parse_page(response.body, response.headers, offset, limit).records)
+                raise
 
         page = await self.connection.fetch(self.path, parameters, parse, language=self.language)
         if page.ignored_parameters:
-            self._refuse_ignored(page, {name for name, _ in parameters} - _PAGE_NAMES)
+            self._refuse_ignored(page, {name for name, _ in parameters} - PAGE_NAMES)
+        if self.since is not None:
+            check_page_of_changes(page, self.connection.server)
         return page
 
     def _refuse_ignored(self, page: Page, sent: set[str]) -> None:
@@ -80,10 +92,30 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
                 f"A record of {self.path} is not as expected: {error}. Read it with client.list({self.path!r})."
             ) from None
 
-    def walk(self, *, is_fixed: bool = False) -> Walk:
+    def decoded(self) -> ListQuery[Record]:
+        """The same list, with pages of decoded records instead of JSON."""
+        return msgspec.structs.replace(self, page_type=self.record_type)
+
+    @property
+    def name(self) -> str:
+        """The path below `/api/v2/`, such as `event/`."""
+        return self.path.removeprefix(API_ROOT).strip("/") + "/"
+
+    async def resolved(self) -> ListQuery[Record]:
+        """The same list with filters by number instead of by name."""
+        if self.resolve_names is None:
+            return self
+        parameters = (*self.parameters, *await self.resolve_names())
+        return msgspec.structs.replace(self, parameters=parameters, resolve_names=None)
+
+    def replace_parameters(self, **changed: str) -> ListQuery[Record]:
+        """The same list with other values of some parameters."""
+        kept = tuple(pair for pair in self.parameters if pair[0] not in changed)
+        return msgspec.structs.replace(self, parameters=(*kept, *changed.items()))
+
+    def walk(self, *, is_fixed: bool = False, position: WalkPosition | None = None) -> Walk:
         """Read the whole list. `is_fixed`: in an order that never changes, if the server has one."""
-        name = self.path.removeprefix(API_ROOT).strip("/") + "/"
-        fixed_ordering = _FIXED_ORDERINGS.get(name, "")
+        fixed_ordering = _FIXED_ORDERINGS.get(self.name, "")
         wanted = dict(self.parameters).get("ordering", "")
         return Walk(
             self,
@@ -95,6 +127,7 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
                 fixed_ordering,
                 is_fixed or (bool(wanted) and wanted == fixed_ordering),
             ),
+            position,
         )
 
     async def count(self) -> int | None:

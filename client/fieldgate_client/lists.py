@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import msgspec
@@ -13,8 +15,10 @@ from fieldgate_client.event_loop_thread import EventLoopThread
 from fieldgate_client.exports import formats
 from fieldgate_client.exports.export import Progress, RecordWriter, export_pages, export_pages_async
 from fieldgate_client.list_query import ListQuery
+from fieldgate_client.records import DeletedEvent
 from fieldgate_client.server_url import API_ROOT
-from fieldgate_client.walk import WalkReport
+from fieldgate_client.since import deleted_query, next_since, since_parameters
+from fieldgate_client.walk import Walk, WalkReport
 
 if TYPE_CHECKING:
     import pandas
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 
     from fieldgate_client.exports.geojson import Position
     from fieldgate_client.exports.output_file import Target
+    from fieldgate_client.incremental import UpdateResult
 
 Record = TypeVar("Record")
 Written = TypeVar("Written")
@@ -46,15 +51,15 @@ class AsyncRecordList(Generic[Record]):
                 for record in page:
                     yield record
 
-    async def pages(self) -> AsyncGenerator[list[Record], None]:
+    def pages(self) -> AsyncGenerator[list[Record], None]:
         """The records page by page."""
-        async with aclosing(self.raw_pages()) as pages:
-            async for page in pages:
-                yield self.query.decode(page)
+        return self._read(self.query.decoded().walk())
 
-    async def raw_pages(self, *, is_fixed: bool = False) -> AsyncGenerator[list[msgspec.Raw], None]:
+    def raw_pages(self, *, is_fixed: bool = False) -> AsyncGenerator[list[msgspec.Raw], None]:
         """The records as JSON, exactly as the server sent them."""
-        walk = self.query.walk(is_fixed=is_fixed)
+        return self._read(self.query.walk(is_fixed=is_fixed))
+
+    async def _read(self, walk: Walk) -> AsyncGenerator[list[Any], None]:
         self.report = walk.report
         async with aclosing(walk.pages()) as pages:
             async for page in pages:
@@ -70,14 +75,34 @@ class AsyncRecordList(Generic[Record]):
         page = await self.query.fetch_page(self.query.start, 1)
         return self.query.decode(page.records[:1])[0] if page.records else None
 
+    async def deleted(self) -> list[DeletedEvent]:
+        """Of `events(since=…)`: what was deleted, merged or hidden since then, whatever the filters."""
+        return [each async for each in AsyncRecordList(deleted_query(self.query, DeletedEvent))]
+
+    @property
+    def next_since(self) -> datetime:
+        """The `since` for the next time: the server's clock at the first page, minus five minutes."""
+        return next_since(self.report.started_at)
+
+    async def update(self, path: str | os.PathLike[str], *, on_progress: Progress | None = None) -> UpdateResult:
+        """Bring an NDJSON file with this list up to date: what changed, and what is gone. The first run reads all."""
+        from fieldgate_client.incremental import update_file
+
+        return await update_file(self.query, path, on_progress)
+
     def __getitem__(self, part: slice) -> AsyncRecordList[Record]:
         return type(self)(self.query.part(*_bounds(part)))
 
-    async def to_ndjson(self, path: Target, *, on_progress: Progress | None = None) -> int:
+    async def to_ndjson(self, path: Target, *, resume: bool = False, on_progress: Progress | None = None) -> int:
         """Write the records as JSON, one per line, with all fields. Return how many there are.
 
-        The file appears when it is complete; a former one stays until then. `path` can be a binary file object.
+        The file appears when it is complete; a former one stays until then. `path` can be a binary file object. With
+        `resume`, records are kept in `path.part` until then, and the next run continues a run that was interrupted.
         """
+        if resume:
+            from fieldgate_client.resumable import write_resumable
+
+            return await write_resumable(self, path, on_progress)
         return (await self._export(formats.ndjson(path), on_progress))[1]
 
     async def to_csv(self, path: Target, *, bom: bool = False, on_progress: Progress | None = None) -> int:
@@ -165,8 +190,7 @@ class RecordList(Generic[Record]):
 
     def pages(self) -> Iterator[list[Record]]:
         """The records page by page."""
-        for page in self.raw_pages():
-            yield self._list.query.decode(page)
+        return self._loop.iterate(self._list.pages())
 
     def raw_pages(self, *, is_fixed: bool = False) -> Iterator[list[msgspec.Raw]]:
         """The records as JSON, exactly as the server sent them."""
@@ -181,6 +205,19 @@ class RecordList(Generic[Record]):
     def first(self) -> Record | None:
         return self._loop.run(self._list.first())
 
+    def deleted(self) -> list[DeletedEvent]:
+        """Of `events(since=…)`: what was deleted, merged or hidden since then, whatever the filters."""
+        return self._loop.run(self._list.deleted())
+
+    @property
+    def next_since(self) -> datetime:
+        """The `since` for the next time: the server's clock at the first page, minus five minutes."""
+        return self._list.next_since
+
+    def update(self, path: str | os.PathLike[str], *, on_progress: Progress | None = None) -> UpdateResult:
+        """Bring an NDJSON file with this list up to date: what changed, and what is gone. The first run reads all."""
+        return self._loop.run(self._list.update(path, on_progress=on_progress))
+
     @overload
     def __getitem__(self, part: int) -> Record: ...
     @overload
@@ -194,11 +231,14 @@ class RecordList(Generic[Record]):
             raise IndexError(f"The list has no record {part}.")
         return record
 
-    def to_ndjson(self, path: Target, *, on_progress: Progress | None = None) -> int:
+    def to_ndjson(self, path: Target, *, resume: bool = False, on_progress: Progress | None = None) -> int:
         """Write the records as JSON, one per line, with all fields. Return how many there are.
 
-        The file appears when it is complete; a former one stays until then. `path` can be a binary file object.
+        The file appears when it is complete; a former one stays until then. `path` can be a binary file object. With
+        `resume`, records are kept in `path.part` until then, and the next run continues a run that was interrupted.
         """
+        if resume:
+            return self._loop.run(self._list.to_ndjson(path, resume=True, on_progress=on_progress))
         return (self._export(formats.ndjson(path), on_progress))[1]
 
     def to_csv(self, path: Target, *, bom: bool = False, on_progress: Progress | None = None) -> int:
@@ -247,7 +287,7 @@ def _bounds(part: slice) -> tuple[int, int | None]:
 
 
 def _describe(name: str, query: ListQuery[Any]) -> str:
-    filters = ", ".join(f"{key}={value}" for key, value in query.parameters)
+    filters = ", ".join(f"{key}={value}" for key, value in [*query.parameters, *since_parameters(query.since)])
     part = (
         "" if (query.start, query.stop) == (0, None) else f"[{query.start}:{'' if query.stop is None else query.stop}]"
     )

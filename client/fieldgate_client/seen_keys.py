@@ -20,6 +20,11 @@ class SeenKeys:
         self._hashes: set[bytes] = set()
         self._count = 0
 
+    def copy(self) -> SeenKeys:
+        other = SeenKeys()
+        other._chunks, other._hashes, other._count = dict(self._chunks), set(self._hashes), self._count
+        return other
+
     def __len__(self) -> int:
         return self._count
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from itertools import compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -28,6 +28,7 @@ from fieldgate_client.seen_keys import SeenKeys
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+    from datetime import datetime
 
     from fieldgate_client.pages import Page
     from fieldgate_client.seen_keys import Key
@@ -37,7 +38,7 @@ MAX_REPEATED_PAGES = 50  # in a row without a new record: the server sends the s
 MAX_REREADS = 20  # of one place of a list in a fixed order that does not continue what was read
 OVERLAP = 5  # records requested again with the next page, if the server sends no version of the data
 
-Records = list[msgspec.Raw]
+Records = list[Any]
 
 
 class WalkOptions(msgspec.Struct, frozen=True):
@@ -61,7 +62,24 @@ class WalkReport(msgspec.Struct):
     duplicates: int = 0  # left out
     passes: int = 0
     rereads: int = 0  # places of the list that were read again because it had moved
+    started_at: datetime | None = None  # of the first page, by the server's clock
+    data_versions: set[str] = msgspec.field(default_factory=set)  # of all pages
+    resumed_at: int = 0  # records that an interrupted run had written before
+    restarted_because: str = ""  # why an interrupted run was not continued
     proof: str = ""  # "unchanged", "ordered" or "counted"; empty until the walk is complete
+
+
+class WalkPosition(msgspec.Struct, frozen=True):
+    """Where an interrupted walk ended: what it returned, and what the server said about the list."""
+
+    keys: SeenKeys
+    last_keys: list[Key]
+    count: int | None
+    data_version: str  # of all its pages; empty if the server sends none
+
+
+class NotContinued(Exception):
+    """The list is not as the interrupted walk left it, so it must be read again from the start."""
 
 
 class _Pass(msgspec.Struct):
@@ -75,6 +93,13 @@ class _Pass(msgspec.Struct):
     is_continuous: bool = True
     is_fieldgate: bool = False
     is_endless: bool = False
+
+    @classmethod
+    def after(cls, position: WalkPosition | None) -> _Pass:
+        """A pass that goes on where an interrupted one ended."""
+        if position is None:
+            return cls()
+        return cls({position.data_version}, {position.count}, position.keys.copy(), pages=1)
 
     def note(self, page: Page) -> None:
         self.pages += 1
@@ -110,13 +135,17 @@ class _Pass(msgspec.Struct):
 
 
 class Walk:
-    def __init__(self, source: PageSource, options: WalkOptions | None = None) -> None:
+    def __init__(
+        self, source: PageSource, options: WalkOptions | None = None, position: WalkPosition | None = None
+    ) -> None:
+        """With a position, return only what comes after it. `NotContinued` is raised where that is not possible."""
         self._source = source
         self._options = options or WalkOptions()
-        self._returned = SeenKeys()
+        self._position = position
+        self._returned = position.keys.copy() if position else SeenKeys()
         self._counts: set[int | None] = set()  # of all passes
         self._has_fixed_order = True
-        self.report = WalkReport()
+        self.report = WalkReport(received=len(self._returned), resumed_at=len(self._returned))
 
     async def pages(self) -> AsyncGenerator[Records, None]:
         """Yield the records page by page, each once. Raises `IncompleteList` at the end if some may be missing."""
@@ -132,15 +161,17 @@ class Walk:
                     self.report.proof = "ordered"
                     return
                 can_fix = False
-            this = _Pass()
+            this = _Pass.after(self._position)
             page_size = max(1, options.page_size - number * (options.page_size // 20 + 1))
             async with aclosing(self._read(this, page_size)) as pages:
                 async for records in pages:
                     yield records
             is_fixed = can_fix and this.is_fieldgate
-            self.report.proof = self._proof(this, is_last_resort=not is_fixed)
+            self.report.proof = self._proof(this, is_last_resort=not is_fixed or self._position is not None)
             if self.report.proof:
                 return
+            if self._position:
+                raise NotContinued
             number += 1
             if not is_fixed and (options.is_part or number == MAX_PASSES):
                 raise self._incomplete()
@@ -155,6 +186,9 @@ class Walk:
         last_keys: list[Key] = []
         async with PageStream(self._source, stream_options) as stream:
             end = stream.end
+            if self._position:
+                last_keys, end = self._position.last_keys, options.start + len(self._position.keys)
+                await stream.restart(end - min(OVERLAP, len(last_keys)))
             while (page := await stream.next_page()) is not None:
                 this.note(page)
                 if this.is_endless:
@@ -176,11 +210,12 @@ class Walk:
         Records keep their order, and a page has all records between its first and its last. If one of them was read
         before, then nothing is left out between what was read and the end of this page.
         """
-        options, this, failures = self._options, _Pass(), 0
+        options, this, failures = self._options, _Pass.after(self._position), 0
         self.report.passes += 1
         page_size = max(2, options.page_size)
         stream_options = StreamOptions(page_size, options.concurrency, ordering=options.fixed_ordering, overlap=1)
         async with PageStream(self._source, stream_options) as stream:
+            await stream.restart(len(this.keys) - 1)
             while (page := await stream.next_page()) is not None:
                 this.note(page)
                 if not page.is_fieldgate or "ordering" in page.ignored_parameters:
@@ -200,10 +235,14 @@ class Walk:
                 if records := self._not_returned(page):
                     yield records
         if this.is_unchanged and not this.is_whole:
-            raise self._incomplete()
+            raise NotContinued if self._position else self._incomplete()
 
     def _not_returned(self, page: Page) -> Records:
-        self.report.count = page.count
+        report = self.report
+        report.count = page.count
+        report.data_versions.add(page.data_version)
+        if report.started_at is None:
+            report.started_at = page.timestamp
         added = self._returned.add_all(page.keys)
         records = page.records if all(added) else list(compress(page.records, added))
         self.report.received += len(records)
