@@ -16,7 +16,7 @@ from tests.client.quick_retries import QUICK
 from tests.client.stand_ins.go import GoStandIn
 from tests.conftest import run_service
 
-COUNTRIES = [
+COUNTRIES: list[dict[str, Any]] = [
     {"id": 1, "name": "Côte d’Ivoire", "iso": "CI", "iso3": "CIV", "record_type": 1},
     {"id": 2, "name": "Congo", "iso": "CG", "iso3": "COG", "record_type": 1},
     {"id": 3, "name": "Congo", "iso": "CD", "iso3": "COD", "record_type": 1},

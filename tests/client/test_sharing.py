@@ -52,10 +52,9 @@ async def test_a_dry_run_then_the_same_effects(site: SharingSite) -> None:
 async def test_many_users_and_assets_by_any_reference(site: SharingSite) -> None:
     uids = [await site.team.create_asset() for _ in range(2)]
     async with site.of("owner") as client:
-        assets = [
-            await anext(aiter(client.assets(q=f"uid:{uids[0]}"))),
-            f"{client.connection.server}/assets/{uids[1]}/",
-        ]
+        first = await client.assets(q=f"uid:{uids[0]}").first()
+        assert first is not None
+        assets = (first, f"{client.connection.server}/assets/{uids[1]}/")
         done = await client.share(assets, ["ann", "/api/v2/users/bob/"], "change_asset", "add_submissions")
         assert done.counts == {"granted": 12}
         removed = await client.share(uids, "ann", "view_asset", remove=True)
