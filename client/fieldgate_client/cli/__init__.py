@@ -28,7 +28,8 @@ def main(arguments: Sequence[str] | None = None, prog: str = PROG) -> int:
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        session.output.note("Interrupted.")
+        is_resumable = getattr(options, "resume", False)
+        session.output.note(f"Interrupted.{' Run the same command again to continue.' if is_resumable else ''}")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         _discard_output()

@@ -106,6 +106,25 @@ def test_interrupted_between_pages(
     assert not (folder / "x.ndjson").exists()
 
 
+def test_interrupted_run_is_continued(
+    demo_server: DemoServer, tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "x.ndjson"
+    arguments = ("fetch", demo_server.url + EVENTS, "--out", file, "--resume", "--ordering", "id")
+    with monkeypatch.context() as patch:
+        patch.setenv("_FIELDGATE_PROGRESS_SECONDS", "0.001")
+        with RunningCommand(*arguments, "--page-size", "1") as command:
+            command.read_until(" of 19", "stderr")
+            code, rest = command.interrupt()
+    assert code == 130
+    assert rest.endswith("Interrupted. Run the same command again to continue.\n")
+    assert not file.exists()
+    done = run_process(*arguments)
+    assert done.code == 0, done.err
+    complete = run_process("fetch", demo_server.url + EVENTS, "--out", "-", "--ordering", "id")
+    assert file.read_text() == complete.out
+
+
 def test_watch(logged_in: DemoServer, tmp_path: Path) -> None:
     """The loop of a form author: a form with problems, the correction, a new version."""
     file = tmp_path / "visit.xlsx"

@@ -70,7 +70,7 @@ def test_token_that_the_server_repeats_is_hidden(run: RunClient, config: Path) -
 
 
 def test_token_does_not_follow_redirects_to_others(run: RunClient, config: Path) -> None:
-    body = {"count": 0, "next": None, "previous": None, "results": []}
+    body: dict[str, Any] = {"count": 0, "next": None, "previous": None, "results": []}
     with stand_in(200, body) as other, stand_in(302, {}, {"Location": f"{other.url}/api/v2/event/"}) as server:
         save_servers(config, StoredServers("x", {"x": StoredServer(server.url, TOKEN)}))
         run("fetch", "event/", "--out", "-")
@@ -79,7 +79,7 @@ def test_token_does_not_follow_redirects_to_others(run: RunClient, config: Path)
 
 
 def test_stored_token_is_for_its_server_only(run: RunClient, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    body = {"count": 0, "next": None, "previous": None, "results": []}
+    body: dict[str, Any] = {"count": 0, "next": None, "previous": None, "results": []}
     with stand_in(200, body) as other, stand_in(200, body) as own:
         save_servers(config, StoredServers("x", {"x": StoredServer(own.url, TOKEN)}))
         monkeypatch.setenv("FIELDGATE_TOKEN", "from-the-environment")
