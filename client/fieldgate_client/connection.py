@@ -270,6 +270,8 @@ class Connection:
     def _open(self) -> httpx.AsyncClient:
         import httpx
 
+        from fieldgate_client.certificates import LazyCertificates
+
         options = self._options
         headers = {"User-Agent": f"fieldgate-client/{__version__}"}
         if self._token:
@@ -283,7 +285,7 @@ class Connection:
                 max_connections=options.max_concurrent, max_keepalive_connections=options.max_concurrent
             ),
             cookies=_no_cookies(),
-            verify=options.verify,
+            verify=LazyCertificates() if options.verify is True else options.verify,
             transport=options.transport,
         )
         return self._client

@@ -18,7 +18,7 @@ from fieldgate_client.list_query import ListQuery
 from fieldgate_client.records import DeletedEvent
 from fieldgate_client.server_url import API_ROOT
 from fieldgate_client.since import deleted_query, next_since, since_parameters
-from fieldgate_client.walk import WalkReport
+from fieldgate_client.walk import Walk, WalkReport
 
 if TYPE_CHECKING:
     import pandas
@@ -51,15 +51,15 @@ class AsyncRecordList(Generic[Record]):
                 for record in page:
                     yield record
 
-    async def pages(self) -> AsyncGenerator[list[Record], None]:
+    def pages(self) -> AsyncGenerator[list[Record], None]:
         """The records page by page."""
-        async with aclosing(self.raw_pages()) as pages:
-            async for page in pages:
-                yield self.query.decode(page)
+        return self._read(self.query.decoded().walk())
 
-    async def raw_pages(self, *, is_fixed: bool = False) -> AsyncGenerator[list[msgspec.Raw], None]:
+    def raw_pages(self, *, is_fixed: bool = False) -> AsyncGenerator[list[msgspec.Raw], None]:
         """The records as JSON, exactly as the server sent them."""
-        walk = self.query.walk(is_fixed=is_fixed)
+        return self._read(self.query.walk(is_fixed=is_fixed))
+
+    async def _read(self, walk: Walk) -> AsyncGenerator[list[Any], None]:
         self.report = walk.report
         async with aclosing(walk.pages()) as pages:
             async for page in pages:
@@ -190,8 +190,7 @@ class RecordList(Generic[Record]):
 
     def pages(self) -> Iterator[list[Record]]:
         """The records page by page."""
-        for page in self.raw_pages():
-            yield self._list.query.decode(page)
+        return self._loop.iterate(self._list.pages())
 
     def raw_pages(self, *, is_fixed: bool = False) -> Iterator[list[msgspec.Raw]]:
         """The records as JSON, exactly as the server sent them."""

@@ -62,9 +62,12 @@ class PageStream:
         if not self._tasks:
             return None
         page = await self._tasks.popleft()
-        if not self.step:
+        is_first = not self.step
+        if is_first:
             self._follow_page_size(page)
         await self._advance(page)
+        if not is_first:  # many callers stop after some records of the first page
+            self._prefetch()
         stop = self._options.stop
         if stop is not None and page.offset + len(page.records) > stop:  # some servers ignore `limit`
             wanted = max(0, stop - page.offset)

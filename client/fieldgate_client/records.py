@@ -14,14 +14,14 @@ import msgspec
 from fieldgate_client.server_url import last_path_segment
 
 
-class DisasterType(msgspec.Struct, kw_only=True):
+class DisasterType(msgspec.Struct, kw_only=True, gc=False):
     id: int
     name: str | None = ""
     summary: str | None = ""
     translation_module_original_language: str | None = None
 
 
-class Country(msgspec.Struct, kw_only=True):
+class Country(msgspec.Struct, kw_only=True, gc=False):
     id: int
     name: str | None = ""
     iso: str | None = None
@@ -37,7 +37,7 @@ class Country(msgspec.Struct, kw_only=True):
     translation_module_original_language: str | None = None
 
 
-class Appeal(msgspec.Struct, kw_only=True):
+class Appeal(msgspec.Struct, kw_only=True, gc=False):
     id: int
     code: str | None = None
     aid: str | None = None

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from itertools import compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -38,7 +38,7 @@ MAX_REPEATED_PAGES = 50  # in a row without a new record: the server sends the s
 MAX_REREADS = 20  # of one place of a list in a fixed order that does not continue what was read
 OVERLAP = 5  # records requested again with the next page, if the server sends no version of the data
 
-Records = list[msgspec.Raw]
+Records = list[Any]
 
 
 class WalkOptions(msgspec.Struct, frozen=True):
