@@ -53,6 +53,7 @@ lint: $(DEV_READY)  ## ruff, mypy --strict, import-linter, unique class names
 	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ."; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
+	@$(BIN)/mypy --package fieldgate_client --python-version 3.10
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python scripts/check-class-names
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
@@ -40,7 +42,8 @@ FORMATS = {
     ".parquet": "parquet",
     ".geojson": "geojson",
 }
-STREAMED_FORMATS = ("ndjson", "csv")  # can be written to standard output
+STREAMED_FORMATS = ("ndjson", "csv")  # can be written to standard output, and compressed
+GZIP = ".gz"
 # Parameters that this command sets itself.
 _PAGE_PARAMETERS = frozenset({"limit", "offset", "start", "page", "page_size", "format"})
 _EVENT_LISTS = frozenset({"event", "api/v2/event"})
@@ -54,7 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "-o",
             metavar="FILE",
             required=True,
-            help="file with the ending .ndjson, .jsonl, .csv, .xlsx, .parquet or .geojson; - is standard output",
+            help="file that ends with .ndjson, .jsonl, .csv, .ndjson.gz, .csv.gz, .xlsx, .parquet or .geojson; "
+            "- is standard output",
         ),
         FILES,
     )
@@ -128,14 +132,16 @@ def run(session: Session) -> int:
 
 
 def choose_format(options: argparse.Namespace) -> str:
-    ending = Path(options.out).suffix.lower()
-    chosen: str | None = options.format or ("ndjson" if options.out == "-" else FORMATS.get(ending))
+    name = options.out.lower().removesuffix(GZIP)
+    chosen: str | None = options.format or ("ndjson" if options.out == "-" else FORMATS.get(Path(name).suffix))
     if chosen is None:
         endings = ", ".join(FORMATS)
         raise UsageError(f"The ending of {options.out} is not known. Use one of {endings}, or --format.")
     if options.out == "-" and chosen not in STREAMED_FORMATS:
         raise UsageError(f"{chosen} cannot be written to standard output. Name a file with --out.")
-    if (options.resume or options.update) and (options.out == "-" or chosen != "ndjson"):
+    if is_gzip(options.out) and chosen not in STREAMED_FORMATS:
+        raise UsageError(f"{chosen} cannot be written with the ending {GZIP}. Use .ndjson{GZIP} or .csv{GZIP}.")
+    if (options.resume or options.update) and (options.out == "-" or is_gzip(options.out) or chosen != "ndjson"):
         raise UsageError("--resume and --update need an NDJSON file, such as --out events.ndjson.")
     if options.resume and options.update:
         raise UsageError("Use --resume or --update, not both.")
@@ -211,29 +217,58 @@ def is_event_list(path: str) -> bool:
 
 
 def open_list(client: Client, path: str, filters: dict[str, Any], since: str | None) -> RecordList[Any]:
-    if is_event_list(path):
+    if not is_event_list(path):
+        return client.list(path, **filters)
+    try:
         return client.events(**{**filters, **({"since": since} if since else {})})
-    return client.list(path, **filters)
+    except ValueError as error:  # a time that cannot be read
+        raise UsageError(str(error)) from None
 
 
 def write_file(
     records: RecordList[Any], file_format: str, options: argparse.Namespace, progress: ProgressDisplay
 ) -> str:
-    report = progress.update
-    target: Any = _standard_output() if options.out == "-" else options.out
-    if file_format == "ndjson":
-        resume = {"resume": True} if options.resume else {}
-        count = records.to_ndjson(target, on_progress=report, **resume)
-    elif file_format == "csv":
-        count = records.to_csv(target, bom=options.bom, on_progress=report)
-    elif file_format == "xlsx":
-        count = records.to_xlsx(target, on_progress=report)
-    elif file_format == "parquet":
-        count = records.to_parquet(target, on_progress=report)
-    else:
-        count = records.to_geojson(target, on_progress=report)
+    with open_target(options.out) as target:
+        if file_format == "ndjson":
+            resume = {"resume": True} if options.resume else {}
+            count = records.to_ndjson(target, on_progress=progress.update, **resume)
+        elif file_format == "csv":
+            count = records.to_csv(target, bom=options.bom, on_progress=progress.update)
+        elif file_format == "xlsx":
+            count = records.to_xlsx(target, on_progress=progress.update)
+        elif file_format == "parquet":
+            count = records.to_parquet(target, on_progress=progress.update)
+        else:
+            count = records.to_geojson(target, on_progress=progress.update)
     where = "" if options.out == "-" else f" written to {options.out}"
     return f"{count} record{'' if count == 1 else 's'}{where}"
+
+
+def is_gzip(out: str) -> bool:
+    return out.lower().endswith(GZIP)
+
+
+@contextmanager
+def open_target(out: str) -> Iterator[Any]:
+    """What the list is written to: the name of the file, standard output, or a compressed file."""
+    if out == "-":
+        from fieldgate_client.cli.terminal_json import TerminalJSON
+
+        yield TerminalJSON(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
+    elif is_gzip(out):
+        import gzip
+
+        from fieldgate_client.exports.output_file import OutputFile
+
+        output = OutputFile(out)
+        try:
+            with gzip.GzipFile("", "wb", fileobj=output.file) as compressed:
+                yield compressed
+            output.commit()
+        finally:
+            output.discard()
+    else:
+        yield out
 
 
 def update_file(records: RecordList[Any], out: str, progress: ProgressDisplay) -> str:
@@ -241,10 +276,3 @@ def update_file(records: RecordList[Any], out: str, progress: ProgressDisplay) -
     if result.is_complete_pull:
         return f"{out}: {result.total} records, all of them read"
     return f"{out}: {result.total} records, {result.added} added, {result.changed} changed, {result.deleted} deleted"
-
-
-def _standard_output() -> Any:
-    from fieldgate_client.cli.terminal_json import TerminalJSON
-
-    binary = sys.stdout.buffer
-    return TerminalJSON(binary) if sys.stdout.isatty() else binary

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fieldgate_client.cli.common_options import FILES, add_server_options, completes, whole_number
 from fieldgate_client.cli.exit_codes import ExitCode, UsageError
 from fieldgate_client.cli.file_watcher import FileWatcher, wait_for_changes
+from fieldgate_client.cli.progress import show_progress
 from fieldgate_client.cli.session import SHORT_RETRIES
 
 if TYPE_CHECKING:
@@ -107,13 +108,7 @@ class FormImporter:
 
         options = self._session.options
         try:
-            result = self._client.import_form(
-                file,
-                self._uids.get(file) or options.into,
-                name=options.name or "",
-                library=options.library,
-                desired_type=options.type or "",
-            )
+            result = self._send(file)
         except ImportFailed as error:
             self._print_failure(file, error)
             return ExitCode.PROBLEMS
@@ -126,6 +121,18 @@ class FormImporter:
                 raise FieldgateError(f"{file} is {len(result.assets)} assets. --watch is for files with one form.")
             self._uids[file] = result.assets[0].uid
         return ExitCode.OK
+
+    def _send(self, file: Path) -> ImportResult:
+        options = self._session.options
+        with show_progress(self._output, "bytes sent") as progress:
+            return self._client.import_form(
+                file,
+                self._uids.get(file) or options.into,
+                name=options.name or "",
+                library=options.library,
+                desired_type=options.type or "",
+                on_progress=progress.update,
+            )
 
     def _print_result(self, file: Path, result: ImportResult) -> None:
         from fieldgate_client.problem_table import format_problems

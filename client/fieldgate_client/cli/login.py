@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -46,6 +47,8 @@ def run(session: Session) -> int:
         raise UsageError("Use --username or --token-file, not both.")
     url = parse_server_url(options.url or _ask("URL of the server: "))
     name = options.name or urlsplit(url).hostname or url
+    if not re.fullmatch(r"[\w.:-]+", name, re.ASCII):  # shells complete it
+        raise UsageError("The name of a server can have letters, digits, and . : - _ only. Choose it with --name.")
     servers = session.servers()
     if name in servers.servers and servers.servers[name].url != url:
         raise UsageError(f"{name} is {servers.servers[name].url} already. Choose another --name, or log out first.")

@@ -19,18 +19,21 @@ class Columns:
     """
 
     def __init__(self, expected: Mapping[str, object] | None = None) -> None:
-        self.found: list[str] = []  # in the order in which they were found: only grows
-        self._known: set[str] = set()
+        self._known: dict[str, None] = {}  # in the order in which they were found
         self._groups: dict[str, list[str]] = {}  # columns of an object in their order, by the name before the dot
         self._roots: list[str] = []  # these names, in their order
         self._empty: set[str] = set()  # without a value so far
         self._expected = [*(expected or ())]
 
     def add(self, row: Row) -> None:
-        if not row.keys() <= self._known:
+        if not row.keys() <= self._known.keys():
             self._add_names(row)
         if self._empty:
             self._empty -= {name for name in self._empty if row.get(name) is not None}
+
+    def filled(self) -> list[str]:
+        """The columns with a value so far, in the order in which they were found."""
+        return [name for name in self._known if name not in self._empty]
 
     def ordered(self) -> list[str]:
         """The columns of the table."""
@@ -54,11 +57,10 @@ class Columns:
                     _insert_after(self._roots, before_root, root)
                 group = self._groups[root]
                 _insert_after(group, before if before_root == root else group[-1] if group else None, name)
-                self.found.append(name)
-                self._known.add(name)
+                self._known[name] = None
                 self._empty.add(name)
             before, before_root = name, root
-        if len(self.found) > MAX_COLUMNS:
+        if len(self._known) > MAX_COLUMNS:
             raise ExportLimit(
                 f"The records have more than {MAX_COLUMNS:,} different fields, too many for the columns of a table. "
                 "to_ndjson keeps all of them."

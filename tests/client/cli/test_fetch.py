@@ -1,6 +1,7 @@
 """`fetch` against a real server."""
 
 import csv
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -60,9 +61,10 @@ def test_standard_output(run: RunClient, logged_in: DemoServer, floods: list[Any
 
 def test_formats(run: RunClient, demo_server: DemoServer, floods: list[Any], tmp_path: Path) -> None:
     ids = [each["id"] for each in floods]
-    for name in ("f.jsonl", "f.csv", "f.xlsx", "f.parquet", "f.geojson", "f.dat"):
+    for name in ("f.ndjson.gz", "f.jsonl", "f.csv", "f.xlsx", "f.parquet", "f.geojson", "f.dat"):
         more = ("--format", "ndjson") if name == "f.dat" else ()
         assert run("fetch", f"{demo_server.url}{EVENTS}{NUMBERS}", "--out", tmp_path / name, *more).code == 0
+    assert read_ndjson(gzip.decompress((tmp_path / "f.ndjson.gz").read_bytes()).decode()) == floods
     with (tmp_path / "f.csv").open(newline="", encoding="utf-8") as file:
         assert [int(row["id"]) for row in csv.DictReader(file)] == ids
     header, *rows = openpyxl.load_workbook(tmp_path / "f.xlsx").worksheets[0].iter_rows(values_only=True)
@@ -107,6 +109,8 @@ def test_unknown_filter_is_refused(run: RunClient, demo_server: DemoServer) -> N
         (("event/", "--out", "-", "--update"), "need an NDJSON file"),
         (("event/", "--out", "x.ndjson", "--update", "--resume"), "--resume or --update"),
         (("event/", "--out", "x.ndjson", "--update", "--since", "2026-01-01"), "Leave out --since."),
+        (("event/", "--out", "x.xlsx.gz"), "Use .ndjson.gz or .csv.gz."),
+        (("event/", "--out", "x.ndjson.gz", "--update"), "need an NDJSON file"),
         (("event/", "--out", "x.xlsx", "--bom"), "--bom is for CSV files."),
         (("event/", "--out", "x.csv", "--filter", "dtype"), "write NAME=VALUE"),
         (("assets/", "--out", "x.csv", "--country", "KEN"), "are for event/."),
@@ -176,6 +180,8 @@ def test_existing_file_stays_if_it_fails(run: RunClient, demo_server: DemoServer
     file.write_text("before")
     assert run("fetch", f"{demo_server.url}/api/v2/nothing/", "--out", file).code == 1
     assert file.read_text() == "before"
+    assert run("fetch", f"{demo_server.url}/api/v2/nothing/", "--out", tmp_path / "x.csv.gz").code == 1
+    assert [*tmp_path.iterdir()] == [file]
 
 
 def test_debug_shows_the_traceback_without_the_token(run: RunClient, logged_in: DemoServer) -> None:

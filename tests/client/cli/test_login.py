@@ -82,6 +82,13 @@ def test_a_name_is_not_taken_over(run: RunClient, demo_server: DemoServer, type_
     assert f"field is {demo_server.url} already." in done.err
 
 
+def test_names_are_safe_in_shells(run: RunClient, demo_server: DemoServer, type_in: object) -> None:
+    assert callable(type_in)
+    for name in ("$(touch x)", "a b", "`x`", "é", ""):
+        type_in(demo_server.token)
+        assert run("login", "http://$(x)/", "--name", name).code == 2
+
+
 def test_a_server_of_another_kind(run: RunClient, demo_server: DemoServer, type_in: object) -> None:
     assert callable(type_in)
     type_in(demo_server.token)
