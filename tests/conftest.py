@@ -87,6 +87,7 @@ NOT_QUICK = frozenset(
         "test_libraries",
         "test_missing_database",
         "test_progress",
+        "test_readme",
         "test_other_paths",
         "test_url_fetcher",
         "test_worker_command",
