@@ -1,5 +1,6 @@
 """The examples of the client's README and of the recipes work as they are shown, with a real Fieldgate."""
 
+import ast
 import asyncio
 import csv
 import io
@@ -108,6 +109,20 @@ def test_the_example_in_the_guide(server: DemoServer, tmp_path: Path) -> None:
     reader = server.reader(tmp_path)
     reader.run([block for block in read_blocks(GUIDE) if block.language == "python"])
     assert len(reader.ran) == 1
+
+
+@pytest.mark.parametrize("document", [README, RECIPES, GUIDE], ids=lambda document: document.name)
+def test_examples_can_be_pasted_into_a_prompt(document: Path) -> None:
+    """At the prompt of Python a blank line ends a block: one must follow it, and none may be in it."""
+    for block in read_blocks(document):
+        if block.language != "python":
+            continue
+        lines = block.text.splitlines()
+        for statement in ast.parse(block.text).body:
+            first, last = statement.lineno, statement.end_lineno or statement.lineno
+            assert all(line.strip() for line in lines[first - 1 : last]), f"{block.place}: blank line in a block"
+            if hasattr(statement, "body") and last < len(lines):
+                assert not lines[last].strip(), f"{block.place}: no blank line before {lines[last]}"
 
 
 def test_the_line_for_cron(server: DemoServer, tmp_path: Path) -> None:
