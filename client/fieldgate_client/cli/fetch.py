@@ -230,8 +230,7 @@ def write_file(
 ) -> str:
     with open_target(options.out) as target:
         if file_format == "ndjson":
-            resume = {"resume": True} if options.resume else {}
-            count = records.to_ndjson(target, on_progress=progress.update, **resume)
+            count = records.to_ndjson(target, resume=options.resume, on_progress=progress.update)
         elif file_format == "csv":
             count = records.to_csv(target, bom=options.bom, on_progress=progress.update)
         elif file_format == "xlsx":
