@@ -90,6 +90,7 @@ NOT_QUICK = frozenset(
         "test_login",
         "test_missing_database",
         "test_progress",
+        "test_readme",
         "test_share",
         "test_other_paths",
         "test_url_fetcher",

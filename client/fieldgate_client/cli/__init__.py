@@ -16,11 +16,12 @@ PROG = "fieldgate-client"
 def main(arguments: Sequence[str] | None = None, prog: str = PROG) -> int:
     """Run a command and return its exit code."""
     from fieldgate_client.cli.exit_codes import ExitCode
+    from fieldgate_client.cli.filter_options import expand_filters
     from fieldgate_client.cli.parser import build_parser
     from fieldgate_client.cli.session import Session
 
     try:
-        options = build_parser(prog).parse_args(arguments)
+        options = build_parser(prog).parse_args(expand_filters(sys.argv[1:] if arguments is None else arguments))
     except SystemExit as ended:  # --help, --version, or wrong arguments, which are printed
         return int(ended.code or 0)
     session = Session(f"{prog} {options.command}", options)

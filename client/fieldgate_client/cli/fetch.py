@@ -94,7 +94,7 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="any filter of the server, such as regions__in=0,2",
+        help="any filter of the server, such as search=cholera; --regions__in 0,2 works, too",
     )
     group.add_argument(
         "--country", action="append", default=[], metavar="NAME", help="events: name or code, such as KEN"
