@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_origin
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, get_origin
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
@@ -66,6 +66,13 @@ class _RecordKey(msgspec.Struct, gc=False):
 
 class _RecordLine(_RecordKey, gc=False):
     updated_at: Any = None
+    num_affected: Any = None
+
+
+class RecordFields(NamedTuple):
+    key: Key
+    updated_at: str = ""
+    num_affected: int | None = None
 
 
 class _KeyEnvelope(msgspec.Struct):
@@ -209,13 +216,16 @@ def _one_record_key(record: msgspec.Raw) -> _RecordKey:
         return _RecordKey()
 
 
-def record_key(record: bytes) -> tuple[Key, str]:
-    """The key of one record, and when it was last changed, if it says so. Raises ValueError if it is not JSON."""
+def read_fields(record: bytes) -> RecordFields:
+    """The key of one record, and what tells copies apart. Raises ValueError if it is not JSON."""
     try:
         fields = _decode_line(record)
     except msgspec.ValidationError:
-        return _content_key(record), ""
-    return _key(fields, record), fields.updated_at if isinstance(fields.updated_at, str) else ""
+        return RecordFields(_content_key(record))
+    date, number = fields.updated_at, fields.num_affected
+    return RecordFields(
+        _key(fields, record), date if isinstance(date, str) else "", number if isinstance(number, int) else None
+    )
 
 
 def _content_key(record: msgspec.Raw | bytes) -> str:
