@@ -17,10 +17,11 @@ import msgspec
 
 from fieldgate_client.exports.columns import Columns
 from fieldgate_client.exports.flatten import Cell, decode_record, flatten
-from fieldgate_client.exports.output_file import BUFFER_BYTES, OutputFile, Target
+from fieldgate_client.exports.output_file import OutputFile, Target
 
 FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"  # in some languages Excel takes the wide characters, too
 BYTE_ORDER_MARK = "\ufeff"
+COPY_BYTES = 1 << 16
 
 _FORMULA_STARTS = frozenset(FORMULA_STARTS)
 # A cell as `csv` writes it, with the quotes.
@@ -67,7 +68,7 @@ class CSVWriter:
         self._output.file.write((BYTE_ORDER_MARK.encode() if self._bom else b"") + header)
         self._rows.seek(0)
         if columns == self._layout and all(chunk.columns == len(columns) for chunk in self._chunks):
-            shutil.copyfileobj(self._rows, self._output.file, BUFFER_BYTES)
+            shutil.copyfileobj(self._rows, self._output.file, COPY_BYTES)
         else:
             self._rearrange(columns)
         self._output.commit()
