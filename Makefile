@@ -53,6 +53,7 @@ lint: $(DEV_READY)  ## ruff, mypy --strict, import-linter, unique class names
 	@$(BIN)/ruff format --check --quiet . || { echo "run: $(BIN)/ruff format ."; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
+	@$(BIN)/mypy --package fieldgate_client --python-version 3.10
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python scripts/check-class-names
 
@@ -62,11 +63,13 @@ bench: $(DEV_READY)  ## benchmark Fieldgate next to a peer and a bare server
 	@$(BIN)/python -m benchmarks.pages
 	@$(BIN)/python -m benchmarks.sharing
 	@$(BIN)/python -m benchmarks.imports
+	@$(BIN)/python -m benchmarks.client
 
 bench-full: bench  ## the same, plus a million events and growth plots
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 		$(BIN)/python -m benchmarks.million --data "$$folder" $(EVENTS) && \
-		$(BIN)/python -m benchmarks.growth --data "$$folder" --most $(or $(EVENTS),1000000)
+		$(BIN)/python -m benchmarks.growth --data "$$folder" --most $(or $(EVENTS),1000000) && \
+		$(BIN)/python -m benchmarks.client --data "$$folder" --many $(or $(EVENTS),1000000)
 
 fuzz: $(DEV_READY)  ## fuzz a running service from its OpenAPI document, for minutes
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),500) $(BIN)/pytest tests/test_fuzzing.py
@@ -96,7 +99,7 @@ messages: $(DEV_READY)  ## collect the messages of the code into fieldgate/i18n/
 permission-matrix: $(DEV_READY)  ## write docs/permission-matrix.md from what the service does
 	@$(BIN)/python -W ignore -m tests.access.matrix
 
-release: $(DEV_READY)  ## check, build wheel and sdist into dist/, test the wheel in a bare environment
+release: $(DEV_READY)  ## check, build wheels and sdists into dist/, test the wheels in bare environments
 	@$(MAKE) --no-print-directory lint
 	@scripts/release $(BIN)
 

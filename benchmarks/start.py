@@ -20,6 +20,7 @@ class StartedServer(msgspec.Struct, frozen=True):
     """A running server with default settings."""
 
     pid: int
+    url: str
     client: PageClient
     first_body: bytes
     first_answer_seconds: float
@@ -45,7 +46,7 @@ def start_server(data: Path, core: int, environment: Mapping[str, str] | None = 
         closing(PageClient(port)) as client,
     ):
         body = client.get(EVENTS)
-        yield StartedServer(pid, client, body, time.perf_counter() - started_at)
+        yield StartedServer(pid, f"http://127.0.0.1:{port}", client, body, time.perf_counter() - started_at)
 
 
 def measure_starts(data: Path, events: int, listed: int, core: int, times: int) -> StartResults:

@@ -27,6 +27,8 @@ RENAMED_SETTINGS = {"kept_answers": "response_cache_size", "kept_records": "reco
 
 # Variables that are options of a command, not settings of the service.
 COMMAND_VARIABLES = frozenset({PREFIX + "SYNC_TOKEN"})
+# Variables of `fetch`, `import` and `share`, which are commands of the client library.
+CLIENT_VARIABLES = frozenset({PREFIX + "URL", PREFIX + "TOKEN"})
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +126,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     """FIELDGATE_* variables that have no effect: neither settings nor options of a command."""
     names = {field.name for field in msgspec.structs.fields(Settings)} | set(RENAMED_SETTINGS)
-    known = {PREFIX + name.upper() for name in names} | COMMAND_VARIABLES
+    known = {PREFIX + name.upper() for name in names} | COMMAND_VARIABLES | CLIENT_VARIABLES
     return sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
 
 

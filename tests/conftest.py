@@ -78,6 +78,7 @@ NOT_QUICK = frozenset(
         "test_benchmarks",
         "test_body_draining",
         "test_collection_concurrency",
+        "test_command_processes",
         "test_corpus",
         "test_docs",
         "test_generated_clients",

@@ -1,18 +1,23 @@
 """Parts of the benchmarks that could be wrong unnoticed: requests, comparisons and reports."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
 import msgspec
 import pytest
+from click import ClickException
 
 from benchmarks.charts import draw_growth, draw_rates, draw_targets
+from benchmarks.client import LOOP, TYPED, Comparison, ListWork, Server, fresh_filters, require_same_records
+from benchmarks.client import checks_of as client_checks_of
 from benchmarks.contenders import Contender
 from benchmarks.core_monitor import slow_share
 from benchmarks.event_data import ListedEvent, export_events
 from benchmarks.import_data import add_imports
 from benchmarks.latency import Latency, Round
+from benchmarks.list_readers import READERS, Job, ReadResult, run
 from benchmarks.load import Sample
 from benchmarks.machine import this_machine
 from benchmarks.memory import largest_resident_bytes, process_tree
@@ -139,6 +144,37 @@ def test_conditional_work_sends_the_etag(ours: Contender) -> None:
 def test_import_responses_are_compared_without_generated_fields(ours: Contender) -> None:
     response = compare_responses(work("POST an import"), ours, ours)
     assert response.status == 201
+
+
+def test_all_readers_of_a_list_return_the_same_records(ours: Contender, listed: list[ListedEvent]) -> None:
+    url = f"http://127.0.0.1:{ours.port}"
+    results = {each: run(Job(each, url, next(fresh_filters()), is_verified=True)) for each in READERS}
+    require_same_records(results)
+    assert {result.records for result in results.values()} == {len(listed)}
+    one_less = run(Job("dicts", url, {"id__in": ",".join(str(each.id) for each in listed[1:])}, is_verified=True))
+    with pytest.raises(ClickException, match="dicts returned other records"):
+        require_same_records({**results, "dicts": one_less})
+    results["typed"] = msgspec.structs.replace(results["typed"], typed_digest="of other fields")
+    with pytest.raises(ClickException, match="typed returned other records"):
+        require_same_records(results)
+
+
+def test_a_reading_in_a_process_of_its_own(ours: Contender, listed: list[ListedEvent]) -> None:
+    server = Server(os.getpid(), f"http://127.0.0.1:{ours.port}")
+    result = server.read(TYPED, filters={"limit": "7"}, is_repeated=True)
+    assert result.records == len(listed), "the client chooses the pages"
+    assert result.cpu_seconds > 0
+    assert 20_000_000 < result.peak_bytes < 500_000_000
+
+
+def test_targets_of_the_client() -> None:
+    def work(name: str, seconds: float, peak: int) -> ListWork:
+        loop = [ReadResult(100, 4.0, 1, 1, 50_000_000)]
+        typed = [ReadResult(100, seconds, 1, 1, peak)]
+        return ListWork(name, 100, [Comparison(LOOP.name, loop, loop), Comparison(TYPED.name, typed, loop)])
+
+    checks = client_checks_of([work("few", 0.5, 60_000_000), work("again", 2, 0), work("many", 1, 75_000_000)])
+    assert [(check.found, check.is_met) for check in checks] == [(8, True), (2, False), (4, True), (15, False)]
 
 
 def sample(rate: int) -> Sample:

@@ -10,10 +10,11 @@ from pathlib import Path
 import click
 import msgspec
 import pytest
+from fieldgate_client.cli.parser import ENVIRONMENT_HELP
 
 from fieldgate.app import operations
 from fieldgate.cli import main
-from fieldgate.settings import COMMAND_VARIABLES, PREFIX, RENAMED_SETTINGS, Settings
+from fieldgate.settings import CLIENT_VARIABLES, COMMAND_VARIABLES, PREFIX, RENAMED_SETTINGS, Settings
 from tests.processes import FIELDGATE_COMMAND, ServerProcess
 
 ROOT = Path(__file__).parent.parent
@@ -35,7 +36,7 @@ def test_every_setting_is_documented(field: msgspec.structs.FieldInfo) -> None:
 
 def test_no_setting_is_documented_that_is_not_there() -> None:
     names = {field.name for field in msgspec.structs.fields(Settings)} | RENAMED_SETTINGS.keys()
-    known = {f"{PREFIX}{name.upper()}" for name in names} | COMMAND_VARIABLES
+    known = {f"{PREFIX}{name.upper()}" for name in names} | COMMAND_VARIABLES | CLIENT_VARIABLES
     for document in (README, RUNNING, GUIDE):
         assert set(re.findall(r"FIELDGATE_[A-Z_]+[A-Z]", document)) <= known
 
@@ -44,6 +45,12 @@ def test_no_setting_is_documented_that_is_not_there() -> None:
 def test_every_variable_of_a_command_is_documented(variable: str) -> None:
     assert f"`{variable}`" in RUNNING
     assert variable in {each.envvar for _, command in _commands(main) for each in command.params}
+
+
+def test_variables_of_the_client_are_documented() -> None:
+    for variable in CLIENT_VARIABLES:
+        assert f"`{variable}`" in RUNNING
+        assert variable in ENVIRONMENT_HELP
 
 
 def _commands(group: click.Group, words: tuple[str, ...] = ("fieldgate",)) -> Iterator[tuple[str, click.Command]]:
@@ -88,7 +95,7 @@ def test_architecture_names_every_package_and_only_existing_modules() -> None:
 
 
 def test_links_between_documents_lead_somewhere() -> None:
-    for document in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
+    for document in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "client").glob("*.md")):
         for target in re.findall(r"\]\((?!http)([^)#]+)\)", document.read_text()):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
 
@@ -117,9 +124,15 @@ def test_readme_examples_run(tmp_path: Path) -> None:
             )
             assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
             ran += 1
+        printed = ""
         for block in _blocks("python"):
             script = block.replace("http://127.0.0.1:8000", served.base_url)
-            done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
-            assert (done.returncode, done.stdout) == (0, "10 permissions, among them add_submissions\n"), done.stderr
+            done = subprocess.run(
+                [sys.executable, "-c", script], env=environment, cwd=tmp_path, capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stderr
+            printed += done.stdout
             ran += 1
-    assert ran == 3
+    assert printed == "10 permissions, among them add_submissions\n"
+    assert "Flood" in (tmp_path / "floods.csv").read_text()
+    assert ran == 4

@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from fieldgate_client.async_client import AsyncClient as AsyncClient
     from fieldgate_client.client import Client as Client
+    from fieldgate_client.errors import AmbiguousName as AmbiguousName
     from fieldgate_client.errors import ConnectionFailed as ConnectionFailed
     from fieldgate_client.errors import ExportLimit as ExportLimit
     from fieldgate_client.errors import FieldgateError as FieldgateError
@@ -33,16 +34,22 @@ if TYPE_CHECKING:
     from fieldgate_client.errors import TooManyRequests as TooManyRequests
     from fieldgate_client.errors import UnexpectedResponse as UnexpectedResponse
     from fieldgate_client.errors import UnknownName as UnknownName
+    from fieldgate_client.errors import UnsupportedByServer as UnsupportedByServer
     from fieldgate_client.form_import import ImportFailed as ImportFailed
+    from fieldgate_client.form_import import ImportTimeout as ImportTimeout
     from fieldgate_client.incremental import UpdateResult as UpdateResult
+    from fieldgate_client.sharing_records import SharingIncomplete as SharingIncomplete
 
 _MODULES = {
     "AsyncClient": "async_client",
     "Client": "client",
     "ImportFailed": "form_import",
+    "ImportTimeout": "form_import",
+    "SharingIncomplete": "sharing_records",
     "UpdateResult": "incremental",
     **dict.fromkeys(
         (
+            "AmbiguousName",
             "ConnectionFailed",
             "ExportLimit",
             "FieldgateError",
@@ -57,6 +64,7 @@ _MODULES = {
             "TooManyRequests",
             "UnexpectedResponse",
             "UnknownName",
+            "UnsupportedByServer",
         ),
         "errors",
     ),

@@ -13,22 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fieldgate_client import sharing
 from fieldgate_client.connection import Connection, ConnectionOptions
 from fieldgate_client.filters import FilterValue, encode_filters
-from fieldgate_client.form_import import ImportResult, UploadProgress, read_upload, send_form, wait_for_import
 from fieldgate_client.list_query import DEFAULT_CONCURRENCY, DEFAULT_PAGE_SIZE, ListQuery
 from fieldgate_client.lists import AsyncRecordList
-from fieldgate_client.names import NAME_FILTERS, NameResolver
+from fieldgate_client.names import NameResolver, split_filters
 from fieldgate_client.records import Asset, Event, Import, Permission
 from fieldgate_client.server_url import resolve_path
-from fieldgate_client.sharing import Explanation, SharingResult
 from fieldgate_client.since import CHANGED_SINCE, parse_since
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
     from types import TracebackType
+
+    from fieldgate_client.connection import ByteProgress
+    from fieldgate_client.form_import import ImportProgress, ImportResult
+    from fieldgate_client.multipart import UploadProgress
+    from fieldgate_client.sharing_records import Explanation, SharingResult, WhatIf
 
 
 class AsyncClient:
@@ -46,7 +48,7 @@ class AsyncClient:
         self.language = language
         self._page_size = page_size
         self._concurrency = concurrency
-        self._names = NameResolver(self._read_all, language)
+        self._names = NameResolver(self._read_all, self.connection.is_fieldgate, language)
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -74,8 +76,7 @@ class AsyncClient:
     def events_query(
         self, filters: dict[str, FilterValue], since: str | date | datetime | None = None
     ) -> ListQuery[Event]:
-        names = {name: value for name, value in filters.items() if name in NAME_FILTERS and value is not None}
-        others = {name: value for name, value in filters.items() if name not in NAME_FILTERS}
+        names, others = split_filters(filters)
         query = self.query("event/", others, Event)
         if since is not None:
             if others.get(CHANGED_SINCE) is not None:
@@ -104,7 +105,7 @@ class AsyncClient:
         """Forms and collections that you can view."""
         return AsyncRecordList(self.query("assets/", filters, Asset))
 
-    def list(self, path: str, **filters: FilterValue) -> AsyncRecordList[dict[str, Any]]:
+    def list(self, path: str, /, **filters: FilterValue) -> AsyncRecordList[dict[str, Any]]:
         """Any list of the server, as dicts."""
         return AsyncRecordList(self.query(path, filters))
 
@@ -127,14 +128,34 @@ class AsyncClient:
         desired_type: str = "",
         timeout: float | None = None,
         on_progress: UploadProgress | None = None,
+        on_status: ImportProgress | None = None,
     ) -> ImportResult:
         """Import an XLSForm, wait for the result, and return the assets. Raises `ImportFailed` with the problems.
 
-        With `destination` (an asset, uid or URL) the form becomes a new version of that asset.
+        With `destination` (an asset, uid or URL) the form becomes a new version of that asset. `on_progress` gets the
+        bytes sent and their number, `on_status` the import each time it is looked at. `timeout` is for the waiting.
         """
+        from fieldgate_client.form_import import read_upload, send_form
+
         upload = read_upload(path, destination, name=name, library=library, desired_type=desired_type)
         uid = await send_form(self.connection, upload, self.language, on_progress)
-        return await wait_for_import(self.connection, uid, self.language, timeout)
+        return await self.wait_for_import(uid, timeout=timeout, on_status=on_status)
+
+    async def wait_for_import(
+        self, uid: str, *, timeout: float | None = None, on_status: ImportProgress | None = None
+    ) -> ImportResult:
+        """Wait until an import has ended, for example after `ImportTimeout`."""
+        from fieldgate_client.form_import import wait_for_import
+
+        return await wait_for_import(self.connection, uid, self.language, timeout, on_status)
+
+    async def download_form(
+        self, asset: Asset | str, path: str | Path, *, on_progress: ByteProgress | None = None
+    ) -> Path:
+        """Save a form as an xlsx file, for example to translate it and import it again."""
+        from fieldgate_client.form_download import download_form
+
+        return await download_form(self.connection, asset, path, on_progress)
 
     async def share(
         self,
@@ -144,14 +165,32 @@ class AsyncClient:
         remove: bool = False,
         dry_run: bool = False,
     ) -> SharingResult:
-        """Assign permissions to users on assets, or remove them. With `dry_run` nothing is changed."""
-        return await sharing.share(
-            self.connection, asset, user, permissions, remove=remove, dry_run=dry_run, language=self.language
-        )
+        """Assign permissions to users on assets, or remove them. With `dry_run` nothing is changed.
+
+        Fieldgate does everything or nothing. KoboToolbox cannot: `SharingIncomplete` tells what was done.
+        """
+        from fieldgate_client import sharing
+
+        steps = sharing.sharing_steps(asset, user, permissions)
+        return await sharing.share(self.connection, steps, remove=remove, dry_run=dry_run, language=self.language)
 
     async def explain(self, asset: Asset | str, user: str, permission: str) -> Explanation:
         """Why a user has a permission on an asset, or has not."""
+        from fieldgate_client import sharing
+
         return await sharing.explain(self.connection, asset, user, permission, language=self.language)
+
+    async def what_if(
+        self,
+        held: str | Iterable[str] = (),
+        assign: str | Iterable[str] = (),
+        remove: str | Iterable[str] = (),
+        asset_type: str = "",
+    ) -> WhatIf:
+        """What removing and assigning permissions would do to somebody who has those in `held`, without any asset."""
+        from fieldgate_client import sharing
+
+        return await sharing.what_if(self.connection, held, assign, remove, asset_type, language=self.language)
 
     async def _read_all(self, path: str, language: str) -> builtins.list[dict[str, Any]]:
         query = msgspec.structs.replace(self.query(path, {}), language=language)

@@ -8,27 +8,32 @@ with Client("https://field.example", token="…") as client:
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from fieldgate_client.async_client import AsyncClient
-from fieldgate_client.event_loop_thread import EventLoopThread
-from fieldgate_client.lists import RecordList
-from fieldgate_client.records import Asset, Event, Import, Permission
-
+# The other modules are loaded by the first client: importing this one is fast, however large the package becomes.
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
     from types import TracebackType
 
+    from fieldgate_client.connection import ByteProgress
     from fieldgate_client.filters import FilterValue
-    from fieldgate_client.form_import import ImportResult, UploadProgress
-    from fieldgate_client.sharing import Explanation, SharingResult
+    from fieldgate_client.form_import import ImportProgress, ImportResult
+    from fieldgate_client.lists import AsyncRecordList, RecordList
+    from fieldgate_client.multipart import UploadProgress
+    from fieldgate_client.records import Asset, Event, Import, Permission
+    from fieldgate_client.sharing_records import Explanation, SharingResult, WhatIf
+
+Record = TypeVar("Record")
 
 
 class Client:
     """The same methods as `AsyncClient`, without `await`. Requests run in a thread of their own."""
 
     def __init__(self, url: str, token: str = "", **options: Any) -> None:
+        from fieldgate_client.async_client import AsyncClient
+        from fieldgate_client.event_loop_thread import EventLoopThread
+
         self._client = AsyncClient(url, token, **options)
         self._loop = EventLoopThread()
 
@@ -49,23 +54,23 @@ class Client:
 
         With `since`, only what changed at or after this time; see `deleted()` and `next_since` of the list.
         """
-        return RecordList(self._client.events_query(filters, since), self._loop)
+        return self._synchronous(self._client.events(since=since, **filters))
 
     def permissions(self, **filters: FilterValue) -> RecordList[Permission]:
         """The catalogue of permissions."""
-        return RecordList(self._client.query("permissions/", filters, Permission), self._loop)
+        return self._synchronous(self._client.permissions(**filters))
 
     def imports(self, **filters: FilterValue) -> RecordList[Import]:
         """Your imports."""
-        return RecordList(self._client.query("imports/", filters, Import), self._loop)
+        return self._synchronous(self._client.imports(**filters))
 
     def assets(self, **filters: FilterValue) -> RecordList[Asset]:
         """Forms and collections that you can view."""
-        return RecordList(self._client.query("assets/", filters, Asset), self._loop)
+        return self._synchronous(self._client.assets(**filters))
 
-    def list(self, path: str, **filters: FilterValue) -> RecordList[dict[str, Any]]:
+    def list(self, path: str, /, **filters: FilterValue) -> RecordList[dict[str, Any]]:
         """Any list of the server, as dicts."""
-        return RecordList(self._client.query(path, filters), self._loop)
+        return self._synchronous(self._client.list(path, **filters))
 
     def get(self, path: str, **parameters: FilterValue) -> Any:
         """One record, or any other JSON."""
@@ -81,10 +86,12 @@ class Client:
         desired_type: str = "",
         timeout: float | None = None,
         on_progress: UploadProgress | None = None,
+        on_status: ImportProgress | None = None,
     ) -> ImportResult:
         """Import an XLSForm, wait for the result, and return the assets. Raises `ImportFailed` with the problems.
 
-        With `destination` (an asset, uid or URL) the form becomes a new version of that asset.
+        With `destination` (an asset, uid or URL) the form becomes a new version of that asset. `on_progress` gets the
+        bytes sent and their number, `on_status` the import each time it is looked at. `timeout` is for the waiting.
         """
         return self._loop.run(
             self._client.import_form(
@@ -95,8 +102,19 @@ class Client:
                 desired_type=desired_type,
                 timeout=timeout,
                 on_progress=on_progress,
+                on_status=on_status,
             )
         )
+
+    def wait_for_import(
+        self, uid: str, *, timeout: float | None = None, on_status: ImportProgress | None = None
+    ) -> ImportResult:
+        """Wait until an import has ended, for example after `ImportTimeout`."""
+        return self._loop.run(self._client.wait_for_import(uid, timeout=timeout, on_status=on_status))
+
+    def download_form(self, asset: Asset | str, path: str | Path, *, on_progress: ByteProgress | None = None) -> Path:
+        """Save a form as an xlsx file, for example to translate it and import it again."""
+        return self._loop.run(self._client.download_form(asset, path, on_progress=on_progress))
 
     def share(
         self,
@@ -106,9 +124,27 @@ class Client:
         remove: bool = False,
         dry_run: bool = False,
     ) -> SharingResult:
-        """Assign permissions to users on assets, or remove them. With `dry_run` nothing is changed."""
+        """Assign permissions to users on assets, or remove them. With `dry_run` nothing is changed.
+
+        Fieldgate does everything or nothing. KoboToolbox cannot: `SharingIncomplete` tells what was done.
+        """
         return self._loop.run(self._client.share(asset, user, *permissions, remove=remove, dry_run=dry_run))
 
     def explain(self, asset: Asset | str, user: str, permission: str) -> Explanation:
         """Why a user has a permission on an asset, or has not."""
         return self._loop.run(self._client.explain(asset, user, permission))
+
+    def what_if(
+        self,
+        held: str | Iterable[str] = (),
+        assign: str | Iterable[str] = (),
+        remove: str | Iterable[str] = (),
+        asset_type: str = "",
+    ) -> WhatIf:
+        """What removing and assigning permissions would do to somebody who has those in `held`, without any asset."""
+        return self._loop.run(self._client.what_if(held, assign, remove, asset_type))
+
+    def _synchronous(self, records: AsyncRecordList[Record]) -> RecordList[Record]:
+        from fieldgate_client.lists import RecordList
+
+        return RecordList(records.query, self._loop)

@@ -3,12 +3,11 @@
 connection = Connection("https://field.example", token)
 response = await connection.get("/api/v2/event/", {"limit": "1"})
 
-httpx is loaded by the first request, so that importing this package is fast.
+httpx and asyncio are loaded where they are used first, so that importing this package is fast.
 """
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -16,13 +15,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
+from msgspec import ValidationError
 
 from fieldgate_client import __version__
-from fieldgate_client.errors import ConnectionFailed, UnexpectedResponse, request_failed
+from fieldgate_client.errors import ConnectionFailed, InvalidToken, NotFound, UnexpectedResponse, request_failed
 from fieldgate_client.retries import RETRY_STATUSES, RetryPolicy, parse_rate_limit, parse_retry_after
 from fieldgate_client.server_url import is_loopback, parse_server_url, resolve_path
 
 if TYPE_CHECKING:
+    from http.cookiejar import CookieJar
     from types import TracebackType
 
     import httpx
@@ -30,13 +31,17 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 150  # IFRC GO takes up to two minutes for a large page
 CONNECT_TIMEOUT_SECONDS = 20
 MAX_CONCURRENT_REQUESTS = 8
-MAX_DAMAGED_ATTEMPTS = 4  # a body that cannot be read is damaged on the way, or no JSON at all
-MAX_REMEMBERED_IDS = 64
+MAX_DAMAGED_ATTEMPTS = 6  # a body that cannot be read is damaged on the way, or no JSON at all
+MAX_WRONG_ATTEMPTS = 2  # JSON, but not of this kind: a truncated body is no JSON
+MAX_REMEMBERED_IDS = 1000
+MAX_BODY_BYTES = 256 * 1024 * 1024  # decompressed; a page of a thousand large events of IFRC GO has about 40 MB
+MAX_REDIRECTS = 5
 REQUEST_ID = "x-request-id"
 DATA_VERSION = "fieldgate-data-version"  # Fieldgate sends it with every list
 
 Parameters = Sequence[tuple[str, str]] | Mapping[str, str]
 Parsed = TypeVar("Parsed")
+ByteProgress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
 
 
 class HTTPResponse(msgspec.Struct, frozen=True):
@@ -63,6 +68,7 @@ class ConnectionOptions(msgspec.Struct, frozen=True):
     max_concurrent: int = MAX_CONCURRENT_REQUESTS
     retries: RetryPolicy = RetryPolicy()
     compression: bool | None = None  # None: unless the server is on this machine
+    headers: dict[str, str] = {}  # of every request; Authorization here is sent instead of the token
     verify: Any = True  # as in httpx: False, or an ssl.SSLContext
     transport: Any = None  # an httpx.AsyncBaseTransport
     on_retry: Callable[[RetryNotice], None] | None = None
@@ -70,14 +76,17 @@ class ConnectionOptions(msgspec.Struct, frozen=True):
 
 class Connection:
     def __init__(self, url: str, token: str = "", options: ConnectionOptions | None = None) -> None:
+        import asyncio
+
         self.server = parse_server_url(url)
         self.has_token = bool(token)
-        self._token = token
+        self._token = _checked_token(token)
         self._options = options or ConnectionOptions()
         self._client: httpx.AsyncClient | None = None
         self._semaphore = asyncio.Semaphore(self._options.max_concurrent)
         self._is_fieldgate: bool | None = None
         self._sent_ids: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
+        self._has_answered = False  # with a body that could be parsed
         self._not_before = 0.0  # loop time before which the server wants no request
 
     async def __aenter__(self) -> Connection:
@@ -99,15 +108,22 @@ class Connection:
     async def fetch(
         self, path: str, parameters: Parameters, parse: Callable[[HTTPResponse], Parsed], *, language: str = ""
     ) -> Parsed:
-        """GET, and parse the response. If `parse` raises ValueError, the response was damaged on the way."""
+        """GET, and parse the response. If `parse` raises ValueError, the response was damaged on the way.
+
+        If it raises `msgspec.ValidationError`, the response is something else than was expected.
+        """
         headers = {"Accept": "application/json", **_language_header(language)}
         return await self._send("GET", self._url(path, parameters), headers, parse=parse)
 
     async def is_fieldgate(self) -> bool:
         """Whether the server is Fieldgate, which recognises repeated imports and can try changes without doing them."""
         if self._is_fieldgate is None:
-            response = await self.get("permissions/", {"limit": "1"})
-            self._is_fieldgate = DATA_VERSION in response.headers
+            try:
+                response = await self.get("permissions/", {"limit": "1"})
+            except NotFound:  # IFRC GO has no permissions
+                self._is_fieldgate = False
+            else:
+                self._is_fieldgate = DATA_VERSION in response.headers
         return self._is_fieldgate
 
     async def send(
@@ -118,28 +134,35 @@ class Connection:
         parameters: Parameters = (),
         json: Any = None,
         language: str = "",
+        is_repeatable: bool = False,
     ) -> HTTPResponse:
-        """Send a write once: it is not repeated, as the server may have done it."""
+        """Send a write once: it is not repeated, as the server may have done it, unless doing it twice is the same."""
         headers = {"Accept": "application/json", **_language_header(language)}
         content = None
         if json is not None:
             headers["Content-Type"] = "application/json"
             content = msgspec.json.encode(json)
         url = self._url(path, parameters)
-        return await self._send(method, url, headers, content=content, parse=_same, is_repeatable=False)
+        return await self._send(method, url, headers, content=content, parse=_same, is_repeatable=is_repeatable)
 
     async def upload(
-        self, path: str, body: Callable[[], Any], headers: Mapping[str, str], *, is_repeatable: bool
-    ) -> HTTPResponse:
+        self,
+        path: str,
+        body: Callable[[], Any],
+        headers: Mapping[str, str],
+        parse: Callable[[HTTPResponse], Parsed],
+        *,
+        is_repeatable: bool,
+    ) -> Parsed:
         """POST a body, which is made anew for each attempt. Repeat only what the server recognises as the same."""
+        headers = {"Accept": "application/json", **headers}
         return await self._send(
-            "POST",
-            self._url(path, ()),
-            {"Accept": "application/json", **headers},
-            make_content=body,
-            parse=_same,
-            is_repeatable=is_repeatable,
+            "POST", self._url(path, ()), headers, content=body, parse=parse, is_repeatable=is_repeatable
         )
+
+    async def download(self, path: str, *, on_progress: ByteProgress | None = None) -> HTTPResponse:
+        """GET a file into memory."""
+        return await self._send("GET", self._url(path, ()), {"Accept": "*/*"}, parse=_same, on_progress=on_progress)
 
     def _url(self, path: str, parameters: Parameters) -> str:
         pairs = parameters.items() if isinstance(parameters, Mapping) else parameters
@@ -154,11 +177,13 @@ class Connection:
         headers: Mapping[str, str],
         *,
         parse: Callable[[HTTPResponse], Parsed],
-        content: bytes | None = None,
-        make_content: Callable[[], Any] | None = None,
+        content: bytes | Callable[[], Any] | None = None,
         is_repeatable: bool = True,
+        on_progress: ByteProgress | None = None,
     ) -> Parsed:
         """Send a request, and retry with growing pauses while the server is busy or unreachable."""
+        import asyncio
+
         import httpx
 
         attempts = self._options.retries.attempts if is_repeatable else 1
@@ -168,23 +193,32 @@ class Connection:
             is_last = attempt + 1 == attempts
             try:
                 request_id = uuid.uuid4().hex
+                self._sent_ids.append(request_id)
                 identified = {REQUEST_ID: request_id, **headers}
-                response = await self._send_once(method, url, identified, make_content() if make_content else content)
-            except (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.TooManyRedirects) as error:
+                sent = content() if callable(content) else content
+                response = await self._send_once(method, url, identified, sent, on_progress)
+            except (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.LocalProtocolError) as error:
                 raise ConnectionFailed(f"{url} cannot be requested: {error}", url=url) from None
             except httpx.RequestError as error:  # includes bodies that cannot be decompressed
                 problem = f"{self.server} is unreachable: {str(error) or type(error).__name__}"
                 if is_last:
-                    raise ConnectionFailed(_after(problem, attempts), url=url) from None
+                    if method != "GET" and not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+                        problem += ". It is not known whether the server received the request"
+                    raise ConnectionFailed(_after(problem, attempts), url=url, attempts=attempts) from None
             else:
                 if 200 <= response.status < 300:
                     try:
                         self._check_request_id(response, request_id)
-                        return parse(response)
-                    except ValueError as error:
+                        parsed = parse(response)
+                        self._has_answered = True
+                        return parsed
+                    except (ValueError, RecursionError) as error:
                         damaged += 1
                         problem = f"{url} did not answer JSON of this API: {error}"
-                        if is_last or damaged == MAX_DAMAGED_ATTEMPTS or not _is_json(response):
+                        # A page of HTML is the answer of a wrong address, or of a proxy that failed for a moment.
+                        is_hopeless = not _is_json(response) and not self._has_answered
+                        most = MAX_WRONG_ATTEMPTS if isinstance(error, ValidationError) else MAX_DAMAGED_ATTEMPTS
+                        if is_last or damaged == most or is_hopeless:
                             raise UnexpectedResponse(
                                 problem, status=response.status, request_id=response.request_id, url=url
                             ) from None
@@ -199,14 +233,30 @@ class Connection:
             await asyncio.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _send_once(self, method: str, url: str, headers: Mapping[str, str], content: Any) -> HTTPResponse:
+    async def _send_once(
+        self, method: str, url: str, headers: Mapping[str, str], content: Any, on_progress: ByteProgress | None
+    ) -> HTTPResponse:
+        import asyncio
+
         loop = asyncio.get_running_loop()
         client = self._client or self._open()
         async with self._semaphore:
             while (wait := self._not_before - loop.time()) > 0:  # noqa: ASYNC110 -- other requests move it
                 await asyncio.sleep(wait)
-            response = await client.request(method, url, headers=headers, content=content)
-        answered = HTTPResponse(response.status_code, _lower(response.headers), response.content, url)
+            request = client.build_request(method, url, headers=headers, content=content)
+            for _ in range(MAX_REDIRECTS + 1):
+                response = await client.send(request, stream=True)
+                try:
+                    if response.next_request is None:
+                        body = await _read_body(response, on_progress)
+                        break
+                    _check_redirect(request, response.next_request)
+                    request = response.next_request
+                finally:
+                    await response.aclose()
+            else:
+                raise ConnectionFailed(f"{url} redirects more than {MAX_REDIRECTS} times.", url=url)
+        answered = HTTPResponse(response.status_code, _lower(response.headers), body, url)
         wait_until_reset = parse_rate_limit(answered.headers)
         if wait_until_reset is not None:
             self._not_before = max(self._not_before, loop.time() + wait_until_reset)
@@ -216,10 +266,11 @@ class Connection:
         """Refuse the answer to another request of this client, which a faulty proxy can deliver."""
         if response.request_id != request_id and response.request_id in self._sent_ids:
             raise ValueError("it is the answer to another request")
-        self._sent_ids.append(request_id)
 
     def _open(self) -> httpx.AsyncClient:
         import httpx
+
+        from fieldgate_client.certificates import LazyCertificates
 
         options = self._options
         headers = {"User-Agent": f"fieldgate-client/{__version__}"}
@@ -228,16 +279,65 @@ class Connection:
         if not (options.compression if options.compression is not None else not is_loopback(self.server)):
             headers["Accept-Encoding"] = "identity"
         self._client = httpx.AsyncClient(
-            headers=headers,
+            headers=headers | options.headers,
             timeout=httpx.Timeout(options.timeout, connect=min(options.timeout, CONNECT_TIMEOUT_SECONDS)),
             limits=httpx.Limits(
                 max_connections=options.max_concurrent, max_keepalive_connections=options.max_concurrent
             ),
-            follow_redirects=True,
-            verify=options.verify,
+            cookies=_no_cookies(),
+            verify=LazyCertificates() if options.verify is True else options.verify,
             transport=options.transport,
         )
         return self._client
+
+
+def _checked_token(token: str) -> str:
+    token = token.strip()
+    if not all("!" <= character <= "~" for character in token):
+        raise InvalidToken("The token must consist of ASCII letters, digits and punctuation, without spaces.")
+    return token
+
+
+def _no_cookies() -> CookieJar:
+    """KoboToolbox remembers the first language in a cookie, which then wins over Accept-Language."""
+    from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+    return CookieJar(DefaultCookiePolicy(allowed_domains=()))
+
+
+async def _read_body(response: httpx.Response, on_progress: ByteProgress | None) -> bytes:
+    chunks, size = [], 0
+    length = response.headers.get("content-length", "")
+    total = int(length) if length.isdecimal() and "content-encoding" not in response.headers else None
+    async for chunk in response.aiter_bytes():
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            raise UnexpectedResponse(
+                f"The response is larger than {MAX_BODY_BYTES // 1024**2} MB. Ask for smaller pages.",
+                status=response.status_code,
+                request_id=response.headers.get(REQUEST_ID, ""),
+                url=str(response.url),
+            )
+        chunks.append(chunk)
+        if on_progress and response.is_success:
+            on_progress(size, total)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _check_redirect(request: httpx.Request, target: httpx.Request) -> None:
+    """Stay on the server: elsewhere the token is not sent, and lists would have public records only.
+
+    Writes are not redirected, as they would become a GET.
+    """
+    old, new = request.url, target.url
+    is_same = (old.scheme, old.host, old.port) == (new.scheme, new.host, new.port)
+    is_upgrade = old.host == new.host and (old.scheme, old.port, new.scheme, new.port) == ("http", None, "https", None)
+    if request.method != "GET" or not (is_same or is_upgrade):
+        raise ConnectionFailed(
+            f"{old.copy_with(query=None)} redirects to {new.copy_with(query=None)}. "
+            "If you trust that address, use it as the URL of the server.",
+            url=str(old),
+        )
 
 
 def _same(response: HTTPResponse) -> HTTPResponse:
@@ -257,4 +357,4 @@ def _is_json(response: HTTPResponse) -> bool:
 
 
 def _after(problem: str, attempts: int) -> str:
-    return f"{problem} ({attempts} attempts)" if attempts > 1 else problem
+    return f"{problem}, {attempts} times" if attempts > 1 else problem

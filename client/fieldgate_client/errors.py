@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+from fieldgate_client.terminal_text import clean_line, clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_TEXT_CHARS = 500  # of a message that is not JSON of this API
+MAX_REQUEST_ID_CHARS = 200
 _REQUEST_ID = "x-request-id"
 
 
@@ -19,10 +20,11 @@ class FieldgateError(Exception):
     """The base of all exceptions of this package."""
 
     def __init__(self, message: str, *, status: int | None = None, request_id: str = "", url: str = "") -> None:
+        message = clean_text(message)  # parts of it come from servers and files
         super().__init__(message)
         self.message = message
         self.status = status
-        self.request_id = request_id
+        self.request_id = clean_line(request_id)[:MAX_REQUEST_ID_CHARS]
         self.url = url
 
     def __str__(self) -> str:
@@ -35,7 +37,15 @@ class FieldgateError(Exception):
 
 
 class ConnectionFailed(FieldgateError):
-    """The server cannot be reached, or the connection broke on every attempt."""
+    """The server cannot be reached, or the connection broke on every attempt. `attempts` is 0 if trying is useless."""
+
+    def __init__(self, message: str, *, url: str = "", attempts: int = 0) -> None:
+        super().__init__(message, url=url)
+        self.attempts = attempts
+
+
+class InvalidToken(FieldgateError, ValueError):
+    """A token with characters that no token has. It is not part of the message."""
 
 
 class UnexpectedResponse(FieldgateError):
@@ -106,6 +116,14 @@ class UnknownName(FieldgateError, ValueError):
         self.suggestions = suggestions
 
 
+class AmbiguousName(UnknownName):
+    """A name that several records have. `suggestions` are these records."""
+
+
+class UnsupportedByServer(FieldgateError):
+    """This server cannot do it; Fieldgate can. Nothing was sent."""
+
+
 class MissingExtra(FieldgateError, ImportError):
     """A library is needed that is an optional extra of this package."""
 
@@ -141,22 +159,23 @@ def parse_error_body(body: bytes, content_type: str) -> tuple[str, dict[str, lis
     try:
         decoded = msgspec.json.decode(body)
     except (ValueError, RecursionError):
-        text = "" if "html" in content_type else re.sub(r"\s+", " ", body[:4096].decode(errors="replace")).strip()
+        is_page = "html" in content_type and b"<" in body[:1024]  # KoboToolbox calls its plain texts HTML
+        text = "" if is_page else clean_line(body[:4096].decode(errors="replace"))
         return text[:MAX_TEXT_CHARS], {}
     if isinstance(decoded, dict) and isinstance(decoded.get("errors"), dict):
         decoded = decoded["errors"]  # IFRC GO wraps them
     if isinstance(decoded, dict):
         for key in ("detail", "error"):
             if isinstance(decoded.get(key), str):
-                return decoded[key][:MAX_TEXT_CHARS], {}
+                return clean_line(decoded[key])[:MAX_TEXT_CHARS], {}
         fields = {name: _texts(value) for name, value in decoded.items()}
         sentences = [
             " ".join(texts) if name in ("non_field_errors", "detail") else f"{name}: {' '.join(texts)}"
             for name, texts in fields.items()
             if texts
         ]
-        return " ".join(sentences)[:MAX_TEXT_CHARS], fields
-    return " ".join(_texts(decoded))[:MAX_TEXT_CHARS], {}
+        return clean_line(" ".join(sentences))[:MAX_TEXT_CHARS], fields
+    return clean_line(" ".join(_texts(decoded)))[:MAX_TEXT_CHARS], {}
 
 
 def _texts(value: Any) -> list[str]:
@@ -168,6 +187,8 @@ def _texts(value: Any) -> list[str]:
 
 
 def _phrase(status: int) -> str:
+    from http import HTTPStatus
+
     try:
         return f"The server answered: {HTTPStatus(status).phrase}."
     except ValueError:

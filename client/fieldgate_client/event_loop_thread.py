@@ -5,15 +5,18 @@ The loop keeps fetching pages while the caller works on the records that it has.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 import weakref
-from collections.abc import AsyncIterator, Coroutine, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import AsyncIterator, Coroutine, Iterator
 
 Result = TypeVar("Result")
 _END = object()
+CANCEL_SECONDS = 5.0  # an interrupted coroutine closes its files and connections, but may hang
 
 
 class EventLoopThread:
@@ -23,12 +26,23 @@ class EventLoopThread:
         self._lock = threading.Lock()
 
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine in the loop and wait for its result. It is cancelled if the wait is interrupted."""
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._running_loop())
+        """Run a coroutine in the loop and wait for its result. If the wait is interrupted, it is cancelled and ends."""
+        import asyncio
+
+        ended = threading.Event()
+
+        async def run_to_end() -> Result:
+            try:
+                return await coroutine
+            finally:
+                ended.set()
+
+        future = asyncio.run_coroutine_threadsafe(run_to_end(), self._running_loop())
         try:
             return future.result()
         except BaseException:
-            future.cancel()
+            if future.cancel():
+                ended.wait(CANCEL_SECONDS)
             raise
 
     def iterate(self, source: AsyncIterator[Result]) -> Iterator[Result]:
@@ -48,6 +62,8 @@ class EventLoopThread:
             _stop(loop)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
+        import asyncio
+
         with self._lock:
             if self._loop is None or self._pid != os.getpid():  # a forked process has no thread of its parent
                 self._loop, self._pid = asyncio.new_event_loop(), os.getpid()
@@ -61,6 +77,8 @@ async def _next(source: AsyncIterator[Result]) -> Result | object:
 
 
 def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
+    import asyncio
+
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()

@@ -7,12 +7,25 @@ from datetime import date, datetime, timezone
 from enum import Enum
 from typing import Any
 
+from fieldgate_client.errors import InvalidRequest
+
 FilterValue = Any  # str, int, float, bool, date, datetime, None, or several of these
 
 
 def encode_filters(filters: Mapping[str, FilterValue]) -> list[tuple[str, str]]:
-    """Query parameters. None leaves a filter out; several values are joined by commas."""
-    return [(name, encode_value(value)) for name, value in filters.items() if value is not None]
+    """Query parameters. None leaves a filter out; several values are joined by commas.
+
+    An empty list is refused: servers take an empty value as no filter, and would return everything.
+    """
+    encoded = [(name, encode_value(value)) for name, value in filters.items() if value is not None]
+    for name, text in encoded:
+        if not text and not isinstance(filters[name], str):
+            raise empty_filter(name)
+    return encoded
+
+
+def empty_filter(name: str) -> InvalidRequest:
+    return InvalidRequest(f"The filter {name} has no values. Give at least one, or None for no filter.")
 
 
 def encode_value(value: FilterValue) -> str:

@@ -3,50 +3,58 @@
 from __future__ import annotations
 
 import asyncio
-import mimetypes
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import msgspec
 
-from fieldgate_client.errors import FieldgateError, UnexpectedResponse
+from fieldgate_client.errors import FieldgateError, InvalidRequest, NotAllowed, NotFound
+from fieldgate_client.multipart import MultipartBody, UploadProgress
 from fieldgate_client.problem_table import format_problems
 from fieldgate_client.records import Asset, Import, Problem
-from fieldgate_client.server_url import last_path_segment
+from fieldgate_client.server_url import API_ROOT, identifier
+from fieldgate_client.terminal_text import clean_line
 
 if TYPE_CHECKING:
     from fieldgate_client.connection import Connection, HTTPResponse
 
-CHUNK_BYTES = 64 * 1024
+MAX_FORM_BYTES = 100 * 1024 * 1024  # servers have lower limits: Fieldgate 25 MiB, if the operator chose no other
 FIRST_PAUSE = 0.2  # seconds between two looks at an import, growing
 LONGEST_PAUSE = 3.0
+MAX_MESSAGE_CHARS = 2000  # KoboToolbox lists all its URLs in some messages
 _RUNNING = frozenset({"created", "processing"})
+_ASSET_LISTS = ("created", "updated")
 
-UploadProgress = Callable[[int, int], None]  # bytes sent, bytes in all
-StatusProgress = Callable[[str], None]
+ImportProgress = Callable[[Import], None]
 
 
 class ImportFailed(FieldgateError):
     """The form was not imported. `problems` says why, by sheet, row and column; `str()` is a table of them."""
 
-    def __init__(self, message: str, *, record: Import, problems: list[Problem], warnings: list[Problem]) -> None:
-        super().__init__(message)
+    def __init__(self, record: Import, *, status: int | None = None, request_id: str = "") -> None:
+        text = record.messages.get("error") or record.messages.get("detail") or "The form was not imported."
+        super().__init__(clean_line(str(text))[:MAX_MESSAGE_CHARS], status=status, request_id=request_id)
         self.record = record
-        self.problems = problems
-        self.warnings = warnings
+        self.problems = _problems(record, "problems")
+        self.warnings = _problems(record, "warnings")
 
     def __str__(self) -> str:
         return f"{self.message}\n{format_problems(self.problems)}" if self.problems else self.message
 
 
 class ImportTimeout(FieldgateError):
-    """The import did not end in time. It continues on the server: look at it again later."""
+    """The import did not end in time. It continues on the server: `client.wait_for_import(error.uid)`."""
+
+    def __init__(self, uid: str, timeout: float) -> None:
+        super().__init__(f"The import {uid} is still running after {timeout:g} seconds. It continues on the server.")
+        self.uid = uid
 
 
 class ImportResult(msgspec.Struct, frozen=True):
-    """The assets that an import created or updated, and its warnings."""
+    """The assets that an import created or updated, and its warnings. `str()` lists them, with a table of warnings."""
 
     record: Import
     assets: list[Asset]
@@ -61,6 +69,12 @@ class ImportResult(msgspec.Struct, frozen=True):
     def __getitem__(self, position: int) -> Asset:
         return self.assets[position]
 
+    def __str__(self) -> str:
+        lines = [clean_line(f"{asset.uid} {asset.asset_type or 'asset'} {asset.name or ''}") for asset in self.assets]
+        if self.warnings:
+            lines.append(format_problems(self.warnings, title="warning"))
+        return "\n".join(lines)
+
 
 class FormUpload(msgspec.Struct, frozen=True):
     """A file with the fields of the request."""
@@ -72,24 +86,37 @@ class FormUpload(msgspec.Struct, frozen=True):
     library: bool = False
     desired_type: str = ""
 
-    def fields(self) -> dict[str, str]:
+    def fields(self, server: str, *, is_fieldgate: bool) -> dict[str, str]:
+        name = self.name
+        if not is_fieldgate:
+            # KoboToolbox does not read the name of the file, and cuts a name at its last dot.
+            name = self.name + Path(self.filename).suffix if self.name else self.filename
         fields = {
-            "name": self.name,
-            "destination": self.destination,
-            "library": "true" if self.library else "",
+            "name": name,
+            "destination": f"{server}{API_ROOT}assets/{quote(self.destination, safe='')}/" if self.destination else "",
+            "library": "true" if self.library else "false",  # KoboToolbox takes a missing one as true
             "desired_type": self.desired_type,
         }
-        return {name: value for name, value in fields.items() if value}
+        return {field: value for field, value in fields.items() if value}
 
 
 def read_upload(path: str | Path, destination: Asset | str | None = None, **fields: Any) -> FormUpload:
     """Read a form from a file. The destination is an asset, its uid or its URL."""
-    target = destination.uid if isinstance(destination, Asset) else last_path_segment(destination or "")
+    target = destination.uid if isinstance(destination, Asset) else identifier(destination or "")
     file = Path(path)
+    if file.is_dir():
+        raise InvalidRequest(f"{file} is a folder. Name the file of a form.")
+    if file.exists() and not file.is_file():
+        raise InvalidRequest(f"{file} is not a file.")
     try:
+        size = file.stat().st_size
+        if size > MAX_FORM_BYTES:
+            raise InvalidRequest(f"{file} has {size} bytes. A form can have at most {MAX_FORM_BYTES}.")
         content = file.read_bytes()
     except OSError as error:
-        raise FieldgateError(f"{file} cannot be read: {error.strerror or error}") from None
+        raise InvalidRequest(f"{file} cannot be read: {error.strerror or error}.") from None
+    if not content:
+        raise InvalidRequest(f"{file} is empty.")
     return FormUpload(file.name, content, target, **fields)
 
 
@@ -97,19 +124,18 @@ async def send_form(
     connection: Connection, upload: FormUpload, language: str = "", on_progress: UploadProgress | None = None
 ) -> str:
     """Upload a form, and return the uid of the import."""
-    body = MultipartBody(upload, on_progress)
+    is_fieldgate = await connection.is_fieldgate()
+    fields = upload.fields(connection.server, is_fieldgate=is_fieldgate)
+    body = MultipartBody(fields, upload.filename, upload.content, on_progress)
     headers = {"Content-Type": body.content_type, "Content-Length": str(body.size), "Idempotency-Key": uuid.uuid4().hex}
     if language:
         headers["Accept-Language"] = language
+
+    def parse(response: HTTPResponse) -> str:
+        return msgspec.json.decode(response.body, type=Import, strict=False).uid
+
     # KoboToolbox does not know the key: a repeated request would import the form twice.
-    is_repeatable = await connection.is_fieldgate()
-    response = await connection.upload("imports/", body.chunks, headers, is_repeatable=is_repeatable)
-    try:
-        return msgspec.json.decode(response.body, type=Import).uid
-    except msgspec.MsgspecError as error:
-        raise UnexpectedResponse(
-            f"The server did not answer with an import: {error}", status=response.status, request_id=response.request_id
-        ) from None
+    return await connection.upload("imports/", body.chunks, headers, parse, is_repeatable=is_fieldgate)
 
 
 async def wait_for_import(
@@ -117,80 +143,63 @@ async def wait_for_import(
     uid: str,
     language: str = "",
     timeout: float | None = None,
-    on_status: StatusProgress | None = None,
+    on_status: ImportProgress | None = None,
 ) -> ImportResult:
     """Wait until an import has ended; return its assets or raise `ImportFailed`."""
-    loop = asyncio.get_running_loop()
-    end = None if timeout is None else loop.time() + timeout
+    waiting = _wait(connection, uid, language, on_status)
+    if timeout is None:
+        return await waiting
+    try:
+        return await asyncio.wait_for(waiting, timeout)
+    except asyncio.TimeoutError:
+        raise ImportTimeout(uid, timeout) from None
+
+
+async def _wait(connection: Connection, uid: str, language: str, on_status: ImportProgress | None) -> ImportResult:
+    path = f"imports/{quote(uid, safe='')}/"
     pause = FIRST_PAUSE
     while True:
-        record = await connection.fetch(f"imports/{uid}/", (), _parse_import, language=language)
+        response, record = await connection.fetch(path, (), _parse_import, language=language)
         if on_status:
-            on_status(record.status)
+            on_status(record)
         if record.status not in _RUNNING:
             break
-        if end is not None and loop.time() + pause > end:
-            raise ImportTimeout(f"The import {uid} is still running after {timeout:g} seconds.")
         await asyncio.sleep(pause)
         pause = min(pause * 1.5, LONGEST_PAUSE)
-    warnings = _problems(record, "warnings")
     if record.status != "complete":
-        message = record.messages.get("error") or record.messages.get("detail") or "The form was not imported."
-        problems = _problems(record, "problems")
-        raise ImportFailed(str(message), record=record, problems=problems, warnings=warnings)
-    found = [each for key in ("created", "updated") for each in record.messages.get(key) or []]
-    uids = dict.fromkeys(each["uid"] for each in found if isinstance(each, dict) and each.get("uid"))
-    assets = [await connection.fetch(f"assets/{each}/", (), _parse_asset, language=language) for each in uids]
-    return ImportResult(record, assets, warnings)
+        raise ImportFailed(record, status=response.status, request_id=response.request_id)
+    assets = [await _fetch_asset(connection, each, language) for each in _asset_uids(record)]
+    return ImportResult(record, assets, _problems(record, "warnings"))
 
 
-class MultipartBody:
-    """A multipart body whose chunks are made while they are sent."""
+async def _fetch_asset(connection: Connection, uid: str, language: str) -> Asset:
+    def parse(response: HTTPResponse) -> Asset:
+        return msgspec.json.decode(response.body, type=Asset, strict=False)
 
-    def __init__(self, upload: FormUpload, on_progress: UploadProgress | None = None) -> None:
-        boundary = uuid.uuid4().hex
-        self.content_type = f"multipart/form-data; boundary={boundary}"
-        media_type = mimetypes.guess_type(upload.filename)[0] or "application/octet-stream"
-        parts = [
-            f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
-            for name, value in upload.fields().items()
-        ]
-        parts.append(
-            f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{_quoted(upload.filename)}"\r\n'
-            f"Content-Type: {media_type}\r\n\r\n"
-        )
-        self._before = "".join(parts).encode(errors="replace")
-        self._content = upload.content
-        self._after = f"\r\n--{boundary}--\r\n".encode()
-        self._on_progress = on_progress
-        self.size = len(self._before) + len(self._content) + len(self._after)
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        total = len(self._content)
-        yield self._before
-        for start in range(0, total, CHUNK_BYTES):
-            chunk = self._content[start : start + CHUNK_BYTES]
-            yield chunk
-            if self._on_progress:
-                self._on_progress(start + len(chunk), total)
-        yield self._after
+    try:
+        return await connection.fetch(f"assets/{quote(uid, safe='')}/", (), parse, language=language)
+    except (NotFound, NotAllowed):  # deleted or no longer shared since
+        return Asset(uid=uid)
 
 
-def _quoted(filename: str) -> str:
-    """As browsers write it: percent codes for what would end the name."""
-    return filename.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+def _parse_import(response: HTTPResponse) -> tuple[HTTPResponse, Import]:
+    return response, msgspec.json.decode(response.body, type=Import, strict=False)
 
 
-def _parse_import(response: HTTPResponse) -> Import:
-    return msgspec.json.decode(response.body, type=Import, strict=False)
-
-
-def _parse_asset(response: HTTPResponse) -> Asset:
-    return msgspec.json.decode(response.body, type=Asset, strict=False)
+def _asset_uids(record: Import) -> list[str]:
+    lists = [record.messages.get(key) for key in _ASSET_LISTS]
+    found = [each for entries in lists if isinstance(entries, list) for each in entries]
+    uids = [each.get("uid") for each in found if isinstance(each, dict)]
+    return [*dict.fromkeys(uid for uid in uids if isinstance(uid, str) and uid)]
 
 
 def _problems(record: Import, key: str) -> list[Problem]:
+    entries = record.messages.get(key)
+    return [_problem(each) for each in entries] if isinstance(entries, list) else []
+
+
+def _problem(entry: Any) -> Problem:
     try:
-        return msgspec.convert(record.messages.get(key) or [], list[Problem], strict=False)
+        return msgspec.convert(entry, Problem, strict=False)
     except msgspec.ValidationError:
-        return [Problem(message=str(each)) for each in record.messages[key]]
+        return Problem(message=str(entry)[:MAX_MESSAGE_CHARS])

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any, Generic, TypeVar
+from urllib.parse import unquote
 
 import msgspec
 
 from fieldgate_client.connection import Connection, HTTPResponse
-from fieldgate_client.pages import Page, parse_page
+from fieldgate_client.errors import InvalidRequest, UnexpectedResponse
+from fieldgate_client.pages import NotAList, Page, parse_page
 from fieldgate_client.server_url import API_ROOT
 from fieldgate_client.since import check_page_of_changes, since_parameters
 from fieldgate_client.walk import Walk, WalkOptions, WalkPosition
@@ -43,6 +45,7 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
     # Filters by name, which are looked up by the first request.
     resolve_names: Callable[[], Awaitable[list[tuple[str, str]]]] | None = None
     since: datetime | None = None  # only what changed at or after this time
+    page_type: Any = msgspec.Raw  # what the records of a page are: JSON, or decoded with the page
 
     async def fetch_page(self, offset: int, limit: int, ordering: str = "") -> Page:
         dropped = PAGE_NAMES | ({"ordering"} if ordering else set())
@@ -55,12 +58,43 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
         parameters += [("limit", str(limit)), ("offset", str(offset))]
 
         def parse(response: HTTPResponse) -> Page:
-            return parse_page(response.body, response.headers, offset, limit)
+            try:
+                return parse_page(response.body, response.headers, offset, limit, self.page_type)
+            except NotAList:
+                if self.page_type is not msgspec.Raw:
+                    self.decode(parse_page(response.body, response.headers, offset, limit).records)
+                raise
 
         page = await self.connection.fetch(self.path, parameters, parse, language=self.language)
+        if page.ignored_parameters:
+            self._refuse_ignored(page, {name for name, _ in parameters} - PAGE_NAMES)
         if self.since is not None:
             check_page_of_changes(page, self.connection.server)
         return page
+
+    def _refuse_ignored(self, page: Page, sent: set[str]) -> None:
+        """A filter that the server does not know, such as a misspelt one, would return everything."""
+        ignored = [unquote(name) for name in page.ignored_parameters if unquote(name) in sent]
+        if ignored:
+            raise InvalidRequest(
+                f"{self.path} has no filter {' or '.join(ignored)}: the server ignores it and would return everything.",
+                url=self.connection.server + self.path,
+                fields={name: ["The server does not know this filter."] for name in ignored},
+            )
+
+    def decode(self, records: list[msgspec.Raw]) -> list[Record]:
+        """Records of the type of this list."""
+        decode = self.decoder().decode
+        try:
+            return [decode(record) for record in records]
+        except (ValueError, RecursionError) as error:
+            raise UnexpectedResponse(
+                f"A record of {self.path} is not as expected: {error}. Read it with client.list({self.path!r})."
+            ) from None
+
+    def decoded(self) -> ListQuery[Record]:
+        """The same list, with pages of decoded records instead of JSON."""
+        return msgspec.structs.replace(self, page_type=self.record_type)
 
     @property
     def name(self) -> str:

@@ -18,7 +18,7 @@ from fieldgate_client.list_query import ListQuery
 from fieldgate_client.records import DeletedEvent
 from fieldgate_client.server_url import API_ROOT
 from fieldgate_client.since import deleted_query, next_since, since_parameters
-from fieldgate_client.walk import WalkReport
+from fieldgate_client.walk import Walk, WalkReport
 
 if TYPE_CHECKING:
     import pandas
@@ -51,16 +51,15 @@ class AsyncRecordList(Generic[Record]):
                 for record in page:
                     yield record
 
-    async def pages(self) -> AsyncGenerator[list[Record], None]:
+    def pages(self) -> AsyncGenerator[list[Record], None]:
         """The records page by page."""
-        decode = self.query.decoder().decode
-        async with aclosing(self.raw_pages()) as pages:
-            async for page in pages:
-                yield [decode(record) for record in page]
+        return self._read(self.query.decoded().walk())
 
-    async def raw_pages(self, *, is_fixed: bool = False) -> AsyncGenerator[list[msgspec.Raw], None]:
+    def raw_pages(self, *, is_fixed: bool = False) -> AsyncGenerator[list[msgspec.Raw], None]:
         """The records as JSON, exactly as the server sent them."""
-        walk = self.query.walk(is_fixed=is_fixed)
+        return self._read(self.query.walk(is_fixed=is_fixed))
+
+    async def _read(self, walk: Walk) -> AsyncGenerator[list[Any], None]:
         self.report = walk.report
         async with aclosing(walk.pages()) as pages:
             async for page in pages:
@@ -74,7 +73,7 @@ class AsyncRecordList(Generic[Record]):
 
     async def first(self) -> Record | None:
         page = await self.query.fetch_page(self.query.start, 1)
-        return self.query.decoder().decode(page.records[0]) if page.records else None
+        return self.query.decode(page.records[:1])[0] if page.records else None
 
     async def deleted(self) -> list[DeletedEvent]:
         """Of `events(since=…)`: what was deleted, merged or hidden since then, whatever the filters."""
@@ -191,9 +190,7 @@ class RecordList(Generic[Record]):
 
     def pages(self) -> Iterator[list[Record]]:
         """The records page by page."""
-        decode = self._list.query.decoder().decode
-        for page in self.raw_pages():
-            yield [decode(record) for record in page]
+        return self._loop.iterate(self._list.pages())
 
     def raw_pages(self, *, is_fixed: bool = False) -> Iterator[list[msgspec.Raw]]:
         """The records as JSON, exactly as the server sent them."""

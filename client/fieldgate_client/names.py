@@ -1,40 +1,47 @@
 """Filters by name: `countries=["KEN", "Chad"]`, `type="Flood"`, `region="Africa"`, `severity="red"`.
 
-The server filters by numbers. Names are looked up in its own lists, in English and in the language of the client, and
+The server filters by numbers. Names are looked up in its own lists, in the language of the client and in English, and
 kept for the life of the client.
 """
 
 from __future__ import annotations
 
-import asyncio
 import unicodedata
-from collections.abc import Awaitable, Callable, Iterable
-from difflib import get_close_matches
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-from fieldgate_client.errors import UnknownName
+import msgspec
 
-SEVERITIES = {"yellow": 0, "orange": 1, "red": 2}
+from fieldgate_client.errors import AmbiguousName, InvalidRequest, UnknownName, UnsupportedByServer
+from fieldgate_client.filters import empty_filter
+
+MAX_SUGGESTIONS = 3
+_COUNTRY_RECORD = 1  # other records of the list of countries are clusters, regions and offices
 
 # Reads a whole list in a language: path, language.
 ReadList = Callable[[str, str], Awaitable[list[dict[str, Any]]]]
+IsFieldgate = Callable[[], Awaitable[bool]]
 
 
-class NameFilter:
+class NameFilter(msgspec.Struct, frozen=True):
     """How a filter by name is written for the server."""
 
-    def __init__(self, path: str, fields: tuple[str, ...], one: str, several: str, kind: str) -> None:
-        self.path = path
-        self.fields = fields  # of a record that people know it by
-        self.one = one  # the parameter for one value
-        self.several = several
-        self.kind = kind
+    kind: str
+    path: str  # of the list with the names; empty: `_SEVERITIES`
+    codes: tuple[str, ...]  # fields of a record with codes, which come before names
+    names: tuple[str, ...]
+    one: str  # the parameter for one value
+    several: str
+    only_fieldgate: tuple[str, ...] = ()  # parameters that IFRC GO ignores
 
 
-_COUNTRY = NameFilter("country/", ("iso3", "iso", "name"), "countries__in", "countries__in", "country")
-_REGION = NameFilter("region/", ("region_name", "label"), "regions__in", "regions__in", "region")
-_TYPE = NameFilter("disaster_type/", ("name",), "dtype", "dtype__in", "disaster type")
-_SEVERITY = NameFilter("", (), "ifrc_severity_level", "ifrc_severity_level__in", "severity")
+_COUNTRY = NameFilter("country", "country/", ("iso3", "iso"), ("name",), "countries__in", "countries__in")
+_REGION = NameFilter("region", "region/", (), ("region_name", "label"), "regions__in", "regions__in")
+_TYPE = NameFilter("disaster type", "disaster_type/", (), ("name",), "dtype", "dtype__in", ("dtype__in",))
+_SEVERITY = NameFilter(
+    *("severity", "", (), ("name",), "ifrc_severity_level", "ifrc_severity_level__in"),
+    ("ifrc_severity_level", "ifrc_severity_level__in"),
+)
 NAME_FILTERS = {
     "country": _COUNTRY,
     "countries": _COUNTRY,
@@ -43,53 +50,139 @@ NAME_FILTERS = {
     "type": _TYPE,
     "types": _TYPE,
     "severity": _SEVERITY,
+    "severities": _SEVERITY,
 }
+_SEVERITIES = [{"id": 0, "name": "yellow"}, {"id": 1, "name": "orange"}, {"id": 2, "name": "red"}]
+
+
+class NamedRecord(msgspec.Struct, frozen=True):
+    id: int
+    title: str  # as people know it, with its code
+    is_other: bool = False  # not a country, but a cluster or office in the list of countries
+
+
+class NameList:
+    """The names of one list in one language."""
+
+    def __init__(self, records: Iterable[Mapping[str, Any]], kind: NameFilter) -> None:
+        self._by_code: dict[str, list[NamedRecord]] = {}
+        self._by_name: dict[str, list[NamedRecord]] = {}
+        for record in records:
+            number = record.get("id")
+            if not isinstance(number, int):
+                continue
+            codes = _texts(record, kind.codes)
+            names = _texts(record, kind.names)
+            title = " ".join([*names[:1], *(f"({code})" for code in codes[:1])]) or str(number)
+            is_other = record.get("record_type", _COUNTRY_RECORD) != _COUNTRY_RECORD
+            found = NamedRecord(number, title, is_other)
+            for table, texts in ((self._by_code, codes), (self._by_name, names)):
+                for text in dict.fromkeys(map(_folded, texts)):
+                    table.setdefault(text, []).append(found)
+
+    def find(self, text: str) -> list[NamedRecord]:
+        """The records with this code or name. A country comes before an office of the same name."""
+        folded = _folded(text)
+        found = self._by_code.get(folded) or self._by_name.get(folded) or []
+        return [each for each in found if not each.is_other] or found
+
+    def suggest(self, text: str) -> list[str]:
+        """Titles of records with similar names, or with names that contain the text as a word."""
+        from difflib import get_close_matches
+
+        folded = _folded(text)
+        containing = [name for name in self._by_name if f" {folded} " in f" {_words(name)} "] if folded else []
+        names = [*containing, *get_close_matches(folded, self._by_name, n=MAX_SUGGESTIONS, cutoff=0.6)]
+        titles = [each.title for name in names for each in self._by_name[name]]
+        return [*dict.fromkeys(titles)][:MAX_SUGGESTIONS]
 
 
 class NameResolver:
-    def __init__(self, read_list: ReadList, language: str) -> None:
+    def __init__(self, read_list: ReadList, is_fieldgate: IsFieldgate, language: str) -> None:
+        import asyncio
+
         self._read_list = read_list
-        self._languages = dict.fromkeys(["en", language or "en"])
-        self._ids: dict[str, dict[str, int]] = {"": SEVERITIES}
+        self._is_fieldgate = is_fieldgate
+        self._languages = [*dict.fromkeys([language or "en", "en"])]
+        self._lists: dict[str, list[NameList]] = {"": [NameList(_SEVERITIES, _SEVERITY)]}
         self._lock = asyncio.Lock()
 
-    async def resolve(self, filters: dict[str, Any]) -> list[tuple[str, str]]:
+    async def resolve(self, filters: Mapping[str, list[Any]]) -> list[tuple[str, str]]:
         """Query parameters for filters by name."""
+        values: dict[str, list[int]] = {}
+        kinds = {name: NAME_FILTERS[name] for name in filters}
+        for name, kind in kinds.items():
+            ids = [number for each in filters[name] for number in await self._ids(kind, each)]
+            values.setdefault(kind.kind, []).extend(ids)
         parameters = []
-        for name, value in filters.items():
-            kind = NAME_FILTERS[name]
-            wanted = [value] if isinstance(value, str | int) or not isinstance(value, Iterable) else [*value]
-            ids = [await self._id(kind, each) for each in wanted]
-            if wanted:
-                parameters.append((kind.one if len(ids) == 1 else kind.several, ",".join(map(str, ids))))
+        for kind in dict.fromkeys(kinds.values()):
+            ids = [*dict.fromkeys(values[kind.kind])]
+            parameter = kind.one if len(ids) == 1 else kind.several
+            if parameter in kind.only_fieldgate and not await self._is_fieldgate():
+                raise UnsupportedByServer(
+                    f"This server cannot filter by {'several values of ' if kind.one != parameter else ''}{kind.kind}: "
+                    "it would return everything. Filter the records yourself."
+                )
+            parameters.append((parameter, ",".join(map(str, ids))))
         return parameters
 
-    async def _id(self, kind: NameFilter, value: Any) -> int:
-        if isinstance(value, int) or (isinstance(value, str) and value.isascii() and value.isdigit()):
-            return int(value)
-        ids = await self._known(kind)
-        found = ids.get(_folded(str(value)))
-        if found is None:
-            similar = tuple(get_close_matches(_folded(str(value)), ids, n=3, cutoff=0.6))
-            hint = f" Did you mean {' or '.join(similar)}?" if similar else ""
-            raise UnknownName(f"The server knows no {kind.kind} {value!r}.{hint}", suggestions=similar)
-        return found
+    async def _ids(self, kind: NameFilter, value: Any) -> list[int]:
+        """The ids of a value: an id, a code, a name, or several of these separated by commas."""
+        if isinstance(value, int) and not isinstance(value, bool):
+            return [value]
+        if not isinstance(value, str):
+            raise InvalidRequest(f"{value!r} is not a {kind.kind}: give its id, code or name.")
+        if value.isascii() and value.strip().isdigit():
+            return [int(value)]
+        lists = await self._names(kind)
+        found = next((records for each in lists if (records := each.find(value))), [])
+        if not found and "," in value:  # a name can have a comma itself
+            parts = [part.strip() for part in value.split(",") if part.strip()]
+            return [number for part in parts for number in await self._ids(kind, part)]
+        if len(found) == 1:
+            return [found[0].id]
+        if found:
+            titles = tuple(f"{each.title}, id {each.id}" for each in found)
+            raise AmbiguousName(
+                f"The server has several records of the {kind.kind} {value!r}: {'; '.join(titles)}. Give the id.",
+                suggestions=titles,
+            )
+        similar = tuple(dict.fromkeys(title for each in lists for title in each.suggest(value)))[:MAX_SUGGESTIONS]
+        hint = f" Did you mean {' or '.join(similar)}?" if similar else ""
+        raise UnknownName(f"The server knows no {kind.kind} {value!r}.{hint}", suggestions=similar)
 
-    async def _known(self, kind: NameFilter) -> dict[str, int]:
+    async def _names(self, kind: NameFilter) -> list[NameList]:
         async with self._lock:
-            if kind.path not in self._ids:
-                ids: dict[str, int] = {}
-                for language in self._languages:
-                    for record in await self._read_list(kind.path, language):
-                        for field in kind.fields:
-                            if isinstance(record.get(field), str) and isinstance(record.get("id"), int):
-                                # A code or name that two records have belongs to the first, in the order of the list.
-                                ids.setdefault(_folded(record[field]), record["id"])
-                self._ids[kind.path] = ids
-        return self._ids[kind.path]
+            if kind.path not in self._lists:
+                self._lists[kind.path] = [
+                    NameList(await self._read_list(kind.path, language), kind) for language in self._languages
+                ]
+        return self._lists[kind.path]
+
+
+def split_filters(filters: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """Filters by name, each with a list of values, and the others."""
+    names, others = {}, {}
+    for name, value in filters.items():
+        if name not in NAME_FILTERS:
+            others[name] = value
+        elif value is not None:
+            is_one = isinstance(value, str) or not isinstance(value, Iterable)
+            names[name] = [value] if is_one else [*value]
+            if not names[name] or any(isinstance(each, str) and not each.strip() for each in names[name]):
+                raise empty_filter(name)
+    return names, others
+
+
+def _texts(record: Mapping[str, Any], fields: tuple[str, ...]) -> list[str]:
+    return [text for field in fields if isinstance(text := record.get(field), str) and text.strip()]
 
 
 def _folded(text: str) -> str:
     """Without accents and case: people write Cote d'Ivoire."""
     decomposed = unicodedata.normalize("NFKD", text.replace("’", "'").strip().casefold())
     return "".join(character for character in decomposed if not unicodedata.combining(character))
+
+
+def _words(text: str) -> str:
+    return "".join(character if character.isalnum() else " " for character in text)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 if TYPE_CHECKING:
+    import asyncio
     from types import TracebackType
 
     from fieldgate_client.pages import Page
@@ -41,7 +41,7 @@ class PageStream:
         self._options = options
         self._tasks: deque[asyncio.Task[Page]] = deque()
         self._limit = options.page_size
-        self._step = 0  # 0: not known yet
+        self.step = 0  # the page size of the server; 0: not known yet
         self._next_offset = options.start
         self._count: int | None = None
         self._is_done = False
@@ -62,9 +62,16 @@ class PageStream:
         if not self._tasks:
             return None
         page = await self._tasks.popleft()
-        if not self._step:
+        is_first = not self.step
+        if is_first:
             self._follow_page_size(page)
         await self._advance(page)
+        if not is_first:  # many callers stop after some records of the first page
+            self._prefetch()
+        stop = self._options.stop
+        if stop is not None and page.offset + len(page.records) > stop:  # some servers ignore `limit`
+            wanted = max(0, stop - page.offset)
+            page = msgspec.structs.replace(page, records=page.records[:wanted], keys=page.keys[:wanted])
         return page
 
     async def restart(self, offset: int) -> None:
@@ -74,14 +81,16 @@ class PageStream:
         self._is_done = False
 
     def _prefetch(self) -> None:
-        most = self._options.concurrency if self._step else 1
+        import asyncio
+
+        most = self._options.concurrency if self.step else 1
         while len(self._tasks) < most and self._is_wanted(self._next_offset):
             limit = self._limit
             if self._options.stop is not None:
                 limit = min(limit, self._options.stop - self._next_offset)
             fetching = self._source.fetch_page(self._next_offset, limit, self._options.ordering)
             self._tasks.append(asyncio.ensure_future(fetching))
-            self._next_offset += max(1, self._step - self.overlap)
+            self._next_offset += max(1, self.step - self.overlap)
 
     def _is_wanted(self, offset: int) -> bool:
         stop = self._options.stop
@@ -91,11 +100,13 @@ class PageStream:
         return not self._tasks or (self._count is not None and offset + self.overlap < self._count)
 
     def _follow_page_size(self, page: Page) -> None:
-        self._step = page.step if page.has_next else max(page.step, self._limit)
-        if page.has_next:
-            self._limit = page.step
+        self.step = page.step if page.has_next else max(page.step, self._limit)
         wanted = 0 if page.data_version else self._options.overlap_without_version
-        self.overlap = min(max(wanted, self._options.overlap), self._step // 2)
+        if page.has_next:
+            if wanted and self.step == self._limit == 1:
+                self.step = 2  # pages of one record cannot overlap
+            self._limit = self.step
+        self.overlap = min(max(wanted, self._options.overlap), self.step // 2)
         if page.has_next and len(page.records) < page.step:
             self.overlap = 0  # this server leaves records out of its pages
         self._next_offset = page.end - self.overlap
@@ -106,12 +117,14 @@ class PageStream:
         if is_end or page.end <= self.end:
             self._is_done = True
             await self._cancel()
-        elif page.end != page.offset + self._step:
+        elif page.end != page.offset + self.step:
             await self._cancel()  # the server changed its page size, or ends earlier than announced
             self._next_offset = page.end - self.overlap
         self.end = max(self.end, page.end)
 
     async def _cancel(self) -> None:
+        import asyncio
+
         tasks = [*self._tasks]
         self._tasks.clear()
         for task in tasks:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import re
 from datetime import datetime, timezone
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -27,6 +25,8 @@ class RetryPolicy(msgspec.Struct, frozen=True):
 
     def pause(self, attempt: int, retry_after: float | None) -> float:
         """Seconds to wait after this failed attempt, counted from 0. The server's own wish is honoured."""
+        import random
+
         backoff = min(self.first_pause * 2.0**attempt, self.longest_pause) * random.uniform(0.5, 1)  # noqa: S311 -- jitter
         return backoff if retry_after is None else min(retry_after, MAX_RETRY_AFTER_SECONDS) + backoff / 10
 
@@ -61,6 +61,8 @@ def parse_rate_limit(headers: Mapping[str, str]) -> float | None:
 
 
 def parse_http_date(text: str) -> datetime | None:
+    from email.utils import parsedate_to_datetime
+
     try:
         parsed = parsedate_to_datetime(text)
     except (ValueError, TypeError):

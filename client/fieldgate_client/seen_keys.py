@@ -5,11 +5,13 @@ Integer ids take about two bits each if they are dense, so a million of them sta
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 
 Key = int | str
 
 _BITS = 8  # a chunk has 256 ids
+_MASK = (1 << _BITS) - 1
 
 
 class SeenKeys:
@@ -28,24 +30,31 @@ class SeenKeys:
 
     def __contains__(self, key: Key) -> bool:
         if isinstance(key, int):
-            return bool(self._chunks.get(key >> _BITS, 0) >> (key & (1 << _BITS) - 1) & 1)
+            return bool(self._chunks.get(key >> _BITS, 0) >> (key & _MASK) & 1)
         return _hash(key) in self._hashes
 
     def add(self, key: Key) -> bool:
         """Add a key; return whether it is new."""
-        if isinstance(key, int):
-            chunk, bit = key >> _BITS, 1 << (key & (1 << _BITS) - 1)
-            bits = self._chunks.get(chunk, 0)
-            if bits & bit:
-                return False
-            self._chunks[chunk] = bits | bit
-        else:
-            hashed = _hash(key)
-            if hashed in self._hashes:
-                return False
-            self._hashes.add(hashed)
-        self._count += 1
-        return True
+        return self.add_all([key])[0]
+
+    def add_all(self, keys: Sequence[Key]) -> list[bool]:
+        """Add keys; return for each whether it is new. In one loop, as this runs for every record of every list."""
+        chunks, hashes = self._chunks, self._hashes
+        added = []
+        for key in keys:
+            if isinstance(key, int):
+                chunk, bit = key >> _BITS, 1 << (key & _MASK)
+                bits = chunks.get(chunk, 0)
+                is_new = not bits & bit
+                if is_new:
+                    chunks[chunk] = bits | bit
+            else:
+                hashed = _hash(key)
+                is_new = hashed not in hashes
+                hashes.add(hashed)
+            added.append(is_new)
+        self._count += sum(added)
+        return added
 
 
 def _hash(key: str) -> bytes:

@@ -40,7 +40,9 @@ def parse_server_url(text: str) -> str:
     if parts.scheme not in ("http", "https") or not host:
         raise InvalidURL(f"{text} is not the URL of a server. It must begin with https:// or http://.")
     if parts.username or parts.password:
-        raise InvalidURL("Do not write credentials into the URL: give the token as `token` or --token.")
+        raise InvalidURL(
+            "Do not write credentials into the URL: give the token as `token`, or log in with fieldgate-client login."
+        )
     address = f"[{host}]" if ":" in host else host
     is_default = port is None or port == {"http": 80, "https": 443}[parts.scheme]
     root = f"{parts.scheme}://{address}" if is_default else f"{parts.scheme}://{address}:{port}"
@@ -80,6 +82,11 @@ def is_loopback(server: str) -> bool:
 def last_path_segment(url: str) -> str:
     """The identifier at the end of the URL of a record: of an asset, a user, a permission."""
     return unquote(urlsplit(url).path.rstrip("/").rpartition("/")[2])
+
+
+def identifier(text: str) -> str:
+    """The identifier of a record that is given by it, or by its path or URL."""
+    return last_path_segment(text) if "/" in text else text.strip()
 
 
 def _origin(server: str) -> tuple[str, str | None, int | None]:

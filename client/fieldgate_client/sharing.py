@@ -3,79 +3,122 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
-from fieldgate_client.errors import UnexpectedResponse
-from fieldgate_client.records import Asset, Effect
-from fieldgate_client.server_url import last_path_segment
-
-Result = TypeVar("Result")
+from fieldgate_client import kobo_sharing
+from fieldgate_client.errors import InvalidRequest, NotFound, UnexpectedResponse, UnsupportedByServer
+from fieldgate_client.records import Asset
+from fieldgate_client.server_url import identifier
+from fieldgate_client.sharing_records import Explanation, SharingResult, SharingStep, WhatIf
 
 if TYPE_CHECKING:
     from fieldgate_client.connection import Connection, HTTPResponse
 
-
-class SharingResult(msgspec.Struct, kw_only=True):
-    """What a change of permissions does, or would do in a dry run."""
-
-    effects: list[Effect] = []
-    result: list[dict[str, Any]] = []  # what each affected user has afterwards
-    counts: dict[str, int] = {}
-    dry_run: bool = False
-
-
-class Explanation(msgspec.Struct, kw_only=True):
-    """Why a user has a permission on an asset, or has not."""
-
-    allowed: bool
-    user: str = ""
-    permission: str = ""
-    label: str | None = None
-    rules: list[dict[str, Any]] = []
-    needs: list[dict[str, Any]] = []
+Result = TypeVar("Result")
 
 
 async def share(
     connection: Connection,
-    assets: Asset | str | Iterable[Asset | str],
-    users: str | Iterable[str],
-    permissions: Iterable[str],
+    steps: list[SharingStep],
     *,
     remove: bool = False,
     dry_run: bool = False,
     language: str = "",
 ) -> SharingResult:
-    """Assign permissions to users on assets, or remove them: everything or nothing."""
+    """Assign permissions to users on assets, or remove them.
+
+    Fieldgate does everything or nothing. On KoboToolbox it is one request for each step; see `SharingIncomplete`.
+    """
+    if not await connection.is_fieldgate():
+        if dry_run:
+            raise UnsupportedByServer(
+                f"{connection.server} is not a Fieldgate server and cannot try a change without doing it (dry_run). "
+                "Nothing was sent."
+            )
+        return await kobo_sharing.share(connection, steps, remove=remove, language=language)
     body = {
-        "assets": [_uid(each) for each in ([assets] if isinstance(assets, Asset | str) else assets)],
-        "users": [users] if isinstance(users, str) else [*users],
-        "permissions": [*permissions],
+        "assets": [*dict.fromkeys(step.asset for step in steps)],
+        "users": [*dict.fromkeys(step.user for step in steps)],
+        "permissions": [*dict.fromkeys(step.permission for step in steps)],
     }
-    path = f"permission-assignments/{'remove' if remove else 'add'}/"
-    parameters = {"dry_run": "true"} if dry_run else {}
-    response = await connection.send("POST", path, parameters=parameters, json=body, language=language)
+    response = await connection.send(
+        "POST",
+        f"permission-assignments/{'remove' if remove else 'add'}/",
+        parameters={"dry_run": "true"} if dry_run else {},
+        json=body,
+        language=language,
+        is_repeatable=dry_run,
+    )
     return _decode(response, SharingResult)
+
+
+def sharing_steps(
+    assets: Asset | str | Iterable[Asset | str], users: str | Iterable[str], permissions: Iterable[str]
+) -> list[SharingStep]:
+    """Every permission of every user on every asset. Each is an identifier or a URL."""
+    uids = [asset_uid(each) for each in ([assets] if isinstance(assets, Asset | str) else assets)]
+    names = [identifier(each) for each in ([users] if isinstance(users, str) else users)]
+    codenames = [identifier(each) for each in permissions]
+    for kind, given in (("asset", uids), ("user", names), ("permission", codenames)):
+        if not given or not all(given):
+            raise InvalidRequest(f"Name at least one {kind}, and no empty one.")
+    steps = [SharingStep(uid, name, codename) for uid in uids for name in names for codename in codenames]
+    return [*dict.fromkeys(steps)]
 
 
 async def explain(
     connection: Connection, asset: Asset | str, user: str, permission: str, *, language: str = ""
 ) -> Explanation:
-    path = f"assets/{quote(_uid(asset), safe='')}/permission-assignments/explain/"
-    parameters = {"user": user, "permission": permission}
-    return await connection.fetch(path, parameters, lambda response: _decode(response, Explanation), language=language)
+    path = f"assets/{quote(asset_uid(asset), safe='')}/permission-assignments/explain/"
+    parameters = {"user": identifier(user), "permission": identifier(permission)}
+    return await _get(connection, path, parameters, Explanation, language)
 
 
-def _uid(asset: Asset | str) -> str:
-    return asset.uid if isinstance(asset, Asset) else last_path_segment(asset)
+async def what_if(
+    connection: Connection,
+    held: Iterable[str],
+    assign: Iterable[str],
+    remove: Iterable[str],
+    asset_type: str = "",
+    *,
+    language: str = "",
+) -> WhatIf:
+    lists = {"held": held, "assign": assign, "remove": remove}
+    parameters = {
+        name: ",".join(map(identifier, [given] if isinstance(given, str) else given)) for name, given in lists.items()
+    }
+    parameters["asset_type"] = asset_type
+    parameters = {name: text for name, text in parameters.items() if text}
+    return await _get(connection, "permissions/effects/", parameters, WhatIf, language)
+
+
+def asset_uid(asset: Asset | str) -> str:
+    return asset.uid if isinstance(asset, Asset) else identifier(asset)
+
+
+async def _get(
+    connection: Connection, path: str, parameters: dict[str, str], kind: type[Result], language: str
+) -> Result:
+    def parse(response: HTTPResponse) -> Result:
+        return msgspec.json.decode(response.body, type=kind, strict=False)
+
+    try:
+        return await connection.fetch(path, parameters, parse, language=language)
+    except NotFound:
+        if await connection.is_fieldgate():
+            raise
+        raise UnsupportedByServer(f"{connection.server} is not a Fieldgate server and cannot explain this.") from None
 
 
 def _decode(response: HTTPResponse, kind: type[Result]) -> Result:
     try:
         return msgspec.json.decode(response.body, type=kind, strict=False)
-    except msgspec.MsgspecError as error:
+    except (ValueError, RecursionError) as error:
         raise UnexpectedResponse(
-            f"The server did not answer as expected: {error}", status=response.status, request_id=response.request_id
+            f"The permissions may have been changed, but the server did not answer as expected: {error}",
+            status=response.status,
+            request_id=response.request_id,
         ) from None

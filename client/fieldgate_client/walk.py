@@ -17,7 +17,8 @@ If none of these holds after some passes, `IncompleteList` is raised after the l
 from __future__ import annotations
 
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from itertools import compress
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -33,10 +34,11 @@ if TYPE_CHECKING:
     from fieldgate_client.seen_keys import Key
 
 MAX_PASSES = 8
+MAX_REPEATED_PAGES = 50  # in a row without a new record: the server sends the same page for ever
 MAX_REREADS = 20  # of one place of a list in a fixed order that does not continue what was read
 OVERLAP = 5  # records requested again with the next page, if the server sends no version of the data
 
-Records = list[msgspec.Raw]
+Records = list[Any]
 
 
 class WalkOptions(msgspec.Struct, frozen=True):
@@ -87,8 +89,10 @@ class _Pass(msgspec.Struct):
     counts: set[int | None] = msgspec.field(default_factory=set)
     keys: SeenKeys = msgspec.field(default_factory=SeenKeys)
     pages: int = 0
+    repeated_pages: int = 0  # in a row
     is_continuous: bool = True
     is_fieldgate: bool = False
+    is_endless: bool = False
 
     @classmethod
     def after(cls, position: WalkPosition | None) -> _Pass:
@@ -99,6 +103,10 @@ class _Pass(msgspec.Struct):
 
     def note(self, page: Page) -> None:
         self.pages += 1
+        self.repeated_pages = 0 if any(key not in self.keys for key in page.keys) else self.repeated_pages + 1
+        # A count that is too low is followed by some pages more, in case it is an estimate.
+        is_beyond = page.has_next and page.count is not None and page.offset > 2 * page.count + 100 * page.step
+        self.is_endless = self.repeated_pages > MAX_REPEATED_PAGES or is_beyond
         self.is_fieldgate = page.is_fieldgate
         self.versions.add(page.data_version)
         self.counts.add(page.count)
@@ -114,7 +122,16 @@ class _Pass(msgspec.Struct):
     @property
     def is_whole(self) -> bool:
         """Whether the number of records stayed the same, and equals what was received."""
-        return self.counts <= {None} or self.counts == {len(self.keys)}
+        return self.is_part_whole(0, None)
+
+    def is_part_whole(self, start: int, stop: int | None) -> bool:
+        if len(self.counts) > 1:
+            return False
+        expected = [
+            len(self.keys) if count is None else max(0, (count if stop is None else min(count, stop)) - start)
+            for count in self.counts
+        ]
+        return not expected or expected == [len(self.keys)]
 
 
 class Walk:
@@ -127,6 +144,7 @@ class Walk:
         self._position = position
         self._returned = position.keys.copy() if position else SeenKeys()
         self._counts: set[int | None] = set()  # of all passes
+        self._has_fixed_order = True
         self.report = WalkReport(received=len(self._returned), resumed_at=len(self._returned))
 
     async def pages(self) -> AsyncGenerator[Records, None]:
@@ -134,7 +152,15 @@ class Walk:
         options, number = self._options, 0
         can_fix = bool(options.fixed_ordering) and not options.is_part
         is_fixed = can_fix and options.is_fixed
-        while not is_fixed:
+        while True:
+            if is_fixed:
+                async with aclosing(self._read_in_fixed_order()) as pages:
+                    async for records in pages:
+                        yield records
+                if self._has_fixed_order:
+                    self.report.proof = "ordered"
+                    return
+                can_fix = False
             this = _Pass.after(self._position)
             page_size = max(1, options.page_size - number * (options.page_size // 20 + 1))
             async with aclosing(self._read(this, page_size)) as pages:
@@ -149,10 +175,6 @@ class Walk:
             number += 1
             if not is_fixed and (options.is_part or number == MAX_PASSES):
                 raise self._incomplete()
-        async with aclosing(self._read_in_fixed_order()) as pages:
-            async for records in pages:
-                yield records
-        self.report.proof = "ordered"
 
     async def _read(self, this: _Pass, page_size: int) -> AsyncGenerator[Records, None]:
         """One pass in the order of the list."""
@@ -169,9 +191,11 @@ class Walk:
                 await stream.restart(end - min(OVERLAP, len(last_keys)))
             while (page := await stream.next_page()) is not None:
                 this.note(page)
+                if this.is_endless:
+                    raise self._incomplete()
                 overlap = end - page.offset
                 expected = last_keys[len(last_keys) - overlap :] if overlap else []
-                added = [this.keys.add(key) for key in page.keys[overlap:]]
+                added = this.keys.add_all(page.keys[overlap:])
                 if page.keys[:overlap] != expected or not all(added):
                     this.is_continuous = False
                 self.report.duplicates += len(added) - sum(added)
@@ -181,7 +205,11 @@ class Walk:
                     yield records
 
     async def _read_in_fixed_order(self) -> AsyncGenerator[Records, None]:
-        """A pass that goes back wherever a page does not begin with a record that was read before."""
+        """A pass that goes back wherever a page has no record that was read before.
+
+        Records keep their order, and a page has all records between its first and its last. If one of them was read
+        before, then nothing is left out between what was read and the end of this page.
+        """
         options, this, failures = self._options, _Pass.after(self._position), 0
         self.report.passes += 1
         page_size = max(2, options.page_size)
@@ -190,16 +218,20 @@ class Walk:
             await stream.restart(len(this.keys) - 1)
             while (page := await stream.next_page()) is not None:
                 this.note(page)
+                if not page.is_fieldgate or "ordering" in page.ignored_parameters:
+                    self._has_fixed_order = False  # another server, which may ignore the order
+                    return
+                if this.is_endless:
+                    raise self._incomplete()
                 if page.offset and not any(key in this.keys for key in page.keys):
                     failures += 1
                     self.report.rereads += 1
                     if failures > MAX_REREADS:
                         raise self._incomplete()
-                    await stream.restart(page.offset - page_size * failures)
+                    await stream.restart(page.offset - stream.step * failures)
                     continue
-                failures = 0
-                for key in page.keys:
-                    this.keys.add(key)
+                if any(this.keys.add_all(page.keys)):  # not only what was read again
+                    failures = 0
                 if records := self._not_returned(page):
                     yield records
         if this.is_unchanged and not this.is_whole:
@@ -211,21 +243,22 @@ class Walk:
         report.data_versions.add(page.data_version)
         if report.started_at is None:
             report.started_at = page.timestamp
-        add = self._returned.add
-        records = [record for record, key in zip(page.records, page.keys, strict=True) if add(key)]
+        added = self._returned.add_all(page.keys)
+        records = page.records if all(added) else list(compress(page.records, added))
         self.report.received += len(records)
         return records
 
     def _proof(self, this: _Pass, *, is_last_resort: bool) -> str:
         """How it is known that this pass, with those before, returned everything; empty if it is not."""
         self._counts |= this.counts
-        if this.is_unchanged and (self._options.is_part or this.is_whole):
+        is_whole = this.is_part_whole(self._options.start, self._options.stop)
+        if this.is_unchanged and is_whole:
             return "unchanged"
         if this.has_versions or not is_last_resort:
             return ""
         if self._options.is_part:
-            return "counted" if this.is_continuous and len(this.counts) <= 1 else ""
-        is_counted = (this.is_continuous and this.is_whole) or self._counts == {len(self._returned)}
+            return "counted" if this.is_continuous and is_whole else ""
+        is_counted = (this.is_continuous and is_whole) or self._counts == {len(self._returned)}
         return "counted" if is_counted else ""
 
     def _incomplete(self) -> IncompleteList:

@@ -7,6 +7,7 @@ import click
 from sqlalchemy.exc import DBAPIError
 
 from fieldgate import __version__
+from fieldgate.cli.client_commands import fetch, import_forms, share
 from fieldgate.cli.events import events
 from fieldgate.cli.migrate import migrate
 from fieldgate.cli.serve import serve
@@ -46,3 +47,6 @@ main.add_command(migrate)
 main.add_command(user)
 main.add_command(token)
 main.add_command(events)
+main.add_command(fetch)
+main.add_command(import_forms)
+main.add_command(share)

@@ -96,7 +96,7 @@ def parse_time(text: str) -> datetime | None:
         return None
     if len(text) == 10:
         text += "T00:00:00"
-    elif text[10] not in "T " or (text[19:20] == "." and text[26:27].isdigit()):
+    elif text[10] not in "T " or (text[19:20] == "." and len(text) > 26 and text[20:27].isdigit()):
         return None
     try:
         parsed = msgspec.convert(text, datetime)

@@ -11,7 +11,7 @@ MAX_COLUMNS = 16_384  # as in Excel. It also bounds memory, whatever field names
 
 
 class Columns:
-    """A column stands after the one that it followed in its record, so that columns of an object stay together.
+    """A column stands after the one that it followed in its record. Columns of an object stay together.
 
     A field that is null or empty in one record and an object in another has a column of its own at first. It is left
     out at the end if it stayed empty. `expected` are the columns of a typed list: they are used for lists and objects
@@ -19,23 +19,27 @@ class Columns:
     """
 
     def __init__(self, expected: Mapping[str, object] | None = None) -> None:
-        self.found: list[str] = []  # in the order in which they were found: only grows
-        self._known: set[str] = set()
-        self._ordered: list[str] = []
+        self._known: dict[str, None] = {}  # in the order in which they were found
+        self._groups: dict[str, list[str]] = {}  # columns of an object in their order, by the name before the dot
+        self._roots: list[str] = []  # these names, in their order
         self._empty: set[str] = set()  # without a value so far
         self._expected = [*(expected or ())]
 
     def add(self, row: Row) -> None:
-        if not row.keys() <= self._known:
+        if not row.keys() <= self._known.keys():
             self._add_names(row)
         if self._empty:
             self._empty -= {name for name in self._empty if row.get(name) is not None}
+
+    def filled(self) -> list[str]:
+        """The columns with a value so far, in the order in which they were found."""
+        return [name for name in self._known if name not in self._empty]
 
     def ordered(self) -> list[str]:
         """The columns of the table."""
         parents = {name[:end] for name in self._known for end in _dots(name)}
         columns: list[str] = []
-        for name in self._ordered:
+        for name in [name for root in self._roots for name in self._groups[root]]:
             if name not in self._empty:
                 columns.append(name)
             elif name not in parents:
@@ -43,21 +47,31 @@ class Columns:
         return columns or self._expected
 
     def _add_names(self, row: Row) -> None:
-        position = 0
+        before: str | None = None
+        before_root: str | None = None
         for name in row:
-            if name in self._known:
-                position = self._ordered.index(name) + 1
-            else:
-                self._ordered.insert(position, name)
-                self.found.append(name)
-                self._known.add(name)
+            root = name.partition(".")[0]
+            if name not in self._known:
+                if root not in self._groups:
+                    self._groups[root] = []
+                    _insert_after(self._roots, before_root, root)
+                group = self._groups[root]
+                _insert_after(group, before if before_root == root else group[-1] if group else None, name)
+                self._known[name] = None
                 self._empty.add(name)
-                position += 1
-        if len(self.found) > MAX_COLUMNS:
+            before, before_root = name, root
+        if len(self._known) > MAX_COLUMNS:
             raise ExportLimit(
                 f"The records have more than {MAX_COLUMNS:,} different fields, too many for the columns of a table. "
                 "to_ndjson keeps all of them."
             )
+
+
+def _insert_after(names: list[str], before: str | None, name: str) -> None:
+    if not names or before == names[-1]:
+        names.append(name)
+    else:
+        names.insert(0 if before is None else names.index(before) + 1, name)
 
 
 def _dots(name: str) -> list[int]:

@@ -32,7 +32,7 @@ class _Chunk(NamedTuple):
 
     bytes: int
     rows: int
-    columns: int  # how many columns were known: the rows have these, in the order in which they were found
+    columns: int  # how many columns the layout had
 
 
 class CSVWriter:
@@ -45,24 +45,28 @@ class CSVWriter:
         self._rows: IO[bytes] = tempfile.TemporaryFile(  # noqa: SIM115 -- closed by `close`
             prefix="fieldgate-", dir=self._output.folder
         )
+        self._layout: list[str] = []  # columns of the rows in the temporary file: only grows
         self._chunks: list[_Chunk] = []
 
     def write(self, records: list[msgspec.Raw]) -> None:
         rows = [flatten(decode_record(record)) for record in records]
         for row in rows:
             self._columns.add(row)
-        names = self._columns.found
-        data = _encode([[row.get(name) for name in names] for row in rows])
+        if self._chunks:
+            known = {*self._layout}
+            self._layout += [name for name in self._columns.filled() if name not in known]
+        else:
+            self._layout = self._columns.ordered()  # usually those of the whole list
+        data = _encode([[*map(row.get, self._layout)] for row in rows])
         self._rows.write(data)
-        self._chunks.append(_Chunk(len(data), len(rows), len(names)))
+        self._chunks.append(_Chunk(len(data), len(rows), len(self._layout)))
 
     def finish(self) -> None:
         columns = self._columns.ordered()
         header = _encode([columns]) if columns else b""
         self._output.file.write((BYTE_ORDER_MARK.encode() if self._bom else b"") + header)
         self._rows.seek(0)
-        found = self._columns.found
-        if columns == found and all(chunk.columns == len(found) for chunk in self._chunks):
+        if columns == self._layout and all(chunk.columns == len(columns) for chunk in self._chunks):
             shutil.copyfileobj(self._rows, self._output.file, BUFFER_BYTES)
         else:
             self._rearrange(columns)
@@ -73,7 +77,7 @@ class CSVWriter:
         self._output.discard()
 
     def _rearrange(self, columns: list[str]) -> None:
-        places = {name: place for place, name in enumerate(self._columns.found)}
+        places = {name: place for place, name in enumerate(self._layout)}
         missing = len(places)  # a cell after the last one, which is empty
         order = [places.get(name, missing) for name in columns]
         for chunk in self._chunks:
@@ -83,20 +87,23 @@ class CSVWriter:
             for start in range(0, chunk.rows * chunk.columns, chunk.columns or 1):
                 row = cells[start : start + chunk.columns] + padding
                 lines.append(",".join([row[place] for place in order]))
-            lines += [",".join([""] * len(order))] * (chunk.rows - len(lines))  # records without any field
+            lines += ["," * (len(order) - 1)] * (chunk.rows - len(lines))  # records without any field
+            if len(order) == 1:
+                lines = [line or '""' for line in lines]  # an empty line is no row
             self._output.file.write("".join([f"{line}\r\n" for line in lines]).encode())
 
 
 def _encode(rows: list[list[Cell]]) -> bytes:
     text = io.StringIO(newline="")
-    csv.writer(text).writerows([[_cell(cell) for cell in row] for row in rows])
+    csv.writer(text).writerows(
+        [[cell if cell is None or type(cell) is int else _cell(cell) for cell in row] for row in rows]
+    )
     return text.getvalue().encode()
 
 
 def _cell(cell: Cell) -> Cell:
-    kind = type(cell)
-    if kind is str:
+    if type(cell) is str:
         if cell[:1] in _FORMULA_STARTS:
             cell = f"'{cell}"
         return cell.replace("\0", "\ufffd") if "\0" in cell else cell
-    return ("true" if cell else "false") if kind is bool else cell
+    return ("true" if cell else "false") if type(cell) is bool else cell

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, closing, suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -54,6 +53,8 @@ async def export_pages_async(
 
 async def _in_thread(function: Callable[..., Result], *arguments: Any) -> Result:
     """Run in a thread, and let it end before a cancellation goes on: the writer must not be closed while it writes."""
+    import asyncio
+
     task = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
     try:
         return await asyncio.shield(task)

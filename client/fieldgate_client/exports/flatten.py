@@ -36,30 +36,40 @@ def decode_record(data: bytes | msgspec.Raw) -> dict[str, Any]:
 def flatten(record: dict[str, Any]) -> Row:
     """One row."""
     row: Row = {}
+    can_collide = "." in "".join(record)
     for name, value in record.items():
         kind = type(value)
         if kind is dict:
-            _add_fields(row, record, name, {inner: _cell(each) for inner, each in value.items()})
-        elif kind is list:
-            if value and all(type(each) is dict for each in value):
-                inner_names = dict.fromkeys(inner for each in value for inner in each)
-                fields = {inner: _joined([each.get(inner) for each in value]) for inner in inner_names}
-                _add_fields(row, record, name, fields)
+            fields = {inner_name: _cell(inner) for inner_name, inner in value.items()}
+        elif kind is list and value and all(type(each) is dict for each in value):
+            if len(value) == 1:
+                fields = {inner_name: _joined_one(inner) for inner_name, inner in value[0].items()}
             else:
-                row[name] = _joined(value)
+                inner_names = dict.fromkeys(inner_name for each in value for inner_name in each)
+                fields = {inner_name: _joined([each.get(inner_name) for each in value]) for inner_name in inner_names}
         else:
-            row[name] = value
+            row[name] = _joined(value) if kind is list else value
+            continue
+        if not fields:
+            row[name] = None
+        elif can_collide:
+            _add_fields(row, record, name, fields)
+        else:
+            for inner_name, cell in fields.items():
+                row[f"{name}.{inner_name}"] = cell
     return row
 
 
 def to_text(value: Any) -> str:
     """A value as the text of a cell. Texts are not quoted."""
-    return value if isinstance(value, str) else _encode(value).decode()
+    kind = type(value)
+    if kind is str:
+        text: str = value
+        return text
+    return str(value) if kind is int else _encode(value).decode()
 
 
 def _add_fields(row: Row, record: dict[str, Any], name: str, fields: Row) -> None:
-    if not fields:
-        row[name] = None
     for inner_name, cell in fields.items():
         column = f"{name}.{inner_name}"
         while column in record or column in row:
@@ -76,15 +86,24 @@ def _cell(value: Any) -> Cell:
     return value
 
 
+def _joined_one(value: Any) -> str | None:
+    """The same as `_joined([value])`, which most lists are."""
+    kind = type(value)
+    if value is None or kind is str:
+        return value
+    if kind is dict or kind is list:
+        return _encode([value]).decode()
+    return to_text(value)
+
+
 def _joined(values: list[Any]) -> str | None:
-    if len(values) == 1 and type(values[0]) is str:
-        return values[0]
     is_empty = True
     for each in values:
         kind = type(each)
         if kind is dict or kind is list:
             return _encode(values).decode()
-        is_empty = is_empty and each is None
+        if each is not None:
+            is_empty = False
     return None if is_empty else SEPARATOR.join(["" if each is None else to_text(each) for each in values])
 
 

@@ -1,33 +1,33 @@
-"""Client of another server with this API. It retries when the server is busy or unreachable.
+"""Another server with this API, for `events sync`: the client library with texts for the person who runs the command.
 
 async with RemoteServer("https://goadmin.ifrc.org", token) as remote:
     page = await remote.get_page("event/", Language.FRENCH, limit=500, offset=0)
 """
 
 import asyncio
-import random
-from collections.abc import Awaitable, Iterable
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, TypeVar
 
+import fieldgate_client
 import httpx
 import msgspec
+from fieldgate_client.connection import Connection, ConnectionOptions, HTTPResponse, RetryNotice
+from fieldgate_client.errors import ConnectionFailed, InvalidToken, NotFound, RequestFailed, UnexpectedResponse
+from fieldgate_client.pages import NotAList, parse_page
+from fieldgate_client.retries import RETRY_STATUSES, RetryPolicy
+from fieldgate_client.server_url import InvalidURL
 
 from fieldgate import __version__
 from fieldgate.i18n.languages import Language
 
-API_ROOT = "/api/v2/"
-MAX_ATTEMPTS = 8
-INITIAL_BACKOFF_SECONDS = 0.5  # before the second attempt, doubled for each further one
-MAX_BACKOFF_SECONDS = 60
-MAX_RETRY_AFTER_SECONDS = 10 * 60
-TIMEOUT_SECONDS = 150  # the live system takes up to two minutes for large pages
-MAX_CONCURRENT_REQUESTS = 8
-RETRY_STATUSES = (408, 425, 429, 500, 502, 503, 504)
-NOT_FOUND_STATUSES = (404, 410)
+RETRIES = RetryPolicy()
+USER_AGENT = f"fieldgate/{__version__} fieldgate-client/{fieldgate_client.__version__}"
 MAX_SOURCE_CHARS = 500  # stored with every event
+MAX_MESSAGE_CHARS = 200
+LATER = "Run the command again later: it continues where it stopped."
 
 Answer = TypeVar("Answer")
 
@@ -49,23 +49,22 @@ class RemotePage(msgspec.Struct, frozen=True):
 
 class RemoteServer:
     def __init__(self, base_url: str, token: str = "", transport: httpx.AsyncBaseTransport | None = None) -> None:
-        self.source = _source_name(base_url)
+        url, authorization = _split_credentials(base_url)
+        options = ConnectionOptions(
+            retries=RETRIES,
+            headers={"User-Agent": USER_AGENT, **authorization},
+            transport=transport,
+            on_retry=self._show_problem,
+        )
+        try:
+            self._connection = Connection(url, token, options)
+        except InvalidURL as error:
+            raise RemoteError(f"{base_url} is not a valid URL: {error}") from None
+        except InvalidToken as error:
+            raise RemoteError(str(error)) from None
+        self.source = self._connection.server  # as it is stored: without credentials, and equal for equal hosts
         self.has_token = bool(token)
         self.status = f"waiting for {self.source}"  # for a person who watches a long run
-        headers = {"User-Agent": f"fieldgate/{__version__}", "Accept": "application/json"}
-        if token:
-            headers["Authorization"] = f"Token {token}"
-        self._semaphore = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
-        try:
-            self._client = httpx.AsyncClient(
-                base_url=_without_api_root(base_url) + API_ROOT,
-                headers=headers,
-                timeout=TIMEOUT_SECONDS,
-                follow_redirects=True,
-                transport=transport,
-            )
-        except httpx.InvalidURL as error:
-            raise RemoteError(f"{base_url} is not a valid URL: {error}.") from None
 
     async def __aenter__(self) -> "RemoteServer":
         return self
@@ -73,65 +72,55 @@ class RemoteServer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._client.aclose()
+        await self._connection.close()
 
     async def get_page(self, path: str, language: Language, **parameters: Any) -> RemotePage:
         """Fetch one page of a list."""
-        response = await self._get(path, language, parameters)
-        envelope = self._parse_object(response)
-        count, results = envelope.get("count"), envelope.get("results")
-        if not isinstance(count, int) or not isinstance(results, list):
-            raise RemoteError(f"{response.url} did not return a list of this API.")
-        ignored = response.headers.get("Fieldgate-Ignored", "")
-        return RemotePage(
-            count,
-            [each for each in results if isinstance(each, dict)],
-            tuple(name.strip() for name in ignored.split(",") if name.strip()),
-            _parse_http_date(response.headers.get("Date", "")) or datetime.now(UTC),
-        )
+        offset, limit = int(parameters.get("offset", 0)), int(parameters.get("limit", 0))
+
+        def parse(response: HTTPResponse) -> RemotePage:
+            try:
+                page = parse_page(response.body, response.headers, offset, limit)
+            except NotAList:
+                page = None
+            if page is None or page.count is None:
+                raise RemoteError(f"{response.url} did not return a list of this API.")
+            results = [msgspec.json.decode(record) for record in page.records]
+            return RemotePage(
+                page.count,
+                [each for each in results if isinstance(each, dict)],
+                page.ignored_parameters,
+                page.timestamp or datetime.now(UTC),
+            )
+
+        return await self._fetch(path, language, parameters, parse)
 
     async def get_record(self, path: str, language: Language) -> dict[str, Any]:
         """Fetch one record. Raises `RemoteNotFound` if it does not exist."""
-        return self._parse_object(await self._get(path, language, {}))
+        return await self._fetch(path, language, {}, _parse_record)
 
-    def _parse_object(self, response: httpx.Response) -> dict[str, Any]:
+    async def _fetch(
+        self, path: str, language: Language, parameters: Mapping[str, Any], parse: Callable[[HTTPResponse], Answer]
+    ) -> Answer:
+        query = {name: str(value) for name, value in parameters.items()}
         try:
-            decoded = msgspec.json.decode(response.content)
-        except (ValueError, RecursionError):
-            decoded = None
-        if not isinstance(decoded, dict):
-            raise RemoteError(f"{response.url} did not return JSON of this API.")
-        return decoded
+            answer = await self._connection.fetch(path, query, parse, language=language.value)
+        except NotFound as error:
+            raise RemoteNotFound(f"{error.url} answered {error.status}.") from None
+        except RequestFailed as error:
+            problem = f"{error.url} answered {error.status}"
+            if error.status in RETRY_STATUSES:
+                raise RemoteError(f"{problem}, {RETRIES.attempts} times. {LATER}") from None
+            raise RemoteError(f"{problem}: {error.message[:MAX_MESSAGE_CHARS]}") from None
+        except UnexpectedResponse as error:
+            raise RemoteError(f"{error.url} did not return JSON of this API.") from None
+        except ConnectionFailed as error:
+            raise RemoteError(f"{error.message}. {LATER}" if error.attempts else error.message) from None
+        self.status = ""
+        return answer
 
-    async def _get(self, path: str, language: Language, parameters: dict[str, Any]) -> httpx.Response:
-        """Send the request, and retry with growing delays while the server is busy or unreachable."""
-        problem = ""
-        for attempt in range(MAX_ATTEMPTS):
-            retry_after = None
-            try:
-                async with self._semaphore:
-                    response = await self._client.get(
-                        path, params=parameters, headers={"Accept-Language": language.value}
-                    )
-            except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
-                raise RemoteError(f"{self.source} is not a valid URL: {error}") from None
-            except httpx.TransportError as error:
-                self.status = problem = f"{self.source} is unreachable: {error or type(error).__name__}"
-            else:
-                if response.status_code == httpx.codes.OK:
-                    self.status = ""
-                    return response
-                self.status = problem = f"{response.url} answered {response.status_code}"
-                if response.status_code in NOT_FOUND_STATUSES:
-                    raise RemoteNotFound(f"{problem}.")
-                if response.status_code not in RETRY_STATUSES:
-                    raise RemoteError(f"{problem}: {response.text[:200]}")
-                retry_after = _parse_retry_after(response.headers.get("Retry-After", ""))
-            if attempt + 1 < MAX_ATTEMPTS:
-                await asyncio.sleep(_retry_delay(attempt, retry_after))
-        raise RemoteError(
-            f"{problem}, {MAX_ATTEMPTS} times. Run the command again later: it continues where it stopped."
-        )
+    def _show_problem(self, notice: RetryNotice) -> None:
+        self.status = notice.reason
 
 
 async def gather_or_cancel(requests: Iterable[Awaitable[Answer]]) -> list[Answer]:
@@ -145,39 +134,23 @@ async def gather_or_cancel(requests: Iterable[Awaitable[Answer]]) -> list[Answer
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _without_api_root(base_url: str) -> str:
-    return base_url.rstrip("/").removesuffix(API_ROOT.rstrip("/")).rstrip("/")
-
-
-def _source_name(base_url: str) -> str:
-    """The URL of the server as it is stored: without credentials, and equal for equal hosts."""
-    text = _without_api_root(base_url)
-    if len(text) > MAX_SOURCE_CHARS:
+def _split_credentials(base_url: str) -> tuple[str, dict[str, str]]:
+    """The URL without user name and password, and the header that has them."""
+    try:
+        url = httpx.URL(base_url)
+    except httpx.InvalidURL as error:
+        raise RemoteError(f"{base_url} is not a valid URL: {error}.") from None
+    text = str(url.copy_with(username=None, password=None)) if url.host else base_url
+    if max(len(base_url), len(text)) > MAX_SOURCE_CHARS:
         raise RemoteError(f"The URL of the server must not be longer than {MAX_SOURCE_CHARS} characters.")
+    if not url.userinfo:
+        return text, {}
+    credentials = b64encode(f"{url.username}:{url.password}".encode()).decode()
+    return text, {"Authorization": f"Basic {credentials}"}
+
+
+def _parse_record(response: HTTPResponse) -> dict[str, Any]:
     try:
-        url = httpx.URL(text)
-    except httpx.InvalidURL:
-        return text
-    # httpx writes the host in lower case and leaves out default ports.
-    return str(url.copy_with(username=None, password=None)).rstrip("/") if url.host else text
-
-
-def _retry_delay(attempt: int, retry_after: float | None) -> float:
-    if retry_after is not None:
-        return min(retry_after, MAX_RETRY_AFTER_SECONDS)
-    return min(INITIAL_BACKOFF_SECONDS * 2.0**attempt, MAX_BACKOFF_SECONDS) * random.uniform(0.5, 1)  # noqa: S311 -- jitter
-
-
-def _parse_retry_after(text: str) -> float | None:
-    """Seconds to wait: the header is a number of seconds or a date."""
-    if text.strip().isdigit():
-        return float(text)
-    date = _parse_http_date(text)
-    return None if date is None else max(0.0, (date - datetime.now(UTC)).total_seconds())
-
-
-def _parse_http_date(text: str) -> datetime | None:
-    try:
-        return parsedate_to_datetime(text).astimezone(UTC)
-    except (ValueError, TypeError):
-        return None
+        return msgspec.json.decode(response.body, type=dict[str, Any])
+    except RecursionError as error:
+        raise ValueError(str(error)) from None

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from fieldgate_client.retries import RetryPolicy
 from sqlalchemy import select
 
 from fieldgate.db import Database, DataVersions
@@ -45,6 +46,18 @@ def _ignore_page(done: int, total: int) -> None:
     pass
 
 
+class RecordingTransport(httpx.AsyncBaseTransport):
+    """Passes requests on, and keeps their URLs."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport, requested: list[httpx.URL]) -> None:
+        self._transport = transport
+        self._requested = requested
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self._requested.append(request.url)
+        return await self._transport.handle_async_request(request)
+
+
 class SyncTarget:
     """A database that is synchronized with another server."""
 
@@ -62,8 +75,7 @@ class SyncTarget:
         full: bool = False,
         on_page: Callable[[int, int], None] = _ignore_page,
     ) -> SyncReport:
-        async with RemoteServer(BASE_URL, token, transport) as remote:
-            remote._client.event_hooks["request"].append(self._record_request)
+        async with RemoteServer(BASE_URL, token, RecordingTransport(transport, self.requested)) as remote:
             return await self._synchronizer(remote, on_page).run(SyncOptions(since, full))
 
     async def pull(self, server: GoServer, token: str = "", **options: Any) -> SyncReport:
@@ -86,9 +98,6 @@ class SyncTarget:
     async def state(self, *, with_token: bool = False, source: str = BASE_URL) -> SyncState:
         return await load_state(self.database, source, with_token=with_token)
 
-    async def _record_request(self, request: httpx.Request) -> None:
-        self.requested.append(request.url)
-
     def _record_failure(self, failure: WriteFailure) -> None:
         self.failures.append(str(failure))
 
@@ -107,7 +116,7 @@ async def source(tmp_path: Path) -> AsyncIterator[Service]:
 
 @pytest.fixture(autouse=True)
 def _short_retry_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "INITIAL_BACKOFF_SECONDS", 0.001)
+    monkeypatch.setattr(remote, "RETRIES", RetryPolicy(first_pause=0.001))
 
 
 @asynccontextmanager

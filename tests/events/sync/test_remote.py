@@ -4,9 +4,10 @@ from typing import Any
 
 import httpx
 import pytest
+from fieldgate_client.retries import MAX_RETRY_AFTER_SECONDS, RetryPolicy, parse_retry_after
 
-from fieldgate.events.sync import remote
 from fieldgate.events.sync.remote import RemoteError, RemoteServer
+from fieldgate.i18n.languages import Language
 from tests.events.sync.conftest import SyncTarget
 
 
@@ -33,12 +34,83 @@ async def test_unusable_servers(target: SyncTarget, response: Any, message: str)
 
 
 def test_retry_delay() -> None:
-    assert remote._retry_delay(3, None) <= remote.MAX_BACKOFF_SECONDS
-    assert remote._retry_delay(0, 5.0) == 5
-    assert remote._retry_delay(0, 1e9) == remote.MAX_RETRY_AFTER_SECONDS
-    assert remote._parse_retry_after("12") == 12
-    assert remote._parse_retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0
-    assert remote._parse_retry_after("soon") is None
+    retries = RetryPolicy()
+    assert retries.pause(3, None) <= retries.longest_pause
+    assert retries.pause(0, 5.0) == pytest.approx(5, rel=0.02)
+    assert retries.pause(0, 1e9) == pytest.approx(MAX_RETRY_AFTER_SECONDS, rel=0.02)
+    assert parse_retry_after("12") == 12
+    assert parse_retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0
+    assert parse_retry_after("soon") is None
+
+
+PAGE = {"count": 1, "next": None, "previous": None, "results": [{"id": 1}]}
+
+
+async def test_response_that_is_cut_off_is_requested_again() -> None:
+    whole = httpx.Response(200, json=PAGE).content
+    bodies = iter([whole[:-20], b"", whole])
+    statuses = []
+
+    def respond(request: httpx.Request) -> httpx.Response:
+        statuses.append(server.status)
+        return httpx.Response(200, headers={"Content-Type": "application/json"}, content=next(bodies))
+
+    async with RemoteServer("https://field.example", transport=httpx.MockTransport(respond)) as server:
+        page = await server.get_page("event/", Language.ENGLISH, limit=5, offset=0)
+    assert (page.count, page.results, server.status) == (1, [{"id": 1}], "")
+    assert statuses[0] == "waiting for https://field.example"
+    assert "event/?limit=5&offset=0 did not answer JSON" in statuses[1]
+
+
+@pytest.mark.parametrize(
+    ("base_url", "token", "authorization"),
+    [
+        ("https://field.example", "", None),
+        ("https://field.example", "t0ken", "Token t0ken"),
+        ("https://amina:se%20cret@field.example", "", "Basic YW1pbmE6c2UgY3JldA=="),
+    ],
+)
+async def test_headers_of_a_request(base_url: str, token: str, authorization: str | None) -> None:
+    requests: list[httpx.Request] = []
+
+    def respond(request: httpx.Request) -> httpx.Response:
+        requests.append(request)
+        return httpx.Response(200, json=PAGE)
+
+    async with RemoteServer(base_url, token, transport=httpx.MockTransport(respond)) as server:
+        await server.get_page("event/", Language.FRENCH)
+    first = requests[0]
+    assert first.url == "https://field.example/api/v2/event/"
+    assert first.headers["User-Agent"].startswith("fieldgate/")
+    assert (first.headers["Accept"], first.headers["Accept-Language"]) == ("application/json", "fr")
+    assert first.headers.get("Authorization") == authorization
+
+
+async def test_redirect_to_another_server_is_not_followed() -> None:
+    requested: list[str] = []
+
+    def respond(request: httpx.Request) -> httpx.Response:
+        requested.append(request.url.host)
+        return httpx.Response(302, headers={"Location": "https://other.example/api/v2/event/"})
+
+    async with RemoteServer("https://field.example", "t0ken", transport=httpx.MockTransport(respond)) as server:
+        with pytest.raises(RemoteError, match=r"redirects to https://other\.example/api/v2/event/.* of the server\.$"):
+            await server.get_page("event/", Language.FRENCH)
+    assert requested == ["field.example"]
+
+
+def test_token_that_no_header_can_have() -> None:
+    with pytest.raises(RemoteError, match="The token must consist of"):
+        RemoteServer("https://field.example", "t\u00f6ken")
+
+
+async def test_server_cannot_write_to_the_terminal() -> None:
+    def respond(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(400, json={"detail": "\x1b[2Jno\x07"})
+
+    async with RemoteServer("https://field.example", transport=httpx.MockTransport(respond)) as server:
+        with pytest.raises(RemoteError, match=r"answered 400: no$"):
+            await server.get_page("event/", Language.ENGLISH)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,278 @@
+"""`fetch`: a complete list into a file, or to standard output."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
+
+from fieldgate_client.cli.common_options import FILES, add_server_options, completes, day, whole_number
+from fieldgate_client.cli.exit_codes import ExitCode, UsageError
+from fieldgate_client.cli.progress import show_progress
+from fieldgate_client.cli.session import LONG_RETRIES
+
+if TYPE_CHECKING:
+    from fieldgate_client.cli.progress import ProgressDisplay
+    from fieldgate_client.cli.session import Session
+    from fieldgate_client.client import Client
+    from fieldgate_client.lists import RecordList
+
+SUMMARY = "read a complete list into a file"
+DESCRIPTION = """\
+Read all records of a list. The file is complete, or it is not written: a list that
+changes while it is read is read again, or exit code 5 says that it is incomplete."""
+EXAMPLES = """\
+examples:
+  %(prog)s https://field.example/api/v2/event/ --type Flood --region Africa --out floods.csv
+  %(prog)s 'https://goadmin.ifrc.org/api/v2/event/?dtype=12' --out floods.xlsx
+  %(prog)s event/ --server field --country KEN --country Chad --out - | head
+  %(prog)s assets/ --filter q=visit --out forms.ndjson
+  %(prog)s event/ --out events.ndjson --update     (every night: only what changed)
+"""
+FORMATS = {
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".csv": "csv",
+    ".xlsx": "xlsx",
+    ".parquet": "parquet",
+    ".geojson": "geojson",
+}
+STREAMED_FORMATS = ("ndjson", "csv")  # can be written to standard output, and compressed
+GZIP = ".gz"
+# Parameters that this command sets itself.
+_PAGE_PARAMETERS = frozenset({"limit", "offset", "start", "page", "page_size", "format"})
+_EVENT_LISTS = frozenset({"event", "api/v2/event"})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("url", metavar="URL", help="URL of a list, also with filters, or a path such as event/")
+    completes(
+        parser.add_argument(
+            "--out",
+            "-o",
+            metavar="FILE",
+            required=True,
+            help="file that ends with .ndjson, .jsonl, .csv, .ndjson.gz, .csv.gz, .xlsx, .parquet or .geojson; "
+            "- is standard output",
+        ),
+        FILES,
+    )
+    parser.add_argument("--format", choices=sorted(set(FORMATS.values())), help="instead of the ending of the file")
+    parser.add_argument("--bom", action="store_true", help="begin a CSV file with a byte order mark, for Excel")
+    _add_filters(parser)
+    runs = parser.add_argument_group("repeated and interrupted runs")
+    runs.add_argument("--since", metavar="TIME", help="only events that changed since then, such as 2026-01-31")
+    runs.add_argument("--update", action="store_true", help="bring an NDJSON file up to date: read what changed")
+    runs.add_argument("--resume", action="store_true", help="continue an interrupted run, NDJSON only")
+    speed = parser.add_argument_group("requests")
+    speed.add_argument(
+        "--page-size", type=whole_number(1, 100_000), metavar="N", help="records per request, default 1000"
+    )
+    speed.add_argument(
+        "--concurrency", type=whole_number(1, 32), metavar="N", help="requests at the same time, default 4"
+    )
+    speed.add_argument(
+        "--retries",
+        type=whole_number(0, 50),
+        default=LONG_RETRIES,
+        metavar="N",
+        help=f"how often a failed request is repeated, default {LONG_RETRIES}",
+    )
+    parser.add_argument("--quiet", "-q", action="store_true", help="no progress and no summary")
+    add_server_options(parser)
+
+
+def _add_filters(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("filters", "An option can be repeated, or have several values with commas.")
+    group.add_argument(
+        "--filter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="any filter of the server, such as regions__in=0,2",
+    )
+    group.add_argument(
+        "--country", action="append", default=[], metavar="NAME", help="events: name or code, such as KEN"
+    )
+    group.add_argument("--region", action="append", default=[], metavar="NAME", help="events: such as Africa")
+    group.add_argument(
+        "--type", action="append", default=[], metavar="NAME", help="events: disaster type, such as Flood"
+    )
+    group.add_argument(
+        "--severity", action="append", default=[], metavar="COLOUR", help="events: yellow, orange or red"
+    )
+    group.add_argument("--start-date-from", type=day, metavar="DATE", help="events that began on this day or later")
+    group.add_argument("--start-date-to", type=day, metavar="DATE", help="events that began on this day or earlier")
+    group.add_argument("--search", metavar="WORDS", help="records with these words")
+    group.add_argument("--ordering", metavar="FIELD", help="order of the records; descending: --ordering=-FIELD")
+
+
+def run(session: Session) -> int:
+    options = session.options
+    file_format = choose_format(options)
+    url, path, query = split_address(options.url)
+    filters = collect_filters(session, path, query)
+    with (
+        show_progress(session.output, "records", is_quiet=options.quiet) as progress,
+        session.open_client(url, progress.on_retry) as client,
+    ):
+        records = open_list(client, path, filters, options.since)
+        if options.update:
+            summary = update_file(records, options.out, progress)
+        else:
+            summary = write_file(records, file_format, options, progress)
+    if not options.quiet:
+        session.output.note(summary)
+    return ExitCode.OK
+
+
+def choose_format(options: argparse.Namespace) -> str:
+    name = options.out.lower().removesuffix(GZIP)
+    chosen: str | None = options.format or ("ndjson" if options.out == "-" else FORMATS.get(Path(name).suffix))
+    if chosen is None:
+        endings = ", ".join(FORMATS)
+        raise UsageError(f"The ending of {options.out} is not known. Use one of {endings}, or --format.")
+    if options.out == "-" and chosen not in STREAMED_FORMATS:
+        raise UsageError(f"{chosen} cannot be written to standard output. Name a file with --out.")
+    if is_gzip(options.out) and chosen not in STREAMED_FORMATS:
+        raise UsageError(f"{chosen} cannot be written with the ending {GZIP}. Use .ndjson{GZIP} or .csv{GZIP}.")
+    if (options.resume or options.update) and (options.out == "-" or is_gzip(options.out) or chosen != "ndjson"):
+        raise UsageError("--resume and --update need an NDJSON file, such as --out events.ndjson.")
+    if options.resume and options.update:
+        raise UsageError("Use --resume or --update, not both.")
+    if options.update and options.since:
+        raise UsageError("--update knows since when. Leave out --since.")
+    if options.bom and chosen != "csv":
+        raise UsageError("--bom is for CSV files.")
+    return chosen
+
+
+def split_address(text: str) -> tuple[str, str, list[tuple[str, str]]]:
+    """The whole URL if there is one, the path on the server, and the query."""
+    if "://" in text:
+        from fieldgate_client.server_url import parse_list_url
+
+        address = parse_list_url(text)
+        return text, address.path, [*address.query]
+    parts = urlsplit(text)
+    first = parts.path.partition("/")[0]
+    if parts.scheme or "." in first or ":" in first:
+        raise UsageError(f"Write the URL with https://, such as https://{text}")
+    if not parts.path.strip("/"):
+        raise UsageError("Write the path of a list, such as event/.")
+    return "", parts.path, parse_qsl(parts.query, keep_blank_values=True)
+
+
+def collect_filters(session: Session, path: str, query: list[tuple[str, str]]) -> dict[str, Any]:
+    """Filters of the URL and of options; options win."""
+    options = session.options
+    filters: dict[str, Any] = {}
+    pairs = [*query]
+    for text in options.filter:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise UsageError(f"--filter {text}: write NAME=VALUE, such as regions__in=0,2.")
+        pairs.append((name, value))
+    for name, value in pairs:
+        if name in _PAGE_PARAMETERS:
+            session.output.note(f"{name}={value} is not used: all records are read, in the format of the file.")
+        else:
+            filters[name] = value
+    names = {
+        "countries": options.country,
+        "regions": options.region,
+        "types": options.type,
+        "severity": options.severity,
+    }
+    given: dict[str, Any] = {
+        name: [each for text in texts for each in split_names(text)] for name, texts in names.items() if texts
+    }
+    if options.start_date_from:
+        given["disaster_start_date__gte"] = f"{options.start_date_from}T00:00:00Z"
+    if options.start_date_to:
+        given["disaster_start_date__lte"] = f"{options.start_date_to}T23:59:59.999999Z"
+    if (given or options.since) and not is_event_list(path):
+        raise UsageError(
+            "--country, --region, --type, --severity, --start-date-from, --start-date-to and --since are for event/."
+        )
+    if options.search is not None:
+        given["search"] = options.search
+    if options.ordering is not None:
+        given["ordering"] = options.ordering
+    return {**filters, **given}
+
+
+def split_names(text: str) -> list[str]:
+    """Names separated by commas. A comma with a space after it belongs to a name, such as Korea, Republic of."""
+    return [name for part in re.split(r",(?!\s)", text) if (name := part.strip())]
+
+
+def is_event_list(path: str) -> bool:
+    return path.strip("/") in _EVENT_LISTS
+
+
+def open_list(client: Client, path: str, filters: dict[str, Any], since: str | None) -> RecordList[Any]:
+    if not is_event_list(path):
+        return client.list(path, **filters)
+    try:
+        return client.events(**{**filters, **({"since": since} if since else {})})
+    except ValueError as error:  # a time that cannot be read
+        raise UsageError(str(error)) from None
+
+
+def write_file(
+    records: RecordList[Any], file_format: str, options: argparse.Namespace, progress: ProgressDisplay
+) -> str:
+    with open_target(options.out) as target:
+        if file_format == "ndjson":
+            resume = {"resume": True} if options.resume else {}
+            count = records.to_ndjson(target, on_progress=progress.update, **resume)
+        elif file_format == "csv":
+            count = records.to_csv(target, bom=options.bom, on_progress=progress.update)
+        elif file_format == "xlsx":
+            count = records.to_xlsx(target, on_progress=progress.update)
+        elif file_format == "parquet":
+            count = records.to_parquet(target, on_progress=progress.update)
+        else:
+            count = records.to_geojson(target, on_progress=progress.update)
+    where = "" if options.out == "-" else f" written to {options.out}"
+    return f"{count} record{'' if count == 1 else 's'}{where}"
+
+
+def is_gzip(out: str) -> bool:
+    return out.lower().endswith(GZIP)
+
+
+@contextmanager
+def open_target(out: str) -> Iterator[Any]:
+    """What the list is written to: the name of the file, standard output, or a compressed file."""
+    if out == "-":
+        from fieldgate_client.cli.terminal_json import TerminalJSON
+
+        yield TerminalJSON(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
+    elif is_gzip(out):
+        import gzip
+
+        from fieldgate_client.exports.output_file import OutputFile
+
+        output = OutputFile(out)
+        try:
+            with gzip.GzipFile("", "wb", fileobj=output.file) as compressed:
+                yield compressed
+            output.commit()
+        finally:
+            output.discard()
+    else:
+        yield out
+
+
+def update_file(records: RecordList[Any], out: str, progress: ProgressDisplay) -> str:
+    result = records.update(out, on_progress=progress.update)
+    if result.is_complete_pull:
+        return f"{out}: {result.total} records, all of them read"
+    return f"{out}: {result.total} records, {result.added} added, {result.changed} changed, {result.deleted} deleted"

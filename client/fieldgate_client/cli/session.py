@@ -1,0 +1,85 @@
+"""What every command gets: its options, the output, and a client of the chosen server."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from fieldgate_client.cli.exit_codes import describe_error
+from fieldgate_client.cli.output import Output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fieldgate_client.cli.server_choice import ChosenServer
+    from fieldgate_client.cli.stored_servers import StoredServers
+    from fieldgate_client.client import Client
+    from fieldgate_client.connection import RetryNotice
+
+SHORT_RETRIES = 2  # of commands that a person waits for
+LONG_RETRIES = 7
+MAX_CONCURRENT_REQUESTS = 8
+
+
+class Session:
+    def __init__(self, prog: str, options: argparse.Namespace) -> None:
+        self.prog = prog
+        self.options = options
+        self.output = Output(prog)
+
+    def servers(self) -> StoredServers:
+        from fieldgate_client.cli.stored_servers import config_file, is_readable_by_others, load_servers
+
+        file = config_file()
+        servers = load_servers(file)
+        for server in servers.servers.values():
+            self.output.hide(server.token)
+        if servers.servers and is_readable_by_others(file):
+            self.output.note(f"Warning: others can read the tokens in {file}. Run: chmod 600 {file}")
+        return servers
+
+    def choose_server(self, url: str = "") -> ChosenServer:
+        from fieldgate_client.cli.server_choice import choose_server, unused_token_note
+
+        if note := unused_token_note():
+            self.output.note(f"Warning: {note}")
+        options = self.options
+        chosen = choose_server(self.servers(), url=url, name=options.server or "", token_file=options.token_file or "")
+        self.output.hide(chosen.token)
+        return chosen
+
+    def open_client(self, url: str = "", on_retry: Callable[[RetryNotice], None] | None = None) -> Client:
+        """A client of the server that the URL, the options or the environment choose."""
+        from fieldgate_client.client import Client
+        from fieldgate_client.connection import ConnectionOptions
+        from fieldgate_client.list_query import DEFAULT_CONCURRENCY, DEFAULT_PAGE_SIZE
+        from fieldgate_client.retries import RetryPolicy
+
+        chosen = self.choose_server(url)
+        options = self.options
+        retries = getattr(options, "retries", None)
+        concurrency = getattr(options, "concurrency", None) or DEFAULT_CONCURRENCY
+        return Client(
+            chosen.url,
+            chosen.token,
+            language=options.language or "",
+            page_size=getattr(options, "page_size", None) or DEFAULT_PAGE_SIZE,
+            concurrency=concurrency,
+            options=ConnectionOptions(
+                retries=RetryPolicy(attempts=1 + (SHORT_RETRIES if retries is None else retries)),
+                max_concurrent=max(MAX_CONCURRENT_REQUESTS, concurrency),
+                on_retry=on_retry or self._note_retry,
+            ),
+        )
+
+    def report_error(self, error: Exception) -> int:
+        """Print an exception as one line, and return its exit code."""
+        code, text = describe_error(error, "" if self.options.command == "login" else "fieldgate-client login")
+        first, *others = text.splitlines() or [""]
+        self.output.error(first)
+        for line in others:
+            self.output.note(line)
+        return code
+
+    def _note_retry(self, notice: RetryNotice) -> None:
+        self.output.note(f"{notice.reason}. Trying again in {notice.pause:.1f} s.")

@@ -1,0 +1,155 @@
+"""`share`: assign or remove permissions, one user or many from a CSV file, with a preview."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from fieldgate_client.cli.common_options import FILES, add_server_options, comma_list, completes
+from fieldgate_client.cli.exit_codes import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from fieldgate_client.cli.session import Session
+    from fieldgate_client.client import Client
+    from fieldgate_client.sharing_records import SharingResult
+
+SUMMARY = "assign permissions, or remove them"
+DESCRIPTION = """\
+Assign permissions on an asset to a user, or remove them. --dry-run shows what would
+change and changes nothing. --from reads a CSV file with the columns asset, user and
+permission; all its rows are tried before the first is applied."""
+EXAMPLES = """\
+examples:
+  %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina view_submissions --dry-run
+  %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina,omar view_asset change_asset
+  %(prog)s aBcDeFgHiJkLmNoPqRsTuV amina change_asset --remove
+  %(prog)s --from people.csv
+"""
+COLUMNS = ("asset", "user", "permission")
+
+
+class Grant(NamedTuple):
+    """Permissions of some users on an asset: one request."""
+
+    asset: str
+    users: tuple[str, ...]
+    permissions: tuple[str, ...]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("asset", metavar="ASSET", nargs="?", help="uid or URL of an asset")
+    parser.add_argument("user", metavar="USER", nargs="?", help="user name; several with commas")
+    parser.add_argument("permissions", metavar="PERMISSION", nargs="*", help="such as view_submissions")
+    completes(
+        parser.add_argument("--from", dest="file", metavar="FILE", help="CSV file with asset, user and permission"),
+        FILES,
+    )
+    parser.add_argument("--remove", action="store_true", help="remove the permissions")
+    parser.add_argument("--dry-run", action="store_true", help="show what would change")
+    add_server_options(parser)
+
+
+def run(session: Session) -> int:
+    options = session.options
+    if options.file:
+        if options.asset:
+            raise UsageError("Give ASSET, USER and PERMISSION, or --from FILE.")
+        grants = group_rows(read_rows(options.file))
+    elif options.permissions:
+        grants = [Grant(options.asset, tuple(comma_list(options.user)), tuple(options.permissions))]
+    else:
+        raise UsageError("Give ASSET, USER and at least one PERMISSION, or --from FILE.")
+    url = grants[0].asset if "://" in grants[0].asset else ""
+    with session.open_client(url) as client:
+        if options.dry_run:
+            planned = [_apply(client, grant, options.remove, dry_run=True) for grant in grants]
+            _print_effects(session, grants, planned)
+            session.output.note("Nothing was changed: this was a dry run.")
+            return ExitCode.OK
+        if len(grants) > 1:
+            _try_all(client, grants, options.remove)
+        results: list[SharingResult] = []
+        try:
+            for grant in grants:
+                results.append(_apply(client, grant, options.remove, dry_run=False))
+        finally:
+            _print_effects(session, grants[: len(results)], results)
+    return ExitCode.OK
+
+
+def _try_all(client: Client, grants: list[Grant], remove: bool) -> None:
+    """A row that the server refuses must not leave the rows after it undone. KoboToolbox cannot try."""
+    from fieldgate_client.errors import UnsupportedByServer
+
+    with suppress(UnsupportedByServer):
+        for grant in grants:
+            _apply(client, grant, remove, dry_run=True)
+
+
+def _apply(client: Client, grant: Grant, remove: bool, *, dry_run: bool) -> SharingResult:
+    return client.share(grant.asset, grant.users, *grant.permissions, remove=remove, dry_run=dry_run)
+
+
+def _print_effects(session: Session, grants: list[Grant], results: list[SharingResult]) -> None:
+    from fieldgate_client.server_url import last_path_segment
+
+    rows = [
+        [
+            last_path_segment(effect.asset or grant.asset),
+            last_path_segment(effect.user or "") or ", ".join(grant.users),
+            effect.effect,
+            last_path_segment(effect.permission),
+            effect.why or effect.message,
+        ]
+        for grant, result in zip(grants, results, strict=True)
+        for effect in result.effects
+    ]
+    if rows:
+        session.output.print_table(["asset", "user", "effect", "permission", "why"], rows)
+    elif results:
+        session.output.print("Nothing changes: the permissions are as wanted already.")
+
+
+def read_rows(file: str) -> list[tuple[str, str, str]]:
+    """Rows of a CSV file: asset, user, permission. Its errors name the line."""
+    try:
+        with Path(file).open(encoding="utf-8-sig", newline="") as opened:
+            return _parse_rows(file, opened)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror or error}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"{file} is not a CSV file in UTF-8: {error}") from None
+
+
+def _parse_rows(file: str, lines: Iterable[str]) -> list[tuple[str, str, str]]:
+    reader = csv.DictReader(lines)
+    header = [(name or "").strip().lower() for name in reader.fieldnames or []]
+    if missing := [name for name in COLUMNS if name not in header]:
+        raise UsageError(f"{file} has no column {' or '.join(missing)}. The first line must be: asset,user,permission")
+    reader.fieldnames = header
+    rows = []
+    for row in reader:
+        cells = [str(row[name] or "").strip() for name in COLUMNS]
+        if not any(cells):
+            continue
+        if not all(cells):
+            raise UsageError(f"{file}, line {reader.line_num}: asset, user and permission must not be empty.")
+        rows.append((cells[0], cells[1], cells[2]))
+    if not rows:
+        raise UsageError(f"{file} has no rows.")
+    return rows
+
+
+def group_rows(rows: Iterable[tuple[str, str, str]]) -> list[Grant]:
+    """As few requests as possible: users who get the same permissions on the same asset share one."""
+    wanted: dict[tuple[str, str], dict[str, None]] = {}
+    for asset, user, permission in rows:
+        wanted.setdefault((asset, user), {}).setdefault(permission)
+    users: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (asset, user), permissions in wanted.items():
+        users.setdefault((asset, tuple(sorted(permissions))), []).append(user)
+    return [Grant(asset, tuple(names), permissions) for (asset, permissions), names in users.items()]

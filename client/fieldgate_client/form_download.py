@@ -1,0 +1,67 @@
+"""Downloading a form as an Excel workbook."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from fieldgate_client.errors import InvalidRequest, UnexpectedResponse
+from fieldgate_client.sharing import asset_uid
+
+if TYPE_CHECKING:
+    from fieldgate_client.connection import ByteProgress, Connection
+    from fieldgate_client.records import Asset
+
+_XLSX_START = b"PK"
+
+
+async def download_form(
+    connection: Connection, asset: Asset | str, path: str | Path, on_progress: ByteProgress | None = None
+) -> Path:
+    """Save a form as an xlsx file, complete or not at all. An existing file is replaced."""
+    file = _checked(path)
+    # KoboToolbox sends xlsx files for .xls and knows no .xlsx. Fieldgate sends old files as they are for .xls.
+    suffix = ".xlsx" if await connection.is_fieldgate() else ".xls"
+    address = f"assets/{quote(asset_uid(asset), safe='')}{suffix}"
+    response = await connection.download(address, on_progress=on_progress)
+    if not response.body.startswith(_XLSX_START):
+        raise UnexpectedResponse(
+            f"{response.url} did not send an Excel workbook.",
+            status=response.status,
+            request_id=response.request_id,
+            url=response.url,
+        )
+    try:
+        _write(file, response.body)
+    except OSError as error:
+        raise InvalidRequest(f"{file} cannot be written: {error.strerror or error}.") from None
+    return file
+
+
+def _checked(path: str | Path) -> Path:
+    file = Path(path)
+    if file.is_dir():
+        raise InvalidRequest(f"{file} is a folder. Name the file to write, such as {file / 'form.xlsx'}.")
+    if not file.parent.is_dir():
+        raise InvalidRequest(f"There is no folder {file.parent}.")
+    return file
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Write to a temporary name, and rename: whoever reads the file sees the old or the new one."""
+    path = Path(os.path.realpath(file))  # a link stays a link
+    part = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
+    try:
+        with part.open("xb") as output:
+            output.write(content)
+        with suppress(FileNotFoundError):
+            shutil.copymode(path, part)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

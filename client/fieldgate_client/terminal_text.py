@@ -1,0 +1,82 @@
+"""Text from servers and files for a terminal: without control characters, with the width that it really takes."""
+
+from __future__ import annotations
+
+import re
+
+# Escape sequences as a whole: CSI such as colours, OSC such as titles and links, and those of two characters.
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|\x1b[ -~]?"
+)
+# Control characters but for tab and newline, changes of direction that reorder a line, and halves of characters.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff\ufeff]")
+_ELLIPSIS = "…"
+
+
+def clean_text(text: str) -> str:
+    """Remove what could control the terminal. Newlines stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _CONTROLS.sub("", _ESCAPES.sub("", text)).replace("\t", " ")
+
+
+def clean_line(text: str) -> str:
+    """The same on one line."""
+    return " ".join(clean_text(text).split())
+
+
+def display_width(text: str) -> int:
+    """How many columns a text takes: two for Chinese, none for combining marks."""
+    return len(text) if text.isascii() else sum(map(_character_width, text))
+
+
+def pad_text(text: str, width: int) -> str:
+    return text + " " * (width - display_width(text))
+
+
+def clip_text(text: str, width: int) -> str:
+    """Shorten a text to a width."""
+    if display_width(text) <= width:
+        return text
+    return _split_at(text, width - 1)[0] + _ELLIPSIS
+
+
+def wrap_text(text: str, width: int) -> list[str]:
+    """Lines that are not wider than `width`. Words that are wider, or have no spaces as in Chinese, are split."""
+    lines, line = [], ""
+    for word in text.split():
+        joined = f"{line} {word}" if line else word
+        if display_width(joined) <= width:
+            line = joined
+            continue
+        rest = word
+        if display_width(word) > width:
+            rest = joined
+        elif line:
+            lines.append(line)
+        while display_width(rest) > width:
+            first, rest = _split_at(rest, width)
+            lines.append(first.rstrip())
+            rest = rest.lstrip()
+        line = rest
+    return [*lines, line] if line or not lines else lines
+
+
+def _split_at(text: str, width: int) -> tuple[str, str]:
+    """The longest beginning of this width, at least one character with its marks, and the rest."""
+    used = 0
+    for position, character in enumerate(text):
+        used += _character_width(character)
+        if used > width and position:
+            return text[:position], text[position:]
+    return text, ""
+
+
+def _character_width(character: str) -> int:
+    import unicodedata
+
+    if character < "\u0300":
+        return 1
+    if unicodedata.category(character) in ("Mn", "Me", "Cf") or "\u1160" <= character <= "\u11ff":
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1

@@ -1,0 +1,78 @@
+"""A real server with the demo user, 2,000 events and a second user; commands run in this process or in their own."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from fieldgate_client.cli import main
+
+from tests.conftest import PASSWORD
+from tests.processes import TIMEOUT_SECONDS, ServerProcess, run_command
+
+CLIENT_COMMAND = Path(sys.executable).parent / "fieldgate-client"
+
+
+class Done(msgspec.Struct):
+    """How a command ended, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+class DemoServer(msgspec.Struct):
+    url: str
+    token: str
+    password: str
+    username: str = "demo"
+
+
+RunClient = Callable[..., Done]
+
+
+@pytest.fixture(scope="session")
+def demo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
+    data = tmp_path_factory.mktemp("demo-server")
+    run_command("user", "create", "bashir", "--password-stdin", data=data, stdin=PASSWORD)
+    with ServerProcess(data, "--demo") as process:
+        yield DemoServer(process.base_url, process.printed_value("token"), process.printed_value("password"))
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file with servers and tokens, in a folder of this test."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("FIELDGATE_URL", raising=False)
+    monkeypatch.delenv("FIELDGATE_TOKEN", raising=False)
+    return tmp_path / "config" / "fieldgate-client" / "servers.json"
+
+
+@pytest.fixture
+def run(config: Path, capsys: pytest.CaptureFixture[str]) -> RunClient:
+    """Run a command in this process."""
+
+    def run_client(*arguments: str | Path) -> Done:
+        code = main([str(each) for each in arguments])
+        printed = capsys.readouterr()
+        return Done(code, printed.out, printed.err)
+
+    return run_client
+
+
+@pytest.fixture
+def logged_in(demo_server: DemoServer, monkeypatch: pytest.MonkeyPatch, config: Path) -> DemoServer:
+    """The demo user's token is in the environment."""
+    monkeypatch.setenv("FIELDGATE_URL", demo_server.url)
+    monkeypatch.setenv("FIELDGATE_TOKEN", demo_server.token)
+    return demo_server
+
+
+def run_process(*arguments: str | Path, stdin: str = "") -> Done:
+    """Run a command in a process of its own, with the environment of this one."""
+    done = subprocess.run(
+        [CLIENT_COMMAND, *arguments], input=stdin, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
+    )
+    return Done(done.returncode, done.stdout, done.stderr)

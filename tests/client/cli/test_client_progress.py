@@ -1,0 +1,70 @@
+"""Progress: lines off a terminal, messages about retries."""
+
+import io
+import sys
+
+import pytest
+from fieldgate_client.cli.output import Output
+from fieldgate_client.cli.progress import LINE_SECONDS, RETRY_SECONDS, ProgressState, show_progress
+from fieldgate_client.connection import RetryNotice
+
+NOTICE = RetryNotice("https://field.example/ answered 503", 1, 2.0)
+
+
+def test_a_line_every_ten_seconds() -> None:
+    assert LINE_SECONDS == 10
+
+
+def test_line() -> None:
+    now = 100.0
+    state = ProgressState("records", lambda: now)
+    assert state.line() == "0 s: 0 records"
+    now = 112.4
+    state.update(1000, 1952)
+    assert state.line() == "12 s: 1000 of 1952 records"
+    state.count_retry(NOTICE)
+    assert state.line() == "12 s: 1000 of 1952 records, 1 requests repeated"
+
+
+def test_retries_are_reported_but_do_not_flood() -> None:
+    now = 0.0
+    state = ProgressState("records", lambda: now)
+    assert state.count_retry(NOTICE) == (
+        "https://field.example/ answered 503. Trying again in 2.0 s (attempt 1 failed)."
+    )
+    now = RETRY_SECONDS - 1
+    assert state.count_retry(NOTICE) == ""
+    now = RETRY_SECONDS
+    assert state.count_retry(NOTICE) != ""
+    assert state.retries == 3
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("has_rich", [True, False])
+def test_terminal(has_rich: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """With rich and without: numbers are shown, retries are whole lines without escape sequences of the server."""
+    if not has_rich:
+        monkeypatch.setitem(sys.modules, "rich.progress", None)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with show_progress(Output("x"), "records") as progress:
+        progress.update(7, 50)
+        progress.on_retry(RetryNotice("\x1b[31m[bold]x[/bold]", 1, 2.0))
+        monkeypatch.setattr("fieldgate_client.cli.progress.UPDATE_SECONDS", 0)
+        progress.update(8, 50)
+    shown = terminal.getvalue()
+    assert "8/50" in shown or "8 of 50" in shown
+    assert "[bold]x[/bold]. Trying again in 2.0 s" in shown
+    assert "\x1b[31m[bold]" not in shown
+    assert capsys.readouterr().out == ""
+
+
+def test_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    with show_progress(Output("x"), "records", is_quiet=True) as progress:
+        progress.update(7, 50)
+        progress.on_retry(NOTICE)
+    assert capsys.readouterr().err.startswith("https://field.example/ answered 503. Trying again")

@@ -1,0 +1,103 @@
+"""Help, versions, wrong arguments, and what is loaded for them."""
+
+import subprocess
+import sys
+
+import pytest
+from fieldgate_client import __version__
+from fieldgate_client.cli import main
+from fieldgate_client.cli.exit_codes import EXIT_CODES_HELP
+from fieldgate_client.cli.parser import COMMANDS
+
+from tests.client.cli.conftest import RunClient
+
+LOADED_LATER = {"asyncio", "httpx", "msgspec", "rich", "shtab", "ssl"}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["fetch", "--help"], ["import", "--help"]])
+def test_help_is_fast(arguments: list[str]) -> None:
+    """Counted in modules: they are what takes the time."""
+    script = (
+        "import sys; before = set(sys.modules); from fieldgate_client.cli import main; "
+        f"code = main({arguments!r}); print(code, *set(sys.modules) - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    code, *modules = done.stdout.splitlines()[-1].split()
+    assert code == "0"
+    assert "fieldgate_client.cli.fetch" in modules
+    assert not {name.partition(".")[0] for name in modules} & LOADED_LATER
+
+
+def test_completion_loads_no_http() -> None:
+    script = (
+        "import sys; from fieldgate_client.cli import main; main(['completion', 'bash']); "
+        "sys.exit(bool({'httpx', 'asyncio'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=False).returncode == 0
+
+
+def test_python_m() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "fieldgate_client", "--version"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, f"fieldgate-client {__version__}\n")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"], prog="other-name") == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"usage: other-name {command} ")
+    assert f"  other-name {command}" in text, "an example"
+    assert text.endswith(EXIT_CODES_HELP)
+    assert "--token " not in text, "a token must not be an argument"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("nope",),
+        ("fetch",),
+        ("fetch", "event/"),
+        ("fetch", "event/", "--out", "x.csv", "--nope"),
+        ("fetch", "event/", "--out", "x.csv", "--pag", "7"),
+        ("fetch", "event/", "--out", "x.csv", "--page-size", "0"),
+        ("fetch", "event/", "--out", "x.csv", "--start-date-from", "yesterday"),
+        ("completion", "tcsh"),
+    ],
+)
+def test_wrong_arguments(run: RunClient, arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert "usage: fieldgate-client" in done.err
+
+
+def test_completion_scripts(run: RunClient) -> None:
+    for shell in ("bash", "zsh"):
+        done = run("completion", shell)
+        assert (done.code, done.err) == (0, "")
+        assert "fieldgate-client servers --names" in done.out
+        for command in COMMANDS:
+            assert command in done.out
+
+
+def test_completion_without_the_extra(run: RunClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    done = run("completion", "bash")
+    assert (done.code, done.out) == (1, "")
+    assert 'pip install "fieldgate-client[cli]"' in done.err
+
+
+def test_completion_in_bash(run: RunClient, tmp_path: object) -> None:
+    """What bash offers for the beginning of a line."""
+    script = run("completion", "bash").out
+    lines = {"fieldgate-client fe": "fetch", "fieldgate-client import --wa": "--watch"}
+    for line, expected in lines.items():
+        words = line.split(" ")
+        ask = (
+            f"\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; COMP_LINE='{line}'; COMP_POINT={len(line)}"
+            f"\n_shtab_fieldgate_client fieldgate-client '{words[-1]}' '{words[-2]}'; echo \"${{COMPREPLY[@]}}\""
+        )
+        done = subprocess.run(["bash"], input=script + ask, capture_output=True, text=True, check=False)
+        assert done.stdout.split() == [expected], done.stderr

@@ -1,0 +1,93 @@
+"""Which server a command talks to, and with which token."""
+
+from pathlib import Path
+
+import pytest
+from fieldgate_client.cli.exit_codes import UsageError
+from fieldgate_client.cli.server_choice import check_token, choose_server, read_token, unused_token_note
+from fieldgate_client.cli.stored_servers import StoredServer, StoredServers, is_below
+from fieldgate_client.errors import FieldgateError
+from hypothesis import given
+from hypothesis import strategies as st
+
+SERVERS = StoredServers(
+    "field",
+    {
+        "field": StoredServer("https://field.example", "field-token"),
+        "kobo": StoredServer("https://kobo.example/k", "kobo-token"),
+    },
+)
+ENVIRONMENT = {"FIELDGATE_URL": "https://env.example/", "FIELDGATE_TOKEN": " env-token\n"}
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "expected"),
+    [
+        ({}, {}, ("https://field.example", "field-token")),
+        ({"name": "kobo"}, {}, ("https://kobo.example/k", "kobo-token")),
+        ({"name": "kobo"}, ENVIRONMENT, ("https://kobo.example/k", "kobo-token")),
+        ({}, ENVIRONMENT, ("https://env.example", "env-token")),
+        ({}, {"FIELDGATE_URL": "https://field.example"}, ("https://field.example", "field-token")),
+        ({"url": "https://env.example/api/v2/event/"}, ENVIRONMENT, ("https://env.example", "env-token")),
+        ({"url": "https://field.example/api/v2/event/"}, ENVIRONMENT, ("https://field.example", "field-token")),
+        ({"url": "https://other.example/api/v2/event/"}, ENVIRONMENT, ("https://other.example", "")),
+        ({"url": "http://field.example/api/v2/event/"}, {}, ("http://field.example", "")),
+        ({"url": "https://kobo.example/k/api/v2/assets/"}, {}, ("https://kobo.example/k", "kobo-token")),
+        ({"url": "https://kobo.example/api/v2/assets/"}, {}, ("https://kobo.example", "")),
+        ({}, {"FIELDGATE_TOKEN": "env-token"}, ("https://field.example", "field-token")),
+    ],
+)
+def test_choice(options: dict[str, str], environment: dict[str, str], expected: tuple[str, str]) -> None:
+    chosen = choose_server(SERVERS, **options, environment=environment)
+    assert (chosen.url, chosen.token) == expected
+    assert "token" not in repr(chosen)
+
+
+HOSTS = st.sampled_from(["field.example", "kobo.example", "env.example", "evil.example", "field.example.evil.example"])
+URLS = st.builds(
+    "{}://{}{}{}api/v2/event/".format,
+    st.sampled_from(["http", "https"]),
+    HOSTS,
+    st.sampled_from(["", ":443", ":80", ":8443"]),
+    st.sampled_from(["/", "/k/", "/kk/", "/k/../"]),
+)
+
+
+@given(URLS, st.sampled_from([{}, ENVIRONMENT]))
+def test_a_token_is_only_for_its_server(url: str, environment: dict[str, str]) -> None:
+    chosen = choose_server(SERVERS, url=url, environment=environment)
+    owner = {each.token: each.url for each in SERVERS.servers.values()} | {"env-token": "https://env.example", "": url}
+    assert is_below(url, owner[chosen.token])
+    assert is_below(url, chosen.url)
+
+
+def test_wrong_choices() -> None:
+    with pytest.raises(UsageError, match="not on the server kobo"):
+        choose_server(SERVERS, url="https://evil.example/api/v2/", name="kobo", environment={})
+    with pytest.raises(UsageError, match="no server named 'nope'"):
+        choose_server(SERVERS, name="nope", environment={})
+    with pytest.raises(UsageError, match="No server is chosen"):
+        choose_server(StoredServers(), environment={})
+
+
+def test_token_without_a_server_is_not_used() -> None:
+    assert "set FIELDGATE_URL" in unused_token_note({"FIELDGATE_TOKEN": "x"})
+    assert not unused_token_note(ENVIRONMENT)
+
+
+def test_token_file(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("file-token\n")
+    chosen = choose_server(SERVERS, url="https://new.example/", token_file=str(file), environment=ENVIRONMENT)
+    assert (chosen.url, chosen.token) == ("https://new.example", "file-token")
+    file.write_bytes(b"\xff\xfe")
+    for wrong in (file, tmp_path, tmp_path / "none"):
+        with pytest.raises(FieldgateError, match="cannot be read"):
+            read_token(str(wrong))
+
+
+@pytest.mark.parametrize("token", ["", "two words", "a\r\nX-Evil: 1", "ключ", "tab\t"])
+def test_not_a_token(token: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        check_token(token, "The token")
+    assert not token or token not in str(raised.value), "what it holds may be a secret"

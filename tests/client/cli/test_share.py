@@ -1,0 +1,136 @@
+"""`share`, `explain` and `permissions` against a real server."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from fieldgate_client.cli.exit_codes import UsageError
+from fieldgate_client.cli.share import Grant, group_rows, read_rows
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.client.cli.conftest import DemoServer, RunClient
+
+
+@pytest.fixture
+def asset(logged_in: DemoServer) -> Iterator[str]:
+    """The uid of a form of the demo user."""
+    with httpx.Client(base_url=logged_in.url, headers={"Authorization": f"Token {logged_in.token}"}) as client:
+        created = client.post("/api/v2/assets/", json={"name": "Visit", "asset_type": "survey"}).json()
+        yield created["uid"]
+        client.delete(f"/api/v2/assets/{created['uid']}/")
+
+
+def effects(text: str) -> set[tuple[str, str, str]]:
+    """User, effect and permission of each row."""
+    return {(row.split()[1], row.split()[2], row.split()[3]) for row in text.splitlines()[1:]}
+
+
+def test_share_and_remove(run: RunClient, asset: str) -> None:
+    dry = run("share", asset, "bashir", "view_submissions", "--dry-run")
+    assert (dry.code, dry.err) == (0, "Nothing was changed: this was a dry run.\n")
+    expected = {("bashir", "granted", "view_submissions"), ("bashir", "granted", "view_asset")}
+    assert effects(dry.out) == expected
+    assert run("explain", asset, "bashir", "view_submissions").out.startswith("No: bashir, view_submissions")
+    done = run("share", asset, "bashir", "view_submissions")
+    assert (done.code, done.err, done.out) == (0, "", dry.out)
+    explained = run("explain", asset, "bashir", "view_asset")
+    assert explained.out.startswith("Yes: bashir, view_asset (View form)\n- ")
+    assert run("share", asset, "bashir", "view_asset").out.startswith("Nothing changes")
+    removed = run("share", asset, "bashir", "view_asset", "--remove")
+    assert effects(removed.out) == {("bashir", "removed", "view_asset"), ("bashir", "removed", "view_submissions")}
+
+
+def test_share_from_csv(run: RunClient, asset: str, logged_in: DemoServer, tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    url = f"{logged_in.url}/api/v2/assets/{asset}/"
+    file.write_text(f"\ufeffAsset, User,Permission\n{url},bashir,change_asset\n\n{asset},AnonymousUser,view_asset\n")
+    done = run("share", "--from", file)
+    assert done.code == 0, done.err
+    assert effects(done.out) == {
+        ("bashir", "granted", "change_asset"),
+        ("bashir", "granted", "view_asset"),
+        ("AnonymousUser", "granted", "view_asset"),
+    }
+
+
+def test_nothing_is_changed_if_one_row_is_wrong(run: RunClient, asset: str, tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    file.write_text(f"asset,user,permission\n{asset},bashir,change_asset\n{asset},nobody-here,view_asset\n")
+    done = run("share", "--from", file)
+    assert (done.code, done.out) == (1, "")
+    assert "nobody-here" in done.err
+    assert run("explain", asset, "bashir", "change_asset").out.startswith("No")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("asset,user\n", "has no column permission"),
+        ("asset,user,permission\n", "has no rows"),
+        ("asset,user,permission\na,b,c\na,,c\n", "line 3: asset, user and permission must not be empty"),
+        ("asset,user,permission\na,b\n", "line 2: asset, user and permission must not be empty"),
+        ("", "has no column asset or user or permission"),
+        ("\udcff", "is not a CSV file in UTF-8"),
+    ],
+)
+def test_wrong_csv(content: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    file.write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(UsageError, match=message):
+        read_rows(str(file))
+
+
+def test_wrong_usage(run: RunClient, tmp_path: Path) -> None:
+    for arguments in ([], ["a"], ["a", "b"], ["a", "b", "--from", "x.csv"], ["--from", tmp_path / "none.csv"]):
+        done = run("share", *arguments)
+        assert (done.code, done.out) == (2, "")
+
+
+NAMES = st.sampled_from("abc")
+
+
+@given(st.lists(st.tuples(NAMES, NAMES, NAMES), max_size=30))
+def test_grouping_keeps_exactly_the_rows(rows: list[tuple[str, str, str]]) -> None:
+    grants = group_rows(rows)
+    flat = [
+        (grant.asset, user, permission) for grant in grants for user in grant.users for permission in grant.permissions
+    ]
+    assert sorted(flat) == sorted(set(rows))
+
+
+def test_users_with_the_same_permissions_share_a_request() -> None:
+    rows = [("a", "x", "view"), ("a", "y", "change"), ("a", "y", "view"), ("a", "z", "view"), ("b", "x", "view")]
+    assert group_rows(rows) == [
+        Grant("a", ("x", "z"), ("view",)),
+        Grant("a", ("y",), ("change", "view")),
+        Grant("b", ("x",), ("view",)),
+    ]
+
+
+def test_permissions(run: RunClient, logged_in: DemoServer) -> None:
+    done = run("permissions", "--language", "fr")
+    header, *rows = done.out.splitlines()
+    assert header.split() == ["permission", "implies", "contradicts", "name"]
+    assert len(rows) == 10
+    assert rows[1].split()[:2] == ["change_asset", "view_asset"]
+    assert "Peut modifier" in rows[1]
+
+
+def test_what_if(run: RunClient, logged_in: DemoServer) -> None:
+    done = run("permissions", "--what-if", "view_submissions", "--held", "partial_submissions")
+    header, *rows, last = done.out.splitlines()
+    assert header.split() == ["effect", "permission", "why"]
+    assert {tuple(row.split()[:2]) for row in rows} == {
+        ("granted", "view_submissions"),
+        ("removed", "partial_submissions"),
+    }
+    assert last == "Held afterwards: view_asset, view_submissions"
+    same = run("permissions", "--what-if", "--held", "view_asset", "--assign", "view_asset")
+    assert same.out == "Nothing changes.\nHeld afterwards: view_asset\n"
+    wrong = run("permissions", "--what-if", "view_asset", "--held", "florb")
+    assert wrong.code == 1
+    assert "florb" in wrong.err
+    for arguments in (["--what-if"], ["--held", "view_asset"], ["--asset-type", "block"]):
+        assert run("permissions", *arguments).code == 2

@@ -1,0 +1,49 @@
+"""Tables and JSON on a terminal."""
+
+import io
+
+import msgspec
+from fieldgate_client.cli.terminal_json import TerminalJSON
+from fieldgate_client.cli.text_table import MIN_WRAPPED_CHARS, fit_widths, format_table
+from fieldgate_client.terminal_text import display_width
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+
+def test_table_wraps_wide_columns() -> None:
+    table = format_table(["a", "message"], [["x", "one two three four five six seven eight"], ["yy", "short"]], 25)
+    assert table.splitlines() == [
+        "a   message",
+        "x   one two three four",
+        "    five six seven eight",
+        "yy  short",
+    ]
+
+
+def test_cells_stay_in_their_row() -> None:
+    table = format_table(["a", "b"], [["line\nbreak", "\x1b[2Jx"]], 80)
+    assert table.splitlines() == ["a           b", "line break  x"]
+
+
+def test_wide_characters_are_aligned() -> None:
+    table = format_table(["a", "b"], [["日本", "x"], ["e\u0301", "y"]], 80)
+    assert {display_width(line[:-1]) for line in table.splitlines()[1:]} == {6}
+
+
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=6), st.integers(0, 400))
+def test_widths_fit_if_possible(widths: list[int], available: int) -> None:
+    fitted = fit_widths(widths, available)
+    assert all(after <= before for after, before in zip(fitted, widths, strict=True))
+    fits = sum(fitted) + 2 * (len(fitted) - 1) <= available
+    assert fits or max(fitted) <= MIN_WRAPPED_CHARS
+    assert not fits or fitted == widths or sum(fitted) + 2 * (len(fitted) - 1) == available, "no narrower than needed"
+
+
+@given(st.text(max_size=50))
+@example("\x7f\x9b31m\x1b")
+def test_json_on_a_terminal_stays_the_same_json(text: str) -> None:
+    file = io.BytesIO()
+    TerminalJSON(file).write(msgspec.json.encode([text]) + b"\n")
+    written = file.getvalue()
+    assert msgspec.json.decode(written) == [text]
+    assert not any(ord(each) < 32 or 127 <= ord(each) < 160 for each in written.decode().rstrip("\n"))

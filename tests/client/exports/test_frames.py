@@ -1,0 +1,136 @@
+"""Data frames of pandas and polars."""
+
+from typing import Any
+
+import msgspec
+import pandas
+import polars
+import pytest
+from fieldgate_client.exports import frames
+from fieldgate_client.exports.column_types import expected_kinds
+from fieldgate_client.exports.frames import PandasBuilder, PolarsBuilder
+from fieldgate_client.records import Event
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.client.exports.hostile_records import HOSTILE
+from tests.client.exports.test_tables import COLUMNS, write
+
+EVENTS: list[dict[str, Any]] = [
+    {"id": 1, "dtype": {"id": 12, "name": "Flood"}, "countries": [], "num_affected": 5, "is_featured": True,
+     "disaster_start_date": "2021-03-04T10:20:30Z", "amount": 1, "new_field": "kept"},
+    {"id": 2, "dtype": None, "countries": [{"id": 1, "name": "Chad"}, {"id": 2, "name": "Kenya"}], "num_affected": None,
+     "is_featured": None, "disaster_start_date": None, "amount": 2.5},
+]  # fmt: skip
+
+
+@pytest.fixture(params=[1, 20_000])
+def batch_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "ROWS_PER_BATCH", request.param)
+
+
+@pytest.mark.usefixtures("batch_size")
+def test_pandas() -> None:
+    frame: pandas.DataFrame = write(PandasBuilder(expected_kinds(Event)), EVENTS, 1)
+    assert {name: str(kind) for name, kind in frame.dtypes.items()} == {
+        "id": "Int64", "dtype.id": "Int64", "dtype.name": "string", "countries.id": "string",
+        "countries.name": "string", "num_affected": "Int64", "is_featured": "boolean",
+        "disaster_start_date": "datetime64[us, UTC]", "amount": "Float64", "new_field": "string",
+    }  # fmt: skip
+    assert [*frame.index] == [0, 1]
+    assert frame["countries.name"].isna()[0]
+    assert frame["countries.name"][1] == "Chad, Kenya"
+    assert frame["disaster_start_date"][0] == pandas.Timestamp("2021-03-04T10:20:30Z")
+    assert frame["disaster_start_date"].isna()[1]
+    assert [*frame["num_affected"].fillna(-1)] == [5, -1]
+    assert frame["amount"].sum() == 3.5
+
+
+@pytest.mark.usefixtures("batch_size")
+def test_pandas_with_nested_values() -> None:
+    frame: pandas.DataFrame = write(PandasBuilder(expected_kinds(Event, flatten=False), flatten=False), EVENTS, 1)
+    assert [*frame.columns] == [*EVENTS[0]]
+    assert frame["dtype"][0] == {"id": 12, "name": "Flood"}
+    assert frame["countries"][1] == EVENTS[1]["countries"]
+    assert str(frame["disaster_start_date"].dtype) == "datetime64[us, UTC]"
+
+
+@pytest.mark.usefixtures("batch_size")
+def test_polars() -> None:
+    frame: polars.DataFrame = write(PolarsBuilder(expected_kinds(Event)), EVENTS, 1)
+    time = polars.Datetime("us", "UTC")
+    assert {**frame.schema} == {
+            "id": polars.Int64, "dtype.id": polars.Int64, "dtype.name": polars.String, "countries.id": polars.String,
+            "countries.name": polars.String, "num_affected": polars.Int64, "is_featured": polars.Boolean,
+            "disaster_start_date": time, "amount": polars.Float64, "new_field": polars.String,
+    }  # fmt: skip
+    assert frame.columns[-1] == "new_field"
+    assert frame["num_affected"].to_list() == [5, None]
+    assert frame["countries.name"].to_list() == [None, "Chad, Kenya"]
+    assert frame["amount"].to_list() == [1.0, 2.5]
+
+
+@pytest.mark.usefixtures("batch_size")
+def test_polars_with_nested_values() -> None:
+    frame: polars.DataFrame = write(PolarsBuilder(expected_kinds(Event, flatten=False), flatten=False), EVENTS, 1)
+    assert frame.schema["dtype"] == polars.Struct({"id": polars.Int64, "name": polars.String})
+    assert frame["dtype"].to_list() == [record["dtype"] for record in EVENTS]
+    assert frame["countries"].to_list() == [record["countries"] for record in EVENTS]
+
+
+@pytest.mark.usefixtures("batch_size")
+def test_hostile_values() -> None:
+    pandas_frame: pandas.DataFrame = write(PandasBuilder(), HOSTILE)
+    polars_frame: polars.DataFrame = write(PolarsBuilder(), HOSTILE)
+    assert [*pandas_frame.columns] == polars_frame.columns == COLUMNS
+    for frame in (pandas_frame, polars_frame):
+        assert [*frame["text"]][:-1] == [record["text"] for record in HOSTILE[:-1]]
+        assert [*frame["number"]][:2] == ["1", str(2**70)]
+    nested: polars.DataFrame = write(PolarsBuilder(flatten=False), HOSTILE)
+    assert nested["mixed"].to_list()[5:8] == ["[1,2]", '{"a":1}', "[]"], "JSON where no type fits all"
+    assert nested["late"].to_list()[-3:] == [{"x": 1, "y": None}, {"x": 2, "y": [3, 4]}, None]
+
+
+@pytest.mark.parametrize("flatten", [True, False])
+def test_no_records(flatten: bool) -> None:
+    expected = expected_kinds(Event, flatten=flatten)
+    for builder in (PandasBuilder, PolarsBuilder):
+        frame = write(builder(expected, flatten=flatten), [])
+        assert [*frame.columns] == [*expected]
+        assert len(frame) == 0
+        assert len(write(builder(flatten=flatten), [])) == 0
+    frame = write(PandasBuilder(expected, flatten=flatten), [])
+    assert str(frame["disaster_start_date"].dtype) == "datetime64[us, UTC]"
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner),
+    max_leaves=6,
+)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("abc"), values), max_size=4))
+@settings(max_examples=50)
+def test_any_records(several: list[dict[str, Any]]) -> None:
+    for flatten in (True, False):
+        polars_frame: polars.DataFrame = write(PolarsBuilder(flatten=flatten), several)
+        pandas_frame: pandas.DataFrame = write(PandasBuilder(flatten=flatten), several)
+        assert [*pandas_frame.columns] == polars_frame.columns
+        assert len(pandas_frame) == len(several)
+        if polars_frame.columns:
+            assert polars_frame.height == len(several)
+    for name in pandas_frame.columns:
+        assert [None if _is_missing(each) else each for each in pandas_frame[name]] == [
+            _typed(record.get(name), str(pandas_frame[name].dtype)) for record in several
+        ]
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value is pandas.NA
+
+
+def _typed(value: Any, dtype: str) -> Any:
+    if value is None or dtype != "string" or isinstance(value, str):
+        return value
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,86 @@
+"""Files that appear when they are complete."""
+
+import io
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from fieldgate_client.exports.output_file import OutputFile
+
+
+def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text("before")
+    path.chmod(0o600)
+    output = OutputFile(str(path))
+    output.file.write(b"after")
+    assert path.read_text() == "before"
+    output.commit()
+    output.discard()
+    assert path.read_text() == "after"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600, "as the file that it replaced"
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_nothing_is_left_after_a_failure(tmp_path: Path) -> None:
+    for path in (tmp_path / "new", tmp_path / "old"):
+        if path.name == "old":
+            path.write_text("before")
+        output = OutputFile(path)
+        output.file.write(b"after")
+        output.discard()
+        output.discard()
+    assert [each.name for each in tmp_path.iterdir()] == ["old"]
+    assert (tmp_path / "old").read_text() == "before"
+
+
+def test_new_files_have_the_usual_permissions(tmp_path: Path) -> None:
+    output = OutputFile(tmp_path / "file")
+    output.commit()
+    (tmp_path / "usual").touch()
+    assert (tmp_path / "file").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_links_stay_links(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder" / "file")
+    output = OutputFile(tmp_path / "link")
+    output.file.write(b"text")
+    output.commit()
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "folder" / "file").read_text() == "text"
+
+
+def test_devices_and_pipes_are_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    output = OutputFile(pipe)
+    output.file.write(b"text")
+    output.commit()
+    assert os.read(reader, 10) == b"text"
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    os.close(reader)
+
+
+def test_file_objects_stay_open() -> None:
+    file = io.BytesIO()
+    output = OutputFile(file)
+    output.file.write(b"text")
+    output.commit()
+    output.discard()
+    assert file.getvalue() == b"text"
+
+
+def test_impossible_targets_fail_at_once(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        OutputFile(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        OutputFile(tmp_path / "missing" / "file")
+
+
+def test_long_names(tmp_path: Path) -> None:
+    output = OutputFile(tmp_path / ("é" * 120))
+    output.commit()
+    assert len([*tmp_path.iterdir()]) == 1

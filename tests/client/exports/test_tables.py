@@ -1,0 +1,184 @@
+"""CSV, Excel and Parquet files, read back by other libraries."""
+
+import csv
+import io
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import openpyxl
+import pyarrow.parquet
+import pytest
+from fieldgate_client import ExportLimit
+from fieldgate_client.exports.csv_file import FORMULA_STARTS, CSVWriter
+from fieldgate_client.exports.export import RecordWriter, export_pages
+from fieldgate_client.exports.flatten import flatten
+from fieldgate_client.exports.ndjson import NDJSONWriter
+from fieldgate_client.exports.parquet import ParquetWriter
+from fieldgate_client.exports.xlsx import MAX_CELL_UNITS, XLSXWriter, cell_text
+from hypothesis import given
+from hypothesis import strategies as st
+from python_calamine import CalamineWorkbook
+
+from fieldgate.http.response import csv_safe
+from tests.client.exports.hostile_records import HOSTILE, LONG_TEXT
+
+COLUMNS = ["id", "text", "mixed", "mixed.a", "number", "when", "late.x", "late.y", "=HYPERLINK(1)"]
+
+
+def write(writer: RecordWriter[Any], records: list[Any], page_size: int = 3) -> Any:
+    raw = [msgspec.Raw(msgspec.json.encode(record)) for record in records]
+    pages = [raw[start : start + page_size] for start in range(0, len(raw), page_size)]
+    written, count = export_pages(iter(pages), writer, lambda _: None)
+    assert count == len(records)
+    return written
+
+
+def read_csv(data: bytes) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(data.decode(), newline="")))
+
+
+def csv_text(cell: Any) -> str:
+    """What `csv` reads for a cell."""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if not isinstance(cell, str):
+        return "" if cell is None else str(cell)
+    return ("'" if cell[:1] and cell[0] in FORMULA_STARTS else "") + cell.replace("\0", "\ufffd")
+
+
+@pytest.mark.parametrize("page_size", [1, 3, 100])
+def test_csv_with_hostile_values(page_size: int) -> None:
+    file = io.BytesIO()
+    write(CSVWriter(file), HOSTILE, page_size)
+    header, *rows = read_csv(file.getvalue())
+    assert header == [csv_text(name) for name in COLUMNS], "whatever the pages are"
+    expected = [{csv_text(name): csv_text(cell) for name, cell in flatten(record).items()} for record in HOSTILE]
+    assert rows == [[record.get(name, "") for name in header] for record in expected]
+    formulas = [cell for row in [header, *rows] for cell in row if cell.startswith((*FORMULA_STARTS,))]
+    assert [cell for cell in formulas if not cell.lstrip("-").isdigit()] == []
+    assert FORMULA_STARTS == csv_safe.FORMULA_STARTS, "the rule of the server"
+
+
+records = st.lists(
+    st.dictionaries(
+        st.sampled_from(["id", "a", "b", "a.x"]),
+        st.none() | st.integers() | st.text() | st.booleans() | st.dictionaries(st.sampled_from("xyz"), st.text()),
+    ),
+    max_size=8,
+)
+
+
+@given(records, st.integers(1, 9))
+def test_csv_of_any_records(several: list[dict[str, Any]], page_size: int) -> None:
+    """Rows that are rearranged as text are the same as rows that are written with all columns known."""
+    paged, whole = io.BytesIO(), io.BytesIO()
+    write(CSVWriter(paged), several, page_size)
+    write(CSVWriter(whole), several, 100)
+    rows = read_csv(paged.getvalue())
+    expected = [{csv_text(name): csv_text(cell) for name, cell in flatten(record).items()} for record in several]
+    if not rows or not rows[0]:
+        assert not any(cell for row in expected for cell in row.values())
+        return
+    header = rows[0]
+    assert read_csv(whole.getvalue()) == rows
+    assert rows[1:] == [[row.get(name, "") for name in header] for row in expected]
+
+
+def test_csv_for_excel() -> None:
+    file = io.BytesIO()
+    write(CSVWriter(file, bom=True), [{"name": "Côte d'Ivoire"}])
+    assert file.getvalue() == "\ufeffname\r\nCôte d'Ivoire\r\n".encode()
+
+
+def test_xlsx_with_hostile_values(tmp_path: Path) -> None:
+    path = tmp_path / "records.xlsx"
+    write(XLSXWriter(path), HOSTILE)
+    sheet = openpyxl.load_workbook(path).active
+    assert sheet.title == "records"
+    header, *rows = [[cell.value for cell in row] for row in sheet.iter_rows()]
+    assert header == COLUMNS
+    assert {cell.data_type for row in sheet.iter_rows() for cell in row} <= {"s", "inlineStr", "n", "b"}, "no formula"
+    assert not any(cell.hyperlink for row in sheet.iter_rows() for cell in row)
+    assert [row[0] for row in rows] == [*range(1, 12)], "an empty row at the end is not there"
+    assert [row[1] for row in rows[:5]] == [record["text"] for record in HOSTILE[:5]]
+    assert rows[5][1] == "a\ufffdb\ufffdc\ufffd\ufffd\x7f\ufffd"
+    assert rows[6][1] == "é" * (MAX_CELL_UNITS - 38) + " [cut: the text has 40,000 characters]"
+    assert rows[7][1] == 'quotes " and, commas\nand lines\nthere\n'
+    assert [row[2] for row in rows[:6]] == [1, "two", True, None, 1.5, "1, 2"]
+    assert [row[4] for row in rows[:4]] == [1, str(2**70), -1, str(2**53 + 1)]
+    again = CalamineWorkbook.from_path(str(path)).get_sheet_by_name("records").to_python()
+    assert again[10][1] == HOSTILE[9]["text"], "Excel's own escapes are undone by its readers"
+
+
+@given(st.text(st.characters(categories=["L", "So", "Cc"]), max_size=50), st.integers(1, 1200))
+def test_cells_are_never_too_long(text: str, times: int) -> None:
+    cell = cell_text(text * times)
+    assert len(cell.encode("utf-16-le")) // 2 <= MAX_CELL_UNITS
+    if len(text) * times * 2 <= MAX_CELL_UNITS:
+        assert "[cut" not in cell
+
+
+def test_a_sheet_has_a_limit(tmp_path: Path) -> None:
+    several = [{"id": number} for number in range(10)]
+    write(XLSXWriter(tmp_path / "fits.xlsx", max_rows=11), several)
+    with pytest.raises(ExportLimit, match=r"at most 9 records and a header.*to_csv or to_parquet"):
+        write(XLSXWriter(tmp_path / "long.xlsx", max_rows=10), several)
+    assert [path.name for path in tmp_path.iterdir()] == ["fits.xlsx"]
+
+
+def test_parquet_with_hostile_values(tmp_path: Path) -> None:
+    path = tmp_path / "records.parquet"
+    write(ParquetWriter(path), HOSTILE)
+    table = pyarrow.parquet.read_table(path)
+    assert table.column_names == COLUMNS
+    assert [str(field.type) for field in table.schema] == [
+        "int64", "string", "string", "int64", "string", "timestamp[us, tz=UTC]", "int64", "string", "string",
+    ]  # fmt: skip
+    assert table.column("id").to_pylist() == [*range(1, 12), None]
+    assert table.column("text").to_pylist() == [record.get("text") for record in HOSTILE]
+    assert table.column("mixed").to_pylist() == [
+        "1", "two", "true", None, "1.5", "1, 2", None, None, "", "'=1", '"', None,
+    ]  # fmt: skip
+    assert table.column("number").to_pylist()[:3] == ["1", str(2**70), "-1"]
+    assert table.column("when").to_pylist()[:4] == [
+        datetime(2021, 3, 4, 10, 20, 30, tzinfo=UTC),
+        None,
+        datetime(2021, 3, 5, tzinfo=UTC),
+        datetime(2021, 3, 4, 23, 0, 0, 500_000, tzinfo=UTC),
+    ]
+    assert table.column("late.x").to_pylist()[-3:] == [1, 2, None]
+
+
+def test_ndjson_is_what_the_server_sent() -> None:
+    sent = [b'{"b":1,"a":"\\u00e9\\ud83d\\ude00", "big":1e999}', b'{\n  "a": "line\\nbreak",\r\n  "b": 2\n}', b"null"]
+    for page_size in (1, 3):
+        file = io.BytesIO()
+        pages = [[msgspec.Raw(each) for each in sent[start : start + page_size]] for start in range(0, 3, page_size)]
+        export_pages(iter(pages), NDJSONWriter(file), lambda _: None)
+        lines = file.getvalue().splitlines()
+        assert lines[0] == sent[0]
+        assert [msgspec.json.decode(line) for line in lines[1:]] == [{"a": "line\nbreak", "b": 2}, None]
+        assert file.getvalue().endswith(b"\n")
+
+
+@pytest.mark.parametrize("kind", [CSVWriter, XLSXWriter, ParquetWriter])
+def test_no_records_have_the_expected_columns(kind: Any, tmp_path: Path) -> None:
+    for expected in ({}, {"id": 0, "dtype.name": 0}):
+        path = tmp_path / f"file{len(expected)}"
+        write(kind(path, expected), [])
+        if kind is CSVWriter:
+            assert path.read_bytes() == (b"id,dtype.name\r\n" if expected else b"")
+        elif kind is XLSXWriter:
+            rows = CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0).to_python()
+            assert rows == ([[*expected]] if expected else [])
+        else:
+            table = pyarrow.parquet.read_table(path)
+            assert (table.column_names, table.num_rows) == ([*expected], 0)
+
+
+def test_long_text_is_whole_elsewhere() -> None:
+    file = io.BytesIO()
+    write(CSVWriter(file), HOSTILE)
+    assert LONG_TEXT in file.getvalue().decode()

@@ -1,0 +1,104 @@
+"""A server like IFRC GO: default page 50, no maximum, nothing refused, links with http, ties in any order."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from tests.client.stand_ins.lenient_pages import PageRules, page_of
+from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
+from tests.events.sync.go_server import COUNTRIES, FLOOD, go_event, list_record, mini_record
+
+TOKEN = "f0e1d2c3"
+# Behind a proxy that ends TLS, links have the scheme and host that the inner server sees.
+INNER_ADDRESS = "http://goadmin.internal:8000"
+RULES = PageRules(default_limit=50)
+ORDERINGS = ("disaster_start_date", "created_at", "name", "num_affected", "glide", "ifrc_severity_level")
+REGIONS = [
+    {"id": id_, "name": id_, "region_name": name, "label": name} for id_, name in enumerate(("Africa", "Americas"))
+]
+
+
+class GoStandIn:
+    """Holds the events; tests change `events` and the attributes at any time."""
+
+    def __init__(self, number_of_events: int, *, same_start: int = 1, seed: int = 0) -> None:
+        days = range(number_of_events)
+        self.events = {day + 1: go_event(day + 1) for day in days}
+        for id_, event in self.events.items():
+            event["num_affected"] = id_ // same_start  # as many events as `same_start` are tied
+        self.before: Callable[[ReceivedRequest], None] = lambda request: None
+        self._random = random.Random(seed)
+        self.server = LoopbackServer(self.respond)
+
+    def respond(self, request: ReceivedRequest) -> Reply:
+        self.before(request)
+        if request.method == "HEAD":
+            return Reply(200)
+        if request.method != "GET":
+            return error_reply(405, f'Method "{request.method}" not allowed.')
+        authorization = request.headers.get("authorization", "")
+        if authorization.startswith("Token ") and authorization != f"Token {TOKEN}":
+            return error_reply(401, "Invalid token.", code=4012)
+        if not request.path.endswith("/"):
+            return Reply(301, headers=(("Location", request.target.replace(request.path, request.path + "/", 1)),))
+        query, language = request.query, request.headers.get("accept-language", "en")[:2]
+        if query.get("format", "json") != "json":
+            return error_reply(404, "Resource not found")
+        address = INNER_ADDRESS + request.path
+        match request.path.removeprefix("/api/v2/"):
+            case "event/":
+                return self._events(query, language, address, list_record)
+            case "event/mini/":
+                return self._events(query, language, address, mini_record)
+            case "country/":
+                return json_reply(page_of([*COUNTRIES.values()], query, RULES, address))
+            case "region/":
+                return json_reply(page_of(REGIONS, query, RULES, address))
+            case "disaster_type/":
+                return json_reply(page_of([FLOOD], query, RULES, address))
+        return Reply(404, b"<!doctype html><title>Not Found</title>", content_type="text/html")
+
+    def _events(self, query: dict[str, str], language: str, address: str, to_record: Callable[..., Any]) -> Reply:
+        found = [event for event in self.events.values() if event["visibility"] == 3 and event["parent_event"] is None]
+        for name in ("countries__in", "regions__in"):
+            wanted = [part.strip() for part in query.get(name, "").split(",") if part.strip()]
+            if not all(part.isdigit() for part in wanted):
+                bad = next(part for part in wanted if not part.isdigit())
+                return error_reply(
+                    500, "Something unexpected has occured.", f"Field 'id' expected a number but got '{bad}'."
+                )
+            if wanted and name == "countries__in":
+                found = [event for event in found if {*map(int, wanted)} & {*event["countries"]}]
+        if (dtype := query.get("dtype", "")) and not dtype.isdigit():
+            return json_reply({"timestamp": "", "error_code": 400, "errors": {"dtype": ["Enter a number."]}}, 400)
+        found.sort(key=lambda event: event["id"])
+        found.sort(key=lambda event: event["disaster_start_date"], reverse=True)
+        terms = [term for term in query.get("ordering", "").split(",") if term.removeprefix("-") in ORDERINGS]
+        if terms:  # an explicit order drops the tie-break: equal events come in another order for each query
+            self._random.shuffle(found)
+            for term in reversed(terms):
+                found.sort(key=lambda event: event[term.removeprefix("-")] or 0, reverse=term.startswith("-"))
+        records = (
+            [to_record(event, language) for event in found]
+            if len(found) < 200
+            else LazyRecords(found, to_record, language)
+        )
+        return json_reply(page_of(records, query, RULES, address), Content_Language=language)
+
+
+class LazyRecords(list[Any]):
+    """Records that are only made for the page that is sent."""
+
+    def __init__(self, events: list[dict[str, Any]], to_record: Callable[..., Any], language: str) -> None:
+        super().__init__(events)
+        self._to_record = to_record
+        self._language = language
+
+    def __getitem__(self, part: Any) -> Any:
+        return [self._to_record(event, self._language) for event in super().__getitem__(part)]
+
+
+def error_reply(status: int, text: str, internal: str = "", code: int = 0) -> Reply:
+    errors = {"non_field_errors": [text], **({"internal_non_field_errors": [internal]} if internal else {})}
+    body = {"timestamp": "2026-05-20T14:26:09.123456Z", "error_code": code or status, "errors": errors}
+    return json_reply(body, status)

@@ -1,0 +1,132 @@
+"""Lists of a server like IFRC GO: no maximum, links with http, ties in any order, no versions."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import date
+
+import pytest
+from fieldgate_client import AsyncClient, Client
+from fieldgate_client.errors import IncompleteList, InvalidRequest, NotAuthenticated, ServerFailed
+
+from tests.client.quick_retries import QUICK
+from tests.client.stand_ins.go import INNER_ADDRESS, TOKEN, GoStandIn
+from tests.client.stand_ins.loopback_server import ReceivedRequest
+
+EVENTS = 730
+
+
+@pytest.fixture
+def go() -> Iterator[GoStandIn]:
+    stand_in = GoStandIn(EVENTS)
+    with stand_in.server:
+        yield stand_in
+
+
+def newest_first(go: GoStandIn) -> list[int]:
+    return sorted(go.events, reverse=True)
+
+
+@pytest.mark.parametrize("page_size", [1, 7, 50, 1000, 5000])
+@pytest.mark.parametrize("concurrency", [1, 8])
+async def test_events_are_complete_with_every_page_size(go: GoStandIn, page_size: int, concurrency: int) -> None:
+    if page_size < 50:
+        go.events = {id_: event for id_, event in go.events.items() if id_ <= page_size * 25}
+    async with AsyncClient(
+        go.server.base_url, TOKEN, page_size=page_size, concurrency=concurrency, options=QUICK
+    ) as client:
+        events = client.events()
+        assert [event.id async for event in events] == newest_first(go)
+        assert events.report.proof == ("unchanged" if page_size >= 1000 else "counted")
+        assert await client.events().count() == len(go.events)
+        mini = client.list("event/mini/")
+        assert [record["id"] async for record in mini] == newest_first(go)
+
+
+def test_all_list_methods(go: GoStandIn) -> None:
+    with Client(go.server.base_url, page_size=100, options=QUICK) as client:
+        assert len(client.events()) == EVENTS
+        first = client.events().first()
+        assert first is not None
+        assert first.id == EVENTS
+        assert [event.id for event in client.events()[95:210]] == newest_first(go)[95:210]
+        assert len(next(iter(client.events().pages()))) == 100
+        assert client.events()[-1].id == 1
+        assert [event.name for event in client.events(countries=["Nepal"], type="flood")[:1]] == [f"Flood {EVENTS}"]
+        found = client.events(disaster_start_date__gte=date(2026, 1, 1), regions__in=[2])
+        assert sum(1 for _ in found) == EVENTS
+        assert len(client.list("country/")) == 2
+    for request in go.server.requests:
+        assert request.headers.get("cookie") is None
+        assert INNER_ADDRESS not in request.headers["host"]
+
+
+def test_texts_in_a_language(go: GoStandIn) -> None:
+    with Client(go.server.base_url, language="fr", options=QUICK) as client:
+        assert client.events()[0].name == f"Inondation {EVENTS}"
+
+
+def test_without_a_slash_the_server_redirects(go: GoStandIn) -> None:
+    with Client(go.server.base_url, page_size=100, options=QUICK) as client:
+        assert sum(1 for _ in client.list("event")) == EVENTS
+        assert {request.query.get("limit") for request in go.server.requests} == {"100"}
+
+
+async def test_ties_in_any_order_are_repaired_or_reported() -> None:
+    """With an explicit `ordering` the live system repeats some records and leaves others out."""
+    outcomes = []
+    for seed in range(6):
+        stand_in = GoStandIn(400, same_start=1 + 4 * (seed % 3), seed=seed)
+        with stand_in.server:
+            async with AsyncClient(stand_in.server.base_url, page_size=30, concurrency=4, options=QUICK) as client:
+                events = client.events(ordering="num_affected")
+                found: list[int] = []
+                with suppress(IncompleteList):
+                    async for event in events:
+                        found.append(event.id)
+                assert len(found) == len(set(found)) == events.report.received
+                assert bool(events.report.proof) == (sorted(found) == sorted(stand_in.events))
+                outcomes.append((events.report.proof, events.report.passes > 1))
+    assert {("counted", False), ("counted", True)} <= {*outcomes}, "some at once, some after more passes"
+
+
+async def test_an_order_that_the_server_ignores_proves_nothing(go: GoStandIn) -> None:
+    """`ordering=id` is not an order of the live system, so overlaps by id say nothing about gaps."""
+
+    def delete_two_pages(request: ReceivedRequest) -> None:
+        if request.query.get("offset") not in (None, "0"):
+            go.before = lambda request: None
+            go.events = {id_: event for id_, event in go.events.items() if id_ <= EVENTS - 100}
+
+    go.before = delete_two_pages
+    async with AsyncClient(go.server.base_url, page_size=50, concurrency=1, options=QUICK) as client:
+        events = client.events(ordering="id")
+        found = {event.id async for event in events}
+        assert {*go.events} <= found
+        assert events.report.proof == "counted"
+
+
+async def test_events_that_are_deleted_during_the_walk_move_the_others(go: GoStandIn) -> None:
+    def delete_some(request: ReceivedRequest) -> None:
+        if len(go.server.requests) in (3, 5):
+            for id_ in sorted(go.events, reverse=True)[:20]:
+                del go.events[id_]
+
+    go.before = delete_some
+    async with AsyncClient(go.server.base_url, page_size=50, concurrency=2, options=QUICK) as client:
+        events = client.events()
+        found = [event.id async for event in events]
+    assert {*go.events} <= {*found}
+    assert len(found) == len({*found})
+    assert events.report.passes > 1
+
+
+def test_errors(go: GoStandIn) -> None:
+    with Client(go.server.base_url, token="wrong", options=QUICK) as client, pytest.raises(NotAuthenticated) as refused:
+        client.events().first()
+    assert (refused.value.status, refused.value.message) == (401, "Invalid token.")
+    with Client(go.server.base_url, options=QUICK) as client:
+        with pytest.raises(InvalidRequest, match="dtype: Enter a number") as invalid:
+            client.events(dtype="abc").first()
+        assert invalid.value.fields == {"dtype": ["Enter a number."]}
+        with pytest.raises(ServerFailed, match="Something unexpected"):
+            client.events(countries__in="abc").first()

@@ -1,0 +1,271 @@
+"""Servers that answer nonsense: every walk ends with a clear error, and the token stays where it belongs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from fieldgate_client import AsyncClient, Client
+from fieldgate_client import connection as connection_module
+from fieldgate_client.connection import Connection, ConnectionOptions
+from fieldgate_client.errors import (
+    ConnectionFailed,
+    IncompleteList,
+    InvalidToken,
+    NotAuthenticated,
+    UnexpectedResponse,
+)
+
+from tests.client.quick_retries import QUICK
+from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
+
+SECRET = "secret-token-of-amina"
+
+
+def numbers(request: ReceivedRequest) -> tuple[int, int]:
+    return int(request.query.get("offset", 0)), int(request.query.get("limit", 50))
+
+
+def envelope(offset: int, limit: int, ids: range, **more: Any) -> Reply:
+    next_ = f"http://other.example/api/v2/event/?limit={limit}&offset={offset + limit}"
+    return json_reply({"count": 100, "next": next_, "previous": None, "results": [{"id": id_} for id_ in ids], **more})
+
+
+def same_page_for_ever(request: ReceivedRequest) -> Reply:
+    offset, limit = numbers(request)
+    return envelope(offset, limit, range(limit))
+
+
+def same_link_for_ever(request: ReceivedRequest) -> Reply:
+    return envelope(0, numbers(request)[1], range(numbers(request)[1]))
+
+
+def endless_list(request: ReceivedRequest) -> Reply:
+    offset, limit = numbers(request)
+    return envelope(offset, limit, range(offset, offset + limit))
+
+
+def endless_empty_pages(request: ReceivedRequest) -> Reply:
+    return envelope(*numbers(request), range(0), count=None)
+
+
+def count_too_high(request: ReceivedRequest) -> Reply:
+    offset, limit = numbers(request)
+    return envelope(offset, limit, range(offset, min(60, offset + limit)), count=10**15, next=None)
+
+
+def count_too_low(request: ReceivedRequest) -> Reply:
+    offset, limit = numbers(request)
+    last = {"next": None} if offset + limit >= 100 else {}
+    return envelope(offset, limit, range(offset, min(100, offset + limit)), count=30, **last)
+
+
+def negative_count(request: ReceivedRequest) -> Reply:
+    return envelope(*numbers(request), range(5), count=-5, next=None)
+
+
+def page_left_out(request: ReceivedRequest) -> Reply:
+    """Every page lacks one record, although the server counts it."""
+    offset, limit = numbers(request)
+    last = {"next": None} if offset + limit >= 100 else {}
+    return envelope(offset, limit, range(offset + 1, min(100, offset + limit)), **last)
+
+
+def no_offset_in_links(request: ReceivedRequest) -> Reply:
+    return envelope(*numbers(request), range(7), next="http://other.example/?page=2")
+
+
+ENDLESS: list[Callable[[ReceivedRequest], Reply]] = [
+    same_page_for_ever,
+    same_link_for_ever,
+    endless_list,
+    endless_empty_pages,
+    count_too_high,
+    count_too_low,
+    negative_count,
+    page_left_out,
+    no_offset_in_links,
+]
+
+
+@pytest.mark.parametrize("respond", ENDLESS)
+@pytest.mark.parametrize(("has_version", "ordering"), [(True, ""), (True, "id"), (False, "")])
+async def test_walks_end_with_an_error(
+    respond: Callable[[ReceivedRequest], Reply], has_version: bool, ordering: str
+) -> None:
+    version = (("Fieldgate-Data-Version", "1"),) if has_version else ()
+    with LoopbackServer(lambda request: msgspec.structs.replace(respond(request), headers=version)) as server:
+        async with AsyncClient(server.base_url, SECRET, page_size=20, concurrency=8, options=QUICK) as client:
+            found = []
+            with pytest.raises((IncompleteList, UnexpectedResponse)):
+                async for record in client.list("event/", ordering=ordering or None):
+                    found.append(record["id"])
+            assert len(found) == len(set(found))
+        assert len(server.requests) < 1200
+        assert all(request.headers["host"] == server.base_url.removeprefix("http://") for request in server.requests)
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 10), (5, 25), (20, None)])
+async def test_slices_of_a_server_that_ignores_the_limit(start: int, stop: int | None) -> None:
+    def respond(request: ReceivedRequest) -> Reply:
+        offset, _ = numbers(request)
+        last = {"next": None} if offset + 20 >= 100 else {}
+        return envelope(offset, 20, range(offset, min(100, offset + 20)), **last)
+
+    with LoopbackServer(respond) as server:
+        async with AsyncClient(server.base_url, page_size=7, options=QUICK) as client:
+            found = [record["id"] async for record in client.list("event/")[start:stop]]
+    assert found == [*range(100)][start:stop]
+
+
+async def test_a_slice_that_lacks_records_is_reported() -> None:
+    with LoopbackServer(page_left_out) as server:
+        async with AsyncClient(server.base_url, page_size=10, options=QUICK) as client:
+            with pytest.raises(IncompleteList):
+                [record async for record in client.list("event/")[5:45]]
+            assert [record async for record in client.list("event/")[500:]] == []
+
+
+BODIES = {
+    "10,000 levels": b'{"count":1,"next":null,"results":[' + b"[" * 10_000 + b"]" * 10_000 + b"]}",
+    "10,000 levels, not a list": b"[" * 10_000,
+    "a text": b'"results"',
+    "another object": b'{"id": 5}',
+    "results without a list": b'{"count":1,"next":null,"results":{"id":1}}',
+    "count as text": b'{"count":"1","next":null,"results":[]}',
+    "next as number": b'{"count":1,"next":5,"results":[]}',
+    "not UTF-8": b'{"count":1,"next":null,"results":[{"id":1,"name":"\xff"}]}',
+    "NaN": b'{"count":NaN,"next":null,"results":[]}',
+    "a huge number": b'{"count":1' + b"0" * 5000 + b',"next":null,"results":[]}',
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_bodies_that_are_no_list(name: str) -> None:
+    with LoopbackServer(lambda request: Reply(200, BODIES[name], (("X-Request-Id", "r1"),))) as server:
+        with Client(server.base_url, SECRET, options=QUICK) as client, pytest.raises(UnexpectedResponse) as failed:
+            [*client.events()]
+        assert (failed.value.status, failed.value.request_id) == (200, "r1")
+        assert len(server.requests) <= 6
+
+
+@pytest.mark.parametrize("record", [b'{"id":1,"name":5,"countries":{}}', b"[]", b'"x"', b'{"id":"abc"}'])
+def test_records_of_other_types(record: bytes) -> None:
+    body = b'{"count":1,"next":null,"results":[%b]}' % record
+    with LoopbackServer(lambda request: Reply(200, body)) as server, Client(server.base_url, options=QUICK) as client:
+        for read in (lambda: [*client.events()], lambda: client.events().first()):
+            with pytest.raises(UnexpectedResponse, match="is not as expected"):
+                read()
+
+
+def test_records_with_unusual_ids_are_compared_with_each_other() -> None:
+    """One record without a usual id does not change the keys of the others on its page."""
+    records = [*({"id": number} for number in range(30)), {"id": {"oid": 7}}, {"id": 1.5}, {"name": "no id"}]
+
+    def respond(request: ReceivedRequest) -> Reply:
+        offset, limit = numbers(request)
+        more = {"next": None} if offset + limit >= len(records) else {}
+        results = records[offset : offset + limit]
+        return envelope(offset, limit, range(0), **more, count=len(records), results=results)
+
+    with LoopbackServer(respond) as server, Client(server.base_url, page_size=8, options=QUICK) as client:
+        assert [*client.list("anything/")] == records
+
+
+def test_a_body_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_module, "MAX_BODY_BYTES", 1_000_000)
+    with LoopbackServer(lambda request: Reply(200, b" " * 1_100_000)) as server:
+        with Client(server.base_url, options=QUICK) as client, pytest.raises(UnexpectedResponse, match="larger than"):
+            [*client.events()]
+        assert len(server.requests) == 1
+
+
+def redirect(location: str, status: int = 302) -> Reply:
+    return Reply(status, headers=(("Location", location),))
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_to_other_servers_are_refused(status: int) -> None:
+    """There the token would be missing, and lists would silently be shorter."""
+    with LoopbackServer(lambda request: json_reply({"count": 0, "next": None, "results": []})) as other:
+        target = other.base_url + "/api/v2/event/?limit=1000&offset=0"
+        with LoopbackServer(lambda request: redirect(target, status)) as server:
+            with Client(server.base_url, SECRET, options=QUICK) as client:
+                with pytest.raises(ConnectionFailed, match="redirects to") as failed:
+                    [*client.events()]
+                assert other.base_url in str(failed.value)
+                assert SECRET not in str(failed.value)
+            assert len(server.requests) == 1
+        assert other.requests == []
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_write_is_not_redirected(status: int) -> None:
+    """A redirected POST becomes a GET, whose success says nothing."""
+
+    def respond(request: ReceivedRequest) -> Reply:
+        return json_reply({"results": []}) if request.method == "GET" else redirect(request.path + "x/", status)
+
+    with LoopbackServer(respond) as server:
+        async with Connection(server.base_url, SECRET, QUICK) as connection:
+            with pytest.raises(ConnectionFailed, match="redirects to"):
+                await connection.send("POST", "assets/bulk/", json={})
+        assert [request.method for request in server.requests] == ["POST"]
+
+
+def test_redirects_in_a_circle() -> None:
+    with LoopbackServer(lambda request: redirect(request.target)) as server:
+        with Client(server.base_url, options=QUICK) as client, pytest.raises(ConnectionFailed, match="redirects more"):
+            client.events().first()
+        assert len(server.requests) == 6
+
+
+@pytest.mark.parametrize("location", ["http://[", "ftp://other.example/", "//other.example/", "http://user:pw@x/"])
+def test_redirects_to_nowhere(location: str) -> None:
+    with (
+        LoopbackServer(lambda request: redirect(location)) as server,
+        Client(server.base_url, SECRET, options=QUICK) as client,
+        pytest.raises(ConnectionFailed),
+    ):
+        client.events().first()
+
+
+@pytest.mark.parametrize("token", ["a b", "a\r\nX-Evil: 1", "é", "a\x00"])
+def test_a_token_that_is_none_is_not_shown(token: str) -> None:
+    with pytest.raises(InvalidToken) as failed:
+        Client("http://127.0.0.1:1", token)
+    assert token not in str(failed.value)
+
+
+def test_the_token_is_in_no_message() -> None:
+    with LoopbackServer(lambda request: json_reply({"detail": "Invalid token."}, 401)) as server:
+        with Client(server.base_url, f" {SECRET}\n", options=QUICK) as client:
+            with pytest.raises(NotAuthenticated) as failed:
+                client.events().first()
+            assert SECRET not in f"{failed.value!r} {failed.value} {client!r} {client.events()!r}"
+        assert server.requests[0].headers["authorization"] == f"Token {SECRET}"
+
+
+async def test_the_answer_to_a_request_under_way_is_refused() -> None:
+    """A proxy that mixes up connections: the last page has no link that tells its offset."""
+    mixed_up: list[str] = []
+
+    def respond(request: ReceivedRequest) -> Reply:
+        offset, limit = numbers(request)
+        own_id = request.headers["x-request-id"]
+        if offset == 90 and not mixed_up:  # the answer to this request is also sent to another one
+            mixed_up.append(own_id)
+            return json_reply({"count": 100}, 503)
+        if offset == 50 and len(mixed_up) == 1:
+            mixed_up.append(own_id)
+            offset, own_id = 90, mixed_up[0]
+        last = {"next": None} if offset + limit >= 100 else {}
+        reply = envelope(offset, limit, range(offset, offset + limit), **last)
+        return msgspec.structs.replace(reply, headers=(("X-Request-Id", own_id), ("Fieldgate-Data-Version", "1")))
+
+    with LoopbackServer(respond) as server:
+        options = ConnectionOptions(retries=QUICK.retries, max_concurrent=1)
+        async with AsyncClient(server.base_url, page_size=10, concurrency=8, options=options) as client:
+            found = [record["id"] async for record in client.list("event/")]
+    assert found == [*range(100)]

@@ -1,0 +1,227 @@
+"""The examples of the client's README and of the recipes work as they are shown, with a real Fieldgate."""
+
+import asyncio
+import csv
+import io
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import fieldgate_client
+import httpx
+import pytest
+from fieldgate_client import Client, FieldgateError
+from fieldgate_client.cli.exit_codes import ExitCode, describe_error
+from fieldgate_client.exports.flatten import flatten
+
+from fieldgate.accounts.store import AccountStore, NewUser
+from fieldgate.cli.events import create_demo_events
+from fieldgate.db import Database, DataVersions
+from fieldgate.events.store import EventStore
+from tests.client.document_blocks import Block, PythonSession, Reader, python_environment, read_blocks
+from tests.client.query_texts import QueryText, read_m, read_r
+from tests.databases import prepare_database
+from tests.processes import ServerProcess
+
+ROOT = Path(__file__).parent.parent.parent
+README = ROOT / "client" / "README.md"
+RECIPES = ROOT / "docs" / "recipes.md"
+GUIDE = ROOT / "docs" / "guide.md"
+ADDRESS = "http://127.0.0.1:8000"  # of the server in the documents
+EVENTS = 600
+FORM = "type,name,label\ntext,head,Who is the head of the household?\ninteger,members,How many people live here?\n"
+
+
+class DemoServer(NamedTuple):
+    base_url: str
+    token: str
+    python: PythonSession
+
+    def reader(self, folder: Path, *, form: str = "", is_logged_in: bool = False) -> Reader:
+        substitutions = {ADDRESS: self.base_url, "https://field.example": self.base_url, "fgt_...": self.token}
+        if form:
+            substitutions["FORM=a..."] = f"FORM={form}"
+        environment = {**python_environment(), "HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config")}
+        if is_logged_in:
+            environment |= {"FIELDGATE_URL": self.base_url, "FIELDGATE_TOKEN": self.token}
+        return Reader(folder, self.python, substitutions, environment)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer]:
+    """What `make serve` starts, with fewer events and two more users."""
+    data = tmp_path_factory.mktemp("demo")
+    asyncio.run(_fill_database(data))
+    with ServerProcess(data, "--demo") as process:
+        python = PythonSession()
+        yield DemoServer(process.base_url, process.printed_value("token"), python)
+        python.close()
+
+
+async def _fill_database(data: Path) -> None:
+    database = Database(f"sqlite:///{data / 'fieldgate.db'}")
+    await prepare_database(database)
+    versions = DataVersions(database)
+    for username in ("amina", "omar"):
+        await AccountStore(database, versions).create_user(NewUser(username=username, password_hash=""))
+    await create_demo_events(database, EventStore(database, versions), EVENTS)
+    await database.close()
+
+
+def _is_installation(block: Block) -> bool:
+    return "pip install" in block.text
+
+
+def test_examples_of_the_readme(server: DemoServer, tmp_path: Path) -> None:
+    blocks = [block for block in read_blocks(README) if not _is_installation(block)]
+    reader = server.reader(tmp_path)
+    reader.run(blocks)
+    expected = [block.place for block in blocks if block.language in ("python", "sh") or block.note == "output"]
+    assert reader.ran == expected
+    assert len(expected) > 20
+    assert_is_image(tmp_path / "floods.png")
+    for name in ("floods.csv", "floods.xlsx", "floods.parquet", "floods.ndjson", "floods.geojson", "africa.ndjson"):
+        assert (tmp_path / name).stat().st_size > 1000, name
+
+
+def test_recipes(server: DemoServer, tmp_path: Path) -> None:
+    (tmp_path / "visit.csv").write_text(FORM)
+    with Client(server.base_url, server.token) as client:
+        form = client.import_form(tmp_path / "visit.csv")[0]
+        reader = server.reader(tmp_path, form=form.uid, is_logged_in=True)
+        reader.run(read_blocks(RECIPES))
+        assert_is_image(tmp_path / "floods-per-month.png")
+        for user, permission in (("amina", "view_submissions"), ("omar", "change_asset")):
+            assert client.explain(form, user, permission).allowed
+    with Client(server.base_url) as anonymous:
+        assert len((tmp_path / "events.ndjson").read_text().splitlines()) == len(anonymous.events())
+    assert len(reader.ran) >= 14
+
+
+def test_the_example_in_the_guide(server: DemoServer, tmp_path: Path) -> None:
+    reader = server.reader(tmp_path)
+    reader.run([block for block in read_blocks(GUIDE) if block.language == "python"])
+    assert len(reader.ran) == 1
+
+
+def test_the_line_for_cron(server: DemoServer, tmp_path: Path) -> None:
+    (block,) = (block for block in read_blocks(RECIPES) if block.language == "crontab")
+    reader = server.reader(tmp_path)
+    found = re.fullmatch(r"(\d+) (\d+) \* \* \* (.+)\n", reader.typed(block))
+    assert found
+    assert (int(found[1]) < 60, int(found[2]) < 24) == (True, True)
+    assert "%" not in found[3]  # a line break for cron
+    (tmp_path / "venv").symlink_to(Path(sys.executable).parent.parent)
+    done = subprocess.run(
+        ["/bin/sh", "-c", found[3]],
+        env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},  # what cron gives to a command
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (tmp_path / "africa.ndjson").stat().st_size > 1000
+
+
+def test_what_the_readme_installs_exists() -> None:
+    (block,) = (block for block in read_blocks(README) if _is_installation(block))
+    (command,) = (shlex.split(line) for line in block.text.splitlines() if line.startswith("pip install"))
+    found = re.fullmatch(r"\./(\w+)\[(\w+)\]", command[2])
+    assert found
+    project = tomllib.loads((ROOT / found[1] / "pyproject.toml").read_text())["project"]
+    extras = set(project["optional-dependencies"])
+    assert found[2] in extras
+    for extra in extras - {found[2]}:
+        assert f"`{extra}`" in README.read_text()
+
+
+def test_every_exception_is_in_the_readme_with_its_exit_code() -> None:
+    rows = re.findall(r"^\| (`.*|–) \| (\d+) \| .+ \|$", README.read_text(), re.MULTILINE)
+    documented = {name: int(code) for names, code in rows for name in re.findall(r"`(\w+)`", names)}
+    public = {name: getattr(fieldgate_client, name) for name in fieldgate_client.__all__}
+    exceptions = {
+        name: kind for name, kind in public.items() if isinstance(kind, type) and issubclass(kind, FieldgateError)
+    }
+    assert documented.keys() - {"KeyboardInterrupt"} == exceptions.keys()
+    for name, kind in exceptions.items():
+        error = kind.__new__(kind)
+        FieldgateError.__init__(error, "text")
+        vars(error).update(problems=[], failed=None, done=[], not_sent=[])
+        assert describe_error(error)[0] == documented[name], name
+    assert {int(code) for _, code in rows} == set(ExitCode)
+
+
+def assert_is_image(path: Path) -> None:
+    """A PNG with something on it: not all pixels are the same."""
+    from matplotlib.image import imread
+
+    pixels = imread(path)
+    assert pixels.shape[0] > 100
+    assert len({tuple(each) for each in pixels.reshape(-1, pixels.shape[2])[::97]}) > 2
+
+
+PAGED_TEXTS = [
+    pytest.param("r", read_r, ("received <- received + nrow(page$results)", "length(page$results) == 0"), id="R"),
+    pytest.param("m", read_m, ("End = offset + Received", "Answer[next] = null or Received = 0"), id="Excel"),
+]
+
+
+@pytest.mark.parametrize(("language", "read", "rules"), PAGED_TEXTS)
+@pytest.mark.parametrize("limit", ["", "7"])
+def test_requests_of_other_programs(
+    language: str, read: Callable[[str], QueryText], rules: tuple[str, ...], limit: str, server: DemoServer
+) -> None:
+    """The loops of the texts read everything, also from a server that sends less than they ask for."""
+    text = next(block.text for block in read_blocks(RECIPES) if block.language == language)
+    for rule in rules:
+        assert rule in text
+    query = read(text)
+    assert (query.address, query.fields) == (ADDRESS, {"count", "next", "results"})
+    records: list[dict[str, Any]] = []
+    with httpx.Client(base_url=server.base_url, headers=query.header_values()) as http:
+        while True:
+            variables = {"offset": str(len(records)), "received": str(len(records))}
+            parameters = query.parameters(variables) | ({"limit": limit} if limit else {})
+            response = http.get(query.path, params=parameters)
+            page = response.raise_for_status().json()
+            assert "fieldgate-ignored" not in response.headers
+            records += page["results"]
+            if page["next"] is None or not page["results"]:
+                break
+    with Client(server.base_url) as client:
+        floods = client.events(region="Africa", type="Flood", disaster_start_date__gte="2021-01-01")
+        assert [record["id"] for record in records] == sorted(event.id for event in floods)
+    assert page["count"] == len(records)
+    rows = [flatten(record) for record in records]
+    for column in set(query.columns) - {"country"}:  # which R makes of the names of the countries
+        assert all(column in record or column in row for record, row in zip(records, rows, strict=True)), column
+    assert all(country["name"] for record in records for country in record["countries"])
+    assert all(datetime.fromisoformat(record["disaster_start_date"]) for record in records)
+
+
+def test_request_of_power_bi(server: DemoServer) -> None:
+    text = [block.text for block in read_blocks(RECIPES) if block.language == "m"][1]
+    query = read_m(text)
+    assert "RangeStart, [Format = \"yyyy-MM-dd'T'HH:mm:ss'Z'\"]" in text
+    period = {"RangeStart": "2021-01-01T00:00:00Z", "RangeEnd": "2022-01-01T00:00:00Z"}
+    with httpx.Client(base_url=server.base_url, headers=query.header_values()) as http:
+        response = http.get(query.path, params=query.parameters(period)).raise_for_status()
+    assert "fieldgate-ignored" not in response.headers
+    assert "charset=utf-8" in response.headers["content-type"]
+    rows = list(csv.DictReader(io.StringIO(response.text, newline="")))
+    assert rows
+    for column in query.columns:
+        assert column in rows[0]
+    with Client(server.base_url) as client:
+        events = client.events(
+            region="Africa", disaster_start_date__gte=period["RangeStart"], disaster_start_date__lt=period["RangeEnd"]
+        )
+        assert {int(row["id"]) for row in rows} == {event.id for event in events}
+    assert all(row["num_affected"].isdecimal() or not row["num_affected"] for row in rows)
+    assert all(datetime.fromisoformat(row["disaster_start_date"]) for row in rows)
