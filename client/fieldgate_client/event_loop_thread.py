@@ -22,6 +22,7 @@ CANCEL_SECONDS = 5.0  # an interrupted coroutine closes its files and connection
 class EventLoopThread:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
         self._pid = 0
         self._lock = threading.Lock()
 
@@ -56,10 +57,13 @@ class EventLoopThread:
                 self.run(close())
 
     def stop(self) -> None:
+        """Stop the loop, and wait until its connections are closed."""
         with self._lock:
             loop, self._loop = self._loop, None
         if loop is not None and self._pid == os.getpid():
             _stop(loop)
+            if self._thread is not None and self._thread is not threading.current_thread():
+                self._thread.join(CANCEL_SECONDS)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         import asyncio
@@ -67,7 +71,10 @@ class EventLoopThread:
         with self._lock:
             if self._loop is None or self._pid != os.getpid():  # a forked process has no thread of its parent
                 self._loop, self._pid = asyncio.new_event_loop(), os.getpid()
-                threading.Thread(target=_run_forever, args=(self._loop,), name="fieldgate-client", daemon=True).start()
+                self._thread = threading.Thread(
+                    target=_run_forever, args=(self._loop,), name="fieldgate-client", daemon=True
+                )
+                self._thread.start()
                 weakref.finalize(self, _stop, self._loop)
             return self._loop
 

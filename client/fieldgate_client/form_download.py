@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-import shutil
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from fieldgate_client.errors import InvalidRequest, UnexpectedResponse
+from fieldgate_client.exports.output_file import OutputFile
 from fieldgate_client.sharing import asset_uid
 
 if TYPE_CHECKING:
@@ -53,15 +50,9 @@ def _checked(path: str | Path) -> Path:
 
 
 def _write(file: Path, content: bytes) -> None:
-    """Write to a temporary name, and rename: whoever reads the file sees the old or the new one."""
-    path = Path(os.path.realpath(file))  # a link stays a link
-    part = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
+    output = OutputFile(file)
     try:
-        with part.open("xb") as output:
-            output.write(content)
-        with suppress(FileNotFoundError):
-            shutil.copymode(path, part)
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+        output.file.write(content)
+        output.commit()
+    finally:
+        output.discard()

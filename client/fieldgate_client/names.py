@@ -87,11 +87,11 @@ class NameList:
         return [each for each in found if not each.is_other] or found
 
     def suggest(self, text: str) -> list[str]:
-        """Titles of records with similar names, or with names that contain the text as a word."""
+        """Titles of records with similar names, or with names that have a word with this beginning."""
         from difflib import get_close_matches
 
         folded = _folded(text)
-        containing = [name for name in self._by_name if f" {folded} " in f" {_words(name)} "] if folded else []
+        containing = [name for name in self._by_name if f" {folded}" in f" {_words(name)}"] if folded else []
         names = [*containing, *get_close_matches(folded, self._by_name, n=MAX_SUGGESTIONS, cutoff=0.6)]
         titles = [each.title for name in names for each in self._by_name[name]]
         return [*dict.fromkeys(titles)][:MAX_SUGGESTIONS]
@@ -136,8 +136,8 @@ class NameResolver:
             return [int(value)]
         lists = await self._names(kind)
         found = next((records for each in lists if (records := each.find(value))), [])
-        if not found and "," in value:  # a name can have a comma itself
-            parts = [part.strip() for part in value.split(",") if part.strip()]
+        parts = [part.strip() for part in value.split(",") if part.strip()]
+        if not found and parts and "," in value:  # a name can have a comma itself
             return [number for part in parts for number in await self._ids(kind, part)]
         if len(found) == 1:
             return [found[0].id]

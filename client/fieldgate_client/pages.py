@@ -51,6 +51,7 @@ class _Envelope(msgspec.Struct, Generic[Record]):
     results: list[Record]
     count: int | None = None
     next: str | None = None
+    previous: str | None = None
 
 
 class _RecordKey(msgspec.Struct, gc=False):
@@ -115,6 +116,11 @@ def parse_page(
             if next_offset not in (offset + received, offset + (next_limit or limit)):
                 raise DamagedPage(f"the next page begins at {next_offset}, so this is not the page at {offset}")
             step = next_offset - offset
+    if envelope.previous and envelope.results:
+        before, before_limit = _link_numbers(envelope.previous)
+        # KoboToolbox writes the offset of the page itself in some of these links.
+        if before is not None and before not in (offset, max(0, offset - (before_limit or limit))):
+            raise DamagedPage(f"the previous page begins at {before}, so this is not the page at {offset}")
     return Page(
         offset,
         envelope.results,

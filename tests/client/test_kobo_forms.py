@@ -12,6 +12,7 @@ from fieldgate_client import (
     ImportFailed,
     InvalidRequest,
     NotFound,
+    ServerFailed,
     SharingIncomplete,
     UnexpectedResponse,
     UnknownName,
@@ -103,7 +104,7 @@ def test_an_import_is_never_sent_twice(kobo: KoboForms, client: Client, form: Pa
     assert "attempts" not in lost.value.message
     kobo.after = lambda request: None
     kobo.before = lambda request: json_reply({"detail": "busy"}, 503) if request.method == "POST" else None
-    with pytest.raises(Exception, match="busy"):
+    with pytest.raises(ServerFailed, match="busy"):
         client.import_form(form)
     assert len(kobo.writes()) == 2
 

@@ -1,0 +1,133 @@
+"""Sharing on Fieldgate: effects before and after, explanations, what-if, and everything or nothing."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from fieldgate_client import AsyncClient, InvalidRequest, NotAllowed, NotFound
+from fieldgate_client.errors import ConnectionFailed
+
+from tests.assets.sharing.sharing_team import SharingTeam
+from tests.client.fieldgate_service import ClientService
+from tests.conftest import StartService
+
+BATCH = "/api/v2/permission-assignments/add/"
+
+
+class SharingSite(ClientService):
+    team: SharingTeam
+
+    def of(self, user: str, **options: str) -> AsyncClient:
+        return self.client(self.team.headers[user].get("Authorization", "").removeprefix("Token "), **options)
+
+
+@pytest.fixture
+async def site(start: StartService) -> AsyncIterator[SharingSite]:
+    async with start() as service:
+        opened = SharingSite(service)
+        opened.team = await SharingTeam.create(service)
+        yield opened
+
+
+async def test_a_dry_run_then_the_same_effects(site: SharingSite) -> None:
+    uid = await site.team.create_asset()
+    async with site.of("owner") as client:
+        tried = await client.share(uid, "ann", "view_submissions", dry_run=True)
+        assert tried.dry_run
+        assert not (await client.explain(uid, "ann", "view_submissions")).allowed
+        done = await client.share(uid, "ann", "view_submissions")
+        assert (done.dry_run, done.effects) == (False, tried.effects)
+        assert done.counts == {"granted": 2}
+        assert {(each.username, each.codename, each.effect) for each in done.effects} == {
+            ("ann", "view_submissions", "granted"),
+            ("ann", "view_asset", "granted"),
+        }
+        assert done.result[0].codenames == ["view_asset", "view_submissions"]
+        explained = await client.explain(uid, "ann", "view_asset")
+        assert explained.allowed
+        assert explained.rules[0].decided
+        again = await client.share(uid, "ann", "view_submissions")
+        assert (again.counts, again.effects) == ({}, [])
+
+
+async def test_many_users_and_assets_by_any_reference(site: SharingSite) -> None:
+    uids = [await site.team.create_asset() for _ in range(2)]
+    async with site.of("owner") as client:
+        first = await client.assets(q=f"uid:{uids[0]}").first()
+        assert first is not None
+        assets = (first, f"{client.connection.server}/assets/{uids[1]}/")
+        done = await client.share(assets, ["ann", "/api/v2/users/bob/"], "change_asset", "add_submissions")
+        assert done.counts == {"granted": 12}
+        removed = await client.share(uids, "ann", "view_asset", remove=True)
+        assert removed.counts == {"removed": 4}
+        assert removed.result[0].codenames == ["add_submissions"]
+
+
+async def test_everything_or_nothing(site: SharingSite) -> None:
+    mine, other = await site.team.create_asset(), await site.team.create_asset(owner="bob")
+    async with site.of("owner") as client:
+        with pytest.raises(NotFound):
+            await client.share([mine, other], "ann", "view_asset")
+        with pytest.raises(InvalidRequest) as refused:
+            await client.share(mine, ["ann", "nobody"], "view_asset", "no_such")
+        assert set(refused.value.fields) == {"users", "permissions"}
+        assert "nobody" in refused.value.message
+        assert not (await client.explain(mine, "ann", "view_asset")).allowed
+
+
+async def test_refusals(site: SharingSite) -> None:
+    uid = await site.team.create_shared_asset()
+    async with site.of("viewer", language="fr") as client:
+        with pytest.raises(NotAllowed) as forbidden:
+            await client.share(uid, "ann", "view_asset")
+        assert forbidden.value.status == 403
+        assert forbidden.value.request_id
+        assert "Vous" in forbidden.value.message
+    async with site.of("owner") as client:
+        with pytest.raises(InvalidRequest, match="owns the asset") as conflict:
+            await client.share(uid, "owner", "view_asset", remove=True)
+        assert conflict.value.status == 409
+        with pytest.raises(NotFound):
+            await client.explain("a" + "2" * 21, "ann", "view_asset")
+
+
+@pytest.mark.parametrize(
+    ("assets", "users", "permissions"),
+    [([], "ann", ["view_asset"]), ("a", [], ["view_asset"]), ("a", "ann", []), ("a", ["ann", ""], ["view_asset"])],
+)
+async def test_nothing_to_share_is_not_sent(
+    site: SharingSite, assets: list[str] | str, users: list[str] | str, permissions: list[str]
+) -> None:
+    async with site.of("owner") as client:
+        with pytest.raises(InvalidRequest, match="Name at least one"):
+            await client.share(assets, users, *permissions)
+    assert site.transport.requests == []
+
+
+async def test_a_lost_answer_is_not_repeated_but_a_dry_run_is(site: SharingSite) -> None:
+    uid = await site.team.create_asset()
+    site.lose = lambda request: request.method == "POST" and len(site.requests("POST", BATCH)) == 1
+    async with site.of("owner") as client:
+        assert (await client.share(uid, "ann", "view_asset", dry_run=True)).counts == {"granted": 1}
+        assert len(site.requests("POST", BATCH)) == 2
+        site.lose = lambda request: request.method == "POST"
+        with pytest.raises(ConnectionFailed, match="not known whether the server received"):
+            await client.share(uid, "ann", "view_asset")
+        assert len(site.requests("POST", BATCH)) == 3
+        assert (await client.explain(uid, "ann", "view_asset")).allowed
+
+
+async def test_what_if(site: SharingSite) -> None:
+    async with site.client() as client:
+        found = await client.what_if(held="partial_submissions", assign=["view_submissions"])
+        assert found.codenames == ["view_asset", "view_submissions"]
+        assert {(each.codename, each.effect) for each in found.effects} == {
+            ("view_submissions", "granted"),
+            ("partial_submissions", "removed"),
+        }
+        removed = await client.what_if(["change_asset"], remove=["view_asset"], asset_type="block")
+        assert (removed.codenames, removed.asset_type) == ([], "block")
+        with pytest.raises(InvalidRequest) as refused:
+            await client.what_if(assign="view_assets")
+        assert list(refused.value.fields) == ["assign"]
+    async with site.client(language="es") as spanish:
+        assert (await spanish.what_if(assign="view_asset")).effects[0].label == "Ver el formulario"
