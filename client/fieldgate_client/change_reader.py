@@ -55,7 +55,8 @@ class ChangeReader:
 
     async def read_ids(self) -> None:
         """Ask which records the whole list has, and request those that the copy lacks."""
-        listed = await self._keys(msgspec.structs.replace(self._query, path=SHORT_EVENTS))
+        short = tuple(pair for pair in self._query.parameters if pair[0] != "tableau")  # which is no filter
+        listed = await self._keys(msgspec.structs.replace(self._query, path=SHORT_EVENTS, parameters=short))
         self._merge.listed = SeenKeys()
         missing: list[Key] = []
         for key in listed:
