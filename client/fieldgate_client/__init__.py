@@ -19,12 +19,15 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from fieldgate_client.async_client import AsyncClient as AsyncClient
     from fieldgate_client.client import Client as Client
+    from fieldgate_client.connection import ConnectionOptions as ConnectionOptions
+    from fieldgate_client.copy_state import DifferentList as DifferentList
     from fieldgate_client.errors import AmbiguousName as AmbiguousName
     from fieldgate_client.errors import ConnectionFailed as ConnectionFailed
     from fieldgate_client.errors import ExportLimit as ExportLimit
     from fieldgate_client.errors import FieldgateError as FieldgateError
     from fieldgate_client.errors import IncompleteList as IncompleteList
     from fieldgate_client.errors import InvalidRequest as InvalidRequest
+    from fieldgate_client.errors import InvalidToken as InvalidToken
     from fieldgate_client.errors import MissingExtra as MissingExtra
     from fieldgate_client.errors import NotAllowed as NotAllowed
     from fieldgate_client.errors import NotAuthenticated as NotAuthenticated
@@ -38,13 +41,23 @@ if TYPE_CHECKING:
     from fieldgate_client.form_import import ImportFailed as ImportFailed
     from fieldgate_client.form_import import ImportTimeout as ImportTimeout
     from fieldgate_client.incremental import UpdateResult as UpdateResult
+    from fieldgate_client.ndjson_file import FileInUse as FileInUse
+    from fieldgate_client.retries import RetryPolicy as RetryPolicy
+    from fieldgate_client.server_url import InvalidURL as InvalidURL
     from fieldgate_client.sharing_records import SharingIncomplete as SharingIncomplete
+    from fieldgate_client.since import ChangesUnknown as ChangesUnknown
 
 _MODULES = {
     "AsyncClient": "async_client",
+    "ChangesUnknown": "since",
     "Client": "client",
+    "ConnectionOptions": "connection",
+    "DifferentList": "copy_state",
+    "FileInUse": "ndjson_file",
     "ImportFailed": "form_import",
     "ImportTimeout": "form_import",
+    "InvalidURL": "server_url",
+    "RetryPolicy": "retries",
     "SharingIncomplete": "sharing_records",
     "UpdateResult": "incremental",
     **dict.fromkeys(
@@ -55,6 +68,7 @@ _MODULES = {
             "FieldgateError",
             "IncompleteList",
             "InvalidRequest",
+            "InvalidToken",
             "MissingExtra",
             "NotAllowed",
             "NotAuthenticated",

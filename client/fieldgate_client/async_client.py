@@ -86,7 +86,9 @@ class AsyncClient:
             return query
         return msgspec.structs.replace(query, resolve_names=lambda: self._names.resolve(names))
 
-    def events(self, *, since: str | date | datetime | None = None, **filters: FilterValue) -> AsyncRecordList[Event]:
+    def events(
+        self, /, *, since: str | date | datetime | None = None, **filters: FilterValue
+    ) -> AsyncRecordList[Event]:
         """Emergencies. Filters of the server, and names: `countries=["KEN", "Chad"]`, `type="Flood"`.
 
         With `since`, only what changed at or after this time; see `deleted()` and `next_since` of the list.

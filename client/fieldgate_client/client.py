@@ -49,7 +49,7 @@ class Client:
         self._loop.run(self._client.close())
         self._loop.stop()
 
-    def events(self, *, since: str | date | datetime | None = None, **filters: FilterValue) -> RecordList[Event]:
+    def events(self, /, *, since: str | date | datetime | None = None, **filters: FilterValue) -> RecordList[Event]:
         """Emergencies. Filters of the server, and names: `countries=["KEN", "Chad"]`, `type="Flood"`.
 
         With `since`, only what changed at or after this time; see `deleted()` and `next_since` of the list.

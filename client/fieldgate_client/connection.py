@@ -86,6 +86,7 @@ class Connection:
         self._semaphore = asyncio.Semaphore(self._options.max_concurrent)
         self._is_fieldgate: bool | None = None
         self._sent_ids: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
+        self._answered_urls: dict[str, str] = {}  # by the ids of the answers
         self._has_answered = False  # with a body that could be parsed
         self._not_before = 0.0  # loop time before which the server wants no request
 
@@ -263,9 +264,18 @@ class Connection:
         return answered
 
     def _check_request_id(self, response: HTTPResponse, request_id: str) -> None:
-        """Refuse the answer to another request of this client, which a faulty proxy can deliver."""
-        if response.request_id != request_id and response.request_id in self._sent_ids:
+        """Refuse the answer to another request of this client, which a faulty proxy can deliver.
+
+        Some servers send the id of the request back, others one of their own for each answer.
+        """
+        answer_id, urls = response.request_id, self._answered_urls
+        is_foreign = answer_id != request_id and answer_id in self._sent_ids
+        if is_foreign or urls.get(answer_id, response.url) != response.url:
             raise ValueError("it is the answer to another request")
+        if answer_id:
+            urls[answer_id] = response.url
+            if len(urls) > MAX_REMEMBERED_IDS:
+                del urls[next(iter(urls))]
 
     def _open(self) -> httpx.AsyncClient:
         import httpx

@@ -17,7 +17,7 @@ from typing import IO
 import msgspec
 
 from fieldgate_client.ndjson_file import BUFFER_BYTES, LineDigest, read_lines, to_line
-from fieldgate_client.pages import record_key
+from fieldgate_client.pages import read_fields
 from fieldgate_client.seen_keys import Key, SeenKeys
 
 
@@ -28,7 +28,8 @@ class CopyMerge:
         self._old = old
         self._new = new
         self._positions: dict[Key, int] = {}
-        self.listed = SeenKeys()  # everything that the list has
+        self.gone = SeenKeys()  # what is known to have left the list
+        self.listed: SeenKeys | None = None  # everything that the list has, if that was read
         self.added = self.changed = self.deleted = 0
 
     def __enter__(self) -> CopyMerge:
@@ -43,7 +44,7 @@ class CopyMerge:
         self._spool.seek(0, 2)
         for record in records:
             line = to_line(record)
-            self._positions[record_key(line)[0]] = self._spool.tell()
+            self._positions[read_fields(line).key] = self._spool.tell()
             self._spool.write(line)
 
     def has(self, key: Key) -> bool:
@@ -54,26 +55,33 @@ class CopyMerge:
         return bool(self.added or self.changed or self.deleted)
 
     def write(self) -> LineDigest:
-        """Write the new file."""
+        """Write the new file from its start."""
+        self.added = self.changed = self.deleted = 0
+        self._new.seek(0)
+        self._new.truncate()
         digest, written = LineDigest(), SeenKeys()
         with self._old.open("rb", buffering=BUFFER_BYTES) as old:
-            for line, key, updated_at in read_lines(old):
-                if key not in self.listed or not written.add(key):
+            for line, fields in read_lines(old):
+                if not self._is_listed(fields.key) or not written.add(fields.key):
                     self.deleted += 1
                     continue
-                position = self._positions.get(key)
-                if position is not None and (current := self._line_at(position)) != line:
+                position = self._positions.get(fields.key)
+                current = line if position is None else self._line_at(position)
+                if current != line:
                     self.changed += 1
-                    line, updated_at = current, record_key(current)[1]
-                digest.add(line, updated_at)
-                self._new.write(line)
+                    fields = read_fields(current)
+                digest.add(current, fields)
+                self._new.write(current)
         for key, position in self._positions.items():
-            if key in self.listed and written.add(key):
+            if self._is_listed(key) and written.add(key):
                 line = self._line_at(position)
-                digest.add(line, record_key(line)[1])
+                digest.add(line, read_fields(line))
                 self._new.write(line)
                 self.added += 1
         return digest
+
+    def _is_listed(self, key: Key) -> bool:
+        return key in self.listed if self.listed is not None else key not in self.gone
 
     def _line_at(self, position: int) -> bytes:
         self._spool.seek(position)
@@ -90,7 +98,7 @@ class OldDigests:
     def of_file(cls, path: Path) -> OldDigests:
         found = array("Q")
         with path.open("rb", buffering=BUFFER_BYTES) as file:
-            found.extend(_short_digest(line) for line, _, _ in read_lines(file))
+            found.extend(_short_digest(line) for line, _ in read_lines(file))
         return cls(found)
 
     def __contains__(self, line: bytes) -> bool:

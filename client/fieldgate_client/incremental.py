@@ -4,12 +4,15 @@ The first run reads everything. A later run asks for the version of the data fir
 nothing changed. Otherwise, for events of a Fieldgate server:
 
 1. Records that changed since the last run are requested in full. See `since.py` for the margins.
-2. The ids of the whole list are read from the short list `event/mini/`, which takes the same filters. What is not in it
-   was deleted, is hidden, or no longer matches the filters, and leaves the copy. What is missing in the copy is
-   requested by id. So the copy always has exactly the records of the list, however they were dated.
+2. The ids of all records that changed, whatever the filters, tell which ones left the filters. `event/deleted/` tells
+   which were deleted, merged or hidden.
+3. The totals of `event/summary/` must then be those of the copy: the number of events and of people affected. If not,
+   something changed without a new `updated_at`, as when records are loaded from a file with their own dates. The ids
+   of the whole list are then read from the short list `event/mini/`: what is not there leaves the copy, and what the
+   copy lacks is requested. If the totals still differ, everything is read.
 
-Everything else is read completely every time: other lists, other servers, and where a record can change without a new
-`updated_at`, as when a country is renamed. `UpdateResult.reason` tells why.
+Everything else is read completely every time: other lists, other servers, and after changes of countries and disaster
+types, whose names are in the records. `UpdateResult.reason` tells why.
 
 The copy is written anew next to the old file, then the state, then the file is renamed. The state knows the digests of
 the old and of the new file, so after a crash at any moment it fits whichever is there.
@@ -25,21 +28,19 @@ from typing import Any
 
 import msgspec
 
+from fieldgate_client.change_reader import ChangeReader
 from fieldgate_client.copy_merge import CopyMerge, OldDigests
 from fieldgate_client.copy_state import Copy, CopyState, ListIdentity, load_state, save_state
 from fieldgate_client.errors import FieldgateError
 from fieldgate_client.exports.export import Progress
 from fieldgate_client.list_query import ListQuery
 from fieldgate_client.ndjson_file import FileSummary, LineDigest, NewFile, summarize, to_line
-from fieldgate_client.pages import Page, record_key
-from fieldgate_client.seen_keys import Key, SeenKeys
+from fieldgate_client.pages import Page, read_fields
 from fieldgate_client.since import next_since_of_copy
 
 EVENTS = "event/"
-SHORT_EVENTS = "event/mini/"
 REFERENCE = "country/"  # its version is that of countries and disaster types
 LONGEST_WITHOUT_COMPLETE_PULL = timedelta(days=30)
-ID_BATCH_SIZE = 100  # ids in one URL
 
 
 class UpdateResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,8 +102,12 @@ class CopyUpdate:
             changes = msgspec.structs.replace(self._query, since=held.next_since)
             number = await changes.count() or 0
             if number * 2 <= (probe.page.count or 0):
-                return await self._merge(changes, held, probe, old)
-            reason = "Most records may have changed."
+                result = await self._merge(changes, held, probe, old)
+                if result is not None:
+                    return result
+                reason = "Records have changed without a new updated_at."
+            else:
+                reason = "Most records may have changed."
         return await self._pull(probe, old, reason)
 
     def _why_complete(self, held: Copy | None, probe: ListProbe) -> str:
@@ -129,6 +134,7 @@ class CopyUpdate:
 
     async def _pull(self, probe: ListProbe, old: FileSummary, reason: str) -> UpdateResult:
         """Read everything."""
+        self._new.truncate(0)  # of an attempt to merge
         digest, added, unchanged = LineDigest(), 0, 0
         old_digests = await asyncio.to_thread(OldDigests.of_file, self._target) if old.count else OldDigests()
         walk = self._query.walk()
@@ -136,9 +142,9 @@ class CopyUpdate:
             async for records in pages:
                 for record in records:
                     line = to_line(record)
-                    key, updated_at = record_key(line)
-                    digest.add(line, updated_at)
-                    added += key not in old.keys
+                    fields = read_fields(line)
+                    digest.add(line, fields)
+                    added += fields.key not in old.keys
                     unchanged += line in old_digests
                     self._new.file.write(line)
                 self._on_progress(walk.report.received, walk.report.count)
@@ -154,12 +160,21 @@ class CopyUpdate:
             reason=reason,
         )
 
-    async def _merge(self, changes: ListQuery[Any], held: Copy, probe: ListProbe, old: FileSummary) -> UpdateResult:
-        """Read what changed, and the ids of everything."""
+    async def _merge(
+        self, changes: ListQuery[Any], held: Copy, probe: ListProbe, old: FileSummary
+    ) -> UpdateResult | None:
+        """Read what changed. None if that does not make the copy equal to a list that stayed the same meanwhile."""
         with CopyMerge(self._target, self._new.file) as merge:
-            versions = await collect_changes(self._query, changes, merge, old.keys, self._on_progress)
+            reader = ChangeReader(self._query, changes, merge, old.keys, self._on_progress)
+            await reader.read_changes()
+            await reader.find_gone()
             digest = await asyncio.to_thread(merge.write)
-        copy = self._copy(digest, probe, versions, pulled_at=held.pulled_at)
+            if await reader.fetch_totals() != digest.totals:
+                await reader.read_ids()
+                digest = await asyncio.to_thread(merge.write)
+                if await reader.has_other_totals(digest.totals):
+                    return None
+        copy = self._copy(digest, probe, reader.versions, pulled_at=held.pulled_at)
         self._finish(copy, is_same=not merge.is_different)
         return UpdateResult(total=digest.count, added=merge.added, changed=merge.changed, deleted=merge.deleted)
 
@@ -184,41 +199,6 @@ class CopyUpdate:
         save_state(self._target, msgspec.structs.replace(self._state, copies=[copy, *before]))
         if not is_same:
             self._new.put_in_place()
-
-
-async def collect_changes(
-    query: ListQuery[Any], changes: ListQuery[Any], merge: CopyMerge, old: SeenKeys, on_progress: Progress
-) -> set[str]:
-    """Request what a merge needs: what changed, what the list has, and what the copy lacks. Returns data versions."""
-    walk = changes.walk(is_fixed=True)
-    async with aclosing(walk.pages()) as pages:
-        async for records in pages:
-            merge.add(records)
-            on_progress(walk.report.received, walk.report.count)
-    missing, versions = await _read_ids(query, merge, old)
-    versions |= walk.report.data_versions
-    for start in range(0, len(missing), ID_BATCH_SIZE):
-        ids = ",".join(map(str, missing[start : start + ID_BATCH_SIZE]))
-        walk = query.replace_parameters(id__in=ids).walk(is_fixed=True)
-        async with aclosing(walk.pages()) as pages:
-            async for records in pages:
-                merge.add(records)
-        versions |= walk.report.data_versions
-    return versions
-
-
-async def _read_ids(query: ListQuery[Any], merge: CopyMerge, old: SeenKeys) -> tuple[list[Key], set[str]]:
-    """Tell the merge which records the list has. Returns those that the copy lacks, and data versions."""
-    missing: list[Key] = []
-    walk = msgspec.structs.replace(query, path=SHORT_EVENTS).walk(is_fixed=True)
-    async with aclosing(walk.pages()) as pages:
-        async for records in pages:
-            for record in records:
-                key, _ = record_key(bytes(record))
-                merge.listed.add(key)
-                if key not in old and not merge.has(key):
-                    missing.append(key)
-    return missing, set(walk.report.data_versions)
 
 
 def is_filtered_by_change(query: ListQuery[Any]) -> bool:

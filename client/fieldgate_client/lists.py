@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import msgspec
 
-from fieldgate_client.errors import FieldgateError, NotAllowed, NotFound
+from fieldgate_client.errors import FieldgateError
 from fieldgate_client.event_loop_thread import EventLoopThread
 from fieldgate_client.exports import formats
 from fieldgate_client.exports.export import Progress, RecordWriter, export_pages, export_pages_async
@@ -145,13 +145,9 @@ class AsyncRecordList(Generic[Record]):
         """Where the countries of events are; empty for other lists, and if the server does not say."""
         if not self.query.path.startswith(f"{API_ROOT}event/"):
             return {}
-        from fieldgate_client.exports.geojson import country_positions
+        from fieldgate_client.country_places import read_country_positions
 
-        countries: ListQuery[dict[str, Any]] = ListQuery(self.query.connection, f"{API_ROOT}country/")
-        try:
-            return country_positions([record async for record in AsyncRecordList(countries)])
-        except (NotFound, NotAllowed):
-            return {}
+        return await read_country_positions(self.query.connection)
 
     def progress(self, on_progress: Progress | None) -> Callable[[int], None]:
         """A function that gets the number of records so far, and adds how many there are."""

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING
 import msgspec
 
 from fieldgate_client.errors import FieldgateError
-from fieldgate_client.pages import record_key
+from fieldgate_client.pages import RecordFields, read_fields
 from fieldgate_client.seen_keys import Key, SeenKeys
 
 if TYPE_CHECKING:
@@ -38,23 +38,40 @@ class FileSummary(msgspec.Struct):
     newest: str = ""  # the latest `updated_at`
 
 
+class Totals(msgspec.Struct, frozen=True):
+    """Figures of a list that a server adds up, too. If they differ, so do the records."""
+
+    count: int
+    num_affected: int = 0
+    events_with_num_affected: int = 0
+
+
 class LineDigest:
-    """Adds up what is written: the digest of the file, the number of lines and the latest `updated_at`."""
+    """Adds up what is written: the digest of the file, the latest `updated_at`, and figures."""
 
     def __init__(self) -> None:
         self._hash = blake2b(digest_size=16)
         self.count = 0
         self.newest = ""
+        self._affected = 0
+        self._with_affected = 0
 
-    def add(self, line: bytes, updated_at: str) -> None:
+    def add(self, line: bytes, fields: RecordFields) -> None:
         self._hash.update(line)
         self.count += 1
         # To the second: with and without a fraction, texts do not compare as times do.
-        self.newest = max(self.newest, updated_at[:19])
+        self.newest = max(self.newest, fields.updated_at[:19])
+        if fields.num_affected is not None:
+            self._affected += fields.num_affected
+            self._with_affected += 1
 
     @property
     def digest(self) -> str:
         return self._hash.hexdigest()
+
+    @property
+    def totals(self) -> Totals:
+        return Totals(self.count, self._affected, self._with_affected)
 
 
 def to_line(record: msgspec.Raw | bytes) -> bytes:
@@ -62,16 +79,16 @@ def to_line(record: msgspec.Raw | bytes) -> bytes:
     return bytes(record).replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
 
 
-def read_lines(file: IO[bytes]) -> Iterator[tuple[bytes, Key, str]]:
-    """Each line with the key of its record and its `updated_at`. Ends before a line that is cut off or not JSON."""
+def read_lines(file: IO[bytes]) -> Iterator[tuple[bytes, RecordFields]]:
+    """Each line with the key of its record and other fields. Ends before a line that is cut off or not JSON."""
     while line := file.readline(MAX_LINE_BYTES):
         if not line.endswith(b"\n"):
             return
         try:
-            key, updated_at = record_key(line[:-1])
+            fields = read_fields(line[:-1])
         except (ValueError, RecursionError):
             return
-        yield line, key, updated_at
+        yield line, fields
 
 
 def summarize(path: Path) -> FileSummary:
@@ -79,11 +96,11 @@ def summarize(path: Path) -> FileSummary:
     found, digest = FileSummary(), LineDigest()
     last: list[Key] = []
     with path.open("rb", buffering=BUFFER_BYTES) as file:
-        for line, key, updated_at in read_lines(file):
-            found.keys.add(key)
+        for line, fields in read_lines(file):
+            found.keys.add(fields.key)
             found.end += len(line)
-            digest.add(line, updated_at)
-            last.append(key)
+            digest.add(line, fields)
+            last.append(fields.key)
             if len(last) > 2 * LAST_KEYS:
                 del last[:-LAST_KEYS]
     found.last_keys, found.count, found.newest = last[-LAST_KEYS:], digest.count, digest.newest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_origin
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, get_origin
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
@@ -51,6 +51,7 @@ class _Envelope(msgspec.Struct, Generic[Record]):
     results: list[Record]
     count: int | None = None
     next: str | None = None
+    previous: str | None = None
 
 
 class _RecordKey(msgspec.Struct, gc=False):
@@ -65,6 +66,13 @@ class _RecordKey(msgspec.Struct, gc=False):
 
 class _RecordLine(_RecordKey, gc=False):
     updated_at: Any = None
+    num_affected: Any = None
+
+
+class RecordFields(NamedTuple):
+    key: Key
+    updated_at: str = ""
+    num_affected: int | None = None
 
 
 class _KeyEnvelope(msgspec.Struct):
@@ -108,6 +116,11 @@ def parse_page(
             if next_offset not in (offset + received, offset + (next_limit or limit)):
                 raise DamagedPage(f"the next page begins at {next_offset}, so this is not the page at {offset}")
             step = next_offset - offset
+    if envelope.previous and envelope.results:
+        before, before_limit = _link_numbers(envelope.previous)
+        # KoboToolbox writes the offset of the page itself in some of these links.
+        if before is not None and before not in (offset, max(0, offset - (before_limit or limit))):
+            raise DamagedPage(f"the previous page begins at {before}, so this is not the page at {offset}")
     return Page(
         offset,
         envelope.results,
@@ -203,13 +216,16 @@ def _one_record_key(record: msgspec.Raw) -> _RecordKey:
         return _RecordKey()
 
 
-def record_key(record: bytes) -> tuple[Key, str]:
-    """The key of one record, and when it was last changed, if it says so. Raises ValueError if it is not JSON."""
+def read_fields(record: bytes) -> RecordFields:
+    """The key of one record, and what tells copies apart. Raises ValueError if it is not JSON."""
     try:
         fields = _decode_line(record)
     except msgspec.ValidationError:
-        return _content_key(record), ""
-    return _key(fields, record), fields.updated_at if isinstance(fields.updated_at, str) else ""
+        return RecordFields(_content_key(record))
+    date, number = fields.updated_at, fields.num_affected
+    return RecordFields(
+        _key(fields, record), date if isinstance(date, str) else "", number if isinstance(number, int) else None
+    )
 
 
 def _content_key(record: msgspec.Raw | bytes) -> str:

@@ -54,7 +54,7 @@ class Appeal(msgspec.Struct, kw_only=True, gc=False):
     translation_module_original_language: str | None = None
 
 
-class FieldReport(msgspec.Struct, kw_only=True):
+class FieldReport(msgspec.Struct, kw_only=True, gc=False):
     """Figures are of the Red Cross and Red Crescent, of the government (`gov_`) and of others (`other_`)."""
 
     id: int
@@ -118,7 +118,7 @@ class FieldReport(msgspec.Struct, kw_only=True):
     translation_module_original_language: str | None = None
 
 
-class Event(msgspec.Struct, kw_only=True):
+class Event(msgspec.Struct, kw_only=True, gc=False):
     """An emergency."""
 
     id: int

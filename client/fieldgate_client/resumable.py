@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fieldgate_client.change_reader import ChangeReader
 from fieldgate_client.copy_merge import CopyMerge
 from fieldgate_client.copy_state import ListIdentity
-from fieldgate_client.incremental import ListProbe, collect_changes, is_filtered_by_change, probe_list
+from fieldgate_client.incremental import ListProbe, is_filtered_by_change, probe_list
 from fieldgate_client.list_query import ListQuery
 from fieldgate_client.ndjson_file import FileSummary, NewFile, replace_file, summarize, to_line
 from fieldgate_client.since import next_since_of_copy
@@ -116,8 +117,12 @@ class ResumableDownload:
         old = await asyncio.to_thread(summarize, self._part.path)
         changes = msgspec.structs.replace(self._query, since=since)
         with NewFile(self._part.target) as new, CopyMerge(self._part.path, new.file) as merge:
-            await collect_changes(self._query, changes, merge, old.keys, self._on_progress)
+            reader = ChangeReader(self._query, changes, merge, old.keys, self._on_progress)
+            await reader.read_changes()
+            await reader.read_ids()
             digest = await asyncio.to_thread(merge.write)
+            if await reader.has_other_totals(digest.totals):
+                raise NotContinued
             new.put_in_place()
         self._part.path.unlink(missing_ok=True)
         return digest.count

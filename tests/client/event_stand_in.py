@@ -32,8 +32,13 @@ class EventStandIn:
 
     def put(self, id_: int, dtype: int = FLOOD, *, updated_at: datetime | None = None, **fields: Any) -> None:
         self.version += 1
-        date = (updated_at or self.clock).isoformat().replace("+00:00", "Z")
-        self.records[id_] = {"id": id_, "dtype": {"id": dtype}, "updated_at": date, "text": self.version, **fields}
+        self.records[id_] = {
+            "id": id_,
+            "dtype": {"id": dtype},
+            "updated_at": (updated_at or self.clock).isoformat().replace("+00:00", "Z"),
+            "num_affected": self.version,  # another one with every change
+            **fields,
+        }
         self.deletions.pop(id_, None)
 
     def delete(self, id_: int, *, is_recorded: bool = True) -> None:
@@ -61,6 +66,10 @@ class EventStandIn:
         self.clock += timedelta(seconds=1)
         filters = dict(request.url.params)
         name = request.url.path.removeprefix("/api/v2/")
+        if name == "event/summary/" and self.is_fieldgate:
+            numbers = [each["num_affected"] for each in self.matching(**filters)]
+            totals = {"count": len(numbers), "num_affected": sum(numbers), "events_with_num_affected": len(numbers)}
+            return httpx.Response(200, json={**totals, "periods": []})
         if name == "event/deleted/" and self.is_fieldgate:
             since = datetime.fromisoformat(filters["since"])
             found = [{"id": id_, "deleted_at": at} for id_, at in self.deletions.items() if at >= since]

@@ -15,6 +15,7 @@ from fieldgate_client.errors import (
     NotAuthenticated,
     UnexpectedResponse,
 )
+from fieldgate_client.retries import RetryPolicy
 
 from tests.client.quick_retries import QUICK
 from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
@@ -269,3 +270,30 @@ async def test_the_answer_to_a_request_under_way_is_refused() -> None:
         async with AsyncClient(server.base_url, page_size=10, concurrency=8, options=options) as client:
             found = [record["id"] async for record in client.list("event/")]
     assert found == [*range(100)]
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+async def test_the_answer_to_an_earlier_request_is_refused(has_links: bool) -> None:
+    """The server gives answers ids of its own. The last page, which has no next one, is sent twice."""
+    answers: dict[int, Reply] = {}
+
+    def respond(request: ReceivedRequest) -> Reply:
+        offset, limit = numbers(request)
+        if offset == 50 and 90 not in answers:
+            return Reply(503)
+        if offset == 50 and 50 not in answers:
+            answers[50] = answers[90]
+            return answers[90]
+        last = {"next": None} if offset + limit >= 100 else {}
+        previous = f"/?limit={limit}&offset={offset - limit}" if has_links and offset else None
+        reply = envelope(offset, limit, range(offset, offset + limit), **last, previous=previous)
+        own_id = () if has_links else (("X-Request-Id", f"answer {offset}"),)
+        answers[offset] = msgspec.structs.replace(reply, headers=(*own_id, ("Fieldgate-Data-Version", "1")))
+        return answers[offset]
+
+    with LoopbackServer(respond) as server:
+        options = ConnectionOptions(retries=RetryPolicy(first_pause=0.05, longest_pause=0.05))
+        async with AsyncClient(server.base_url, page_size=10, concurrency=10, options=options) as client:
+            records = client.list("event/")
+            assert [record["id"] async for record in records] == [*range(100)]
+            assert records.report.passes == 1

@@ -61,8 +61,9 @@ async def test_the_first_update_reads_everything_and_the_next_what_changed(serve
     del server.requests[:]
     assert await update(server, path) == UpdateResult(total=30, added=1, changed=1, deleted=1)
     assert_equal(server, path)
-    full = [url for url in server.requests if url.path.endswith("/event/") and "updated_at__gte" not in url.params]
-    assert [url.params["limit"] for url in full] == ["1"], "the whole list is not read again"
+    lists = [url for url in server.requests if not {"updated_at__gte", "since"} & url.params.keys()]
+    assert [url.path for url in lists] == [f"/api/v2/{name}/" for name in ("event", "country", "event/summary")]
+    assert lists[0].params["limit"] == "1", "the whole list is not read again, not even its ids"
     assert names(path) == ["events.ndjson", "events.ndjson.state"]
 
 
@@ -107,6 +108,24 @@ async def test_records_that_the_server_copies_late_from_another(server: EventSta
     server.put(5, updated_at=server.clock - timedelta(days=5))
     server.clock += timedelta(hours=1)
     assert (await update(server, path)).changed == 1
+    assert_equal(server, path)
+
+
+async def test_a_record_that_takes_the_place_of_another_one(server: EventStandIn, path: Path) -> None:
+    """Neither of them dated: the number of records is the same, other totals are not."""
+    await update(server, path)
+    server.delete(2, is_recorded=False)
+    server.put(99, updated_at=server.clock - timedelta(days=900))
+    result = await update(server, path)
+    assert (result.added, result.deleted, result.is_complete_pull) == (1, 1, False)
+    assert_equal(server, path)
+
+
+async def test_a_change_without_a_new_date_is_noticed_by_its_figures(server: EventStandIn, path: Path) -> None:
+    await update(server, path)
+    server.put(2, updated_at=server.clock - timedelta(days=900))
+    result = await update(server, path)
+    assert (result.changed, result.reason) == (1, "Records have changed without a new updated_at.")
     assert_equal(server, path)
 
 
@@ -177,7 +196,7 @@ async def test_a_failure_keeps_the_old_file(server: EventStandIn, path: Path) ->
         if number == last:
             raise ConnectionResetError
 
-    for last in range(1, 8):
+    for last in range(1, 7):
         del server.requests[:]
         server.on_request = partial(fail_at, last)
         with pytest.raises((FieldgateError, ConnectionResetError)):
@@ -232,7 +251,7 @@ def apply(server: EventStandIn, change: tuple[Any, ...]) -> None:
     kind, number, detail = change
     if kind == "put":
         server.put(number, detail)
-    elif kind == "load" and number not in server.records:  # a new record with an old date
+    elif kind == "load":  # with an old date, also of a record that is there
         server.put(number, updated_at=server.clock - timedelta(days=detail))
     elif kind == "delete":
         server.delete(number, is_recorded=detail)

@@ -1,5 +1,6 @@
 """The examples of the client's README and of the recipes work as they are shown, with a real Fieldgate."""
 
+import ast
 import asyncio
 import csv
 import io
@@ -110,6 +111,20 @@ def test_the_example_in_the_guide(server: DemoServer, tmp_path: Path) -> None:
     assert len(reader.ran) == 1
 
 
+@pytest.mark.parametrize("document", [README, RECIPES, GUIDE], ids=lambda document: document.name)
+def test_examples_can_be_pasted_into_a_prompt(document: Path) -> None:
+    """At the prompt of Python a blank line ends a block: one must follow it, and none may be in it."""
+    for block in read_blocks(document):
+        if block.language != "python":
+            continue
+        lines = block.text.splitlines()
+        for statement in ast.parse(block.text).body:
+            first, last = statement.lineno, statement.end_lineno or statement.lineno
+            assert all(line.strip() for line in lines[first - 1 : last]), f"{block.place}: blank line in a block"
+            if hasattr(statement, "body") and last < len(lines):
+                assert not lines[last].strip(), f"{block.place}: no blank line before {lines[last]}"
+
+
 def test_the_line_for_cron(server: DemoServer, tmp_path: Path) -> None:
     (block,) = (block for block in read_blocks(RECIPES) if block.language == "crontab")
     reader = server.reader(tmp_path)
@@ -148,11 +163,13 @@ def test_every_exception_is_in_the_readme_with_its_exit_code() -> None:
     exceptions = {
         name: kind for name, kind in public.items() if isinstance(kind, type) and issubclass(kind, FieldgateError)
     }
+    of_its_cause = exceptions.pop("SharingIncomplete")
+    assert f"| `{of_its_cause.__name__}` | of its cause |" in README.read_text()
     assert documented.keys() - {"KeyboardInterrupt"} == exceptions.keys()
     for name, kind in exceptions.items():
         error = kind.__new__(kind)
-        FieldgateError.__init__(error, "text")
-        vars(error).update(problems=[], failed=None, done=[], not_sent=[])
+        FieldgateError.__init__(error, "text", status=400)
+        vars(error).update(problems=[])
         assert describe_error(error)[0] == documented[name], name
     assert {int(code) for _, code in rows} == set(ExitCode)
 

@@ -94,7 +94,7 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="any filter of the server, such as regions__in=0,2",
+        help="any filter of the server, such as search=cholera; --regions__in 0,2 works, too",
     )
     group.add_argument(
         "--country", action="append", default=[], metavar="NAME", help="events: name or code, such as KEN"
@@ -230,8 +230,7 @@ def write_file(
 ) -> str:
     with open_target(options.out) as target:
         if file_format == "ndjson":
-            resume = {"resume": True} if options.resume else {}
-            count = records.to_ndjson(target, on_progress=progress.update, **resume)
+            count = records.to_ndjson(target, resume=options.resume, on_progress=progress.update)
         elif file_format == "csv":
             count = records.to_csv(target, bom=options.bom, on_progress=progress.update)
         elif file_format == "xlsx":

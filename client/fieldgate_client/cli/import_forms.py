@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -170,6 +171,7 @@ def watch(session: Session, importer: FormImporter, files: list[Path]) -> int:
     session.output.print(f"Watching {_counted(len(files), 'file')}. Save to import again, Ctrl-C to end.")
     try:
         for file in wait_for_changes(watcher):
+            session.output.print(f"\n{time.strftime('%H:%M:%S')} {file.name} was saved.")
             try:
                 importer.import_file(file)
             except FieldgateError as error:

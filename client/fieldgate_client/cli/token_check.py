@@ -8,7 +8,15 @@ import msgspec
 
 from fieldgate_client.client import Client
 from fieldgate_client.connection import ConnectionOptions
-from fieldgate_client.errors import ConnectionFailed, FieldgateError, NotFound, UnexpectedResponse, request_failed
+from fieldgate_client.errors import (
+    MAX_TEXT_CHARS,
+    ConnectionFailed,
+    FieldgateError,
+    NotAuthenticated,
+    NotFound,
+    UnexpectedResponse,
+    request_failed,
+)
 from fieldgate_client.retries import RetryPolicy
 
 # A wrong token is refused everywhere. Which of these exist depends on the server.
@@ -44,6 +52,9 @@ def exchange_password(url: str, username: str, password: str, language: str = ""
             if response.status_code == 404:
                 body = {"username": username, "password": password}
                 response = client.post(f"{url}/get_auth_token", json=body)
+                if response.status_code == 400:  # its answer to a wrong password
+                    message = _decoded(response.content).get("error_message") or "The user name or password is wrong."
+                    raise NotAuthenticated(str(message)[:MAX_TEXT_CHARS], status=400, url=url)
     except httpx.HTTPError as error:
         raise ConnectionFailed(f"{url} is unreachable: {error}", url=url) from None
     if not response.is_success:

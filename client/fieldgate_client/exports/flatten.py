@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 SEPARATOR = ", "
+MAX_DIGITS = 4000  # of integers. Python has a limit of its own for the time that they take.
 Cell = Any  # str, int, float, bool or None
 Row = dict[str, Cell]
 
@@ -28,8 +29,8 @@ def decode_record(data: bytes | msgspec.Raw) -> dict[str, Any]:
     """A record of any list. One that is no object gets the only field `value`."""
     try:
         decoded = _decode(data)
-    except msgspec.ValidationError:  # a number such as 1e999 is valid JSON, but no float
-        decoded = json.loads(bytes(data), parse_float=_float_or_text)
+    except ValueError:  # 1e999 is valid JSON, but no float; and Python refuses very long integers
+        decoded = json.loads(bytes(data), parse_float=_float_or_text, parse_int=_integer_or_text)
     return decoded if isinstance(decoded, dict) else {"value": decoded}
 
 
@@ -89,11 +90,9 @@ def _cell(value: Any) -> Cell:
 def _joined_one(value: Any) -> str | None:
     """The same as `_joined([value])`, which most lists are."""
     kind = type(value)
-    if value is None or kind is str:
-        return value
-    if kind is dict or kind is list:
-        return _encode([value]).decode()
-    return to_text(value)
+    if value is None:
+        return None
+    return _encode([value]).decode() if kind is dict or kind is list else to_text(value)
 
 
 def _joined(values: list[Any]) -> str | None:
@@ -105,6 +104,10 @@ def _joined(values: list[Any]) -> str | None:
         if each is not None:
             is_empty = False
     return None if is_empty else SEPARATOR.join(["" if each is None else to_text(each) for each in values])
+
+
+def _integer_or_text(text: str) -> int | str:
+    return text if len(text) > MAX_DIGITS else int(text)
 
 
 def _float_or_text(text: str) -> float | str:

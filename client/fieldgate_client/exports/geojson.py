@@ -1,6 +1,6 @@
 """GeoJSON (RFC 7946): one point for each country of each event, as Fieldgate itself writes it.
 
-The points are the centres that the server has for its countries. Submissions of KoboToolbox have their own point.
+The points are those that the server has for its countries. Submissions of KoboToolbox have their own point.
 Records without a known place are features without a geometry, so that none is missing. Properties are the fields of the
 record as in a table, and the name and code of the country that the point belongs to.
 """
@@ -82,12 +82,16 @@ def country_positions(countries: list[dict[str, Any]]) -> dict[int, Position]:
     """The centres of the countries that have one, by id."""
     found = {}
     for country in countries:
-        centroid, number = country.get("centroid"), country.get("id")
-        if isinstance(number, int) and isinstance(centroid, dict) and centroid.get("type") == "Point":
-            position = _position(centroid.get("coordinates"))
-            if position is not None:
-                found[number] = position
+        position, number = point_position(country.get("centroid")), country.get("id")
+        if isinstance(number, int) and position is not None:
+            found[number] = position
     return found
+
+
+def point_position(geometry: Any) -> Position | None:
+    """Where a point is; None if it is another geometry or impossible."""
+    is_point = isinstance(geometry, dict) and geometry.get("type") == "Point"
+    return _position(geometry.get("coordinates")) if is_point else None
 
 
 def _feature(identifier: int | str | None, position: Position | None, properties: dict[str, Any]) -> Feature:

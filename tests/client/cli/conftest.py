@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import certifi
 import msgspec
 import pytest
 from fieldgate_client.cli import main
@@ -41,9 +42,19 @@ def demo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoServer
         yield DemoServer(process.base_url, process.printed_value("token"), process.printed_value("password"))
 
 
+@pytest.fixture(scope="session")
+def one_certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Loading all certificates takes 50 ms of each command, and these tests use http."""
+    end = "-----END CERTIFICATE-----\n"
+    file = tmp_path_factory.mktemp("certificates") / "one.pem"
+    file.write_text(Path(certifi.where()).read_text().partition(end)[0] + end)
+    return file
+
+
 @pytest.fixture
-def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_certificate: Path) -> Path:
     """The file with servers and tokens, in a folder of this test."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(one_certificate))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("FIELDGATE_URL", raising=False)
     monkeypatch.delenv("FIELDGATE_TOKEN", raising=False)

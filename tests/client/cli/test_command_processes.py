@@ -49,9 +49,9 @@ class RunningCommand:
                 return "".join(lines)
         pytest.fail(f"ended without {text!r}: {''.join(lines)}")
 
-    def interrupt(self) -> tuple[int, str]:
+    def interrupt(self, signal_number: signal.Signals = signal.SIGINT) -> tuple[int, str]:
         """Press Ctrl-C. Return the exit code and the rest of standard error."""
-        self.process.send_signal(signal.SIGINT)
+        self.process.send_signal(signal_number)
         _, rest = self.process.communicate(timeout=TIMEOUT_SECONDS)
         return self.process.returncode, rest
 
@@ -76,14 +76,17 @@ def test_closed_pipe(demo_server: DemoServer, config: Path) -> None:
     assert process.wait(TIMEOUT_SECONDS) == 0
 
 
-def test_interrupted_fetch_leaves_nothing_behind(tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_fetch_leaves_nothing_behind(
+    tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch, signal_number: signal.Signals
+) -> None:
     monkeypatch.setenv("_FIELDGATE_PROGRESS_SECONDS", "0.01")
     folder = tmp_path / "out"
     folder.mkdir()
     with silent_server() as url, RunningCommand("fetch", url + EVENTS, "--out", folder / "x.csv") as command:
         line = command.read_until("records", "stderr")
         assert re.fullmatch(r"0 s: 0 records\n", line), "progress, every ten seconds if nothing else is set"
-        code, rest = command.interrupt()
+        code, rest = command.interrupt(signal_number)
     assert code == 130
     assert rest.endswith("Interrupted.\n")
     assert "Traceback" not in rest
@@ -104,6 +107,25 @@ def test_interrupted_between_pages(
     assert "Traceback" not in rest
     assert "Exception" not in rest
     assert not (folder / "x.ndjson").exists()
+
+
+def test_interrupted_run_is_continued(
+    demo_server: DemoServer, tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "x.ndjson"
+    arguments = ("fetch", demo_server.url + EVENTS, "--out", file, "--resume", "--ordering", "id")
+    with monkeypatch.context() as patch:
+        patch.setenv("_FIELDGATE_PROGRESS_SECONDS", "0.001")
+        with RunningCommand(*arguments, "--page-size", "1") as command:
+            command.read_until(" of 19", "stderr")
+            code, rest = command.interrupt()
+    assert code == 130
+    assert rest.endswith("Interrupted. Run the same command again to continue.\n")
+    assert not file.exists()
+    done = run_process(*arguments)
+    assert done.code == 0, done.err
+    complete = run_process("fetch", demo_server.url + EVENTS, "--out", "-", "--ordering", "id")
+    assert file.read_text() == complete.out
 
 
 def test_watch(logged_in: DemoServer, tmp_path: Path) -> None:

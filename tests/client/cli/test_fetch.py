@@ -95,9 +95,31 @@ def test_other_lists(run: RunClient, demo_server: DemoServer) -> None:
 
 def test_unknown_filter_is_refused(run: RunClient, demo_server: DemoServer) -> None:
     names = ("--filter", "path=x", "--filter", "self=x")  # also names of arguments in Python
-    done = run("fetch", f"{demo_server.url}/api/v2/region/", *names, "--out", "-")
-    assert (done.code, done.out) == (2, "")
-    assert "has no filter path or self" in done.err
+    for path in ("region/", "event/"):
+        done = run("fetch", f"{demo_server.url}/api/v2/{path}", *names, "--out", "-")
+        assert (done.code, done.out) == (2, "")
+        assert "has no filter path or self" in done.err
+
+
+def test_since(run: RunClient, demo_server: DemoServer) -> None:
+    url = f"{demo_server.url}{EVENTS}?id__in=1,2,3"
+    assert len(run("fetch", url, "--since", "1999-01-31", "--out", "-").out.splitlines()) == 3
+    assert run("fetch", url, "--since", "2999-01-31T00:00:00Z", "--out", "-").err == "0 records\n"
+    wrong = run("fetch", url, "--since", "yesterday", "--out", "-")
+    assert wrong.code == 2
+    assert "'yesterday' is not a time." in wrong.err
+
+
+def test_update(run: RunClient, demo_server: DemoServer, floods: list[Any], tmp_path: Path) -> None:
+    file = tmp_path / "floods.ndjson"
+    first = run("fetch", f"{demo_server.url}{EVENTS}", *NAMED, "--update", "--out", file)
+    assert (first.code, first.err) == (0, f"{file}: {len(floods)} records, all of them read\n")
+    again = run("fetch", f"{demo_server.url}{EVENTS}", *NAMED, "--update", "--out", file)
+    assert again.err == f"{file}: {len(floods)} records, 0 added, 0 changed, 0 deleted\n"
+    assert {each["id"] for each in read_ndjson(file.read_text())} == {each["id"] for each in floods}
+    other = run("fetch", f"{demo_server.url}{EVENTS}", "--update", "--out", file)
+    assert other.code == 1
+    assert "another list" in other.err or "holds" in other.err
 
 
 @pytest.mark.parametrize(

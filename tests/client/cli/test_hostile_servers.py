@@ -24,6 +24,7 @@ class StandIn:
         self.status, self.headers, self.body = status, headers, body
         self.credentials: list[str | None] = []
         self.url = ""
+        self.posted = (405, "{}")
 
 
 @contextmanager
@@ -35,8 +36,15 @@ def stand_in(status: int, body: object, headers: dict[str, str] | None = None) -
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             answer.credentials.append(self.headers.get("Authorization"))
-            content = answer.body.replace("ECHO", self.headers.get("Authorization") or "nothing").encode()
-            self.send_response(answer.status)
+            self._answer(answer.status, answer.body.replace("ECHO", self.headers.get("Authorization") or "nothing"))
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self._answer(*answer.posted)
+
+        def _answer(self, status: int, body: str) -> None:
+            content = body.encode()
+            self.send_response(status)
             for name, value in {**answer.headers, "Content-Length": str(len(content))}.items():
                 self.send_header(name, value)
             self.end_headers()
@@ -70,7 +78,7 @@ def test_token_that_the_server_repeats_is_hidden(run: RunClient, config: Path) -
 
 
 def test_token_does_not_follow_redirects_to_others(run: RunClient, config: Path) -> None:
-    body = {"count": 0, "next": None, "previous": None, "results": []}
+    body: dict[str, Any] = {"count": 0, "next": None, "previous": None, "results": []}
     with stand_in(200, body) as other, stand_in(302, {}, {"Location": f"{other.url}/api/v2/event/"}) as server:
         save_servers(config, StoredServers("x", {"x": StoredServer(server.url, TOKEN)}))
         run("fetch", "event/", "--out", "-")
@@ -79,7 +87,7 @@ def test_token_does_not_follow_redirects_to_others(run: RunClient, config: Path)
 
 
 def test_stored_token_is_for_its_server_only(run: RunClient, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    body = {"count": 0, "next": None, "previous": None, "results": []}
+    body: dict[str, Any] = {"count": 0, "next": None, "previous": None, "results": []}
     with stand_in(200, body) as other, stand_in(200, body) as own:
         save_servers(config, StoredServers("x", {"x": StoredServer(own.url, TOKEN)}))
         monkeypatch.setenv("FIELDGATE_TOKEN", "from-the-environment")
@@ -89,6 +97,19 @@ def test_stored_token_is_for_its_server_only(run: RunClient, config: Path, monke
         assert run("fetch", f"{own.url}/api/v2/list/", "--out", "-").code == 0
         assert set(other.credentials) == {None}
         assert set(own.credentials) == {f"Token {TOKEN}"}
+
+
+def test_token_from_a_server_like_ifrc_go(run: RunClient, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no `/token/`, and answers 400 to a wrong password."""
+    with stand_in(404, {"detail": "Not found."}) as server:
+        for status, body in ((400, {"statusCode": 400, "error_message": "Wrong."}), (200, {"token": TOKEN})):
+            server.posted = (status, json.dumps(body))
+            monkeypatch.setattr("sys.stdin", io.StringIO("password\n"))
+            done = run("login", server.url, "--username", "amina")
+            if status == 400:
+                assert (done.code, done.err) == (3, "fieldgate-client login: error: Wrong. (status 400)\n")
+        assert server.credentials[-1] == f"Token {TOKEN}", "checked before it is stored"
+        assert (done.code, config.exists()) == (1, False), "the stand-in has no lists"
 
 
 def test_password_is_not_sent_after_a_redirect(run: RunClient, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -42,7 +43,7 @@ async def fetch(
     url: str, page_size: int, concurrency: int, wanted: int, received: list[msgspec.Raw] | None = None
 ) -> list[msgspec.Raw]:
     """All records of a list with this number of events; `received` also has those before an exception."""
-    filters = {CYCLONES: {"dtype": CYCLONE}, SEVERE: {"ifrc_severity_level": 2}}.get(wanted, {})
+    filters: dict[str, Any] = {CYCLONES: {"dtype": CYCLONE}, SEVERE: {"ifrc_severity_level": 2}}.get(wanted, {})
     received = [] if received is None else received
     async with AsyncClient(url, page_size=page_size, concurrency=concurrency, options=QUICK) as client:
         async for page in client.events(**filters).raw_pages():
