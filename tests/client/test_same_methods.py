@@ -1,0 +1,30 @@
+"""`Client` and `AsyncClient` have the same methods with the same arguments."""
+
+import inspect
+
+import pytest
+from fieldgate_client import AsyncClient, Client
+
+# Parts of AsyncClient that `Client` uses, and that need an event loop.
+INNER = {"query", "events_query"}
+METHODS = [
+    name
+    for name, member in inspect.getmembers(AsyncClient, inspect.isfunction)
+    if not name.startswith("_") and name not in INNER
+]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_arguments(name: str) -> None:
+    parameters = [
+        [
+            (each.name, each.kind, each.default, each.annotation)
+            for each in inspect.signature(method).parameters.values()
+        ]
+        for method in (getattr(AsyncClient, name), getattr(Client, name))
+    ]
+    assert parameters[0] == parameters[1]
+
+
+def test_methods_of_forms_and_sharing_are_there() -> None:
+    assert {"import_form", "wait_for_import", "download_form", "share", "explain", "what_if"} <= set(METHODS)
