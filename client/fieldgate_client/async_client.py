@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from fieldgate_client.connection import ByteProgress
     from fieldgate_client.form_import import ImportProgress, ImportResult
     from fieldgate_client.multipart import UploadProgress
+    from fieldgate_client.response_body import ByteProgress
     from fieldgate_client.sharing_records import Explanation, SharingResult, WhatIf
 
 
@@ -44,6 +44,9 @@ class AsyncClient:
         concurrency: int = DEFAULT_CONCURRENCY,
         options: ConnectionOptions | None = None,
     ) -> None:
+        for name, number in (("page_size", page_size), ("concurrency", concurrency)):
+            if number < 1:
+                raise ValueError(f"{name} must be at least 1.")
         self.connection = Connection(url, token, options)
         self.language = language
         self._page_size = page_size

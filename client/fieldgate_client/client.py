@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from fieldgate_client.connection import ByteProgress
+    from fieldgate_client.connection import ConnectionOptions
     from fieldgate_client.filters import FilterValue
     from fieldgate_client.form_import import ImportProgress, ImportResult
     from fieldgate_client.lists import AsyncRecordList, RecordList
     from fieldgate_client.multipart import UploadProgress
     from fieldgate_client.records import Asset, Event, Import, Permission
+    from fieldgate_client.response_body import ByteProgress
     from fieldgate_client.sharing_records import Explanation, SharingResult, WhatIf
 
 Record = TypeVar("Record")
@@ -30,11 +31,22 @@ Record = TypeVar("Record")
 class Client:
     """The same methods as `AsyncClient`, without `await`. Requests run in a thread of their own."""
 
-    def __init__(self, url: str, token: str = "", **options: Any) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str = "",
+        *,
+        language: str = "",
+        page_size: int = 1000,
+        concurrency: int = 4,
+        options: ConnectionOptions | None = None,
+    ) -> None:
         from fieldgate_client.async_client import AsyncClient
         from fieldgate_client.event_loop_thread import EventLoopThread
 
-        self._client = AsyncClient(url, token, **options)
+        self._client = AsyncClient(
+            url, token, language=language, page_size=page_size, concurrency=concurrency, options=options
+        )
         self._loop = EventLoopThread()
 
     def __enter__(self) -> Client:

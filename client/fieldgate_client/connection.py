@@ -19,10 +19,12 @@ from msgspec import ValidationError
 
 from fieldgate_client import __version__
 from fieldgate_client.errors import ConnectionFailed, InvalidToken, NotFound, UnexpectedResponse, request_failed
+from fieldgate_client.response_body import GZIP, ByteProgress, read_body
 from fieldgate_client.retries import RETRY_STATUSES, RetryPolicy, parse_rate_limit, parse_retry_after
 from fieldgate_client.server_url import is_loopback, parse_server_url, resolve_path
 
 if TYPE_CHECKING:
+    import asyncio
     from http.cookiejar import CookieJar
     from types import TracebackType
 
@@ -34,14 +36,12 @@ MAX_CONCURRENT_REQUESTS = 8
 MAX_DAMAGED_ATTEMPTS = 6  # a body that cannot be read is damaged on the way, or no JSON at all
 MAX_WRONG_ATTEMPTS = 2  # JSON, but not of this kind: a truncated body is no JSON
 MAX_REMEMBERED_IDS = 1000
-MAX_BODY_BYTES = 256 * 1024 * 1024  # decompressed; a page of a thousand large events of IFRC GO has about 40 MB
 MAX_REDIRECTS = 5
 REQUEST_ID = "x-request-id"
 DATA_VERSION = "fieldgate-data-version"  # Fieldgate sends it with every list
 
 Parameters = Sequence[tuple[str, str]] | Mapping[str, str]
 Parsed = TypeVar("Parsed")
-ByteProgress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
 
 
 class HTTPResponse(msgspec.Struct, frozen=True):
@@ -76,14 +76,14 @@ class ConnectionOptions(msgspec.Struct, frozen=True):
 
 class Connection:
     def __init__(self, url: str, token: str = "", options: ConnectionOptions | None = None) -> None:
-        import asyncio
-
         self.server = parse_server_url(url)
         self.has_token = bool(token)
         self._token = _checked_token(token)
         self._options = options or ConnectionOptions()
         self._client: httpx.AsyncClient | None = None
-        self._semaphore = asyncio.Semaphore(self._options.max_concurrent)
+        self._semaphore: asyncio.Semaphore | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None  # of client and semaphore
+        self._former_client: httpx.AsyncClient | None = None
         self._is_fieldgate: bool | None = None
         self._sent_ids: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
         self._answered_urls: dict[str, str] = {}  # by the ids of the answers
@@ -99,8 +99,10 @@ class Connection:
         await self.close()
 
     async def close(self) -> None:
+        import asyncio
+
         client, self._client = self._client, None
-        if client is not None:
+        if client is not None and self._loop is asyncio.get_running_loop():
             await client.aclose()
 
     async def get(self, path: str, parameters: Parameters = (), *, language: str = "") -> HTTPResponse:
@@ -240,16 +242,16 @@ class Connection:
         import asyncio
 
         loop = asyncio.get_running_loop()
-        client = self._client or self._open()
-        async with self._semaphore:
+        client, semaphore = self._opened(loop)
+        async with semaphore:
             while (wait := self._not_before - loop.time()) > 0:  # noqa: ASYNC110 -- other requests move it
                 await asyncio.sleep(wait)
             request = client.build_request(method, url, headers=headers, content=content)
             for _ in range(MAX_REDIRECTS + 1):
-                response = await client.send(request, stream=True)
+                response = await self._send_head(client, request)
                 try:
                     if response.next_request is None:
-                        body = await _read_body(response, on_progress)
+                        body = await read_body(response, self._options.timeout, on_progress)
                         break
                     _check_redirect(request, response.next_request)
                     request = response.next_request
@@ -262,6 +264,20 @@ class Connection:
         if wait_until_reset is not None:
             self._not_before = max(self._not_before, loop.time() + wait_until_reset)
         return answered
+
+    async def _send_head(self, client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
+        """Send the request and wait for the head of the response: also one that a server announces for ever."""
+        import asyncio
+
+        import httpx
+
+        sending = client.send(request, stream=True)
+        if request.method != "GET":
+            return await sending  # sending the body can take long
+        try:
+            return await asyncio.wait_for(sending, self._options.timeout + CONNECT_TIMEOUT_SECONDS)
+        except asyncio.TimeoutError:
+            raise httpx.ReadTimeout("no answer in time", request=request) from None
 
     def _check_request_id(self, response: HTTPResponse, request_id: str) -> None:
         """Refuse the answer to another request of this client, which a faulty proxy can deliver.
@@ -277,17 +293,28 @@ class Connection:
             if len(urls) > MAX_REMEMBERED_IDS:
                 del urls[next(iter(urls))]
 
+    def _opened(self, loop: asyncio.AbstractEventLoop) -> tuple[httpx.AsyncClient, asyncio.Semaphore]:
+        """Client and semaphore of this event loop. Those of another one, as of a parent process, cannot be used."""
+        import asyncio
+
+        if self._loop is not loop or self._semaphore is None:
+            self._former_client, self._client = self._client, None  # kept: its sockets may be those of the parent
+            self._loop, self._semaphore, self._not_before = loop, asyncio.Semaphore(self._options.max_concurrent), 0.0
+        return self._client or self._open(), self._semaphore
+
     def _open(self) -> httpx.AsyncClient:
         import httpx
 
         from fieldgate_client.certificates import LazyCertificates
 
         options = self._options
-        headers = {"User-Agent": f"fieldgate-client/{__version__}"}
+        is_compressed = options.compression if options.compression is not None else not is_loopback(self.server)
+        headers = {
+            "User-Agent": f"fieldgate-client/{__version__}",
+            "Accept-Encoding": GZIP if is_compressed else "identity",
+        }
         if self._token:
             headers["Authorization"] = f"Token {self._token}"
-        if not (options.compression if options.compression is not None else not is_loopback(self.server)):
-            headers["Accept-Encoding"] = "identity"
         self._client = httpx.AsyncClient(
             headers=headers | options.headers,
             timeout=httpx.Timeout(options.timeout, connect=min(options.timeout, CONNECT_TIMEOUT_SECONDS)),
@@ -313,25 +340,6 @@ def _no_cookies() -> CookieJar:
     from http.cookiejar import CookieJar, DefaultCookiePolicy
 
     return CookieJar(DefaultCookiePolicy(allowed_domains=()))
-
-
-async def _read_body(response: httpx.Response, on_progress: ByteProgress | None) -> bytes:
-    chunks, size = [], 0
-    length = response.headers.get("content-length", "")
-    total = int(length) if length.isdecimal() and "content-encoding" not in response.headers else None
-    async for chunk in response.aiter_bytes():
-        size += len(chunk)
-        if size > MAX_BODY_BYTES:
-            raise UnexpectedResponse(
-                f"The response is larger than {MAX_BODY_BYTES // 1024**2} MB. Ask for smaller pages.",
-                status=response.status_code,
-                request_id=response.headers.get(REQUEST_ID, ""),
-                url=str(response.url),
-            )
-        chunks.append(chunk)
-        if on_progress and response.is_success:
-            on_progress(size, total)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 def _check_redirect(request: httpx.Request, target: httpx.Request) -> None:

@@ -24,12 +24,16 @@ class EventLoopThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._pid = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # garbage collection can end iterators at any place
+        self._closing: set[asyncio.Task[None]] = set()
 
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine in the loop and wait for its result. If the wait is interrupted, it is cancelled and ends."""
         import asyncio
 
+        if self._is_own_thread():
+            coroutine.close()
+            raise RuntimeError("A callback of the client cannot use the client: it would wait for itself.")
         ended = threading.Event()
 
         async def run_to_end() -> Result:
@@ -52,9 +56,22 @@ class EventLoopThread:
             while (value := self.run(_next(source))) is not _END:
                 yield value  # type: ignore[misc]
         finally:
-            close = getattr(source, "aclose", None)
-            if close is not None and self._loop is not None and not self._loop.is_closed():
-                self.run(close())
+            self._close(source)
+
+    def _close(self, source: AsyncIterator[Any]) -> None:
+        close, loop = getattr(source, "aclose", None), self._loop
+        if close is None or loop is None or loop.is_closed() or self._pid != os.getpid():
+            return
+        if not self._is_own_thread():
+            self.run(close())
+            return
+        # The garbage collector ran in the thread of the loop, which cannot wait for itself.
+        closing = loop.create_task(close())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+    def _is_own_thread(self) -> bool:
+        return self._pid == os.getpid() and threading.current_thread() is self._thread
 
     def stop(self) -> None:
         """Stop the loop, and wait until its connections are closed."""

@@ -11,8 +11,9 @@ from fieldgate_client.exports.output_file import OutputFile
 from fieldgate_client.sharing import asset_uid
 
 if TYPE_CHECKING:
-    from fieldgate_client.connection import ByteProgress, Connection
+    from fieldgate_client.connection import Connection
     from fieldgate_client.records import Asset
+    from fieldgate_client.response_body import ByteProgress
 
 _XLSX_START = b"PK"
 

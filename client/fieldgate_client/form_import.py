@@ -42,7 +42,11 @@ class ImportFailed(FieldgateError):
         self.warnings = _problems(record, "warnings")
 
     def __str__(self) -> str:
-        return f"{self.message}\n{format_problems(self.problems)}" if self.problems else self.message
+        if not self.problems:
+            return self.message
+        number = len(self.problems)
+        found = f"{number} problem{'' if number == 1 else 's'}"
+        return f"The form was not imported: {found}.\n{format_problems(self.problems)}"
 
 
 class ImportTimeout(FieldgateError):

@@ -91,6 +91,8 @@ class AsyncRecordList(Generic[Record]):
         return await update_file(self.query, path, on_progress)
 
     def __getitem__(self, part: slice) -> AsyncRecordList[Record]:
+        if not isinstance(part, slice):
+            raise TypeError(f"Write `await records[{part!r}:].first()` for one record: this list is read with await.")
         return type(self)(self.query.part(*_bounds(part)))
 
     async def to_ndjson(self, path: Target, *, resume: bool = False, on_progress: Progress | None = None) -> int:
@@ -195,7 +197,9 @@ class RecordList(Generic[Record]):
     def __len__(self) -> int:
         """How many records the server has. Requested once."""
         if self._count is None:
-            self._count = self._loop.run(self._list.count())
+            self._count = self._loop.run(self._list.query.count())
+        if self._count is None:  # `list()` asks for the length, and does without it after a TypeError
+            raise TypeError(f"{self._list.query.path} does not tell how many records it has: count them while reading.")
         return self._count
 
     def first(self) -> Record | None:

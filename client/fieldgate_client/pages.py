@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 NO_VERSION = "none"
 Record = TypeVar("Record")
 OFFSET_NAMES = ("offset", "start")  # KoboToolbox writes `start` in its links
+MAX_COUNT = 2**53
 
 
 class DamagedPage(ValueError):
@@ -109,6 +110,8 @@ def parse_page(
         envelope.results, keys = envelope.results[offset:], keys[offset:]
     version = headers.get("fieldgate-data-version")
     count = received if is_array else envelope.count
+    if count is not None and not 0 <= count <= MAX_COUNT:
+        raise NotAList(f"{count} is not a number of records")
     step = received
     if envelope.next:
         next_offset, next_limit = _link_numbers(envelope.next)

@@ -11,7 +11,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-RETRY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
+RETRY_STATUSES = frozenset({408, 425, 429, *range(500, 600)})
 MAX_RETRY_AFTER_SECONDS = 10 * 60
 _RATE_LIMIT_NUMBERS = re.compile(r";\s*(r|t)\s*=\s*(\d+)")
 
@@ -22,6 +22,10 @@ class RetryPolicy(msgspec.Struct, frozen=True):
     attempts: int = 8
     first_pause: float = 0.5  # seconds
     longest_pause: float = 60
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1:
+            raise ValueError("attempts must be at least 1.")
 
     def pause(self, attempt: int, retry_after: float | None) -> float:
         """Seconds to wait after this failed attempt, counted from 0. The server's own wish is honoured."""
@@ -65,6 +69,6 @@ def parse_http_date(text: str) -> datetime | None:
 
     try:
         parsed = parsedate_to_datetime(text)
-    except (ValueError, TypeError):
+        return parsed.replace(tzinfo=timezone.utc) if parsed.tzinfo is None else parsed.astimezone(timezone.utc)
+    except (ValueError, TypeError, OverflowError):
         return None
-    return parsed.replace(tzinfo=timezone.utc) if parsed.tzinfo is None else parsed.astimezone(timezone.utc)

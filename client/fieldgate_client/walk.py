@@ -127,9 +127,10 @@ class _Pass(msgspec.Struct):
     def is_part_whole(self, start: int, stop: int | None) -> bool:
         if len(self.counts) > 1:
             return False
+        if self.counts == {None}:  # then a record that was received twice is all that shows that something moved
+            return self.is_continuous
         expected = [
-            len(self.keys) if count is None else max(0, (count if stop is None else min(count, stop)) - start)
-            for count in self.counts
+            max(0, (count if stop is None else min(count, stop)) - start) for count in self.counts if count is not None
         ]
         return not expected or expected == [len(self.keys)]
 

@@ -66,7 +66,7 @@ async def test_a_form_becomes_an_asset_and_then_a_version(site: ClientService, f
         )
         assert (asset.name, asset.asset_type, asset.version_count) == ("Household visit", "survey", 1)
         assert asset.owner__username == "amina"
-        size = len(xlsx())
+        size = len(await asyncio.to_thread(form.read_bytes))
         assert sent == [(size, size)]
         assert seen[-1].status == "complete"
         assert {each.status for each in seen[:-1]} <= {"processing"}

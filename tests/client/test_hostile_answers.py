@@ -5,8 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from fieldgate_client import AsyncClient, Client
-from fieldgate_client import connection as connection_module
+from fieldgate_client import AsyncClient, Client, response_body
 from fieldgate_client.connection import Connection, ConnectionOptions
 from fieldgate_client.errors import (
     ConnectionFailed,
@@ -175,7 +174,7 @@ def test_records_with_unusual_ids_are_compared_with_each_other() -> None:
 
 
 def test_a_body_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection_module, "MAX_BODY_BYTES", 1_000_000)
+    monkeypatch.setattr(response_body, "MAX_BODY_BYTES", 1_000_000)
     with LoopbackServer(lambda request: Reply(200, b" " * 1_100_000)) as server:
         with Client(server.base_url, options=QUICK) as client, pytest.raises(UnexpectedResponse, match="larger than"):
             [*client.events()]

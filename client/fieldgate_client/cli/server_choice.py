@@ -56,7 +56,8 @@ def choose_server(
         chosen = stored.url
     else:
         raise UsageError(
-            "No server is chosen. Write a whole URL, set FIELDGATE_URL, or log in with: fieldgate-client login URL"
+            "No server is chosen. Log in first with: fieldgate-client login URL, or set FIELDGATE_URL. "
+            "Lists and forms can also be given as a whole URL."
         )
     if token_file:
         return ChosenServer(chosen, read_token(token_file))

@@ -1,0 +1,110 @@
+"""The thread of `Client`: iterators that end anywhere, callbacks, other processes, other event loops."""
+
+import asyncio
+import gc
+import multiprocessing
+import threading
+from collections.abc import Iterator
+from multiprocessing.queues import SimpleQueue
+
+import pytest
+from fieldgate_client import AsyncClient, Client
+from fieldgate_client.event_loop_thread import EventLoopThread
+
+from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
+
+RECORDS = 60
+
+
+def respond(request: ReceivedRequest) -> Reply:
+    offset, limit = int(request.query["offset"]), int(request.query["limit"])
+    results = [{"id": id_} for id_ in range(offset, min(RECORDS, offset + limit))]
+    following = f"{request.path}?limit={limit}&offset={offset + limit}" if offset + limit < RECORDS else None
+    return json_reply({"count": RECORDS, "next": following, "previous": None, "results": results})
+
+
+@pytest.fixture
+def server() -> Iterator[LoopbackServer]:
+    with LoopbackServer(respond) as started:
+        yield started
+
+
+class Holder:
+    """A reference cycle with an iterator, as a traceback or a notebook has."""
+
+    def __init__(self, records: Iterator[object]) -> None:
+        self.records = records
+        self.itself = self
+
+
+def test_an_iterator_that_is_collected_in_the_thread_of_the_loop(server: LoopbackServer) -> None:
+    """It cannot wait for the loop there."""
+    with Client(server.base_url, page_size=5) as client:
+        holder = Holder(iter(client.list("event/")))
+        next(holder.records)
+        del holder
+        thread = client._loop
+
+        async def collect() -> bool:
+            gc.collect()
+            return threading.current_thread() is thread._thread
+
+        gc.disable()
+        try:
+            assert thread.run(collect())
+        finally:
+            gc.enable()
+        assert len([*client.list("event/")]) == RECORDS
+
+
+def test_a_callback_cannot_wait_for_the_client(server: LoopbackServer) -> None:
+    thread = EventLoopThread()
+
+    async def nothing() -> None:
+        pass
+
+    async def callback() -> None:
+        thread.run(nothing())
+
+    with pytest.raises(RuntimeError, match="cannot use the client"):
+        thread.run(callback())
+    thread.stop()
+
+
+def _read_in_child(client: Client, found: "SimpleQueue[object]") -> None:
+    try:
+        found.put(len([*client.list("event/").pages()]))
+    except BaseException as error:
+        found.put(repr(error))
+
+
+def test_a_client_that_was_used_before_a_fork(server: LoopbackServer) -> None:
+    context = multiprocessing.get_context("fork")
+    with Client(server.base_url, page_size=5, concurrency=8) as client:
+        pages = len([*client.list("event/").pages()])
+        found: SimpleQueue[object] = context.SimpleQueue()
+        children = [context.Process(target=_read_in_child, args=(client, found)) for _ in range(2)]
+        for child in children:
+            child.start()
+        assert [found.get(), found.get()] == [pages, pages]
+        for child in children:
+            child.join()
+        assert len([*client.list("event/").pages()]) == pages
+
+
+def test_an_asynchronous_client_in_two_event_loops(server: LoopbackServer) -> None:
+    client = AsyncClient(server.base_url, page_size=5, concurrency=8)
+
+    async def read() -> int:
+        number = len([record async for record in client.list("event/")])
+        await client.close()
+        return number
+
+    assert [asyncio.run(read()), asyncio.run(read())] == [RECORDS, RECORDS]
+
+
+def test_a_client_can_be_used_again_after_it_was_closed(server: LoopbackServer) -> None:
+    client = Client(server.base_url, page_size=5, concurrency=8)
+    for _ in range(2):
+        assert len([*client.list("event/")]) == RECORDS
+        client.close()

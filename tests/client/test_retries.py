@@ -1,0 +1,126 @@
+"""When requests are tried again, and how long the client waits."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from fieldgate_client import AsyncClient, Client, ServerFailed
+from fieldgate_client.connection import ConnectionOptions, RetryNotice
+from fieldgate_client.retries import (
+    MAX_RETRY_AFTER_SECONDS,
+    RETRY_STATUSES,
+    RetryPolicy,
+    parse_rate_limit,
+    parse_retry_after,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
+
+NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
+EMPTY_LIST: dict[str, Any] = {"count": 0, "next": None, "previous": None, "results": []}
+
+
+@given(st.integers(0, 60), st.none() | st.floats(0, 10**9))
+def test_pauses_grow_and_are_bounded(attempt: int, retry_after: float | None) -> None:
+    policy = RetryPolicy()
+    pause = policy.pause(attempt, retry_after)
+    backoff = min(policy.first_pause * 2**attempt, policy.longest_pause)
+    if retry_after is None:
+        assert backoff / 2 <= pause <= backoff
+    else:
+        wished = min(retry_after, MAX_RETRY_AFTER_SECONDS)
+        assert wished <= pause <= wished + backoff
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0", 0),
+        (" 7 ", 7),
+        ("1.5", 1.5),
+        ((NOW + timedelta(seconds=90)).strftime("%a, %d %b %Y %H:%M:%S GMT"), 90),
+        ((NOW - timedelta(days=1)).strftime("%a, %d %b %Y %H:%M:%S GMT"), 0),
+        ("", None),
+        ("soon", None),
+        ("-3", None),
+        ("٣", None),
+        ("9" * 40, None),
+        ("Fri, 31 Dec 99999999999999999999 23:59:59 GMT", None),
+        ("Fri, 31 Dec 9999 23:59:59 -2359", None),
+    ],
+)
+def test_retry_after(text: str, seconds: float | None) -> None:
+    assert parse_retry_after(text, NOW) == seconds
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"ratelimit": '"default";r=0;t=30'}, 30),
+        ({"ratelimit": '"default";r=5;t=30'}, None),
+        ({"ratelimit": "limit=100, remaining=0, reset=12"}, 12),
+        ({"ratelimit": "limit=100, remaining=1, reset=12"}, None),
+        ({"ratelimit-remaining": "0", "ratelimit-reset": "4"}, 4),
+        ({"ratelimit-remaining": "3", "ratelimit-reset": "4"}, None),
+        ({"ratelimit": '"default";r=0;t=999999999999'}, MAX_RETRY_AFTER_SECONDS),
+        ({"ratelimit": "nonsense"}, None),
+    ],
+)
+def test_rate_limit(headers: dict[str, str], seconds: float | None) -> None:
+    assert parse_rate_limit(headers) == seconds
+
+
+def test_all_errors_of_the_server_are_tried_again() -> None:
+    assert {status for status in range(400, 600) if status in RETRY_STATUSES} == {408, 425, 429, *range(500, 600)}
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 520, 599])
+def test_a_busy_server_is_asked_again(status: int) -> None:
+    replies: Iterator[Reply] = iter([Reply(status), Reply(status), json_reply(EMPTY_LIST)])
+    notices: list[RetryNotice] = []
+
+    def respond(_: ReceivedRequest) -> Reply:
+        return next(replies)
+
+    options = ConnectionOptions(retries=RetryPolicy(first_pause=0.001), on_retry=notices.append)
+    with LoopbackServer(respond) as server, Client(server.base_url, options=options) as client:
+        assert list(client.list("event/").pages()) == []
+        assert len(server.requests) == 3
+    assert [notice.attempt for notice in notices] == [1, 2]
+    assert all(str(status) in notice.reason for notice in notices)
+
+
+def test_one_attempt_is_no_retry() -> None:
+    options = ConnectionOptions(retries=RetryPolicy(attempts=1))
+    with LoopbackServer(lambda _: Reply(503)) as server, Client(server.base_url, options=options) as client:
+        with pytest.raises(ServerFailed):
+            client.list("event/").first()
+        assert len(server.requests) == 1
+
+
+def test_numbers_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(ValueError, match="attempts must be at least 1"):
+        RetryPolicy(attempts=0)
+    with pytest.raises(ValueError, match="concurrency must be at least 1"):
+        Client("http://127.0.0.1:1", concurrency=0)
+    with pytest.raises(ValueError, match="page_size must be at least 1"):
+        AsyncClient("http://127.0.0.1:1", page_size=0)
+
+
+def test_a_list_without_a_count() -> None:
+    """`list()` asks for the length first, and does without it."""
+    page = {"next": None, "previous": None, "results": [{"id": 1}, {"id": 2}]}
+    with LoopbackServer(lambda _: json_reply(page)) as server, Client(server.base_url) as client:
+        assert list(client.list("event/")) == [{"id": 1}, {"id": 2}]
+        with pytest.raises(TypeError, match="does not tell how many records it has"):
+            len(client.list("event/"))
+
+
+async def test_one_record_of_an_asynchronous_list() -> None:
+    async with AsyncClient("http://127.0.0.1:1") as client:
+        with pytest.raises(TypeError, match=r"await records\[0:\]\.first\(\)"):
+            client.events()[0]  # type: ignore[index]
