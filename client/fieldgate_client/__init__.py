@@ -42,6 +42,11 @@ if TYPE_CHECKING:
     from fieldgate_client.form_import import ImportTimeout as ImportTimeout
     from fieldgate_client.incremental import UpdateResult as UpdateResult
     from fieldgate_client.ndjson_file import FileInUse as FileInUse
+    from fieldgate_client.records import Asset as Asset
+    from fieldgate_client.records import Country as Country
+    from fieldgate_client.records import Event as Event
+    from fieldgate_client.records import Import as Import
+    from fieldgate_client.records import Permission as Permission
     from fieldgate_client.retries import RetryPolicy as RetryPolicy
     from fieldgate_client.server_url import InvalidURL as InvalidURL
     from fieldgate_client.sharing_records import SharingIncomplete as SharingIncomplete
@@ -60,6 +65,7 @@ _MODULES = {
     "RetryPolicy": "retries",
     "SharingIncomplete": "sharing_records",
     "UpdateResult": "incremental",
+    **dict.fromkeys(("Asset", "Country", "Event", "Import", "Permission"), "records"),
     **dict.fromkeys(
         (
             "AmbiguousName",

@@ -15,11 +15,11 @@ import msgspec
 
 from fieldgate_client.connection import Connection, ConnectionOptions
 from fieldgate_client.filters import FilterValue, encode_filters
-from fieldgate_client.list_query import DEFAULT_CONCURRENCY, DEFAULT_PAGE_SIZE, ListQuery
+from fieldgate_client.list_query import DEFAULT_CONCURRENCY, DEFAULT_PAGE_SIZE, PAGE_NAMES, ListQuery
 from fieldgate_client.lists import AsyncRecordList
 from fieldgate_client.names import NameResolver, split_filters
 from fieldgate_client.records import Asset, Event, Import, Permission
-from fieldgate_client.server_url import resolve_path
+from fieldgate_client.server_url import resolve_address
 from fieldgate_client.since import CHANGED_SINCE, parse_since
 
 if TYPE_CHECKING:
@@ -47,11 +47,19 @@ class AsyncClient:
         for name, number in (("page_size", page_size), ("concurrency", concurrency)):
             if number < 1:
                 raise ValueError(f"{name} must be at least 1.")
+        options = options or ConnectionOptions()
+        if concurrency > options.max_concurrent:
+            options = msgspec.structs.replace(options, max_concurrent=concurrency)
         self.connection = Connection(url, token, options)
         self.language = language
         self._page_size = page_size
         self._concurrency = concurrency
         self._names = NameResolver(self._read_all, self.connection.is_fieldgate, language)
+
+    @property
+    def has_token(self) -> bool:
+        """Whether requests are made as a user."""
+        return self.connection.has_token
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -66,10 +74,17 @@ class AsyncClient:
 
     def query(self, path: str, filters: dict[str, FilterValue], record_type: Any = dict[str, Any]) -> ListQuery[Any]:
         """A list with its filters, for the methods that return lists."""
+        for name in PAGE_NAMES & filters.keys():
+            raise ValueError(
+                f"{name} is not a filter: all pages are read. For a part of the list, write records[10:30]."
+            )
+        address = resolve_address(path, self.connection.server)
+        # The address may be that of a page in a browser: what belongs to the page only is left out.
+        others = [pair for pair in address.query if pair[0] not in PAGE_NAMES | {"format"} | filters.keys()]
         return ListQuery(
             self.connection,
-            resolve_path(path, self.connection.server),
-            tuple(encode_filters(filters)),
+            address.path,
+            (*others, *encode_filters(filters)),
             record_type,
             self.language,
             self._page_size,

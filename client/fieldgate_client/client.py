@@ -49,6 +49,11 @@ class Client:
         )
         self._loop = EventLoopThread()
 
+    @property
+    def has_token(self) -> bool:
+        """Whether requests are made as a user."""
+        return self._client.has_token
+
     def __enter__(self) -> Client:
         return self
 

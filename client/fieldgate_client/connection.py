@@ -21,7 +21,7 @@ from fieldgate_client import __version__
 from fieldgate_client.errors import ConnectionFailed, InvalidToken, NotFound, UnexpectedResponse, request_failed
 from fieldgate_client.response_body import GZIP, ByteProgress, read_body
 from fieldgate_client.retries import RETRY_STATUSES, RetryPolicy, parse_rate_limit, parse_retry_after
-from fieldgate_client.server_url import is_loopback, parse_server_url, resolve_path
+from fieldgate_client.server_url import is_loopback, parse_server_url, resolve_address
 
 if TYPE_CHECKING:
     import asyncio
@@ -37,6 +37,7 @@ MAX_DAMAGED_ATTEMPTS = 6  # a body that cannot be read is damaged on the way, or
 MAX_WRONG_ATTEMPTS = 2  # JSON, but not of this kind: a truncated body is no JSON
 MAX_REMEMBERED_IDS = 1000
 MAX_REDIRECTS = 5
+NOTICED_PAUSE_SECONDS = 0.5
 REQUEST_ID = "x-request-id"
 DATA_VERSION = "fieldgate-data-version"  # Fieldgate sends it with every list
 
@@ -59,7 +60,7 @@ class RetryNotice(msgspec.Struct, frozen=True):
     """Why a request is tried again, and when: for a person who watches a long run."""
 
     reason: str
-    attempt: int
+    attempt: int  # that failed; 0 if the server asked to wait before the first
     pause: float  # seconds
 
 
@@ -169,8 +170,9 @@ class Connection:
 
     def _url(self, path: str, parameters: Parameters) -> str:
         pairs = parameters.items() if isinstance(parameters, Mapping) else parameters
-        query = urlencode([*pairs], quote_via=quote, safe=",:")
-        url = self.server + quote(resolve_path(path, self.server), safe="/%:@!$&'()*+,;=~")
+        address = resolve_address(path, self.server)
+        query = urlencode([*address.query, *pairs], quote_via=quote, safe=",:")
+        url = self.server + quote(address.path, safe="/%:@!$&'()*+,;=~")
         return f"{url}?{query}" if query else url
 
     async def _send(
@@ -231,8 +233,7 @@ class Connection:
                         raise request_failed(response.status, response.body, response.headers, url)
                     retry_after = parse_retry_after(response.headers.get("retry-after", ""))
             pause = self._options.retries.pause(attempt, retry_after)
-            if self._options.on_retry:
-                self._options.on_retry(RetryNotice(problem, attempt + 1, pause))
+            self._note_pause(RetryNotice(problem, attempt + 1, pause))
             await asyncio.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
 
@@ -244,7 +245,9 @@ class Connection:
         loop = asyncio.get_running_loop()
         client, semaphore = self._opened(loop)
         async with semaphore:
-            while (wait := self._not_before - loop.time()) > 0:  # noqa: ASYNC110 -- other requests move it
+            while (wait := self._not_before - loop.time()) > 0:  # other requests move it
+                if wait >= NOTICED_PAUSE_SECONDS:
+                    self._note_pause(RetryNotice(f"{self.server} allows no request yet (RateLimit)", 0, wait))
                 await asyncio.sleep(wait)
             request = client.build_request(method, url, headers=headers, content=content)
             for _ in range(MAX_REDIRECTS + 1):
@@ -264,6 +267,16 @@ class Connection:
         if wait_until_reset is not None:
             self._not_before = max(self._not_before, loop.time() + wait_until_reset)
         return answered
+
+    def _note_pause(self, notice: RetryNotice) -> None:
+        """Tell the caller, or whoever reads the log: by default, warnings are printed to standard error."""
+        if self._options.on_retry:
+            self._options.on_retry(notice)
+        else:
+            import logging
+
+            reason = notice.reason.rstrip(".")
+            logging.getLogger("fieldgate_client").warning("%s. Trying again in %.1f s.", reason, notice.pause)
 
     async def _send_head(self, client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
         """Send the request and wait for the head of the response: also one that a server announces for ever."""

@@ -11,7 +11,7 @@ import msgspec
 from fieldgate_client.errors import FieldgateError
 from fieldgate_client.list_query import PAGE_NAMES, ListQuery
 from fieldgate_client.ndjson_file import replace_file
-from fieldgate_client.server_url import resolve_path
+from fieldgate_client.server_url import resolve_address
 
 STATE_FORMAT = 1
 STATE_SUFFIX = ".state"
@@ -34,7 +34,7 @@ class ListIdentity(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, query: ListQuery[Any]) -> ListIdentity:
         """Of a list whose names are resolved."""
-        path = resolve_path(query.path, query.connection.server)
+        path = resolve_address(query.path, query.connection.server).path
         unimportant = PAGE_NAMES | {"ordering"}
         filters = sorted((name, value) for name, value in query.parameters if name not in unimportant)
         return cls(query.connection.server, path, filters, query.language, query.start, query.stop)

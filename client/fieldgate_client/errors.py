@@ -165,7 +165,7 @@ def parse_error_body(body: bytes, content_type: str) -> tuple[str, dict[str, lis
     if isinstance(decoded, dict) and isinstance(decoded.get("errors"), dict):
         decoded = decoded["errors"]  # IFRC GO wraps them
     if isinstance(decoded, dict):
-        for key in ("detail", "error"):
+        for key in ("detail", "error", "error_message"):
             if isinstance(decoded.get(key), str):
                 return clean_line(decoded[key])[:MAX_TEXT_CHARS], {}
         fields = {name: _texts(value) for name, value in decoded.items()}

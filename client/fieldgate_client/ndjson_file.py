@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING
 import msgspec
 
 from fieldgate_client.errors import FieldgateError
+from fieldgate_client.exports.output_file import check_folder, new_file_mode
 from fieldgate_client.pages import RecordFields, read_fields
 from fieldgate_client.seen_keys import Key, SeenKeys
 
@@ -123,7 +124,8 @@ class NewFile:
         self._is_complete = False
 
     def __enter__(self) -> NewFile:
-        self.file = _open_alone(self.path)
+        check_folder(self.target)
+        self.file = _open_alone(self.path, new_file_mode(self.target))
         if self._keep:
             self.file.seek(0, os.SEEK_END)
         else:
@@ -179,7 +181,7 @@ def sync_folder(path: Path) -> None:
             os.close(folder)
 
 
-def _open_alone(path: Path) -> IO[bytes]:
+def _open_alone(path: Path, mode: int) -> IO[bytes]:
     """Open a file for writing and lock it, so that no other process does the same. Windows has no such lock."""
     try:
         import fcntl
@@ -187,7 +189,7 @@ def _open_alone(path: Path) -> IO[bytes]:
         return path.open("r+b" if path.exists() else "w+b", buffering=BUFFER_BYTES)
     while True:
         number = os.open(
-            path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0), 0o666
+            path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0), mode
         )
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)

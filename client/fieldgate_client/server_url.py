@@ -59,14 +59,16 @@ def parse_list_url(text: str) -> ListAddress:
     return ListAddress(server, path, tuple(parse_qsl(parts.query, keep_blank_values=True)))
 
 
-def resolve_path(path: str, server: str) -> str:
-    """The path on the server of what people write: `event/`, `/api/v2/event/`, or a URL of the same server."""
-    if "://" in path:
-        address = parse_list_url(path)
+def resolve_address(text: str, server: str) -> ListAddress:
+    """What people write: `event/`, `/api/v2/event/`, or a URL of the same server; each also with a query."""
+    if "://" in text:
+        address = parse_list_url(text)
         if _origin(address.server) != _origin(server):
-            raise InvalidURL(f"{path} is not on the server {server}: the token is only sent there.")
-        return address.path
-    return path if path.startswith("/") else API_ROOT + path
+            raise InvalidURL(f"{text} is not on the server {server}: the token is only sent there.")
+        return address
+    path, _, query = text.partition("?")
+    path = path if path.startswith("/") else API_ROOT + path
+    return ListAddress(server, path, tuple(parse_qsl(query, keep_blank_values=True)))
 
 
 def is_loopback(server: str) -> bool:

@@ -124,3 +124,32 @@ async def test_one_record_of_an_asynchronous_list() -> None:
     async with AsyncClient("http://127.0.0.1:1") as client:
         with pytest.raises(TypeError, match=r"await records\[0:\]\.first\(\)"):
             client.events()[0]  # type: ignore[index]
+
+
+def test_the_wish_of_the_server_is_honoured() -> None:
+    """`Retry-After` before a request is repeated, `RateLimit` before the next one."""
+    limited = json_reply(EMPTY_LIST, RateLimit='"default";r=0;t=1')
+    replies = iter([Reply(503, headers=(("Retry-After", "0.3"),)), limited, json_reply(EMPTY_LIST)])
+    notices: list[RetryNotice] = []
+    options = ConnectionOptions(retries=RetryPolicy(first_pause=0.001), on_retry=notices.append)
+    with LoopbackServer(lambda _: next(replies)) as server, Client(server.base_url, options=options) as client:
+        assert client.list("event/").first() is None
+        assert client.list("event/").first() is None
+    assert [notice.attempt for notice in notices[:2]] == [1, 0]
+    assert 0.3 <= notices[0].pause < 0.31
+    assert 0 < notices[1].pause <= 1
+    assert "RateLimit" in notices[1].reason
+
+
+def test_pauses_are_logged_if_nobody_asks(caplog: pytest.LogCaptureFixture) -> None:
+    replies = iter([Reply(503), json_reply(EMPTY_LIST)])
+    options = ConnectionOptions(retries=RetryPolicy(first_pause=0.001))
+    with LoopbackServer(lambda _: next(replies)) as server, Client(server.base_url, options=options) as client:
+        client.list("event/").first()
+    assert [record.name for record in caplog.records] == ["fieldgate_client"]
+    assert "answered 503. Trying again in" in caplog.text
+
+
+def test_as_many_requests_at_a_time_as_wanted() -> None:
+    client = AsyncClient("http://127.0.0.1:1", concurrency=16)
+    assert client.connection._options.max_concurrent == 16

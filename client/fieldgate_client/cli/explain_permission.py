@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fieldgate_client.cli.common_options import add_server_options
 from fieldgate_client.cli.exit_codes import ExitCode
+from fieldgate_client.terminal_text import clean_line
 
 if TYPE_CHECKING:
     from fieldgate_client.cli.session import Session
@@ -33,9 +34,9 @@ def run(session: Session) -> int:
     label = f" ({found.label})" if found.label else ""
     output.print(f"{'Yes' if found.allowed else 'No'}: {options.user}, {options.permission}{label}")
     for rule in found.rules:
-        output.print(f"- {rule.message or rule.why or rule.rule}")
+        output.print(clean_line(f"- {rule.message or rule.why or rule.rule}"))
     if found.needs:
         output.print("Any of these would be enough:")
         for need in found.needs:
-            output.print(f"- {need.message or need.why}")
+            output.print(clean_line(f"- {need.message or need.why}"))
     return ExitCode.OK

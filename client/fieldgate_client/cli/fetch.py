@@ -126,6 +126,8 @@ def run(session: Session) -> int:
             summary = update_file(records, options.out, progress)
         else:
             summary = write_file(records, file_format, options, progress)
+        if not client.has_token and is_event_list(path):
+            summary += ". Only public events: you are not logged in"
     if not options.quiet:
         session.output.note(summary)
     return ExitCode.OK
@@ -251,9 +253,9 @@ def is_gzip(out: str) -> bool:
 def open_target(out: str) -> Iterator[Any]:
     """What the list is written to: the name of the file, standard output, or a compressed file."""
     if out == "-":
-        from fieldgate_client.cli.terminal_json import TerminalJSON
+        from fieldgate_client.cli.terminal_file import TerminalFile
 
-        yield TerminalJSON(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
+        yield TerminalFile(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
     elif is_gzip(out):
         import gzip
 

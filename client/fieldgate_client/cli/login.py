@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from fieldgate_client.cli.common_options import FILES, completes
 from fieldgate_client.cli.exit_codes import ExitCode, UsageError
+from fieldgate_client.terminal_text import clean_line
 
 if TYPE_CHECKING:
     from fieldgate_client.cli.session import Session
@@ -67,7 +68,7 @@ def run(session: Session) -> int:
         servers.default = name
     file = config_file()
     save_servers(file, servers)
-    output.print(f"Logged in to {url}{f' as {username}' if username else ''}. The token is in {file}.")
+    output.print(f"Logged in to {url}{f' as {clean_line(username)}' if username else ''}. The token is in {file}.")
     if servers.default == name:
         output.print("This is the default server.")
     else:

@@ -42,7 +42,7 @@ class ProgressState:
         if self._last_retry_message is not None and now - self._last_retry_message < RETRY_SECONDS:
             return ""
         self._last_retry_message = now
-        return f"{notice.reason}. Trying again in {notice.pause:.1f} s (attempt {notice.attempt} failed)."
+        return f"{notice.reason.rstrip('.')}. Trying again in {notice.pause:.1f} s (attempt {notice.attempt} failed)."
 
     def line(self) -> str:
         total = "" if self.total is None else f" of {self.total}"

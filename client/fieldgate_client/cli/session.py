@@ -82,4 +82,4 @@ class Session:
         return code
 
     def _note_retry(self, notice: RetryNotice) -> None:
-        self.output.note(f"{notice.reason}. Trying again in {notice.pause:.1f} s.")
+        self.output.note(f"{notice.reason.rstrip('.')}. Trying again in {notice.pause:.1f} s.")

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from fieldgate_client.client import Client
-from fieldgate_client.connection import ConnectionOptions
-from fieldgate_client.errors import (
-    MAX_TEXT_CHARS,
-    ConnectionFailed,
-    FieldgateError,
-    NotAuthenticated,
-    NotFound,
-    UnexpectedResponse,
-    request_failed,
-)
+from fieldgate_client.connection import Connection, ConnectionOptions
+from fieldgate_client.errors import FieldgateError, InvalidRequest, NotAuthenticated, NotFound, UnexpectedResponse
 from fieldgate_client.retries import RetryPolicy
 
 # A wrong token is refused everywhere. Which of these exist depends on the server.
@@ -39,34 +33,33 @@ def check_server(url: str, token: str, language: str = "") -> str:
 
 
 def exchange_password(url: str, username: str, password: str, language: str = "") -> str:
-    """A token for a user name and password: `/token/` of Fieldgate and KoboToolbox, `/get_auth_token` of IFRC GO.
+    """A token for a user name and password: `/token/` of Fieldgate and KoboToolbox, `/get_auth_token` of IFRC GO."""
+    import asyncio
 
-    Redirects are not followed: the password is for this server only.
-    """
-    import httpx
-
-    headers = {"Accept": "application/json", **({"Accept-Language": language} if language else {})}
-    try:
-        with httpx.Client(headers=headers, timeout=_TIMEOUT_SECONDS, follow_redirects=False) as client:
-            response = client.get(f"{url}/token/", params={"format": "json"}, auth=(username, password))
-            if response.status_code == 404:
-                body = {"username": username, "password": password}
-                response = client.post(f"{url}/get_auth_token", json=body)
-                if response.status_code == 400:  # its answer to a wrong password
-                    message = _decoded(response.content).get("error_message") or "The user name or password is wrong."
-                    raise NotAuthenticated(str(message)[:MAX_TEXT_CHARS], status=400, url=url)
-    except httpx.HTTPError as error:
-        raise ConnectionFailed(f"{url} is unreachable: {error}", url=url) from None
-    if not response.is_success:
-        raise request_failed(
-            response.status_code, response.content, {name.lower(): text for name, text in response.headers.items()}, url
-        )
-    token = _decoded(response.content).get("token")
-    if not isinstance(token, str) or not token:
-        raise UnexpectedResponse(f"{url} did not answer with a token.", status=response.status_code)
     from fieldgate_client.cli.server_choice import check_token
 
+    body = asyncio.run(_request_token(url, username, password, language))
+    token = _decoded(body).get("token")
+    if not isinstance(token, str) or not token:
+        raise UnexpectedResponse(f"{url} did not answer with a token.")
     return check_token(token, "The answer of the server")
+
+
+async def _request_token(url: str, username: str, password: str, language: str) -> bytes:
+    credentials = b64encode(f"{username}:{password}".encode()).decode()
+    once = RetryPolicy(attempts=1)
+    basic = ConnectionOptions(timeout=_TIMEOUT_SECONDS, retries=once, headers={"Authorization": f"Basic {credentials}"})
+    async with Connection(url, options=basic) as connection:
+        with suppress(NotFound):
+            return (await connection.get("/token/", {"format": "json"}, language=language)).body
+    async with Connection(url, options=ConnectionOptions(timeout=_TIMEOUT_SECONDS, retries=once)) as connection:
+        try:
+            sent = {"username": username, "password": password}
+            return (await connection.send("POST", "/get_auth_token", json=sent, language=language)).body
+        except InvalidRequest as error:  # its answer to a wrong password
+            raise NotAuthenticated(
+                error.message or "The user name or password is wrong.", status=error.status, url=url
+            ) from None
 
 
 def _decoded(body: bytes) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -37,11 +38,16 @@ class OutputFile:
         if path.exists() and not stat.S_ISREG(path.stat().st_mode):
             self.file = path.open("wb")
             return
+        check_folder(path)
         self.folder = str(path.parent)
         self._path = path
         self._part = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
-        # With the permissions of any new file, or of the one that is replaced.
-        number = os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        try:
+            number = os.open(self._part, flags, new_file_mode(path))
+        except OSError as error:
+            error.filename = str(path)  # the name that the caller knows
+            raise
         self.file = os.fdopen(number, "wb", BUFFER_BYTES)
 
     def commit(self) -> None:
@@ -64,3 +70,16 @@ class OutputFile:
             with suppress(FileNotFoundError):
                 self._part.unlink()
             self._part = None
+
+
+def check_folder(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "There is no such folder", str(path.parent))
+
+
+def new_file_mode(path: Path) -> int:
+    """The permissions of a new file that is to replace this one: nobody else can read it meanwhile."""
+    try:
+        return path.stat().st_mode & 0o777
+    except OSError:
+        return 0o666  # of any new file

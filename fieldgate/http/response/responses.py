@@ -79,8 +79,8 @@ def make_etag(*parts: object) -> bytes:
 
 
 def make_data_version(*parts: object) -> bytes:
-    """The version of the data of a list, for clients that read it page by page."""
-    return hashlib.blake2b(msgspec.msgpack.encode(parts), digest_size=8).hexdigest().encode()
+    """The version of the data of a list, for clients that read it page by page. A release may change records, too."""
+    return hashlib.blake2b(msgspec.msgpack.encode((__version__, *parts)), digest_size=8).hexdigest().encode()
 
 
 def make_body_etag(body: bytes) -> bytes:

@@ -3,7 +3,7 @@
 import io
 
 import msgspec
-from fieldgate_client.cli.terminal_json import TerminalJSON
+from fieldgate_client.cli.terminal_file import TerminalFile
 from fieldgate_client.cli.text_table import MIN_WRAPPED_CHARS, fit_widths, format_table
 from fieldgate_client.terminal_text import display_width
 from hypothesis import example, given, settings
@@ -40,11 +40,17 @@ def test_widths_fit_if_possible(widths: list[int], available: int) -> None:
     assert not fits or fitted == widths or sum(fitted) + 2 * (len(fitted) - 1) == available, "no narrower than needed"
 
 
+def test_csv_on_a_terminal_cannot_control_it() -> None:
+    file = io.BytesIO()
+    TerminalFile(file).write("name\r\n\x1b]0;title\x07\x9b31mFlood\x7f\tÄ\r\n".encode())
+    assert file.getvalue().decode() == "name\r\n\\u001b]0;title\\u0007\\u009b31mFlood\\u007f\tÄ\r\n"
+
+
 @given(st.text(max_size=50))
 @example("\x7f\x9b31m\x1b")
 def test_json_on_a_terminal_stays_the_same_json(text: str) -> None:
     file = io.BytesIO()
-    TerminalJSON(file).write(msgspec.json.encode([text]) + b"\n")
+    TerminalFile(file).write(msgspec.json.encode([text]) + b"\n")
     written = file.getvalue()
     assert msgspec.json.decode(written) == [text]
     assert not any(ord(each) < 32 or 127 <= ord(each) < 160 for each in written.decode().rstrip("\n"))

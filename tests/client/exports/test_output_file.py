@@ -16,6 +16,8 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
     output = OutputFile(str(path))
     output.file.write(b"after")
     assert path.read_text() == "before"
+    modes = {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.iterdir()}
+    assert modes == {0o600}, "nobody else can read it meanwhile"
     output.commit()
     output.discard()
     assert path.read_text() == "after"
@@ -84,3 +86,9 @@ def test_long_names(tmp_path: Path) -> None:
     output = OutputFile(tmp_path / ("é" * 120))
     output.commit()
     assert len([*tmp_path.iterdir()]) == 1
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="There is no such folder") as failed:
+        OutputFile(tmp_path / "no" / "file.csv")
+    assert failed.value.filename == str(tmp_path / "no")

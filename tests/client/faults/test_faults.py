@@ -101,9 +101,10 @@ async def test_a_fault_that_stays_is_a_clear_exception(server: ServerProcess) ->
             assert proxy.happened[fault] <= 8 * 4, "attempts are bounded"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 5, 10, 11, 16, 19])
 async def test_seeds(server: ServerProcess, seed: int) -> None:
-    await run_seed(server, seed * 3, SEVERE)
+    """Each page size and each rate of faults."""
+    await run_seed(server, seed, SEVERE)
 
 
 def test_the_blocking_client(server: ServerProcess) -> None:

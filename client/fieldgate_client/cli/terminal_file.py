@@ -1,15 +1,15 @@
-"""JSON on a terminal."""
+"""Records on a terminal."""
 
 from __future__ import annotations
 
 import re
 from typing import BinaryIO
 
-_CONTROLS = re.compile(rb"\x7f|\xc2[\x80-\x9f]")
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
 
 
-class TerminalJSON:
-    """Standard output for lines of JSON. JSON escapes most control characters; this escapes the others."""
+class TerminalFile:
+    """Standard output for JSON and CSV: control characters, which could take over the terminal, are escaped."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
