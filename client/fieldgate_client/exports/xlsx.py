@@ -114,17 +114,20 @@ class _CellWriter:
         sheet = self._sheet
         for place, (name, kind) in enumerate(types.items()):
             cell: Cell = row.get(name)
-            if cell is None:
+            if cell is None or cell == "":
                 continue
-            if isinstance(cell, bool):
+            if isinstance(cell, str):
+                if kind is ColumnType.TIME and (time := excel_time(cell)):
+                    is_date = len(cell) == _DATE_CHARS
+                    sheet.write_datetime(number, place, time, self._date_format if is_date else self._time_format)
+                else:
+                    sheet.write_string(number, place, cell_text(cell))
+            elif isinstance(cell, bool):
                 sheet.write_boolean(number, place, cell)
-            elif isinstance(cell, int | float) and -_MAX_EXACT < cell < _MAX_EXACT:
+            elif -_MAX_EXACT < cell < _MAX_EXACT:
                 sheet.write_number(number, place, cell)
-            elif kind is ColumnType.TIME and (time := excel_time(cell)):
-                is_date = len(cell) == _DATE_CHARS
-                sheet.write_datetime(number, place, time, self._date_format if is_date else self._time_format)
-            elif cell != "":
-                sheet.write_string(number, place, cell_text(str(cell)))
+            else:
+                sheet.write_string(number, place, str(cell))
 
 
 def excel_time(text: str) -> datetime | None:
