@@ -109,7 +109,7 @@ class ExportLimit(FieldgateError, ValueError):
 
 
 class UnknownName(FieldgateError, ValueError):
-    """A name of a country, region or type that the server does not have. `suggestions` are similar names."""
+    """A country, region or type that the server does not have, or a column. `suggestions` are similar names."""
 
     def __init__(self, message: str, *, suggestions: tuple[str, ...] = ()) -> None:
         super().__init__(message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -107,17 +107,35 @@ class AsyncRecordList(Generic[Record]):
             return await write_resumable(self, path, on_progress)
         return (await self._export(formats.ndjson(path), on_progress))[1]
 
-    async def to_csv(self, path: Target, *, bom: bool = False, on_progress: Progress | None = None) -> int:
-        """Write a table as CSV in UTF-8, safe to open in spreadsheets. Excel needs `bom` to recognise UTF-8."""
-        return (await self._export(formats.csv(path, self.query.record_type, bom=bom), on_progress))[1]
+    async def to_csv(
+        self,
+        path: Target,
+        *,
+        columns: Sequence[str] | None = None,
+        bom: bool = False,
+        on_progress: Progress | None = None,
+    ) -> int:
+        """Write a table as CSV in UTF-8, safe to open in spreadsheets. Excel needs `bom` to recognise UTF-8.
 
-    async def to_xlsx(self, path: Target, *, on_progress: Progress | None = None) -> int:
-        """Write a table as an Excel workbook. Needs the extra `xlsx`."""
-        return (await self._export(formats.xlsx(path, self.query.record_type), on_progress))[1]
+        `columns` are the names of the columns in their order; `countries` stands for all columns `countries.…`. A name
+        that no record has raises `UnknownName`, and no file is written.
+        """
+        return (await self._export(formats.csv(path, self.query.record_type, columns, bom=bom), on_progress))[1]
 
-    async def to_parquet(self, path: Target, *, on_progress: Progress | None = None) -> int:
-        """Write a table as a Parquet file. Needs the extra `parquet`."""
-        return (await self._export(formats.parquet(path, self.query.record_type), on_progress))[1]
+    async def to_xlsx(
+        self, path: Target, *, columns: Sequence[str] | None = None, on_progress: Progress | None = None
+    ) -> int:
+        """Write a table as an Excel workbook. Times are dates of Excel, in UTC. Needs the extra `xlsx`.
+
+        `columns` as for `to_csv`.
+        """
+        return (await self._export(formats.xlsx(path, self.query.record_type, columns), on_progress))[1]
+
+    async def to_parquet(
+        self, path: Target, *, columns: Sequence[str] | None = None, on_progress: Progress | None = None
+    ) -> int:
+        """Write a table as a Parquet file. `columns` as for `to_csv`. Needs the extra `parquet`."""
+        return (await self._export(formats.parquet(path, self.query.record_type, columns), on_progress))[1]
 
     @overload
     async def to_geojson(self, path: None = None, *, on_progress: Progress | None = None) -> dict[str, Any]: ...
@@ -132,16 +150,16 @@ class AsyncRecordList(Generic[Record]):
             return (await self._export(formats.geojson_dict(positions), on_progress))[0]
         return (await self._export(formats.geojson(path, positions), on_progress))[1]
 
-    async def to_pandas(self, *, flatten: bool = True) -> pandas.DataFrame:
+    async def to_pandas(self, *, columns: Sequence[str] | None = None, flatten: bool = True) -> pandas.DataFrame:
         """A data frame with nullable types and times in UTC. Needs the extra `pandas`.
 
-        `flatten=False` keeps lists and objects as they are.
+        `flatten=False` keeps lists and objects as they are. `columns` as for `to_csv`.
         """
-        return (await self._export(formats.pandas_frame(self.query.record_type, flatten=flatten), None))[0]
+        return (await self._export(formats.pandas_frame(self.query.record_type, columns, flatten=flatten), None))[0]
 
-    async def to_polars(self, *, flatten: bool = True) -> polars.DataFrame:
-        """A data frame with times in UTC. Needs the extra `polars`. `flatten=False` keeps lists and objects."""
-        return (await self._export(formats.polars_frame(self.query.record_type, flatten=flatten), None))[0]
+    async def to_polars(self, *, columns: Sequence[str] | None = None, flatten: bool = True) -> polars.DataFrame:
+        """A data frame with times in UTC. Needs the extra `polars`. Arguments as for `to_pandas`."""
+        return (await self._export(formats.polars_frame(self.query.record_type, columns, flatten=flatten), None))[0]
 
     async def country_positions(self) -> dict[int, Position]:
         """Where the countries of events are; empty for other lists, and if the server does not say."""
@@ -241,17 +259,35 @@ class RecordList(Generic[Record]):
             return self._loop.run(self._list.to_ndjson(path, resume=True, on_progress=on_progress))
         return (self._export(formats.ndjson(path), on_progress))[1]
 
-    def to_csv(self, path: Target, *, bom: bool = False, on_progress: Progress | None = None) -> int:
-        """Write a table as CSV in UTF-8, safe to open in spreadsheets. Excel needs `bom` to recognise UTF-8."""
-        return (self._export(formats.csv(path, self._list.query.record_type, bom=bom), on_progress))[1]
+    def to_csv(
+        self,
+        path: Target,
+        *,
+        columns: Sequence[str] | None = None,
+        bom: bool = False,
+        on_progress: Progress | None = None,
+    ) -> int:
+        """Write a table as CSV in UTF-8, safe to open in spreadsheets. Excel needs `bom` to recognise UTF-8.
 
-    def to_xlsx(self, path: Target, *, on_progress: Progress | None = None) -> int:
-        """Write a table as an Excel workbook. Needs the extra `xlsx`."""
-        return (self._export(formats.xlsx(path, self._list.query.record_type), on_progress))[1]
+        `columns` are the names of the columns in their order; `countries` stands for all columns `countries.…`. A name
+        that no record has raises `UnknownName`, and no file is written.
+        """
+        return (self._export(formats.csv(path, self._list.query.record_type, columns, bom=bom), on_progress))[1]
 
-    def to_parquet(self, path: Target, *, on_progress: Progress | None = None) -> int:
-        """Write a table as a Parquet file. Needs the extra `parquet`."""
-        return (self._export(formats.parquet(path, self._list.query.record_type), on_progress))[1]
+    def to_xlsx(
+        self, path: Target, *, columns: Sequence[str] | None = None, on_progress: Progress | None = None
+    ) -> int:
+        """Write a table as an Excel workbook. Times are dates of Excel, in UTC. Needs the extra `xlsx`.
+
+        `columns` as for `to_csv`.
+        """
+        return (self._export(formats.xlsx(path, self._list.query.record_type, columns), on_progress))[1]
+
+    def to_parquet(
+        self, path: Target, *, columns: Sequence[str] | None = None, on_progress: Progress | None = None
+    ) -> int:
+        """Write a table as a Parquet file. `columns` as for `to_csv`. Needs the extra `parquet`."""
+        return (self._export(formats.parquet(path, self._list.query.record_type, columns), on_progress))[1]
 
     @overload
     def to_geojson(self, path: None = None, *, on_progress: Progress | None = None) -> dict[str, Any]: ...
@@ -264,16 +300,16 @@ class RecordList(Generic[Record]):
             return (self._export(formats.geojson_dict(positions), on_progress))[0]
         return (self._export(formats.geojson(path, positions), on_progress))[1]
 
-    def to_pandas(self, *, flatten: bool = True) -> pandas.DataFrame:
+    def to_pandas(self, *, columns: Sequence[str] | None = None, flatten: bool = True) -> pandas.DataFrame:
         """A data frame with nullable types and times in UTC. Needs the extra `pandas`.
 
-        `flatten=False` keeps lists and objects as they are.
+        `flatten=False` keeps lists and objects as they are. `columns` as for `to_csv`.
         """
-        return (self._export(formats.pandas_frame(self._list.query.record_type, flatten=flatten), None))[0]
+        return (self._export(formats.pandas_frame(self._list.query.record_type, columns, flatten=flatten), None))[0]
 
-    def to_polars(self, *, flatten: bool = True) -> polars.DataFrame:
-        """A data frame with times in UTC. Needs the extra `polars`. `flatten=False` keeps lists and objects."""
-        return (self._export(formats.polars_frame(self._list.query.record_type, flatten=flatten), None))[0]
+    def to_polars(self, *, columns: Sequence[str] | None = None, flatten: bool = True) -> polars.DataFrame:
+        """A data frame with times in UTC. Needs the extra `polars`. Arguments as for `to_pandas`."""
+        return (self._export(formats.polars_frame(self._list.query.record_type, columns, flatten=flatten), None))[0]
 
     def _export(self, writer: RecordWriter[Written], on_progress: Progress | None) -> tuple[Written, int]:
         return export_pages(self.raw_pages(), writer, self._list.progress(on_progress))

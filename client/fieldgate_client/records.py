@@ -7,7 +7,7 @@ Fieldgate documents; what other servers add is in the dicts of `client.list(path
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -119,7 +119,20 @@ class FieldReport(msgspec.Struct, kw_only=True, gc=False):
 
 
 class Event(msgspec.Struct, kw_only=True, gc=False):
-    """An emergency."""
+    """An emergency. Tables of emergencies begin with `leading_columns`."""
+
+    leading_columns: ClassVar[tuple[str, ...]] = (
+        "id",
+        "name",
+        "dtype.name",
+        "countries.name",
+        "countries.iso3",
+        "disaster_start_date",
+        "num_affected",
+        "ifrc_severity_level_display",
+        "glide",
+        "appeals.code",
+    )
 
     id: int
     name: str | None = None

@@ -87,7 +87,16 @@ def test_examples_of_the_readme(server: DemoServer, tmp_path: Path) -> None:
     assert reader.ran == expected
     assert len(expected) > 20
     assert_is_image(tmp_path / "floods.png")
-    for name in ("floods.csv", "floods.xlsx", "floods.parquet", "floods.ndjson", "floods.geojson", "africa.ndjson"):
+    for name in (
+        "floods.csv",
+        "floods.xlsx",
+        "floods.parquet",
+        "floods.ndjson",
+        "floods.geojson",
+        "africa.ndjson",
+        "small.csv",
+        "names.xlsx",
+    ):
         assert (tmp_path / name).stat().st_size > 1000, name
 
 

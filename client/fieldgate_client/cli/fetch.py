@@ -29,6 +29,7 @@ changes while it is read is read again, or exit code 5 says that it is incomplet
 EXAMPLES = """\
 examples:
   %(prog)s https://field.example/api/v2/event/ --type Flood --region Africa --out floods.csv
+  %(prog)s event/ --columns name,countries.name,disaster_start_date --out events.xlsx
   %(prog)s 'https://goadmin.ifrc.org/api/v2/event/?dtype=12' --out floods.xlsx
   %(prog)s event/ --server field --country KEN --country Chad --out - | head
   %(prog)s assets/ --filter q=visit --out forms.ndjson
@@ -43,6 +44,7 @@ FORMATS = {
     ".geojson": "geojson",
 }
 STREAMED_FORMATS = ("ndjson", "csv")  # can be written to standard output, and compressed
+TABLE_FORMATS = ("csv", "xlsx", "parquet")
 GZIP = ".gz"
 # Parameters that this command sets itself.
 _PAGE_PARAMETERS = frozenset({"limit", "offset", "start", "page", "page_size", "format"})
@@ -63,6 +65,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         FILES,
     )
     parser.add_argument("--format", choices=sorted(set(FORMATS.values())), help="instead of the ending of the file")
+    parser.add_argument(
+        "--columns",
+        action="append",
+        default=[],
+        metavar="NAMES",
+        help="only these columns, in this order, such as id,name,countries; for csv, xlsx and parquet",
+    )
     parser.add_argument("--bom", action="store_true", help="begin a CSV file with a byte order mark, for Excel")
     _add_filters(parser)
     runs = parser.add_argument_group("repeated and interrupted runs")
@@ -151,7 +160,18 @@ def choose_format(options: argparse.Namespace) -> str:
         raise UsageError("--update knows since when. Leave out --since.")
     if options.bom and chosen != "csv":
         raise UsageError("--bom is for CSV files.")
+    if options.columns and chosen not in TABLE_FORMATS:
+        raise UsageError(f"--columns is for csv, xlsx and parquet, not for {chosen}.")
+    if options.columns and not chosen_columns(options):
+        raise UsageError("--columns needs names, such as --columns id,name.")
     return chosen
+
+
+def chosen_columns(options: argparse.Namespace) -> list[str] | None:
+    """The names of --columns; None without it."""
+    if not options.columns:
+        return None
+    return [name for text in options.columns for part in text.split(",") if (name := part.strip())]
 
 
 def split_address(text: str) -> tuple[str, str, list[tuple[str, str]]]:
@@ -230,15 +250,16 @@ def open_list(client: Client, path: str, filters: dict[str, Any], since: str | N
 def write_file(
     records: RecordList[Any], file_format: str, options: argparse.Namespace, progress: ProgressDisplay
 ) -> str:
+    columns = chosen_columns(options)
     with open_target(options.out) as target:
         if file_format == "ndjson":
             count = records.to_ndjson(target, resume=options.resume, on_progress=progress.update)
         elif file_format == "csv":
-            count = records.to_csv(target, bom=options.bom, on_progress=progress.update)
+            count = records.to_csv(target, columns=columns, bom=options.bom, on_progress=progress.update)
         elif file_format == "xlsx":
-            count = records.to_xlsx(target, on_progress=progress.update)
+            count = records.to_xlsx(target, columns=columns, on_progress=progress.update)
         elif file_format == "parquet":
-            count = records.to_parquet(target, on_progress=progress.update)
+            count = records.to_parquet(target, columns=columns, on_progress=progress.update)
         else:
             count = records.to_geojson(target, on_progress=progress.update)
     where = "" if options.out == "-" else f" written to {options.out}"

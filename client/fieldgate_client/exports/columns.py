@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fieldgate_client.errors import ExportLimit
+from fieldgate_client.exports.column_choice import ALL_COLUMNS, ColumnChoice, belongs_to, unknown_columns
 from fieldgate_client.exports.flatten import Row
 
 MAX_COLUMNS = 16_384  # as in Excel. It also bounds memory, whatever field names a server sends.
@@ -16,14 +17,18 @@ class Columns:
     A field that is null or empty in one record and an object in another has a column of its own at first. It is left
     out at the end if it stayed empty. `expected` are the columns of a typed list: they are used for lists and objects
     that are empty in all records, and for a list without records.
+
+    Chosen columns must be in a record or expected. What cannot be known may be chosen: fields of an object that is null
+    or empty in all records, and fields of a list without records.
     """
 
-    def __init__(self, expected: Mapping[str, object] | None = None) -> None:
+    def __init__(self, expected: Mapping[str, object] | None = None, choice: ColumnChoice = ALL_COLUMNS) -> None:
         self._known: dict[str, None] = {}  # in the order in which they were found
         self._groups: dict[str, list[str]] = {}  # columns of an object in their order, by the name before the dot
         self._roots: list[str] = []  # these names, in their order
         self._empty: set[str] = set()  # without a value so far
         self._expected = [*(expected or ())]
+        self._choice = choice
 
     def add(self, row: Row) -> None:
         if not row.keys() <= self._known.keys():
@@ -32,11 +37,34 @@ class Columns:
             self._empty -= {name for name in self._empty if row.get(name) is not None}
 
     def filled(self) -> list[str]:
-        """The columns with a value so far, in the order in which they were found."""
-        return [name for name in self._known if name not in self._empty]
+        """The columns of the table with a value so far, in the order in which they were found."""
+        return [name for name in self._known if name not in self._empty and self._choice.selects(name)]
 
     def ordered(self) -> list[str]:
-        """The columns of the table."""
+        """The columns of the table, as far as they are known."""
+        columns = self._all()
+        if not self._choice.chosen:
+            return self._choice.lead(columns)
+        return [*dict.fromkeys(each for name in self._choice.chosen for each in self._select(name, columns))]
+
+    def complete(self) -> list[str]:
+        """The columns of the table when all records are there. Raises `UnknownName` for chosen columns that are not."""
+        columns = self._all()
+        unknown = [name for name in self._choice.chosen if not self._select(name, columns)]
+        if unknown:
+            raise unknown_columns(unknown, [*dict.fromkeys([*columns, *self._expected])])
+        return self.ordered()
+
+    def _select(self, name: str, columns: list[str]) -> list[str]:
+        """The columns that a chosen name stands for."""
+        for names in (columns, self._expected):
+            if found := [each for each in names if belongs_to(each, name)]:
+                return found
+        parents = [name[:end] for end in _dots(name)]
+        is_possible = any(parent in self._empty and parent in columns for parent in parents)
+        return [name] if is_possible or not (columns or self._expected) else []
+
+    def _all(self) -> list[str]:
         parents = {name[:end] for name in self._known for end in _dots(name)}
         columns: list[str] = []
         for name in [name for root in self._roots for name in self._groups[root]]:

@@ -15,6 +15,7 @@ from typing import IO, NamedTuple
 
 import msgspec
 
+from fieldgate_client.exports.column_choice import ALL_COLUMNS, ColumnChoice
 from fieldgate_client.exports.columns import Columns
 from fieldgate_client.exports.flatten import Cell, decode_record, flatten
 from fieldgate_client.exports.output_file import OutputFile, Target
@@ -39,9 +40,16 @@ class _Chunk(NamedTuple):
 class CSVWriter:
     """Rows wait in a temporary file until all columns are known. They are rearranged if the first page lacked some."""
 
-    def __init__(self, target: Target, expected: dict[str, int] | None = None, *, bom: bool = False) -> None:
+    def __init__(
+        self,
+        target: Target,
+        expected: dict[str, int] | None = None,
+        choice: ColumnChoice = ALL_COLUMNS,
+        *,
+        bom: bool = False,
+    ) -> None:
         self._output = OutputFile(target)
-        self._columns = Columns(expected)
+        self._columns = Columns(expected, choice)
         self._bom = bom
         self._rows: IO[bytes] = tempfile.TemporaryFile(  # noqa: SIM115 -- closed by `close`
             prefix="fieldgate-", dir=self._output.folder
@@ -63,7 +71,7 @@ class CSVWriter:
         self._chunks.append(_Chunk(len(data), len(rows), len(self._layout)))
 
     def finish(self) -> None:
-        columns = self._columns.ordered()
+        columns = self._columns.complete()
         header = _encode([columns]) if columns else b""
         self._output.file.write((BYTE_ORDER_MARK.encode() if self._bom else b"") + header)
         self._rows.seek(0)

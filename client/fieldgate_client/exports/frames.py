@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fieldgate_client.errors import MissingExtra
+from fieldgate_client.exports.column_choice import ALL_COLUMNS, ColumnChoice
 from fieldgate_client.exports.column_types import ColumnType, to_type
 from fieldgate_client.exports.nested_types import NestedType, merge_nested, to_nested
 from fieldgate_client.exports.spool import Spool
@@ -32,13 +33,15 @@ _PANDAS_TYPES = {
 class PandasBuilder:
     """Lists and objects are Python objects in the cells if they are not flattened."""
 
-    def __init__(self, expected: dict[str, int] | None = None, *, flatten: bool = True) -> None:
+    def __init__(
+        self, expected: dict[str, int] | None = None, choice: ColumnChoice = ALL_COLUMNS, *, flatten: bool = True
+    ) -> None:
         try:
             import pandas as library
         except ImportError:
             raise MissingExtra("pandas", "pandas") from None
         self._library: Any = library
-        self._spool = Spool(expected, is_flat=flatten)
+        self._spool = Spool(expected, choice, is_flat=flatten)
 
     def write(self, records: list[msgspec.Raw]) -> None:
         self._spool.write(records)
@@ -71,13 +74,15 @@ class PandasBuilder:
 class PolarsBuilder:
     """Objects are structs and lists are lists if they are not flattened."""
 
-    def __init__(self, expected: dict[str, int] | None = None, *, flatten: bool = True) -> None:
+    def __init__(
+        self, expected: dict[str, int] | None = None, choice: ColumnChoice = ALL_COLUMNS, *, flatten: bool = True
+    ) -> None:
         try:
             import polars as library
         except ImportError:
             raise MissingExtra("polars", "polars") from None
         self._library: Any = library
-        self._spool = Spool(expected, is_flat=flatten)
+        self._spool = Spool(expected, choice, is_flat=flatten)
 
     def write(self, records: list[msgspec.Raw]) -> None:
         self._spool.write(records)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from fieldgate_client.errors import MissingExtra
+from fieldgate_client.exports.column_choice import ALL_COLUMNS, ColumnChoice
 from fieldgate_client.exports.column_types import ColumnType, to_type
 from fieldgate_client.exports.output_file import OutputFile, Target
 from fieldgate_client.exports.spool import Spool
@@ -15,7 +16,9 @@ ROWS_PER_GROUP = 20_000
 
 
 class ParquetWriter:
-    def __init__(self, target: Target, expected: dict[str, int] | None = None) -> None:
+    def __init__(
+        self, target: Target, expected: dict[str, int] | None = None, choice: ColumnChoice = ALL_COLUMNS
+    ) -> None:
         try:
             import pyarrow
             import pyarrow.parquet
@@ -23,7 +26,7 @@ class ParquetWriter:
             raise MissingExtra("pyarrow", "parquet") from None
         self._arrow: Any = pyarrow
         self._output = OutputFile(target)
-        self._spool = Spool(expected, folder=self._output.folder)
+        self._spool = Spool(expected, choice, folder=self._output.folder)
 
     def write(self, records: list[msgspec.Raw]) -> None:
         self._spool.write(records)

@@ -8,6 +8,7 @@ from typing import IO
 
 import msgspec
 
+from fieldgate_client.exports.column_choice import ALL_COLUMNS, ColumnChoice
 from fieldgate_client.exports.column_types import ColumnType, KindTracker
 from fieldgate_client.exports.columns import Columns
 from fieldgate_client.exports.flatten import Row, decode_record, flatten
@@ -18,23 +19,25 @@ class Spool:
     """Raw records in a temporary file, with the columns and types of their rows."""
 
     def __init__(
-        self, expected: dict[str, int] | None = None, *, folder: str | None = None, is_flat: bool = True
+        self,
+        expected: dict[str, int] | None = None,
+        choice: ColumnChoice = ALL_COLUMNS,
+        *,
+        folder: str | None = None,
+        is_flat: bool = True,
     ) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="fieldgate-", dir=folder)  # noqa: SIM115 -- `close`
         self._is_flat = is_flat
-        self._columns = Columns(expected)
+        self._columns = Columns(expected, choice)
         self._kinds = KindTracker(expected)
         self.count = 0
 
     def close(self) -> None:
         self._file.close()
 
-    def columns(self) -> list[str]:
-        return self._columns.ordered()
-
     def types(self) -> dict[str, ColumnType]:
-        """The columns with their types."""
-        return {name: self._kinds.column_type(name) for name in self.columns()}
+        """The columns of the table with their types."""
+        return {name: self._kinds.column_type(name) for name in self._columns.complete()}
 
     def write(self, records: list[msgspec.Raw]) -> None:
         for record in records:

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import openpyxl
+import pyarrow.parquet
 import pytest
 from fieldgate_client.cli.exit_codes import UsageError
 from fieldgate_client.cli.fetch import split_address, split_names
@@ -81,6 +82,34 @@ def test_byte_order_mark(run: RunClient, demo_server: DemoServer, tmp_path: Path
     assert (tmp_path / "x.csv").read_bytes().startswith(b"\xef\xbb\xbf")
 
 
+def test_columns(run: RunClient, demo_server: DemoServer, floods: list[Any], tmp_path: Path) -> None:
+    url = f"{demo_server.url}{EVENTS}{NUMBERS}"
+    chosen = ("--columns", "name, countries.name", "--columns=disaster_start_date")
+    for name in ("f.csv", "f.xlsx", "f.parquet", "f.csv.gz"):
+        assert run("fetch", url, *chosen, "--out", tmp_path / name).code == 0
+    header = ["name", "countries.name", "disaster_start_date"]
+    with (tmp_path / "f.csv").open(newline="", encoding="utf-8") as file:
+        rows = [*csv.reader(file)]
+    assert rows[0] == header
+    assert [row[0] for row in rows[1:]] == [each["name"] for each in floods]
+    assert gzip.decompress((tmp_path / "f.csv.gz").read_bytes()) == (tmp_path / "f.csv").read_bytes()
+    sheet = openpyxl.load_workbook(tmp_path / "f.xlsx").worksheets[0]
+    assert [cell.value for cell in sheet[1]] == header
+    assert all(cell.is_date for cell in sheet["C"][1:])
+    assert pyarrow.parquet.read_schema(tmp_path / "f.parquet").names == header
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.xlsx", "x.parquet"])
+def test_unknown_columns(run: RunClient, demo_server: DemoServer, tmp_path: Path, name: str) -> None:
+    url = f"{demo_server.url}{EVENTS}?id=1"
+    done = run("fetch", url, "--columns", "id,nmae,start_date", "--out", tmp_path / name)
+    assert (done.code, done.out) == (2, "")
+    assert "no column 'nmae'. Did you mean name" in done.err
+    assert "no column 'start_date'. Did you mean " in done.err
+    assert "disaster_start_date" in done.err
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_other_lists(run: RunClient, demo_server: DemoServer) -> None:
     done = run("fetch", f"{demo_server.url}/api/v2/permissions/?limit=3&offset=2", "--language", "fr", "--out", "-")
     records = read_ndjson(done.out)
@@ -134,6 +163,10 @@ def test_update(run: RunClient, demo_server: DemoServer, floods: list[Any], tmp_
         (("event/", "--out", "x.xlsx.gz"), "Use .ndjson.gz or .csv.gz."),
         (("event/", "--out", "x.ndjson.gz", "--update"), "need an NDJSON file"),
         (("event/", "--out", "x.xlsx", "--bom"), "--bom is for CSV files."),
+        (("event/", "--out", "x.ndjson", "--columns", "id"), "--columns is for csv, xlsx and parquet, not for ndjson."),
+        (("event/", "--out", "-", "--columns", "id"), "not for ndjson."),
+        (("event/", "--out", "x.geojson", "--columns", "id"), "not for geojson."),
+        (("event/", "--out", "x.csv", "--columns", " ,"), "--columns needs names"),
         (("event/", "--out", "x.csv", "--filter", "dtype"), "write NAME=VALUE"),
         (("assets/", "--out", "x.csv", "--country", "KEN"), "are for event/."),
         (("field.example/api/v2/event/", "--out", "x.csv"), "https://field.example/api/v2/event/"),

@@ -25,6 +25,7 @@ from fieldgate_client.exports.ndjson import NDJSONWriter
 from fieldgate_client.exports.parquet import ParquetWriter
 from fieldgate_client.exports.xlsx import XLSXWriter
 from fieldgate_client.pages import DamagedPage, parse_page
+from fieldgate_client.records import Event
 
 from fieldgate.events.store import EventStore
 from tests.client.record_server import EVENTS, RecordServer
@@ -172,7 +173,7 @@ def test_file_objects() -> None:
         ndjson, table = io.BytesIO(), io.BytesIO()
         assert client.events().to_ndjson(ndjson) == client.events().to_csv(table, bom=True) == 25
     assert [json.loads(line) for line in ndjson.getvalue().splitlines()] == RECORDS
-    assert table.getvalue().startswith(b"\xef\xbb\xbfid,name,dtype.id,")
+    assert table.getvalue().startswith(b"\xef\xbb\xbfid,name,dtype.name,countries.name,")
     assert len(table.getvalue().splitlines()) == 26
 
 
@@ -184,7 +185,8 @@ def test_an_empty_list_has_the_columns_of_its_type(tmp_path: Path) -> None:
         assert client.events().to_geojson(tmp_path / "events.geojson") == 0
         assert client.events().to_ndjson(tmp_path / "events.ndjson") == 0
     header = (tmp_path / "events.csv").read_text().strip().split(",")
-    assert header[:5] == ["id", "name", "slug", "dtype.id", "dtype.name"]
+    assert header[:10] == [*Event.leading_columns]
+    assert header[10:13] == ["slug", "dtype.id", "dtype.summary"]
     assert "countries.iso3" in header
     assert (tmp_path / "dicts.csv").read_bytes() == (tmp_path / "events.ndjson").read_bytes() == b""
     assert json.loads((tmp_path / "events.geojson").read_text())["features"] == []

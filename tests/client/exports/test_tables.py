@@ -99,7 +99,9 @@ def test_xlsx_with_hostile_values(tmp_path: Path) -> None:
     assert sheet.title == "records"
     header, *rows = [[cell.value for cell in row] for row in sheet.iter_rows()]
     assert header == COLUMNS
-    assert {cell.data_type for row in sheet.iter_rows() for cell in row} <= {"s", "inlineStr", "n", "b"}, "no formula"
+    assert {cell.data_type for row in sheet.iter_rows() for cell in row} <= {"s", "inlineStr", "n", "b", "d"}, (
+        "no formula"
+    )
     assert not any(cell.hyperlink for row in sheet.iter_rows() for cell in row)
     assert [row[0] for row in rows] == [*range(1, 12)], "an empty row at the end is not there"
     assert [row[1] for row in rows[:5]] == [record["text"] for record in HOSTILE[:5]]

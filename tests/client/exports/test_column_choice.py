@@ -1,0 +1,177 @@
+"""Columns that callers choose, and columns that come first."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow.parquet
+import pytest
+from fieldgate_client import UnknownName
+from fieldgate_client.exports.column_choice import ColumnChoice, belongs_to
+from fieldgate_client.exports.column_types import expected_kinds
+from fieldgate_client.exports.columns import Columns
+from fieldgate_client.exports.csv_file import CSVWriter
+from fieldgate_client.exports.flatten import flatten
+from fieldgate_client.records import Event
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.client.exports.test_export import RECORDS, names_in
+from tests.client.exports.test_tables import csv_text, read_csv, write
+from tests.client.record_server import EVENTS, RecordServer
+
+CHOSEN = ["disaster_start_date", "countries", "unknown_to_the_client.kept", "id", "glide"]
+CHOSEN_COLUMNS = [
+    "disaster_start_date", "countries.id", "countries.name", "countries.iso3",
+    "unknown_to_the_client.kept", "id", "glide",
+]  # fmt: skip
+OTHER_LIST = "/api/v2/other/"
+
+
+def columns_in(path: Path) -> list[str]:
+    if path.suffix == ".csv":
+        return next(csv.reader(io.StringIO(path.read_text(), newline="")))
+    if path.suffix == ".xlsx":
+        return [cell.value for cell in openpyxl.load_workbook(path).active[1]]
+    names: list[str] = pyarrow.parquet.read_schema(path).names
+    return names
+
+
+@pytest.mark.parametrize("format_", ["csv", "xlsx", "parquet"])
+async def test_columns_of_files(format_: str, tmp_path: Path) -> None:
+    server = RecordServer({EVENTS: RECORDS}, max_limit=10)
+    path = tmp_path / f"events.{format_}"
+    with server.client() as client:
+        assert getattr(client.events(), f"to_{format_}")(path, columns=CHOSEN) == 25
+        assert columns_in(path) == CHOSEN_COLUMNS
+        assert getattr(client.events(), f"to_{format_}")(path) == 25
+        assert columns_in(path)[:3] == ["id", "name", "dtype.name"]
+        assert getattr(client.list("event/"), f"to_{format_}")(path) == 25
+        assert columns_in(path)[:3] == ["id", "name", "dtype.id"], "dicts have the order of the server"
+    async with server.async_client() as async_client:
+        assert await getattr(async_client.events(), f"to_{format_}")(path, columns=(*CHOSEN,)) == 25
+        assert columns_in(path) == CHOSEN_COLUMNS
+        before = path.read_bytes()
+        with pytest.raises(UnknownName, match="no column 'Name_'"):
+            await getattr(async_client.events(), f"to_{format_}")(path, columns=["id", "Name_"])
+    assert path.read_bytes() == before
+    assert names_in(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+async def test_columns_of_data_frames(library: str) -> None:
+    server = RecordServer({EVENTS: RECORDS}, max_limit=10)
+    with server.client() as client:
+        read = getattr(client.events(), f"to_{library}")
+        frame = read(columns=CHOSEN)
+        assert [*frame.columns] == CHOSEN_COLUMNS
+        assert [*frame["id"]] == [record["id"] for record in RECORDS]
+        assert [*read().columns][:5] == ["id", "name", "dtype.name", "countries.name", "countries.iso3"]
+        assert [*read(flatten=False).columns] == [*RECORDS[0]]
+        assert [*read(columns=["countries", "name"], flatten=False).columns] == ["countries", "name"]
+        with pytest.raises(UnknownName, match=r"no column 'dtype\.name'\. Did you mean dtype"):
+            read(columns=["dtype.name"], flatten=False)
+    async with server.async_client() as async_client:
+        again = await getattr(async_client.events(), f"to_{library}")(columns=CHOSEN)
+    assert again.equals(frame)
+
+
+def test_leading_columns_are_columns_of_events() -> None:
+    assert {*Event.leading_columns} <= expected_kinds(Event).keys()
+    assert "leading_columns" not in Event.__struct_fields__
+
+
+def test_leading_columns_that_records_lack() -> None:
+    columns = Columns(choice=ColumnChoice(leading=("b", "none", "a.y")))
+    columns.add(flatten({"id": 1, "a": {"x": 1, "y": 2}, "b": None}))
+    assert columns.ordered() == columns.complete() == ["b", "a.y", "id", "a.x"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "suggestion"),
+    [
+        ("nmae", "name"),
+        ("Countries.Name", "countries.name"),
+        ("start_date", "disaster_start_date"),
+        ("country", "countries"),
+    ],
+)
+def test_suggestions(wrong: str, suggestion: str, tmp_path: Path) -> None:
+    with RecordServer({EVENTS: RECORDS}).client() as client, pytest.raises(UnknownName) as unknown:
+        client.events().to_csv(tmp_path / "x.csv", columns=["id", wrong])
+    assert suggestion in unknown.value.suggestions
+    assert suggestion in str(unknown.value)
+    assert "'id'" not in str(unknown.value)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_names_of_servers_in_the_message_are_bounded() -> None:
+    columns = Columns(choice=ColumnChoice(chosen=("name" * 1000, "a\x1b[31m")))
+    columns.add({"name" * 999: 1, "a\x1b[32m": 2})
+    with pytest.raises(UnknownName) as unknown:
+        columns.complete()
+    assert len(str(unknown.value)) < 500
+    assert "\x1b" not in str(unknown.value)
+
+
+@pytest.mark.parametrize(("columns", "error"), [("name", TypeError), ([1], TypeError), ([], ValueError)])
+def test_wrong_arguments_cost_no_request(columns: Any, error: type[Exception], tmp_path: Path) -> None:
+    server = RecordServer({EVENTS: RECORDS})
+    with server.client() as client, pytest.raises(error, match="columns"):
+        client.events().to_csv(tmp_path / "x.csv", columns=columns)
+    assert server.requests == []
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_what_cannot_be_known_may_be_chosen(tmp_path: Path) -> None:
+    """A job that runs every night must not fail on a day without records."""
+    path = tmp_path / "x.csv"
+    with RecordServer({OTHER_LIST: [], EVENTS: []}).client() as client:
+        client.list(OTHER_LIST).to_csv(path, columns=["b", "a.x"])
+        assert path.read_text() == "b,a.x\n"
+        client.events().to_csv(path, columns=["name", "appeals.code"])
+        assert path.read_text() == "name,appeals.code\n"
+        with pytest.raises(UnknownName):
+            client.events().to_csv(path, columns=["name", "appeals.cod"])
+    with RecordServer({OTHER_LIST: [{"id": 1, "a": None, "b": {"x": 1}}]}).client() as client:
+        client.list(OTHER_LIST).to_csv(path, columns=["a.x", "id"])
+        assert path.read_text() == "a.x,id\n,1\n"
+        with pytest.raises(UnknownName):
+            client.list(OTHER_LIST).to_csv(path, columns=["b.y"])
+    with RecordServer({EVENTS: [{"id": 1, "dtype": None}]}).client() as client:
+        client.events().to_csv(path, columns=["dtype.name", "id"])
+        assert path.read_text() == "dtype.name,id\n,1\n"
+        with pytest.raises(UnknownName):
+            client.events().to_csv(path, columns=["dtype.nmae"])
+
+
+names = st.sampled_from(["id", "a", "b", "a.x", "c", "b.z"])
+records = st.lists(
+    st.dictionaries(names, st.none() | st.integers() | st.dictionaries(st.sampled_from("xyz"), st.text())), max_size=8
+)
+
+
+@given(records, st.lists(names, min_size=1), st.integers(1, 9))
+def test_a_choice_selects_columns_of_the_whole_table(several: list[Any], chosen: list[str], page_size: int) -> None:
+    """The cells are those of the whole table, whatever the pages are. Names that no record has are refused."""
+    whole = Columns()
+    for record in several:
+        whole.add(flatten(record))
+    every = whole.ordered()
+    expected = [*dict.fromkeys(each for name in chosen for each in every if belongs_to(each, name))]
+    known = [name for name in chosen if any(belongs_to(each, name) for each in every)]
+    file = io.BytesIO()
+    try:
+        write(CSVWriter(file, choice=ColumnChoice((*chosen,))), several, page_size)
+    except UnknownName:
+        assert len(known) < len(chosen)
+        assert file.getvalue() == b""
+        return
+    header, *rows = read_csv(file.getvalue())
+    if len(known) == len(chosen):
+        assert header == expected
+    flat = [{name: csv_text(cell) for name, cell in flatten(record).items()} for record in several]
+    assert rows == [[row.get(name, "") for name in header] for row in flat]
+    assert all(any(belongs_to(each, name) for name in chosen) for each in header)
