@@ -75,9 +75,7 @@ class AsyncClient:
     def query(self, path: str, filters: dict[str, FilterValue], record_type: Any = dict[str, Any]) -> ListQuery[Any]:
         """A list with its filters, for the methods that return lists."""
         for name in PAGE_NAMES & filters.keys():
-            raise ValueError(
-                f"{name} is not a filter: all pages are read. For a part of the list, write records[10:30]."
-            )
+            raise ValueError(f"{name} is not a filter: all pages are read. For a part of the list, write records[:10].")
         address = resolve_address(path, self.connection.server)
         # The address may be that of a page in a browser: what belongs to the page only is left out.
         others = [pair for pair in address.query if pair[0] not in PAGE_NAMES | {"format"} | filters.keys()]

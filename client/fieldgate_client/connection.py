@@ -230,7 +230,7 @@ class Connection:
                 else:
                     problem = f"{url} answered {response.status}"
                     if is_last or response.status not in RETRY_STATUSES:
-                        raise request_failed(response.status, response.body, response.headers, url)
+                        raise request_failed(response.status, self._hide_token(response.body), response.headers, url)
                     retry_after = parse_retry_after(response.headers.get("retry-after", ""))
             pause = self._options.retries.pause(attempt, retry_after)
             self._note_pause(RetryNotice(problem, attempt + 1, pause))
@@ -267,6 +267,10 @@ class Connection:
         if wait_until_reset is not None:
             self._not_before = max(self._not_before, loop.time() + wait_until_reset)
         return answered
+
+    def _hide_token(self, body: bytes) -> bytes:
+        """Messages end up in logs, and a server could repeat the token."""
+        return body.replace(self._token.encode(), b"[hidden]") if self._token else body
 
     def _note_pause(self, notice: RetryNotice) -> None:
         """Tell the caller, or whoever reads the log: by default, warnings are printed to standard error."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
+from zipfile import is_zipfile
 
 from fieldgate_client.errors import InvalidRequest, UnexpectedResponse
 from fieldgate_client.exports.output_file import OutputFile
@@ -14,8 +17,6 @@ if TYPE_CHECKING:
     from fieldgate_client.connection import Connection
     from fieldgate_client.records import Asset
     from fieldgate_client.response_body import ByteProgress
-
-_XLSX_START = b"PK"
 
 
 async def download_form(
@@ -27,9 +28,9 @@ async def download_form(
     suffix = ".xlsx" if await connection.is_fieldgate() else ".xls"
     address = f"assets/{quote(asset_uid(asset), safe='')}{suffix}"
     response = await connection.download(address, on_progress=on_progress)
-    if not response.body.startswith(_XLSX_START):
+    if response.status != HTTPStatus.OK or not is_zipfile(BytesIO(response.body)):  # cut off, it has no end
         raise UnexpectedResponse(
-            f"{response.url} did not send an Excel workbook.",
+            f"{response.url} did not send a complete Excel workbook.",
             status=response.status,
             request_id=response.request_id,
             url=response.url,

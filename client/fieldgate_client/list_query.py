@@ -50,8 +50,7 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
     async def fetch_page(self, offset: int, limit: int, ordering: str = "") -> Page:
         dropped = PAGE_NAMES | ({"ordering"} if ordering else set())
         parameters = [(name, value) for name, value in self.parameters if name not in dropped]
-        if self.resolve_names is not None:
-            parameters += await self.resolve_names()
+        parameters += await self._named_filters()
         if ordering:
             parameters.append(("ordering", ordering))
         parameters += since_parameters(self.since)
@@ -71,6 +70,15 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
         if self.since is not None:
             check_page_of_changes(page, self.connection.server)
         return page
+
+    async def _named_filters(self) -> list[tuple[str, str]]:
+        """The filters by name, as the server knows them."""
+        if self.resolve_names is None:
+            return []
+        pairs = await self.resolve_names()
+        if twice := {name for name, _ in pairs} & {name for name, _ in self.parameters}:
+            raise InvalidRequest(f"{', '.join(sorted(twice))} is given by name and by number: use one of them.")
+        return pairs
 
     def _refuse_ignored(self, page: Page, sent: set[str]) -> None:
         """A filter that the server does not know, such as a misspelt one, would return everything."""
@@ -103,9 +111,7 @@ class ListQuery(msgspec.Struct, Generic[Record], frozen=True):
 
     async def resolved(self) -> ListQuery[Record]:
         """The same list with filters by number instead of by name."""
-        if self.resolve_names is None:
-            return self
-        parameters = (*self.parameters, *await self.resolve_names())
+        parameters = (*self.parameters, *await self._named_filters())
         return msgspec.structs.replace(self, parameters=parameters, resolve_names=None)
 
     def replace_parameters(self, **changed: str) -> ListQuery[Record]:

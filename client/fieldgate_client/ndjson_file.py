@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -193,6 +194,8 @@ def _open_alone(path: Path, mode: int) -> IO[bytes]:
         )
         try:
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(number).st_uid != os.geteuid():
+                raise PermissionError(errno.EACCES, "This file belongs to another user: remove it", str(path))
             if os.path.samestat(os.fstat(number), path.stat()):
                 return os.fdopen(number, "r+b", buffering=BUFFER_BYTES)
         except FileNotFoundError:
@@ -200,6 +203,9 @@ def _open_alone(path: Path, mode: int) -> IO[bytes]:
         except BlockingIOError:
             os.close(number)
             raise FileInUse(f"Another process is writing {path}.") from None
+        except PermissionError:
+            os.close(number)
+            raise
         except OSError:
             return os.fdopen(number, "r+b", buffering=BUFFER_BYTES)  # a file system without locks
         os.close(number)

@@ -20,6 +20,7 @@ NO_VERSION = "none"
 Record = TypeVar("Record")
 OFFSET_NAMES = ("offset", "start")  # KoboToolbox writes `start` in its links
 MAX_COUNT = 2**53
+MAX_PAGE_RECORDS = 200_000  # some servers send all records at once
 
 
 class DamagedPage(ValueError):
@@ -97,6 +98,8 @@ def parse_page(
     is_array = body[:1] == b"["
     try:
         envelope = _decode(body, record_type, is_array=is_array)
+        if (received := len(envelope.results)) > MAX_PAGE_RECORDS:
+            raise NotAList(f"it has {received} records, more than can be meant")
         if record_type is msgspec.Raw and not body.isascii():
             for record in envelope.results:  # which are not decoded, so they could be anything
                 str(record, "utf-8")
@@ -105,7 +108,6 @@ def parse_page(
         raise NotAList(str(error)) from None
     except (ValueError, RecursionError) as error:
         raise DamagedPage(str(error)) from None
-    received = len(envelope.results)
     if is_array:  # the whole list, whatever was asked for
         envelope.results, keys = envelope.results[offset:], keys[offset:]
     version = headers.get("fieldgate-data-version")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fieldgate_client.records import Problem
 
 MIN_MESSAGE_COLUMNS = 30
+MAX_MESSAGE_COLUMNS = 2000
 MAX_PLACE_COLUMNS = 32  # of the name of a sheet or column
 MAX_ROWS = 200
 
@@ -28,7 +29,7 @@ def format_problems(problems: Sequence[Problem], width: int | None = None, title
     lines = []
     for (sheet, row, column), message in table:
         place = f"{pad_text(sheet, widths[0])}  {row:>{widths[1]}}  {pad_text(column, widths[2])}  "
-        first, *others = wrap_text(clean_line(message), space)
+        first, *others = wrap_text(clip_text(clean_line(message), MAX_MESSAGE_COLUMNS), space)
         lines += [(place + first).rstrip(), *(" " * indent + line for line in others)]
     if len(problems) > MAX_ROWS:
         lines.append(f"… and {len(problems) - MAX_ROWS} more")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_address
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -11,6 +12,7 @@ from fieldgate_client.errors import FieldgateError
 
 API_ROOT = "/api/v2/"
 MAX_URL_CHARS = 2000
+_CREDENTIALS = re.compile(r"://[^/?#]*@")
 
 
 class InvalidURL(FieldgateError, ValueError):
@@ -36,7 +38,7 @@ def parse_server_url(text: str) -> str:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise InvalidURL(f"{text} is not a valid URL: {error}.") from None
+        raise InvalidURL(f"{without_credentials(text)} is not a valid URL: {error}.") from None
     if parts.scheme not in ("http", "https") or not host:
         raise InvalidURL(f"{text} is not the URL of a server. It must begin with https:// or http://.")
     if parts.username or parts.password:
@@ -50,12 +52,19 @@ def parse_server_url(text: str) -> str:
     return root + path.removesuffix(API_ROOT.rstrip("/")).rstrip("/")
 
 
+def without_credentials(url: str) -> str:
+    """A URL for messages, whatever it is: without user name and password."""
+    return _CREDENTIALS.sub("://", url)
+
+
 def parse_list_url(text: str) -> ListAddress:
     """Split the URL of a list, such as https://field.example/api/v2/event/?regions__in=0."""
     parts = urlsplit(text.strip())
     before, root, after = parts.path.partition(API_ROOT)
     server = parse_server_url(parts._replace(path=before if root else "", query="", fragment="").geturl())
     path = root + after if root else parts.path or "/"
+    if ".." in parts.path.split("/"):
+        raise InvalidURL(f"{without_credentials(text)} has '..' in its path. Write the address without it.")
     return ListAddress(server, path, tuple(parse_qsl(parts.query, keep_blank_values=True)))
 
 

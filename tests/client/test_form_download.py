@@ -63,7 +63,7 @@ def test_what_is_no_workbook_is_not_saved(tmp_path: Path) -> None:
     kobo.before = lambda request: (
         Reply(200, b"<html>log in</html>", content_type="text/html") if ".xls" in request.path else None
     )
-    refused = pytest.raises(UnexpectedResponse, match="did not send an Excel workbook")
+    refused = pytest.raises(UnexpectedResponse, match="did not send a complete Excel workbook")
     with kobo.server, Client(kobo.server.base_url, TOKEN, options=QUICK) as client, refused:
         client.download_form("aForm", tmp_path / "form.xlsx")
     assert [*tmp_path.iterdir()] == []

@@ -1,6 +1,7 @@
 """Servers that answer nonsense: every walk ends with a clear error, and the token stays where it belongs."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from fieldgate_client.connection import Connection, ConnectionOptions
 from fieldgate_client.errors import (
     ConnectionFailed,
     IncompleteList,
+    InvalidRequest,
     InvalidToken,
     NotAuthenticated,
     UnexpectedResponse,
@@ -18,6 +20,7 @@ from fieldgate_client.retries import RetryPolicy
 
 from tests.client.quick_retries import QUICK
 from tests.client.stand_ins.loopback_server import LoopbackServer, ReceivedRequest, Reply, json_reply
+from tests.imports.workbooks import xlsx
 
 SECRET = "secret-token-of-amina"
 
@@ -296,3 +299,36 @@ async def test_the_answer_to_an_earlier_request_is_refused(has_links: bool) -> N
             records = client.list("event/")
             assert [record["id"] async for record in records] == [*range(100)]
             assert records.report.passes == 1
+
+
+def test_a_page_with_far_too_many_records() -> None:
+    body = b'{"count": null, "next": null, "results": [' + b"{}," * 300_000 + b"{}]}"
+    refused = pytest.raises(UnexpectedResponse, match="300001 records")
+    with (
+        LoopbackServer(lambda _: Reply(200, body)) as server,
+        Client(server.base_url, options=QUICK) as client,
+        refused,
+    ):
+        [*client.list("anything/")]
+
+
+def test_a_repeated_token_is_not_in_the_message() -> None:
+    reply = json_reply({"detail": f"The token {SECRET} is not nice."}, 400)
+    with LoopbackServer(lambda request: reply) as server, Client(server.base_url, SECRET, options=QUICK) as client:
+        with pytest.raises(InvalidRequest, match=r"The token \[hidden\] is not nice") as failed:
+            client.events().first()
+        assert SECRET not in repr(failed.value)
+
+
+def test_a_workbook_that_is_cut_off_is_not_saved(tmp_path: Path) -> None:
+    file = tmp_path / "form.xlsx"
+    file.write_bytes(b"before")
+    content = xlsx()
+
+    def respond(request: ReceivedRequest) -> Reply:
+        return Reply(200, content[: len(content) // 2]) if "assets" in request.path else Reply(404)
+
+    refused = pytest.raises(UnexpectedResponse, match="complete Excel workbook")
+    with LoopbackServer(respond) as server, Client(server.base_url, options=QUICK) as client, refused:
+        client.download_form("aAbc", file)
+    assert file.read_bytes() == b"before"

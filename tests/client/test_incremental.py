@@ -1,6 +1,7 @@
 """`update(path)`: a copy on disk equals the list, whatever happened in between."""
 
 import asyncio
+import os
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -206,6 +207,14 @@ async def test_a_failure_keeps_the_old_file(server: EventStandIn, path: Path) ->
     server.on_request = lambda _: None
     await update(server, path)
     assert_equal(server, path)
+
+
+def test_a_file_that_another_user_left_is_not_used(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The copy would belong to them."""
+    owner = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    with pytest.raises(PermissionError, match="belongs to another user"):
+        NewFile(path).__enter__()
 
 
 async def test_two_updates_at_the_same_time_are_refused(server: EventStandIn, path: Path) -> None:

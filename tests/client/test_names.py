@@ -157,6 +157,14 @@ async def test_names_of_the_real_server(site: ClientService) -> None:
         assert "Inondation" in unknown.value.suggestions
 
 
+async def test_the_same_filter_by_name_and_by_number_is_refused(site: ClientService) -> None:
+    """The server would use one of them, and the other would be lost."""
+    async with site.client() as client:
+        for filters in ({"country": "KEN", "countries__in": "5"}, {"type": "Flood", "dtype": "1"}):
+            with pytest.raises(InvalidRequest, match="by name and by number"):
+                await client.events(**filters).first()
+
+
 async def test_filters_that_the_server_ignores_are_errors(site: ClientService) -> None:
     async with site.client() as client:
         for method in ("first", "count"):

@@ -1,5 +1,7 @@
 """Addresses that people write: of servers, lists and records."""
 
+from typing import Any
+
 import pytest
 from fieldgate_client import Client, InvalidURL
 from fieldgate_client.server_url import ListAddress, resolve_address
@@ -31,10 +33,22 @@ def test_other_servers_are_refused() -> None:
 
 def test_filters_of_an_address_are_sent() -> None:
     """Without them, everything would come back. What belongs to one page in a browser is left out."""
-    empty = {"count": 0, "next": None, "previous": None, "results": []}
+    empty: dict[str, Any] = {"count": 0, "next": None, "previous": None, "results": []}
     with LoopbackServer(lambda _: json_reply(empty)) as server, Client(server.base_url) as client:
         address = f"{server.base_url}/api/v2/event/?dtype=12&limit=20&offset=40&format=api&search=flood"
         client.list(address, search="cyclone").first()
         assert server.requests[-1].query == {"dtype": "12", "search": "cyclone", "limit": "1", "offset": "0"}
         client.get(f"{server.base_url}/api/v2/event/7/?language=fr")
         assert server.requests[-1].target == "/api/v2/event/7/?language=fr"
+
+
+def test_credentials_are_not_repeated() -> None:
+    for text in ("https://amina:secret@field.example:1x/", "https://amina:secret@[::/"):
+        with pytest.raises(InvalidURL, match="//") as refused:
+            Client(text)
+        assert "secret" not in str(refused.value)
+
+
+def test_paths_that_leave_the_server_are_refused() -> None:
+    with pytest.raises(InvalidURL, match="in its path"):
+        resolve_address("https://field.example/kobo/../other/api/v2/event/", "https://field.example/kobo")

@@ -135,10 +135,11 @@ def run(session: Session) -> int:
             summary = update_file(records, options.out, progress)
         else:
             summary = write_file(records, file_format, options, progress)
-        if not client.has_token and is_event_list(path):
-            summary += ". Only public events: you are not logged in"
+        is_public = not client.has_token and is_event_list(path)
     if not options.quiet:
         session.output.note(summary)
+        if is_public:
+            session.output.note("You are not logged in: only public events.")
     return ExitCode.OK
 
 

@@ -18,7 +18,7 @@ from fieldgate_client.connection import Connection, ConnectionOptions, HTTPRespo
 from fieldgate_client.errors import ConnectionFailed, InvalidToken, NotFound, RequestFailed, UnexpectedResponse
 from fieldgate_client.pages import NotAList, parse_page
 from fieldgate_client.retries import RETRY_STATUSES, RetryPolicy
-from fieldgate_client.server_url import InvalidURL
+from fieldgate_client.server_url import InvalidURL, without_credentials
 
 from fieldgate import __version__
 from fieldgate.i18n.languages import Language
@@ -59,7 +59,7 @@ class RemoteServer:
         try:
             self._connection = Connection(url, token, options)
         except InvalidURL as error:
-            raise RemoteError(f"{base_url} is not a valid URL: {error}") from None
+            raise RemoteError(f"{without_credentials(base_url)} is not a valid URL: {error}") from None
         except InvalidToken as error:
             raise RemoteError(str(error)) from None
         self.source = self._connection.server  # as it is stored: without credentials, and equal for equal hosts
@@ -139,7 +139,7 @@ def _split_credentials(base_url: str) -> tuple[str, dict[str, str]]:
     try:
         url = httpx.URL(base_url)
     except httpx.InvalidURL as error:
-        raise RemoteError(f"{base_url} is not a valid URL: {error}.") from None
+        raise RemoteError(f"{without_credentials(base_url)} is not a valid URL: {error}.") from None
     text = str(url.copy_with(username=None, password=None)) if url.host else base_url
     if max(len(base_url), len(text)) > MAX_SOURCE_CHARS:
         raise RemoteError(f"The URL of the server must not be longer than {MAX_SOURCE_CHARS} characters.")

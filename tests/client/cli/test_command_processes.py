@@ -184,7 +184,7 @@ def test_progress_on_a_terminal(
     assert process.returncode == 0
     assert all(json.loads(line)["id"] for line in out.splitlines())
     assert f"of {count} records" in shown[0] or f"/{count}" in shown[0]
-    assert shown[0].replace("\r\n", "\n").endswith(f"{count} records\n")
+    assert shown[0].replace("\r\n", "\n").endswith(f"{count} records\nYou are not logged in: only public events.\n")
     assert ("━" in shown[0]) is has_rich
 
 

@@ -17,6 +17,7 @@ from tests.client.cli.conftest import DemoServer, RunClient
 from tests.processes import free_port
 
 EVENTS = "/api/v2/event/"
+PUBLIC = "You are not logged in: only public events.\n"
 NAMED = ("--type", "Flood", "--region", "africa", "--start-date-from", "2021-01-01")
 NUMBERS = "?dtype=12&regions__in=0&disaster_start_date__gte=2021-01-01"
 OTHER_REGION = "?dtype=12&disaster_start_date__gte=2021-01-01&regions__in=2"
@@ -50,7 +51,7 @@ def test_filters_by_name_and_number(
     file = tmp_path / "floods.ndjson"
     done = run("fetch", f"{demo_server.url}{EVENTS}{query}", *options, "--out", file, "--page-size", "7")
     assert (done.code, done.out) == (0, ""), done.err
-    assert done.err == f"{len(floods)} records written to {file}\n"
+    assert done.err == f"{len(floods)} records written to {file}\n{PUBLIC}"
     assert read_ndjson(file.read_text()) == floods
 
 
@@ -133,7 +134,7 @@ def test_unknown_filter_is_refused(run: RunClient, demo_server: DemoServer) -> N
 def test_since(run: RunClient, demo_server: DemoServer) -> None:
     url = f"{demo_server.url}{EVENTS}?id__in=1,2,3"
     assert len(run("fetch", url, "--since", "1999-01-31", "--out", "-").out.splitlines()) == 3
-    assert run("fetch", url, "--since", "2999-01-31T00:00:00Z", "--out", "-").err == "0 records\n"
+    assert run("fetch", url, "--since", "2999-01-31T00:00:00Z", "--out", "-").err == f"0 records\n{PUBLIC}"
     wrong = run("fetch", url, "--since", "yesterday", "--out", "-")
     assert wrong.code == 2
     assert "'yesterday' is not a time." in wrong.err
@@ -142,9 +143,9 @@ def test_since(run: RunClient, demo_server: DemoServer) -> None:
 def test_update(run: RunClient, demo_server: DemoServer, floods: list[Any], tmp_path: Path) -> None:
     file = tmp_path / "floods.ndjson"
     first = run("fetch", f"{demo_server.url}{EVENTS}", *NAMED, "--update", "--out", file)
-    assert (first.code, first.err) == (0, f"{file}: {len(floods)} records, all of them read\n")
+    assert (first.code, first.err) == (0, f"{file}: {len(floods)} records, all of them read\n{PUBLIC}")
     again = run("fetch", f"{demo_server.url}{EVENTS}", *NAMED, "--update", "--out", file)
-    assert again.err == f"{file}: {len(floods)} records, 0 added, 0 changed, 0 deleted\n"
+    assert again.err == f"{file}: {len(floods)} records, 0 added, 0 changed, 0 deleted\n{PUBLIC}"
     assert {each["id"] for each in read_ndjson(file.read_text())} == {each["id"] for each in floods}
     other = run("fetch", f"{demo_server.url}{EVENTS}", "--update", "--out", file)
     assert other.code == 1
@@ -227,7 +228,7 @@ def test_file_that_cannot_be_written(run: RunClient, demo_server: DemoServer, tm
     done = run("fetch", demo_server.url + EVENTS, "--out", tmp_path / "none" / "x.csv")
     assert done.code == 1
     assert done.err.startswith("fieldgate-client fetch: error: ")
-    assert "No such file or directory" in done.err
+    assert done.err.endswith("none: There is no such folder\n")
 
 
 def test_existing_file_stays_if_it_fails(run: RunClient, demo_server: DemoServer, tmp_path: Path) -> None:

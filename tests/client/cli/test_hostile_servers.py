@@ -116,7 +116,8 @@ def test_password_is_not_sent_after_a_redirect(run: RunClient, config: Path, mon
     with stand_in(200, {"token": "x"}) as other, stand_in(302, {}, {"Location": f"{other.url}/token/"}) as server:
         monkeypatch.setattr("sys.stdin", io.StringIO("password\n"))
         done = run("login", server.url, "--username", "amina")
-        assert done.code == 1
+        assert done.code == 4
+        assert "redirects to" in done.err
         assert other.credentials == []
         assert not config.exists()
 
