@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from fieldgate_client import InvalidURL
 from fieldgate_client.cli.exit_codes import UsageError
 from fieldgate_client.cli.server_choice import check_token, choose_server, read_token, unused_token_note
 from fieldgate_client.cli.stored_servers import StoredServer, StoredServers, is_below
@@ -49,7 +50,7 @@ URLS = st.builds(
     st.sampled_from(["http", "https"]),
     HOSTS,
     st.sampled_from(["", ":443", ":80", ":8443"]),
-    st.sampled_from(["/", "/k/", "/kk/", "/k/../"]),
+    st.sampled_from(["/", "/k/", "/kk/"]),
 )
 
 
@@ -62,6 +63,8 @@ def test_a_token_is_only_for_its_server(url: str, environment: dict[str, str]) -
 
 
 def test_wrong_choices() -> None:
+    with pytest.raises(InvalidURL, match="in its path"):
+        choose_server(SERVERS, url="https://kobo.example/k/../api/v2/event/", environment={})
     with pytest.raises(UsageError, match="not on the server kobo"):
         choose_server(SERVERS, url="https://evil.example/api/v2/", name="kobo", environment={})
     with pytest.raises(UsageError, match="no server named 'nope'"):
