@@ -1,0 +1,4 @@
+"""Trials of the service under faults and attacks: killed processes, full disks, hostile clients, databases that go away.
+
+The short form is part of `make test`; `make faults` runs the long form and writes the table of `docs/reliability.md`.
+"""
