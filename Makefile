@@ -33,6 +33,7 @@ test: $(DEV_READY)  ## everything: lint, unit, conformance, both databases, brow
 	@scripts/need chromium chromium
 	@scripts/need curl curl
 	@PATH="$$PATH:/usr/sbin" scripts/need nginx nginx
+	@PATH="$$PATH:/usr/sbin" scripts/need pgbouncer pgbouncer
 	@scripts/install-npm $(VENV)
 	@echo "== lint"
 	@$(MAKE) --no-print-directory lint
@@ -43,6 +44,7 @@ coverage: $(DEV_READY)  ## run the same tests with branch coverage
 	@scripts/need chromium chromium
 	@scripts/need curl curl
 	@PATH="$$PATH:/usr/sbin" scripts/need nginx nginx
+	@PATH="$$PATH:/usr/sbin" scripts/need pgbouncer pgbouncer
 	@scripts/install-npm $(VENV)
 	@rm -f .coverage .coverage.*
 	@$(BIN)/coverage run -m pytest $(TWO_PROCESSES)
