@@ -2,10 +2,11 @@
 
 with PostgresCluster() as cluster:
     cluster.add_replica(is_synchronous=True)
-    with PgBouncer(cluster.primary) as bouncer: ...
+    with PgBouncer(cluster.primary, system_user=cluster.system_user) as bouncer: ...
     cluster.primary.kill()  # kill -9 of all its processes
-    cluster.replica.promote()
-    bouncer.point_to(cluster.replica)
+    cluster.primary.start()
+    cluster.fail_over()  # the replica is promoted and is now cluster.primary
+    bouncer.point_to(cluster.primary)
 """
 
 import os
@@ -73,7 +74,6 @@ class PostgresNode:
         return self._log.read_text()
 
     def start(self, *, wait: bool = True) -> None:
-        # The name of the cluster is the name under which a replica connects, see synchronous_standby_names.
         options = {"listen_addresses": "127.0.0.1", "port": self.port, "cluster_name": self.name}
         command = [str(PROGRAMS / "postgres"), "-D", str(self.data), "-k", str(self.data.parent)]
         with self._log.open("ab") as log:
@@ -218,17 +218,21 @@ class PostgresCluster:
         With `is_synchronous` a commit returns after the replica has applied it, so that a failover loses nothing. While
         the replica is down, commits then wait; call `set_synchronous(False)`, as an operator would.
         """
-        node = PostgresNode("replica", self.folder, self._system_user)
+        if self._replica is None:
+            self._replica = PostgresNode("replica", self.folder, self._system_user)
+        node = self._replica
         arguments = ("-R", "-X", "stream", "-c", "fast", "-D", str(node.data), "-d", self.primary.url())
         run_program("pg_basebackup", *arguments, system_user=self._system_user)
+        # If it is promoted, it has no replica to wait for.
+        with (node.data / "postgresql.auto.conf").open("a") as file:
+            file.write("synchronous_standby_names = ''\n")
         node.start()
-        self._replica = node
         self.set_synchronous(is_synchronous)
         self.wait_for_replica()
         return node
 
     def set_synchronous(self, is_synchronous: bool) -> None:
-        names, commit = ("replica", "remote_apply") if is_synchronous else ("", "on")
+        names, commit = ("*", "remote_apply") if is_synchronous else ("", "on")
         self.primary.set(synchronous_standby_names=names, synchronous_commit=commit)
 
     def wait_for_replica(self) -> None:
@@ -240,9 +244,15 @@ class PostgresCluster:
             time.sleep(0.02)
 
     def fail_over(self) -> None:
-        """kill -9 of the primary, then promote the replica."""
+        """kill -9 of the primary, then promote the replica. It is the primary from then on, and there is no replica."""
         self.primary.kill()
         self.replica.promote()
+        self.primary, self._replica = self.replica, self.primary
+
+    def recreate_replica(self, *, is_synchronous: bool = False) -> PostgresNode:
+        """After a failover: make the former primary a replica of the new one, from a new copy."""
+        shutil.rmtree(self.replica.data)
+        return self.add_replica(is_synchronous=is_synchronous)
 
 
 class PgBouncer:

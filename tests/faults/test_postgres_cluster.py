@@ -29,6 +29,12 @@ def test_failover_to_the_replica_loses_nothing_and_pgbouncer_follows(cluster: Po
         bouncer.kill()
         bouncer.start()
         cluster.fail_over()
-        bouncer.point_to(cluster.replica)
+        bouncer.point_to(cluster.primary)
         count = "SELECT count(*), pg_is_in_recovery() FROM numbers"
         assert run_program("psql", "-XqAt", "-d", bouncer.url(), "-c", count).strip() == "2|f"
+
+    cluster.recreate_replica(is_synchronous=True)
+    cluster.primary.query("INSERT INTO numbers VALUES (3)")
+    assert cluster.replica.query("SELECT count(*), pg_is_in_recovery() FROM numbers") == "3|t"
+    cluster.fail_over()
+    cluster.primary.query("INSERT INTO numbers VALUES (4)")
