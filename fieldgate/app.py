@@ -54,6 +54,7 @@ from fieldgate.http.request.body_draining import BodyDrainer
 from fieldgate.http.request.hosts import HostPolicy
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_cache import ResponseCache
+from fieldgate.http.response.responses import strict_transport_security
 from fieldgate.imports import annotated_routes, warning_routes
 from fieldgate.imports import routes as import_routes
 from fieldgate.imports.annotator import WorkbookAnnotator
@@ -174,6 +175,7 @@ def build_app(
         settings=settings,
         host_policy=HostPolicy(settings),
         cors=Cors(settings),
+        https_headers=strict_transport_security(settings.hsts_max_age),
         body_drainer=BodyDrainer(settings.max_upload),
         authenticator=authenticator,
         data_versions=data_versions,
