@@ -7,8 +7,8 @@ so that a mistyped `--data` is an error and not an empty database.
 import asyncio
 import os
 import shlex
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -19,6 +19,7 @@ from sqlalchemy.exc import ArgumentError
 from fieldgate.accounts.store import AccountStore
 from fieldgate.db import Database, DataVersions, sqlite_file
 from fieldgate.db.schema import REQUIRED_REVISION, current_revision, upgrade
+from fieldgate.db.use_lock import DatabaseInUse, shared_use
 from fieldgate.settings import BadSetting, Settings
 
 P = ParamSpec("P")
@@ -48,6 +49,23 @@ def load_settings(data: Path | None) -> Settings:
 async def open_database(settings: Settings, *, creates: bool = False) -> AsyncIterator[Database]:
     """Open the database, with the schema of this release. With `creates`, an SQLite file need not exist yet."""
     database = connect(settings, creates=creates)
+    with in_use(settings):
+        async with _opened(database, settings, creates=creates):
+            yield database
+
+
+@contextmanager
+def in_use(settings: Settings) -> Iterator[None]:
+    """Show other processes that the database is in use, so that `restore` does not replace it."""
+    try:
+        with shared_use(sqlite_file(settings.database)):
+            yield
+    except DatabaseInUse:
+        raise click.ClickException("The database is being restored. Try again when that is done.") from None
+
+
+@asynccontextmanager
+async def _opened(database: Database, settings: Settings, *, creates: bool) -> AsyncIterator[None]:
     try:
         revision = await current_revision(database)
         if revision is None and not (creates and database.is_sqlite):
@@ -58,7 +76,7 @@ async def open_database(settings: Settings, *, creates: bool = False) -> AsyncIt
             await upgrade(database)
         elif revision != REQUIRED_REVISION:
             raise click.ClickException("The database does not have the schema of this release. Run: fieldgate migrate")
-        yield database
+        yield
     finally:
         await database.close()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from fieldgate.cli.common import announce_creation, connect, data_option, load_settings
+from fieldgate.cli.common import announce_creation, connect, data_option, in_use, load_settings
 from fieldgate.db.schema import REQUIRED_REVISION, current_revision, upgrade
 
 
@@ -16,7 +16,8 @@ def migrate(data: Path | None) -> None:
 
     It is safe to run it again, and on several machines at once. On SQLite, `serve` does it at start-up.
     """
-    asyncio.run(_migrate(data))
+    with in_use(load_settings(data)):
+        asyncio.run(_migrate(data))
 
 
 async def _migrate(data: Path | None) -> None:
