@@ -27,6 +27,7 @@ from fieldgate.db.backup_files import (
     unpack,
 )
 from fieldgate.db.data_versions import IDENTITY_TOPIC
+from fieldgate.db.identity_marker import remove_marker, write_marker
 from fieldgate.db.migrations import known_revisions
 from fieldgate.db.table_digests import RowsCallback, database_digest
 from fieldgate.db.tables import Timestamp, now
@@ -62,9 +63,10 @@ def restore(backup: Path, database: Path, *, overwrite: bool, on_rows: RowsCallb
             _copy_mode(database, unpacked)
             sync_to_disk(unpacked)
             replaced = _put_aside(database)
-            _marker(database).unlink(missing_ok=True)
+            remove_marker(database)  # until the new one is in place, either database is accepted
             unpacked.replace(database)
             sync_to_disk(database.parent)
+            write_marker(database, content.database_id)
     except DatabaseInUse:
         raise BackupError(
             f"{database} is in use. Stop the service, its workers and other commands of Fieldgate first."
@@ -128,11 +130,6 @@ def _copy_mode(database: Path, unpacked: Path) -> None:
         unpacked.chmod(stat.S_IMODE(status.st_mode))
         with suppress(PermissionError):
             os.chown(unpacked, status.st_uid, status.st_gid)
-
-
-def _marker(database: Path) -> Path:
-    """The file that says which database belongs here. Without it the next start accepts any, and writes it again."""
-    return database.with_name(database.name + ".id")
 
 
 def _put_aside(database: Path) -> Path | None:
