@@ -35,9 +35,10 @@ from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
-from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
+from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable, sqlite_file
 from fieldgate.db.one_time_keys import OneTimeKeys
 from fieldgate.db.readiness import DatabaseReadiness
+from fieldgate.db.use_lock import shared_use
 from fieldgate.events import routes as event_routes
 from fieldgate.events.export.exporter import EventExporter
 from fieldgate.events.reindex import event_rebuilder
@@ -190,19 +191,20 @@ def build_app(
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
-        await data_versions.start()
-        background = [asyncio.create_task(events.warm()), asyncio.create_task(rebuilder.watch())]
-        try:
-            yield
-        finally:
-            for task in background:
-                task.cancel()
-            await asyncio.wait(background)
-            sandbox.close()
-            await authenticator.close()
-            await events.stop()
-            await data_versions.stop()
-            await database.close()
+        with shared_use(sqlite_file(settings.database)):
+            await data_versions.start()
+            background = [asyncio.create_task(events.warm()), asyncio.create_task(rebuilder.watch())]
+            try:
+                yield
+            finally:
+                for task in background:
+                    task.cancel()
+                await asyncio.wait(background)
+                sandbox.close()
+                await authenticator.close()
+                await events.stop()
+                await data_versions.stop()
+                await database.close()
 
     application = Application(all_operations, app_context, lifespan, other_paths(all_operations))
     internal_client.dispatcher = application
