@@ -18,6 +18,7 @@ from msgspec import Meta
 PREFIX = "FIELDGATE_"
 DAY = 24 * 60 * 60  # seconds
 MEBIBYTE = 1024 * 1024
+MAX_RATE_WINDOW = 30  # seconds
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 LOOPBACK: tuple[Network, ...] = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
@@ -104,6 +105,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     metrics_from: Annotated[
         tuple[Network, ...], Meta(description="Addresses or networks that may read `/metrics`.")
     ] = LOOPBACK
+    max_connections: Annotated[
+        int, Meta(description="Connections at a time, per process. Idle ones are closed if there are more.")
+    ] = 10_000
+    max_connections_per_address: Annotated[
+        int, Meta(description="Connections at a time from one address, per process; trusted proxies have no limit.")
+    ] = 256
+    header_timeout: Annotated[int, Meta(description="Time for the first byte and all headers of a request.")] = 10
+    idle_timeout: Annotated[int, Meta(description="How long a connection may be idle between two requests.")] = 75
+    min_transfer_rate: Annotated[
+        int, Meta(description="Bytes per second that a client has to send or read; `0` turns the limit off.")
+    ] = 1024
+    max_requests_in_flight: Annotated[
+        int, Meta(description="Requests at a time, per process; further ones get 503. Health checks always work.")
+    ] = 1000
     access_log: Annotated[bool, Meta(description="Log every request.")] = True
     log_level: Annotated[str, Meta(description="`debug`, `info`, `warning` or `error`.")] = "info"
 
@@ -127,6 +142,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def database(self) -> str:
         """The URL of the database: `database_url`, or else the SQLite file in the data folder."""
         return self.database_url or f"sqlite:///{self.data / 'fieldgate.db'}"
+
+    @property
+    def rate_window(self) -> int:
+        """The time over which the transfer rate is measured, in seconds."""
+        return min(self.idle_timeout, MAX_RATE_WINDOW)
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
@@ -242,6 +262,12 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "import_seconds": parse_duration,
     "import_retention": parse_duration,
     "metrics_from": _parse_networks,
+    "max_connections": _integer_between(10, 1_000_000),
+    "max_connections_per_address": _integer_between(1, 1_000_000),
+    "header_timeout": parse_duration,
+    "idle_timeout": parse_duration,
+    "min_transfer_rate": _parse_size,
+    "max_requests_in_flight": _integer_between(1, 1_000_000),
     "access_log": _parse_bool,
     "log_level": _parse_log_level,
 }

@@ -22,6 +22,7 @@ from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import BodyKind, Operation, VersionedRecord
 from fieldgate.http.page_forms import FormPost, PageForms, is_form_post, split_form_query
 from fieldgate.http.request import body_parsing, dry_run, query_string
+from fieldgate.http.request.active_requests import ActiveRequest, ActiveRequests
 from fieldgate.http.request.authentication import Authenticator, authenticate, check_csrf
 from fieldgate.http.request.body_draining import CONNECTION_CLOSE, BodyDrainer, BodyStream
 from fieldgate.http.request.cookies import read_cookie
@@ -38,6 +39,7 @@ from fieldgate.i18n.messages import Message
 from fieldgate.identity import ANONYMOUS, Caller
 from fieldgate.metrics.requests import RequestMetrics
 from fieldgate.pagination import ListResult
+from fieldgate.runtime.transfer_rate import TransferCredit
 from fieldgate.settings import Settings
 
 log = logging.getLogger("fieldgate.error")
@@ -47,7 +49,11 @@ MAX_CACHED_HEAD_BYTES = 600  # longer heads are parsed each time; a parsed head 
 NO_BASE_URL = BaseURL("", False)
 SECRET = "{secret}"  # noqa: S105  (the name of a path parameter)
 
-_SINGLE_HEADERS = (b"host", b"authorization", b"content-length", b"content-type", b"idempotency-key")
+_SINGLE_HEADERS = (
+    b"host", b"authorization", b"content-length", b"transfer-encoding", b"content-type", b"idempotency-key",
+)  # fmt: skip
+# The HTTP server names itself and its version of the protocol unless the application does: no name is none of theirs.
+_NO_SERVER_NAME: Header = (b"server", b"")
 _SAFE_METHODS = ("GET", "HEAD")
 _TOKEN = re.compile(rb"fg[a-z]_\w+", re.ASCII)  # tokens and one-time links begin like this
 
@@ -67,6 +73,7 @@ class AppContext(msgspec.Struct, frozen=True):
     # Headers of responses to requests over https.
     https_headers: Sequence[Header]
     body_drainer: BodyDrainer
+    active_requests: ActiveRequests
     authenticator: Authenticator
     data_versions: VersionSource
     # Topics that every cached response depends on, beside its own.
@@ -116,7 +123,14 @@ class Endpoint:
         }
         self._parsed_requests = BoundedCache[RequestHead, ParsedRequest](MAX_CACHED_HEADS)
 
-    async def __call__(self, scope: Any, path_values: Mapping[str, str], receive: Any, send: Any) -> None:
+    async def __call__(
+        self,
+        scope: Any,
+        path_values: Mapping[str, str],
+        receive: Any,
+        send: Any,
+        active_request: ActiveRequest | None = None,
+    ) -> None:
         """Respond to a request over ASGI. Errors become responses too."""
         started = perf_counter()
         app = self._app_context
@@ -125,7 +139,8 @@ class Endpoint:
         client = ClientAddress(app.host_policy.client_address(peer, headers), peer)
         body = None
         if b"content-length" in headers or b"transfer-encoding" in headers:
-            receive = body = BodyStream(receive, headers)
+            credit = TransferCredit(app.settings.min_transfer_rate, app.settings.rate_window)
+            receive = body = BodyStream(receive, headers, credit, active_request)
         request = Request(
             scope["method"], scope["raw_path"], path_values, scope["query_string"], headers, client, receive
         )  # fmt: skip
@@ -134,12 +149,18 @@ class Endpoint:
         try:
             if not is_clean:
                 raise BadRequest(Message("A header that can only be sent once was sent twice."))
-            if self._checks_host:
+            if self._checks_host:  # all but health checks
+                if app.active_requests.is_full:
+                    raise ServiceUnavailable
                 base_url = app.host_policy.base_url_for(scope["scheme"], peer, headers)
             response = await self._respond(request, base_url)
         except Exception as error:
             response = await responses.encode(self._error_response(error, request, request_id, base_url), encoding="")
-        extra: list[Header] = [(b"x-request-id", request_id), *app.cors.headers(headers.get(b"origin", b""))]
+        extra: list[Header] = [
+            (b"x-request-id", request_id),
+            _NO_SERVER_NAME,
+            *app.cors.headers(headers.get(b"origin", b"")),
+        ]
         if base_url.is_request_secure:
             extra += app.https_headers
         if body is not None and not body.is_finished and not await app.body_drainer.drain(body):
