@@ -53,8 +53,10 @@ from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
 from fieldgate.http.request.active_requests import ActiveRequests
+from fieldgate.http.request.arrival_table import ArrivalTable
 from fieldgate.http.request.body_draining import BodyDrainer
 from fieldgate.http.request.hosts import HostPolicy
+from fieldgate.http.request.rate_limits import RateLimiter
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import strict_transport_security
@@ -68,6 +70,7 @@ from fieldgate.imports.sandbox.runner import SandboxLimits
 from fieldgate.imports.store import ImportStore
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.requests import RequestMetrics
+from fieldgate.metrics.shared_counters import metrics_folder
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.permissions.serializers import Catalogue
 from fieldgate.reference import routes as reference_routes
@@ -186,6 +189,7 @@ def build_app(
         body_drainer=BodyDrainer(settings.max_upload),
         active_requests=ActiveRequests(settings.max_requests_in_flight),
         authenticator=authenticator,
+        rate_limiter=RateLimiter(settings, ArrivalTable(metrics_folder()), request_metrics),
         data_versions=data_versions,
         common_topics=(IDENTITY_TOPIC,),
         is_outage=is_unavailable,

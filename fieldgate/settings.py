@@ -40,6 +40,13 @@ class BadSetting(ValueError):
     """A variable has an invalid value. The text names the variable and what is expected."""
 
 
+class RateQuota(msgspec.Struct, frozen=True):
+    """So many requests at once, and as many again in each of these times."""
+
+    requests: int
+    seconds: int
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """All settings. `docs/running.md` lists them too; a test compares the two."""
 
@@ -102,6 +109,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     import_retention: Annotated[int, Meta(description="How long finished imports are listed, for example `90d`.")] = (
         90 * DAY
     )
+    read_rate: Annotated[
+        RateQuota | None,
+        Meta(description="Read requests (GET, HEAD, OPTIONS) of one user, for example `600/1m`; or `off`."),
+    ] = RateQuota(12_000, 60)
+    write_rate: Annotated[
+        RateQuota | None, Meta(description="Write requests of one user, for example `600/1m`; or `off`.")
+    ] = RateQuota(3_000, 60)
+    address_read_rate: Annotated[
+        RateQuota | None, Meta(description="Read requests without credentials from one address; or `off`.")
+    ] = RateQuota(6_000, 60)
+    address_write_rate: Annotated[
+        RateQuota | None,
+        Meta(description="Write requests without credentials from one address, and invalid credentials; or `off`."),
+    ] = RateQuota(600, 60)
+    rate_limit_exempt: Annotated[
+        tuple[Network, ...], Meta(description="Addresses or networks without rate limits; `none` for no exception.")
+    ] = LOOPBACK
     metrics_from: Annotated[
         tuple[Network, ...], Meta(description="Addresses or networks that may read `/metrics`.")
     ] = LOOPBACK
@@ -229,6 +253,19 @@ def _parse_size(text: str) -> int:
     return int(match[1]) * {"": 1, "KiB": 1024, "MiB": MEBIBYTE, "GiB": 1024 * MEBIBYTE}[match[2]]
 
 
+def _parse_rate(text: str) -> RateQuota | None:
+    if text.lower() == "off":
+        return None
+    number, _, duration = text.partition("/")
+    if not re.fullmatch(r"[1-9][0-9]{0,8}", number, re.ASCII) or not re.fullmatch(r"[1-9][0-9]{0,3}[hms]", duration):
+        raise ValueError(f"expected a rate such as 600/1m, or `off`, not {text!r}.")
+    return RateQuota(int(number), parse_duration(duration))
+
+
+def _parse_exempt(text: str) -> tuple[Network, ...]:
+    return () if text.lower() == "none" else _parse_networks(text)
+
+
 def _parse_url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
@@ -261,6 +298,11 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "import_memory": _parse_size,
     "import_seconds": parse_duration,
     "import_retention": parse_duration,
+    "read_rate": _parse_rate,
+    "write_rate": _parse_rate,
+    "address_read_rate": _parse_rate,
+    "address_write_rate": _parse_rate,
+    "rate_limit_exempt": _parse_exempt,
     "metrics_from": _parse_networks,
     "max_connections": _integer_between(10, 1_000_000),
     "max_connections_per_address": _integer_between(1, 1_000_000),

@@ -43,6 +43,8 @@ def describe_operation(
         statuses.add(400)
     if bodies:
         statuses.add(408)
+    if operation.rate_cost:
+        statuses.add(429)
     if operation.response.is_negotiated:
         statuses |= {404, 406}
     responses |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(statuses)}
