@@ -14,8 +14,9 @@ DEV_READY := $(VENV)/.dev-ready
 TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve quick test coverage lint bench bench-full fuzz properties torture mutants messages \
-	faults soak scaling client-faults accessibility screenshots permission-matrix release lock clean
+.PHONY: help install serve quick test coverage lint bench bench-full fuzz fuzz-parsers properties torture \
+	mutants messages client-faults accessibility screenshots permission-matrix release lock clean faults soak \
+	scaling
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -79,8 +80,12 @@ soak: $(DEV_READY)  ## well-behaved callers while an attacker runs: latencies, m
 scaling: $(DEV_READY)  ## one and two processes over PostgreSQL: throughput, processor time, queries for a request
 	@$(BIN)/python -m benchmarks.scaling
 
-fuzz: $(DEV_READY)  ## fuzz a running service from its OpenAPI document, for minutes
+fuzz: $(DEV_READY)  ## fuzz a running service from its OpenAPI document in three roles: an hour or more
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),500) $(BIN)/pytest tests/test_fuzzing.py
+
+fuzz-parsers: $(DEV_READY)  ## fuzz every parser, guided by coverage: a minute for each (SECONDS=)
+	@scripts/install-locked $(VENV) --require-hashes -r requirements/fuzz.txt
+	@$(BIN)/python -m tests.fuzz.coverage_guided --seconds $(or $(SECONDS),60) $(TARGETS)
 
 properties: $(DEV_READY)  ## property tests with new random examples, for minutes
 	@$(BIN)/pytest -m 'hypothesis and not long' --hypothesis-profile properties $(TWO_PROCESSES) $(PROPERTIES)
@@ -132,6 +137,8 @@ lock: $(DEV_READY)  ## upgrade all versions and write requirements/*.txt with ha
 		requirements/peer.in -o requirements/peer.txt
 	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 		requirements/mutants.in -o requirements/mutants.txt
+	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
+		requirements/fuzz.in -o requirements/fuzz.txt
 
 clean:  ## remove everything that was built (not the data)
 	rm -rf $(VENV) $(MUTANTS) dist benchmarks/.venv-peer .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*

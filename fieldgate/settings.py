@@ -59,6 +59,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         tuple[Network, ...],
         Meta(description="Addresses or networks of proxies whose `X-Forwarded-*` headers are trusted."),
     ] = ()
+    hsts_max_age: Annotated[
+        int | None,
+        Meta(
+            description="How long browsers must use https from then on; `0s` makes them forget it, `off` sends nothing."
+        ),
+    ] = 365 * DAY
     cors_origins: Annotated[
         tuple[str, ...], Meta(description="Origins whose scripts may read the responses; `*` is any.")
     ] = ("*",)
@@ -190,6 +196,12 @@ def parse_duration(text: str) -> int:
     return int(match[1]) * {"d": DAY, "h": 60 * 60, "m": 60, "s": 1}[match[2]]
 
 
+def _parse_hsts_max_age(text: str) -> int | None:
+    if text.lower() == "off":
+        return None
+    return 0 if text == "0s" else parse_duration(text)
+
+
 def _parse_size(text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,12})\s*(|KiB|MiB|GiB)", text, re.ASCII)
     if match is None:
@@ -216,6 +228,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "base_url": _parse_url,
     "allowed_hosts": _parse_list,
     "trusted_proxies": _parse_networks,
+    "hsts_max_age": _parse_hsts_max_age,
     "cors_origins": _parse_list,
     "cors_credentials": _parse_bool,
     "token_lifetime": parse_duration,

@@ -72,6 +72,8 @@ def test_every_kind_of_setting() -> None:
         ("FIELDGATE_CORS_CREDENTIALS", "true"),
         ("FIELDGATE_TOKEN_LIFETIME", "soon"),
         ("FIELDGATE_TOKEN_LIFETIME", "0d"),
+        ("FIELDGATE_HSTS_MAX_AGE", "0"),
+        ("FIELDGATE_HSTS_MAX_AGE", "yes"),
         ("FIELDGATE_RESPONSE_CACHE_SIZE", "64 MB"),
         ("FIELDGATE_LOG_LEVEL", "loud"),
     ],
@@ -114,3 +116,8 @@ def test_renamed_setting_is_accepted_with_a_warning(
 def test_new_names_are_accepted_without_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     Settings.from_environment({"FIELDGATE_RESPONSE_CACHE_SIZE": "1KiB", "FIELDGATE_KEPT_ANSWERS": ""})
     assert not caplog.messages
+
+
+@pytest.mark.parametrize(("value", "expected"), [("2d", 2 * 24 * 60 * 60), ("0s", 0), ("Off", None), ("", 31536000)])
+def test_hsts_max_age(value: str, expected: int | None) -> None:
+    assert Settings.from_environment({"FIELDGATE_HSTS_MAX_AGE": value}).hsts_max_age == expected

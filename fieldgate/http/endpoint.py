@@ -64,6 +64,8 @@ class AppContext(msgspec.Struct, frozen=True):
     settings: Settings
     host_policy: HostPolicy
     cors: Cors
+    # Headers of responses to requests over https.
+    https_headers: Sequence[Header]
     body_drainer: BodyDrainer
     authenticator: Authenticator
     data_versions: VersionSource
@@ -138,6 +140,8 @@ class Endpoint:
         except Exception as error:
             response = await responses.encode(self._error_response(error, request, request_id, base_url), encoding="")
         extra: list[Header] = [(b"x-request-id", request_id), *app.cors.headers(headers.get(b"origin", b""))]
+        if base_url.is_request_secure:
+            extra += app.https_headers
         if body is not None and not body.is_finished and not await app.body_drainer.drain(body):
             extra.append(CONNECTION_CLOSE)
         status = response.status

@@ -60,6 +60,11 @@ class Response(msgspec.Struct):
         return len(self.body) + sum(map(len, chain.from_iterable(self.headers))) + 512
 
 
+def strict_transport_security(max_age_seconds: int | None) -> list[Header]:
+    """The header that makes browsers use https for this host (RFC 6797); none if it is switched off."""
+    return [] if max_age_seconds is None else [(b"strict-transport-security", b"max-age=%d" % max_age_seconds)]
+
+
 def vary(*more: str) -> Header:
     return (b"vary", ", ".join((*VARY, *more)).encode())
 
