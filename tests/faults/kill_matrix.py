@@ -236,9 +236,8 @@ STALL = Fault(f"network to the database silent for {STALL_SECONDS:g} s", stall_n
 FAULTS: dict[str, tuple[Fault, ...]] = {
     "SQLite": (SERVING_PROCESS, IMPORT_WORKER, MAIN_PROCESS, EVERYTHING),
     "PostgreSQL": (PRIMARY, FAILOVER, CUT, STALL, REPLICA, SERVING_PROCESS, MAIN_PROCESS, IMPORT_WORKER),
-    "PgBouncer": (PGBOUNCER, PRIMARY, FAILOVER, SERVING_PROCESS, EVERYTHING),
 }
-SHORT = {"SQLite": 3, "PostgreSQL": 2, "PgBouncer": 1}
+SHORT = {"SQLite": 3}
 
 
 def trials() -> list[tuple[str, int, Fault]]:
@@ -285,8 +284,13 @@ async def run_trial(site: Site, fault: Fault, times: int) -> TrialResult:
         duplicated=counted["duplicated"],
         statuses=dict(sorted(load.statuses.items())),
         recovery_seconds=round(max(recoveries), 2),
-        remark=f"{times} times; a write was visible everywhere after at most {load.longest_lag:.2f} s",
+        remark=_remark(times, load.longest_lag),
     )
+
+
+def _remark(times: int, lag: float) -> str:
+    often = "once" if times == 1 else f"{times} times"
+    return f"{often}; reads were " + (f"at most {lag:.2f} s old" if lag else "always current")
 
 
 async def count_writes(site: Site, acknowledged: Acknowledged) -> Counter[str]:
