@@ -35,7 +35,7 @@ from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
-from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
+from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions
 from fieldgate.db.one_time_keys import OneTimeKeys
 from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.events import routes as event_routes
@@ -149,6 +149,7 @@ def build_app(
         record_cache_bytes=settings.record_cache_size,
         on_lag=request_metrics.lag_setter("events"),
     )
+    readiness = DatabaseReadiness(database)
     rebuilder = event_rebuilder(database, data_versions)
     authorizer, asset_store = AssetAuthorizer(database), AssetStore(database, data_versions)
     workbook_writer = WorkbookWriter()
@@ -168,7 +169,7 @@ def build_app(
         fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),
         reference, event_store, events, EventExporter(events, event_store),
         Catalogue(), openapi or OpenAPIDocument(all_operations),
-        health.Readiness(DatabaseReadiness(database), [rebuilder.readiness_details]),
+        health.Readiness(readiness, [rebuilder.readiness_details]),
     )  # fmt: skip
     app_context = AppContext(
         settings=settings,
@@ -178,7 +179,7 @@ def build_app(
         authenticator=authenticator,
         data_versions=data_versions,
         common_topics=(IDENTITY_TOPIC,),
-        is_outage=is_unavailable,
+        outage_problem=readiness.monitor.problem_of,
         response_cache=ResponseCache(settings.response_cache_size),
         request_metrics=request_metrics,
         page_renderer=BrowsablePages(templates, PAGES, internal_client),
@@ -189,7 +190,7 @@ def build_app(
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
         await data_versions.start()
-        background = [asyncio.create_task(events.warm()), asyncio.create_task(rebuilder.watch())]
+        background = [asyncio.create_task(work) for work in (events.warm(), rebuilder.watch(), database.watch())]
         try:
             yield
         finally:
@@ -200,6 +201,7 @@ def build_app(
             await authenticator.close()
             await events.stop()
             await data_versions.stop()
+            await readiness.monitor.stop()
             await database.close()
 
     application = Application(all_operations, app_context, lifespan, other_paths(all_operations))
