@@ -36,7 +36,7 @@ from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
-from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable, sqlite_file
+from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, sqlite_file
 from fieldgate.db.one_time_keys import OneTimeKeys
 from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.db.use_lock import shared_use
@@ -160,6 +160,7 @@ def build_app(
         record_cache_bytes=settings.record_cache_size,
         on_lag=request_metrics.lag_setter("events"),
     )
+    readiness = DatabaseReadiness(database)
     rebuilder = event_rebuilder(database, data_versions)
     authorizer, asset_store = AssetAuthorizer(database), AssetStore(database, data_versions)
     workbook_writer = WorkbookWriter()
@@ -179,7 +180,7 @@ def build_app(
         fetcher or URLFetcher(settings.import_hosts), WorkbookAnnotator(sandbox),
         reference, event_store, events, EventExporter(events, event_store),
         Catalogue(), openapi or OpenAPIDocument(all_operations),
-        health.Readiness(DatabaseReadiness(database), [rebuilder.readiness_details]),
+        health.Readiness(readiness, [rebuilder.readiness_details]),
     )  # fmt: skip
     app_context = AppContext(
         settings=settings,
@@ -192,7 +193,7 @@ def build_app(
         rate_limiter=RateLimiter(settings, ArrivalTable(metrics_folder()), request_metrics),
         data_versions=data_versions,
         common_topics=(IDENTITY_TOPIC,),
-        is_outage=is_unavailable,
+        outage_problem=readiness.monitor.problem_of,
         response_cache=ResponseCache(settings.response_cache_size),
         request_metrics=request_metrics,
         page_renderer=BrowsablePages(templates, PAGES, internal_client),
@@ -204,7 +205,7 @@ def build_app(
     async def lifespan() -> AsyncIterator[None]:
         with shared_use(sqlite_file(settings.database)):
             await data_versions.start()
-            background = [asyncio.create_task(events.warm()), asyncio.create_task(rebuilder.watch())]
+            background = [asyncio.create_task(work) for work in (events.warm(), rebuilder.watch(), database.watch())]
             try:
                 yield
             finally:
@@ -215,6 +216,7 @@ def build_app(
                 await authenticator.close()
                 await events.stop()
                 await data_versions.stop()
+                await readiness.monitor.stop()
                 await database.close()
 
     application = Application(all_operations, app_context, lifespan, other_paths(all_operations))

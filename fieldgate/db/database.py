@@ -9,7 +9,7 @@ uid = await database.write(lambda connection: connection.execute(...).scalar_one
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,9 @@ from sqlalchemy.engine.interfaces import Dialect, ExceptionContext
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from fieldgate.db.group_commit import GroupCommitter, Result, Write
+from fieldgate.db.identity_marker import SELECT_IDENTITY, read_write_uri
+from fieldgate.db.open_files import WATCH_SECONDS, KnownIdentity, OpenFiles, SqliteFiles
+from fieldgate.db.outages import DatabaseGone, is_broken_connection
 from fieldgate.db.postgres_url import PostgresURL
 from fieldgate.db.tables import Timestamp, now
 
@@ -61,6 +64,8 @@ class Database:
         self.url = _driver_url(database_url)
         file = sqlite_file(database_url)
         self.is_sqlite = file is not None
+        self.identity = KnownIdentity()
+        self._files = SqliteFiles(str(self.url.database), self.identity)
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             engine_url = self.url
@@ -75,9 +80,10 @@ class Database:
         # Errors are logged, and parameters of a failing statement can be secret.
         self._engine = create_async_engine(engine_url, hide_parameters=True, **options)
         if self.is_sqlite:
-            _register_sqlite_events(self._engine.sync_engine)
+            _register_sqlite_events(self._engine.sync_engine, self._files)
         else:
             event.listen(self._engine.sync_engine, "do_connect", self._connect_engine)
+            event.listen(self._engine.sync_engine, "handle_error", _disconnect_if_broken)
         self._write_engine = self._engine.execution_options(sqlite_begin="IMMEDIATE")
         # On SQLite, every transaction sees one snapshot.
         snapshot_options = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
@@ -97,9 +103,16 @@ class Database:
         """Begin a transaction that can write. It is committed when the block ends, rolled back if it raises.
 
         SQLite has one writer at a time: writers of this process wait for a lock here, other processes in SQLite.
+        Raises `DatabaseGone` after the commit if the file was deleted or replaced meanwhile.
         """
-        async with self._write_lock, self._write_engine.begin() as connection:
-            yield connection
+        try:
+            async with self._write_lock, self._write_engine.begin() as connection:
+                files = (await connection.get_raw_connection()).info.get(OpenFiles) if self.is_sqlite else None
+                yield connection
+            self._files.check(files)
+        except DatabaseGone:
+            await self.drop_connections()
+            raise
 
     async def write(self, write: Write[Result]) -> Result:
         """Run a short function that writes, commit, and return its result. If it raises, nothing is written.
@@ -110,15 +123,19 @@ class Database:
         """
         if self.is_sqlite:
             if self._group_committer is None:
-                self._group_committer = GroupCommitter(self._sync_write_engine(), self._write_lock)
-            return await self._group_committer.run(write)
+                self._group_committer = GroupCommitter(self._sync_write_engine(), self._write_lock, self._files)
+            try:
+                return await self._group_committer.run(write)
+            except DatabaseGone:
+                await self.drop_connections()
+                raise
         async with self.transaction() as connection:
             return await connection.run_sync(write)
 
     def _sync_write_engine(self) -> Engine:
         """Return a synchronous engine for the same file: an asynchronous one switches threads for every statement."""
         engine = create_engine(self.url.set(drivername="sqlite"), hide_parameters=True, connect_args=_SQLITE_OPTIONS)
-        _register_sqlite_events(engine)
+        _register_sqlite_events(engine, self._files)
         return engine.execution_options(sqlite_begin="IMMEDIATE")
 
     @asynccontextmanager
@@ -150,10 +167,55 @@ class Database:
         In WAL mode, readers do not wait for writers, so a lookup by key takes less time than a switch to a thread.
         """
         if self._reader is None:
-            self._reader = sqlite3.connect(str(self.url.database), isolation_level=None, check_same_thread=False)
-            self._reader.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-            self._reader.execute("PRAGMA query_only = ON")
+            self._reader = self.open_sqlite()
         return self._reader
+
+    def open_sqlite(self) -> sqlite3.Connection:
+        """Open a read-only connection of the driver. Raises `DatabaseGone` if the database is not the one it was."""
+        self._files.check_before_open()
+        path, must_exist = str(self.url.database), self._files.must_exist
+        connection = sqlite3.connect(
+            read_write_uri(path) if must_exist else path, uri=must_exist, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+            connection.execute("PRAGMA query_only = ON")
+            self._files.opened(_sqlite_identity(connection.cursor()))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    async def watch(self) -> None:
+        """Look at the files of an SQLite database twice a second, and close connections to lost files.
+
+        Reads would be answered from a deleted file for as long as it is open.
+        """
+        while self.is_sqlite:
+            await asyncio.sleep(WATCH_SECONDS)
+            with suppress(DatabaseGone):
+                await self.check_files()
+
+    async def check_files(self) -> None:
+        """Raise `DatabaseGone` if the files of an SQLite database are not those that were opened."""
+        if self.is_sqlite:
+            try:
+                self._files.check_latest()
+            except DatabaseGone:
+                await self.drop_connections()
+                raise
+
+    async def drop_connections(self) -> None:
+        """Close all connections. Those in use are closed when they are given back."""
+        self._files.forget()
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+        if self._group_committer is not None:
+            self._group_committer.drop_connections()
+        if self._pool is not None:
+            await self._pool.expire_connections()
+        await self._engine.dispose()
 
     async def postgres_pool(self) -> "asyncpg.Pool":
         """Return a pool of the driver's own connections, without the overhead of the SQLAlchemy engine."""
@@ -167,9 +229,27 @@ class Database:
                     )
         return self._pool
 
+    @asynccontextmanager
+    async def pooled_connection(self) -> AsyncIterator["asyncpg.Connection"]:
+        """Take a connection of the pool for one query. A connection that is broken is not given back."""
+        pool = await self.postgres_pool()
+        async with pool.acquire(timeout=CONNECT_TIMEOUT) as connection:
+            try:
+                yield connection
+            except Exception as error:
+                if is_broken_connection(error):
+                    connection.terminate()
+                raise
+
     async def connect(self, *_: object, **__: object) -> "asyncpg.Connection":
         """Open a connection of the driver. Arguments, which pools pass, are ignored: the URL holds all options."""
-        return await self._postgres_connector().connect()
+        connection = await self._postgres_connector().connect()
+        try:
+            self.identity.check(await _postgres_identity(connection))
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
 
     def _postgres_connector(self) -> "PostgresConnector":
         if self._connector is None:
@@ -244,17 +324,61 @@ def _driver_url(database_url: str) -> URL:
     return url.set(drivername="sqlite+aiosqlite")
 
 
-def _register_sqlite_events(engine: Engine) -> None:
-    event.listen(engine, "connect", _set_pragmas)
+def _register_sqlite_events(engine: Engine, files: SqliteFiles) -> None:
+    def prepare_connect(dialect: Dialect, record: object, arguments: list[Any], options: dict[str, Any]) -> None:  # noqa: ARG001
+        files.check_before_open()
+        if files.must_exist:
+            arguments[0] = read_write_uri(arguments[0])
+            options["uri"] = True
+
+    def set_up(connection: Any, record: Any) -> None:
+        cursor = connection.cursor()
+        try:
+            for pragma in _SQLITE_PRAGMAS:
+                cursor.execute(pragma)
+            record.info[OpenFiles] = files.opened(_sqlite_identity(cursor))
+            cursor.close()
+        except BaseException:
+            connection.close()
+            raise
+
+    def close_if_lost(connection: object, record: Any) -> None:
+        if connection is not None and not files.is_latest(record.info.get(OpenFiles)):
+            record.invalidate()
+
+    event.listen(engine, "do_connect", prepare_connect)
+    event.listen(engine, "checkin", close_if_lost)
+    event.listen(engine, "connect", set_up)
     event.listen(engine, "begin", _begin_sqlite)
     event.listen(engine, "handle_error", _disconnect_if_read_only)
 
 
-def _set_pragmas(connection: Any, record: object) -> None:  # noqa: ARG001
-    cursor = connection.cursor()
-    for pragma in _SQLITE_PRAGMAS:
-        cursor.execute(pragma)
-    cursor.close()
+def _sqlite_identity(cursor: Any) -> int | None:
+    """The identity of a database, None if it has no tables yet."""
+    try:
+        cursor.execute(SELECT_IDENTITY)
+        row = cursor.fetchone()
+    except sqlite3.OperationalError as error:
+        if "no such table" not in str(error):
+            raise
+        return None
+    return None if row is None else int(row[0])
+
+
+async def _postgres_identity(connection: "asyncpg.Connection") -> int | None:
+    import asyncpg
+
+    try:
+        found: int | None = await connection.fetchval(SELECT_IDENTITY)
+    except asyncpg.UndefinedTableError:
+        return None
+    return found
+
+
+def _disconnect_if_broken(context: ExceptionContext) -> None:
+    """Drop a connection whose driver lost track of its state: it would fail for ever."""
+    if is_broken_connection(context.original_exception):
+        context.is_disconnect = True
 
 
 def _disconnect_if_read_only(context: ExceptionContext) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import Select
 
-from fieldgate.db.database import BUSY_TIMEOUT_MS, Database
+from fieldgate.db.database import Database
 
 BATCH_SIZE = 2_000  # rows; larger batches are no faster, and fragment memory
 
@@ -34,7 +34,7 @@ async def snapshot(database: Database) -> AsyncIterator[Snapshot]:
         # One thread executes everything in order, so the connection is never closed during a read, even if the
         # caller was cancelled.
         thread = ThreadPoolExecutor(1)
-        connection = await asyncio.wrap_future(thread.submit(_open_read_only, str(database.url.database)))
+        connection = await asyncio.wrap_future(thread.submit(_open_read_only, database))
         try:
             yield _SqliteSnapshot(database, connection, thread)
         finally:
@@ -52,10 +52,8 @@ async def snapshot(database: Database) -> AsyncIterator[Snapshot]:
         postgres.terminate()
 
 
-def _open_read_only(path: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
-    connection.execute("PRAGMA query_only = ON")
+def _open_read_only(database: Database) -> sqlite3.Connection:
+    connection = database.open_sqlite()
     connection.execute("BEGIN")
     return connection
 

@@ -82,8 +82,8 @@ class AppContext(msgspec.Struct, frozen=True):
     data_versions: VersionSource
     # Topics that every cached response depends on, beside its own.
     common_topics: tuple[str, ...]
-    # Whether an exception means that the database cannot be reached: 503 instead of 500.
-    is_outage: Callable[[BaseException], bool]
+    # The response for an exception which means that the database cannot be used: 503 instead of 500. Else None.
+    outage_problem: Callable[[BaseException], ServiceUnavailable | None]
     response_cache: ResponseCache
     request_metrics: RequestMetrics
     page_renderer: PageRenderer
@@ -387,9 +387,11 @@ class Endpoint:
         language = negotiate(get(b"accept-language", b""))
         if isinstance(error, Problem):
             problem = error
+        elif outage := self._app_context.outage_problem(error):  # logged once, and not for every request
+            problem = outage
         else:
             self._log_error("failed", error, request, request_id)
-            problem = ServiceUnavailable() if self._app_context.is_outage(error) else Problem()
+            problem = Problem()
         if not wants_error_page(request.query_string, get(b"accept", b"")):
             return self._response_builder.error_response(problem, language)
         cookie = read_cookie(get(b"cookie", b""), LANGUAGE_COOKIE)

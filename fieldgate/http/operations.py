@@ -111,6 +111,7 @@ class ResponseSpec(msgspec.Struct, frozen=True, kw_only=True):
     type: Any
     alternate_type: Any
     refusal_type: Any
+    error_types: Mapping[int, Any]
     status: int
     formats: tuple[Format, ...]
     format_types: Mapping[Format, Any]
@@ -190,6 +191,8 @@ class CommonOptions(TypedDict, total=False):
     example: Any
     # Statuses beyond those that every operation can return.
     error_statuses: tuple[int, ...]
+    # The types of errors with more fields than `detail`, by status.
+    error_types: Mapping[int, Any]
     # False: not part of the documented API (pages and other endpoints for browsers).
     in_schema: bool
     # False: any Host header is accepted (health checks).
@@ -342,6 +345,7 @@ def _response_spec(kind: ResponseKind, options: OperationOptions) -> ResponseSpe
         type=options.get("response"),
         alternate_type=options.get("alternate_response"),
         refusal_type=options.get("refusal"),
+        error_types=options.get("error_types", {}),
         status=options.get("status", 200),
         formats=options.get("formats", JSON_OR_HTML),
         format_types=options.get("format_types", {}),

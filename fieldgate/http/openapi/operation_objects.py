@@ -50,6 +50,8 @@ def describe_operation(
     responses |= {str(status): {"$ref": f"#/components/responses/{status}"} for status in sorted(statuses)}
     if operation.response.refusal_type is not None:
         responses["400"] = error_response(400, schemas[operation.response.refusal_type])
+    for status, kind in operation.response.error_types.items():
+        responses[str(status)] = error_response(status, schemas[kind])
     described: dict[str, Any] = {
         "operationId": operation.name,
         "summary": str(operation.description.title),
