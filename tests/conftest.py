@@ -83,6 +83,7 @@ NOT_QUICK = frozenset(
         "test_collection_concurrency",
         "test_command_processes",
         "test_corpus",
+        "test_db_copy",
         "test_docs",
         "test_fetch",
         "test_generated_clients",

@@ -27,7 +27,7 @@ from fieldgate.db.identity_marker import (
     read_marker,
     write_marker,
 )
-from fieldgate.db.schema import REQUIRED_REVISION, current_revision, upgrade
+from fieldgate.db.schema import REQUIRED_REVISION, UNFINISHED_COPY, current_revision, upgrade
 from fieldgate.db.use_lock import DatabaseInUse, shared_use
 from fieldgate.settings import BadSetting, Settings
 
@@ -77,6 +77,7 @@ def in_use(settings: Settings) -> Iterator[None]:
 async def _opened(database: Database, settings: Settings, *, creates: bool) -> AsyncIterator[None]:
     try:
         revision = await current_revision(database)
+        refuse_unfinished_copy(revision)
         if revision is None and not (creates and database.is_sqlite):
             raise _missing_database(settings, f"{_address(database)} has no tables of Fieldgate.")
         if revision is None:
@@ -132,6 +133,11 @@ def mark_database(database: Database, *, accepts_any: bool = False) -> None:
             write_marker(file, identity)
         except OSError as error:
             click.echo(f"Warning: {marker_file(file)} cannot be written: {error.strerror}.", err=True)
+
+
+def refuse_unfinished_copy(revision: str | None) -> None:
+    if revision == UNFINISHED_COPY:
+        raise click.ClickException("The database is an unfinished copy. Run `fieldgate db copy` again to finish it.")
 
 
 def announce_creation(database: Database) -> None:

@@ -5,7 +5,15 @@ from pathlib import Path
 
 import click
 
-from fieldgate.cli.common import announce_creation, connect, data_option, in_use, load_settings, mark_database
+from fieldgate.cli.common import (
+    announce_creation,
+    connect,
+    data_option,
+    in_use,
+    load_settings,
+    mark_database,
+    refuse_unfinished_copy,
+)
 from fieldgate.db.schema import REQUIRED_REVISION, current_revision, upgrade
 
 
@@ -29,6 +37,7 @@ async def _migrate(data: Path | None, *, accepts_any: bool) -> None:
     database = connect(load_settings(data), creates=True, accepts_any=accepts_any)
     try:
         before = await current_revision(database)
+        refuse_unfinished_copy(before)
         if before is None:
             announce_creation(database)
         await upgrade(database)
