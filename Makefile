@@ -15,8 +15,9 @@ DEV_READY := $(VENV)/.dev-ready
 TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve quick test coverage lint bench bench-full fuzz properties torture mutants messages \
-	client-faults accessibility deployment screenshots permission-matrix sbom audit release lock clean
+.PHONY: help install serve quick test coverage lint bench bench-full fuzz fuzz-parsers properties torture \
+	mutants messages client-faults accessibility deployment screenshots permission-matrix sbom audit release lock \
+	clean faults soak scaling
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -34,6 +35,7 @@ test: $(DEV_READY)  ## everything: lint, unit, conformance, both databases, brow
 	@scripts/need chromium chromium
 	@scripts/need curl curl
 	@PATH="$$PATH:/usr/sbin" scripts/need nginx nginx
+	@PATH="$$PATH:/usr/sbin" scripts/need pgbouncer pgbouncer
 	@scripts/install-npm $(VENV)
 	@echo "== lint"
 	@$(MAKE) --no-print-directory lint
@@ -44,6 +46,7 @@ coverage: $(DEV_READY)  ## run the same tests with branch coverage
 	@scripts/need chromium chromium
 	@scripts/need curl curl
 	@PATH="$$PATH:/usr/sbin" scripts/need nginx nginx
+	@PATH="$$PATH:/usr/sbin" scripts/need pgbouncer pgbouncer
 	@scripts/install-npm $(VENV)
 	@rm -f .coverage .coverage.*
 	@$(BIN)/coverage run -m pytest $(TWO_PROCESSES)
@@ -72,8 +75,18 @@ bench-full: bench  ## the same, plus a million events and growth plots
 		$(BIN)/python -m benchmarks.growth --data "$$folder" --most $(or $(EVENTS),1000000) && \
 		$(BIN)/python -m benchmarks.client --data "$$folder" --many $(or $(EVENTS),1000000)
 
-fuzz: $(DEV_READY)  ## fuzz a running service from its OpenAPI document, for minutes
+soak: $(DEV_READY)  ## well-behaved callers while an attacker runs: latencies, memory, descriptors (MINUTES=10)
+	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),10)
+
+scaling: $(DEV_READY)  ## one and two processes over PostgreSQL: throughput, processor time, queries for a request
+	@$(BIN)/python -m benchmarks.scaling
+
+fuzz: $(DEV_READY)  ## fuzz a running service from its OpenAPI document in three roles: an hour or more
 	@FUZZ_EXAMPLES=$(or $(EXAMPLES),500) $(BIN)/pytest tests/test_fuzzing.py
+
+fuzz-parsers: $(DEV_READY)  ## fuzz every parser, guided by coverage: a minute for each (SECONDS=)
+	@scripts/install-locked $(VENV) --require-hashes -r requirements/fuzz.txt
+	@$(BIN)/python -m tests.fuzz.coverage_guided --seconds $(or $(SECONDS),60) $(TARGETS)
 
 properties: $(DEV_READY)  ## property tests with new random examples, for minutes
 	@$(BIN)/pytest -m 'hypothesis and not long' --hypothesis-profile properties $(TWO_PROCESSES) $(PROPERTIES)
@@ -81,6 +94,13 @@ properties: $(DEV_READY)  ## property tests with new random examples, for minute
 torture: $(DEV_READY)  ## hostile files, 10,000 mutations, kill -9 at every stage: about 5 minutes
 	@MUTATIONS=$(or $(MUTATIONS),10000) KILL_POSTS=$(or $(KILL_POSTS),200) $(BIN)/pytest -m '' tests/imports/test_killing.py \
 		tests/imports/test_hostile.py
+
+faults: $(DEV_READY)  ## kill -9, failovers and attacks; writes the table of docs/reliability.md: about 40 minutes (KILLS=20)
+	@PATH="$$PATH:/usr/sbin" scripts/need pgbouncer pgbouncer
+	@results=$$(mktemp) && trap 'rm -f "$$results"' EXIT && \
+		FAULT_REPORT="$$results" KILLS=$(or $(KILLS),20) $(BIN)/pytest -m '' \
+			--deselect tests/faults/test_reliability_table.py tests/faults $(FAULTS) && \
+		$(BIN)/python -W ignore -m tests.faults.reliability_table "$$results"
 
 client-faults: $(DEV_READY)  ## the client through a proxy that damages traffic: 200 seeds, 100,000 events: about 10 minutes
 	@$(BIN)/pytest -s -m long tests/client/faults
@@ -133,6 +153,8 @@ lock: $(DEV_READY)  ## upgrade all versions and write requirements/*.txt with ha
 		requirements/mutants.in -o requirements/mutants.txt
 	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 		requirements/audit.in -o requirements/audit.txt
+	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
+		requirements/fuzz.in -o requirements/fuzz.txt
 
 clean:  ## remove everything that was built (not the data)
 	rm -rf $(VENV) $(MUTANTS) $(AUDIT) dist benchmarks/.venv-peer .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*

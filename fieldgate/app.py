@@ -11,6 +11,7 @@ from fieldgate.accounts import account_routes
 from fieldgate.accounts import routes as credential_routes
 from fieldgate.accounts.authentication import AccountAuthenticator
 from fieldgate.accounts.invitations import InvitationStore
+from fieldgate.accounts.known_clients import KnownClients
 from fieldgate.accounts.login_throttle import LoginThrottle
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore
@@ -35,9 +36,10 @@ from fieldgate.assets.sharing.store import AssignmentStore
 from fieldgate.assets.store import AssetStore
 from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
-from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
+from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable, sqlite_file
 from fieldgate.db.one_time_keys import OneTimeKeys
 from fieldgate.db.readiness import DatabaseReadiness
+from fieldgate.db.use_lock import shared_use
 from fieldgate.events import routes as event_routes
 from fieldgate.events.export.exporter import EventExporter
 from fieldgate.events.reindex import event_rebuilder
@@ -136,7 +138,9 @@ def build_app(
     data_versions = DataVersions(database)
     account_store = AccountStore(database, data_versions)
     passwords = passwords or Passwords()
-    authenticator = AccountAuthenticator(account_store, passwords, LoginThrottle(database))
+    known_clients = KnownClients(database)
+    throttle = LoginThrottle(database, known_clients)
+    authenticator = AccountAuthenticator(account_store, passwords, throttle, known_clients)
     request_metrics = RequestMetrics(settings)
     files = StaticFiles()
     templates = PageTemplates(files)
@@ -190,19 +194,20 @@ def build_app(
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
-        await data_versions.start()
-        background = [asyncio.create_task(events.warm()), asyncio.create_task(rebuilder.watch())]
-        try:
-            yield
-        finally:
-            for task in background:
-                task.cancel()
-            await asyncio.wait(background)
-            sandbox.close()
-            await authenticator.close()
-            await events.stop()
-            await data_versions.stop()
-            await database.close()
+        with shared_use(sqlite_file(settings.database)):
+            await data_versions.start()
+            background = [asyncio.create_task(events.warm()), asyncio.create_task(rebuilder.watch())]
+            try:
+                yield
+            finally:
+                for task in background:
+                    task.cancel()
+                await asyncio.wait(background)
+                sandbox.close()
+                await authenticator.close()
+                await events.stop()
+                await data_versions.stop()
+                await database.close()
 
     application = Application(all_operations, app_context, lifespan, other_paths(all_operations))
     internal_client.dispatcher = application

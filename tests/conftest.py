@@ -74,6 +74,7 @@ SLOWEST_FIRST = (
 NOT_QUICK = frozenset(
     {
         *SLOWEST_FIRST,
+        "test_backup",
         "test_behind_nginx",
         "test_changing_server",
         "test_faults",
@@ -94,6 +95,7 @@ NOT_QUICK = frozenset(
         "test_progress",
         "test_readme",
         "test_share",
+        "test_stale_folders",
         "test_other_paths",
         "test_url_fetcher",
         "test_worker_command",

@@ -7,8 +7,9 @@ so that a mistyped `--data` is an error and not an empty database.
 import asyncio
 import os
 import shlex
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -17,8 +18,17 @@ import msgspec
 from sqlalchemy.exc import ArgumentError
 
 from fieldgate.accounts.store import AccountStore
-from fieldgate.db import Database, DataVersions, sqlite_file
+from fieldgate.db import Database, DataVersions, is_unavailable, sqlite_file
+from fieldgate.db.identity_marker import (
+    UnexpectedDatabase,
+    check_marker,
+    marker_file,
+    read_identity,
+    read_marker,
+    write_marker,
+)
 from fieldgate.db.schema import REQUIRED_REVISION, current_revision, upgrade
+from fieldgate.db.use_lock import DatabaseInUse, shared_use
 from fieldgate.settings import BadSetting, Settings
 
 P = ParamSpec("P")
@@ -48,6 +58,23 @@ def load_settings(data: Path | None) -> Settings:
 async def open_database(settings: Settings, *, creates: bool = False) -> AsyncIterator[Database]:
     """Open the database, with the schema of this release. With `creates`, an SQLite file need not exist yet."""
     database = connect(settings, creates=creates)
+    with in_use(settings):
+        async with _opened(database, settings, creates=creates):
+            yield database
+
+
+@contextmanager
+def in_use(settings: Settings) -> Iterator[None]:
+    """Show other processes that the database is in use, so that `restore` does not replace it."""
+    try:
+        with shared_use(sqlite_file(settings.database)):
+            yield
+    except DatabaseInUse:
+        raise click.ClickException("The database is being restored. Try again when that is done.") from None
+
+
+@asynccontextmanager
+async def _opened(database: Database, settings: Settings, *, creates: bool) -> AsyncIterator[None]:
     try:
         revision = await current_revision(database)
         if revision is None and not (creates and database.is_sqlite):
@@ -56,24 +83,55 @@ async def open_database(settings: Settings, *, creates: bool = False) -> AsyncIt
             announce_creation(database)
         if database.is_sqlite:
             await upgrade(database)
+            mark_database(database)
         elif revision != REQUIRED_REVISION:
             raise click.ClickException("The database does not have the schema of this release. Run: fieldgate migrate")
-        yield database
+        yield
     finally:
         await database.close()
 
 
-def connect(settings: Settings, *, creates: bool) -> Database:
-    """Return the database without looking into it. Only with `creates`, the folder of a new SQLite file is made."""
+def connect(settings: Settings, *, creates: bool, accepts_any: bool = False) -> Database:
+    """Return the database. Only with `creates`, the folder of a new SQLite file is made.
+
+    An SQLite database must be the one that was used here before, unless `accepts_any`.
+    """
     try:
         file = sqlite_file(settings.database)
         if file is not None and not creates and not (file.is_file() and file.stat().st_size):
             raise _missing_database(settings, f"There is no database at {file.absolute()}.")
+        if file is not None and not accepts_any:
+            _check_identity(file)
         return Database(settings.database)
     except (ValueError, ArgumentError) as error:
         raise click.ClickException(f"FIELDGATE_DATABASE_URL: {error}") from None
     except OSError as error:
         raise click.ClickException(f"The folder {settings.data} cannot be used: {error.strerror}.") from None
+
+
+def _check_identity(file: Path) -> None:
+    try:
+        if read_marker(file) is not None:
+            check_marker(file, read_identity(file))
+    except UnexpectedDatabase as error:
+        raise click.ClickException(str(error)) from None
+    except sqlite3.Error as error:
+        if is_unavailable(error):
+            raise
+        raise click.ClickException(f"The database cannot be used: {error}") from None
+
+
+def mark_database(database: Database, *, accepts_any: bool = False) -> None:
+    """Note next to an SQLite file which database it is, if that is not noted yet, or with `accepts_any`."""
+    file = Path(str(database.url.database))
+    if not database.is_sqlite or not (accepts_any or read_marker(file) is None):
+        return
+    identity = read_identity(file)
+    if identity is not None and identity != read_marker(file):
+        try:
+            write_marker(file, identity)
+        except OSError as error:
+            click.echo(f"Warning: {marker_file(file)} cannot be written: {error.strerror}.", err=True)
 
 
 def announce_creation(database: Database) -> None:

@@ -9,7 +9,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from datetime import timedelta
@@ -23,12 +22,13 @@ from granian.constants import Interfaces, Loops
 
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
-from fieldgate.cli.common import data_option, load_settings, open_database
+from fieldgate.cli.common import data_option, in_use, load_settings, open_database
 from fieldgate.cli.events import create_demo_events
 from fieldgate.db import Database, DataVersions, now
 from fieldgate.http.request.hosts import is_in_networks
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.shared_counters import METRICS_DIR_VARIABLE
+from fieldgate.metrics.stale_folders import create_metrics_folder
 from fieldgate.runtime.malloc import limit_arenas
 from fieldgate.runtime.parent_watch import GRACE_PERIOD_SECONDS, PARENT_PID_VARIABLE
 from fieldgate.settings import LOOPBACK, PREFIX, Settings
@@ -66,8 +66,8 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
     settings = msgspec.structs.replace(load_settings(data), host=host, port=port)
     asyncio.run(_prepare_database(settings, demo))
     _export_settings(settings)
-    metrics_dir = tempfile.mkdtemp(prefix="fieldgate-metrics-")
-    os.environ[METRICS_DIR_VARIABLE] = metrics_dir
+    metrics_dir = create_metrics_folder()
+    os.environ[METRICS_DIR_VARIABLE] = str(metrics_dir)
     server = GranianServer(
         "fieldgate.app:create_app",
         factory=True,
@@ -85,7 +85,8 @@ def serve(host: str, port: int, workers: int, no_worker: bool, demo: bool, data:
     server.display_host = host
     server.runs_import_worker = not no_worker
     try:
-        server.serve()
+        with in_use(settings):
+            server.serve()
     finally:
         shutil.rmtree(metrics_dir, ignore_errors=True)
 

@@ -4,7 +4,7 @@ from sqlalchemy import inspect, text
 
 from fieldgate.db.database import Database
 
-REQUIRED_REVISION = "0015"  # the newest revision in migrations/versions
+REQUIRED_REVISION = "0016"  # the newest revision in migrations/versions
 
 
 async def current_revision(database: Database) -> str | None:

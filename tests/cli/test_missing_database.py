@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import make_url
 
+from fieldgate.db.schema import REQUIRED_REVISION
 from tests.conftest import PASSWORD
 from tests.processes import ServerProcess, run_command
 
@@ -82,3 +83,41 @@ def test_database_url_without_our_tables(tmp_path: Path, empty_database_url: str
         advice = "Check FIELDGATE_DATABASE_URL. If it is right, create the database. Run: fieldgate migrate\n"
         assert done.stderr.endswith(advice)
     assert not (tmp_path / "unused").exists()
+
+
+def test_lost_database_is_not_replaced_by_an_empty_one(tmp_path: Path) -> None:
+    assert run_command("migrate", data=tmp_path).returncode == 0
+    file = tmp_path / "fieldgate.db"
+    kept = file.read_bytes()
+    file.unlink()
+    for arguments in (("serve", "--port", "9"), ("migrate",), ("events", "demo", "1")):
+        done = run_command(*arguments, data=tmp_path)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert f"The database {file} is gone" in done.stderr
+        assert "restore a backup" in done.stderr
+        assert "fieldgate migrate --new" in done.stderr
+        assert not file.exists()
+    file.write_bytes(kept)
+    assert run_command("user", "list", data=tmp_path).returncode == 0, "the file is back"
+
+
+def test_another_database_is_refused_until_it_is_accepted(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        assert run_command("migrate", data=tmp_path / folder).returncode == 0
+    file = tmp_path / "a" / "fieldgate.db"
+    file.write_bytes((tmp_path / "b" / "fieldgate.db").read_bytes())
+    refused = run_command("user", "list", data=tmp_path / "a")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert f"{file} is another database than the one that was used here before" in refused.stderr
+    accepted = run_command("migrate", "--new", data=tmp_path / "a")
+    assert (accepted.returncode, accepted.stdout) == (0, f"schema {REQUIRED_REVISION} (nothing to do)\n")
+    assert run_command("user", "list", data=tmp_path / "a").returncode == 0
+
+
+def test_a_new_database_can_be_begun_where_one_was_lost(tmp_path: Path) -> None:
+    assert run_command("migrate", data=tmp_path).returncode == 0
+    (tmp_path / "fieldgate.db").unlink()
+    begun = run_command("migrate", "--new", data=tmp_path)
+    assert begun.returncode == 0
+    assert "Creating a new database" in begun.stderr
+    assert run_command("user", "list", data=tmp_path).returncode == 0

@@ -24,6 +24,11 @@ def head_revision() -> str | None:
     return ScriptDirectory.from_config(_config()).get_current_head()
 
 
+def known_revisions() -> frozenset[str]:
+    """All revisions that this release can upgrade from, and the newest."""
+    return frozenset(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions())
+
+
 async def upgrade_to_head(database: Database) -> None:
     """Upgrade the database to the newest revision. Concurrent upgrades wait for each other."""
 
