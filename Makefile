@@ -9,14 +9,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv pip
 MUTANTS := .venv-mutants
+AUDIT := .venv-audit
 RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
 TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help install serve quick test coverage lint bench bench-full fuzz fuzz-parsers properties torture \
-	mutants messages client-faults accessibility screenshots permission-matrix release lock clean faults soak \
-	scaling
+	mutants messages client-faults accessibility deployment screenshots permission-matrix sbom audit release lock \
+	clean faults soak scaling
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -109,6 +110,11 @@ accessibility: $(DEV_READY)  ## axe and layout of every page in all languages, w
 	@scripts/install-npm $(VENV)
 	@$(BIN)/pytest -m long tests/browser
 
+deployment: $(DEV_READY)  ## the Containerfile in a bare Debian, the service in it as in a container and as under systemd (root): about 4 minutes
+	@scripts/need debootstrap debootstrap
+	@scripts/need systemd-analyze systemd
+	@$(BIN)/pytest -m 'long or not long' tests/deployment
+
 screenshots: $(DEV_READY)  ## screenshots of every page into the folder screenshots/ (ONLY=events,form; DOCS=yes for docs/images)
 	@scripts/need chromium chromium
 	@$(BIN)/python -m tests.browser.screenshots screenshots $(if $(ONLY),--only $(ONLY)) $(if $(DOCS),--docs)
@@ -122,7 +128,13 @@ messages: $(DEV_READY)  ## collect the messages of the code into fieldgate/i18n/
 permission-matrix: $(DEV_READY)  ## write docs/permission-matrix.md from what the service does
 	@$(BIN)/python -W ignore -m tests.access.matrix
 
-release: $(DEV_READY)  ## check, build wheels and sdists into dist/, test the wheels in bare environments
+sbom: $(DEV_READY)  ## a bill of materials (CycloneDX) of the locked versions, with licences and hashes, into dist/
+	@$(BIN)/python scripts/make-sbom dist
+
+audit: $(DEV_READY) $(AUDIT)/.ready  ## look for advisories about the locked versions; status 3 if none can be reached
+	@$(BIN)/python scripts/audit $(AUDIT)/bin/pip-audit requirements/run.txt requirements/build.txt requirements/dev.txt
+
+release: $(DEV_READY)  ## check, build reproducible wheels and sdists into dist/, test the wheels in bare environments
 	@$(MAKE) --no-print-directory lint
 	@scripts/release $(BIN)
 
@@ -132,16 +144,20 @@ lock: $(DEV_READY)  ## upgrade all versions and write requirements/*.txt with ha
 	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 		--no-emit-package fieldgate-client pyproject.toml --group dev -c requirements/run.txt -o requirements/dev.txt
 	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
+		requirements/build.in -c requirements/dev.txt -o requirements/build.txt
+	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 		requirements/uv.in -o requirements/uv.txt
 	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 		requirements/peer.in -o requirements/peer.txt
 	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 		requirements/mutants.in -o requirements/mutants.txt
 	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
+		requirements/audit.in -o requirements/audit.txt
+	$(UV) compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \
 		requirements/fuzz.in -o requirements/fuzz.txt
 
 clean:  ## remove everything that was built (not the data)
-	rm -rf $(VENV) $(MUTANTS) dist benchmarks/.venv-peer .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) $(MUTANTS) $(AUDIT) dist benchmarks/.venv-peer .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 
 $(BIN)/uv: requirements/uv.txt
 	@echo "== virtual environment in $(VENV)"
@@ -164,4 +180,10 @@ $(MUTANTS)/.ready: requirements/mutants.txt | $(BIN)/uv
 	@echo "== locked dependencies of the mutation tests in $(MUTANTS)"
 	@scripts/make-venv $(PYTHON) $(MUTANTS)
 	@UV_SYSTEM_CERTS=true $(UV) install --quiet --python $(MUTANTS)/bin/python --require-hashes -r requirements/mutants.txt
+	@touch $@
+
+$(AUDIT)/.ready: requirements/audit.txt | $(BIN)/uv
+	@echo "== locked dependencies of the audit in $(AUDIT)"
+	@scripts/make-venv $(PYTHON) $(AUDIT)
+	@UV_SYSTEM_CERTS=true $(UV) install --quiet --python $(AUDIT)/bin/python --require-hashes -r requirements/audit.txt
 	@touch $@
