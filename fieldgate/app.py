@@ -52,8 +52,11 @@ from fieldgate.http.endpoint import AppContext
 from fieldgate.http.internal_api import InternalClient
 from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
+from fieldgate.http.request.active_requests import ActiveRequests
+from fieldgate.http.request.arrival_table import ArrivalTable
 from fieldgate.http.request.body_draining import BodyDrainer
 from fieldgate.http.request.hosts import HostPolicy
+from fieldgate.http.request.rate_limits import RateLimiter
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import strict_transport_security
@@ -67,10 +70,13 @@ from fieldgate.imports.sandbox.runner import SandboxLimits
 from fieldgate.imports.store import ImportStore
 from fieldgate.metrics.access_log import logging_config
 from fieldgate.metrics.requests import RequestMetrics
+from fieldgate.metrics.shared_counters import metrics_folder
 from fieldgate.permissions import routes as permission_routes
 from fieldgate.permissions.serializers import Catalogue
 from fieldgate.reference import routes as reference_routes
 from fieldgate.reference.store import ReferenceStore
+from fieldgate.runtime.connection_guard import ConnectionGuard, ConnectionLimits
+from fieldgate.runtime.file_limits import file_limit, fitting_connections
 from fieldgate.runtime.malloc import set_mmap_threshold
 from fieldgate.runtime.parent_watch import exit_with_parent
 from fieldgate.settings import Settings
@@ -181,7 +187,9 @@ def build_app(
         cors=Cors(settings),
         https_headers=strict_transport_security(settings.hsts_max_age),
         body_drainer=BodyDrainer(settings.max_upload),
+        active_requests=ActiveRequests(settings.max_requests_in_flight),
         authenticator=authenticator,
+        rate_limiter=RateLimiter(settings, ArrivalTable(metrics_folder()), request_metrics),
         data_versions=data_versions,
         common_topics=(IDENTITY_TOPIC,),
         is_outage=is_unavailable,
@@ -220,4 +228,20 @@ def create_app() -> Application:
     logging.config.dictConfig(logging_config(settings.log_level))
     exit_with_parent()
     set_mmap_threshold()
-    return build_app(settings)
+    application = build_app(settings)
+    connection_guard(settings, application.app_context).start()
+    return application
+
+
+def connection_guard(settings: Settings, app_context: AppContext) -> ConnectionGuard:
+    limits = ConnectionLimits(
+        max_connections=fitting_connections(settings.max_connections, file_limit()),
+        max_per_address=settings.max_connections_per_address,
+        header_timeout=settings.header_timeout,
+        idle_timeout=settings.idle_timeout,
+        min_rate=settings.min_transfer_rate,
+        rate_window=settings.rate_window,
+    )
+    return ConnectionGuard(
+        settings.port, limits, app_context.active_requests.activity, app_context.host_policy.is_trusted_proxy
+    )

@@ -64,6 +64,7 @@ class Application:
             name: Endpoint(UNKNOWN_PATH, [], app_context, not_found=message)
             for name, message in other_paths.unsupported_messages.items()
         }
+        self._active_requests = app_context.active_requests
         self.app_context = app_context
         self.lifespan = lifespan
 
@@ -74,7 +75,15 @@ class Application:
                 scope = _collapse_leading_slashes(scope)
                 found = self._router.match(scope["path"]) or (self._find_missing(scope["path"]), {})
             endpoint, values = found
-            await endpoint(scope, values, receive, send)
+            client = scope.get("client")
+            if client is None:  # not over TCP
+                await endpoint(scope, values, receive, send)
+                return
+            active_request = self._active_requests.start(client)
+            try:
+                await endpoint(scope, values, receive, send, active_request)
+            finally:
+                self._active_requests.finish(client, active_request)
         elif scope["type"] == "lifespan":
             await self._run_lifespan(receive, send)
 
