@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from benchmarks.sharing_data import add_assets, add_members
+from benchmarks.sharing_data import add_assets, add_members, database_url_of
 from benchmarks.soak_callers import Person
 from fieldgate.accounts.passwords import Passwords
 from fieldgate.accounts.store import AccountStore, IssuedBy, NewUser
@@ -14,7 +14,8 @@ MEMBERS_OF_A_PERSON = 20
 ATTACKER = "attacker"
 
 
-def add_people(data: Path) -> list[Person]:
+def add_people(data: Path | str) -> list[Person]:
+    """Add users to the database in a folder, or to that of a URL."""
     names = [f"person{number}" for number in range(PEOPLE)]
     tokens = asyncio.run(_add_users(data, names))
     members = add_members(data, PEOPLE * MEMBERS_OF_A_PERSON)
@@ -29,13 +30,13 @@ def add_people(data: Path) -> list[Person]:
     ]
 
 
-def add_attacker(data: Path) -> str:
+def add_attacker(data: Path | str) -> str:
     """Add the user who attacks, and return a token."""
     return asyncio.run(_add_users(data, [ATTACKER]))[0]
 
 
-async def _add_users(data: Path, names: list[str]) -> list[str]:
-    database = Database(f"sqlite:///{data / 'fieldgate.db'}")
+async def _add_users(data: Path | str, names: list[str]) -> list[str]:
+    database = Database(database_url_of(data))
     store = AccountStore(database, DataVersions(database))
     password_hash = Passwords().hash("not guessed by anybody")
     try:
