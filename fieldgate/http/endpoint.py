@@ -23,7 +23,7 @@ from fieldgate.http.negotiation.formats import Format
 from fieldgate.http.operations import BodyKind, Operation, VersionedRecord
 from fieldgate.http.page_forms import FormPost, PageForms, is_form_post, split_form_query
 from fieldgate.http.request import body_parsing, dry_run, query_string
-from fieldgate.http.request.active_requests import ActiveRequest, ActiveRequests
+from fieldgate.http.request.active_requests import ActiveRequests
 from fieldgate.http.request.authentication import SESSION_COOKIE, Authenticator, authenticate, check_csrf
 from fieldgate.http.request.body_draining import CONNECTION_CLOSE, BodyDrainer, BodyStream
 from fieldgate.http.request.cookies import read_cookie
@@ -118,6 +118,8 @@ class Endpoint:
         self._may_have_secret = SECRET in path or not operations
         self._not_found = not_found
         self._app_context = app_context
+        self._active_by_client = app_context.active_requests.by_client
+        self._max_in_flight = app_context.settings.max_requests_in_flight
         self._operations = {operation.route.method: operation for operation in operations}
         if "GET" in self._operations:
             self._operations["HEAD"] = self._operations["GET"]
@@ -131,14 +133,7 @@ class Endpoint:
         self._rate_costs = {method: operation.rate_cost for method, operation in self._operations.items()}
         self._rate_costs["OPTIONS"] = OPTIONS_RATE_COST * min((1.0, *self._rate_costs.values()))
 
-    async def __call__(
-        self,
-        scope: Any,
-        path_values: Mapping[str, str],
-        receive: Any,
-        send: Any,
-        active_request: ActiveRequest | None = None,
-    ) -> None:
+    async def __call__(self, scope: Any, path_values: Mapping[str, str], receive: Any, send: Any) -> None:
         """Respond to a request over ASGI. Errors become responses too."""
         started = perf_counter()
         app = self._app_context
@@ -148,7 +143,7 @@ class Endpoint:
         body = None
         if b"content-length" in headers or b"transfer-encoding" in headers:
             credit = TransferCredit(app.settings.min_transfer_rate, app.settings.rate_window)
-            receive = body = BodyStream(receive, headers, credit, active_request)
+            receive = body = BodyStream(receive, headers, credit, scope["client"], app.active_requests.waiting_for_body)
         request = Request(
             scope["method"], scope["raw_path"], path_values, scope["query_string"], headers, client, receive
         )  # fmt: skip
@@ -158,7 +153,7 @@ class Endpoint:
             if not is_clean:
                 raise BadRequest(Message("A header that can only be sent once was sent twice."))
             if self._checks_host:  # all but health checks
-                if app.active_requests.is_full:
+                if len(self._active_by_client) > self._max_in_flight and app.active_requests.is_full:
                     raise ServiceUnavailable
                 base_url = app.host_policy.base_url_for(scope["scheme"], peer, headers)
             if b"authorization" not in headers and b"cookie" not in headers:

@@ -148,7 +148,6 @@ def test_the_newest_connections_of_an_address_are_served(served: ServerProcess) 
 def test_share_of_an_address(patient: ServerProcess) -> None:
     with many_connections(patient, 300, [ATTACKER]) as mine, many_connections(patient, 100, ["127.0.0.3"]) as others:
         wait_until(lambda: count_open(mine) == 256)
-        assert [is_closed(connection) for connection in mine[:44]] == [True] * 44, "the oldest ones are closed"
         assert count_open(others) == 100
 
 

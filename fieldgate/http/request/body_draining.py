@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fieldgate.errors import Header, RequestTimeout
-from fieldgate.http.request.active_requests import ActiveRequest
+from fieldgate.http.request.active_requests import Client
 from fieldgate.http.request.body_parsing import Receive, max_upload_body
 from fieldgate.runtime.transfer_rate import TransferCredit
 
@@ -36,7 +36,7 @@ class BodyStream:
     """
 
     __slots__ = (
-        "_active_request", "_credit", "_receive", "bytes_read", "declared_bytes", "drain_deadline", "is_finished",
+        "_client", "_credit", "_receive", "_waiting", "bytes_read", "declared_bytes", "drain_deadline", "is_finished",
         "is_too_slow", "waits_for_continue",
     )  # fmt: skip
 
@@ -45,11 +45,14 @@ class BodyStream:
         receive: Receive,
         headers: Mapping[bytes, bytes],
         credit: TransferCredit,
-        active_request: ActiveRequest | None = None,
+        client: Client,
+        waiting: set[Client],
     ) -> None:
+        """`waiting` are the clients that have to send more of a body."""
         self._receive = receive
         self._credit = credit
-        self._active_request = active_request
+        self._client = client
+        self._waiting = waiting
         declared = headers.get(b"content-length", b"")
         self.declared_bytes = int(declared) if declared.isdigit() else None  # None: chunked
         self.bytes_read = 0
@@ -75,8 +78,7 @@ class BodyStream:
             raise RequestTimeout
         time = asyncio.get_running_loop().time
         started = time()
-        if self._active_request is not None:
-            self._active_request.begin_waiting()
+        self._waiting.add(self._client)
         try:
             async with asyncio.timeout(self._credit.seconds if self._credit.is_limited else None):
                 event = await self._receive()
@@ -84,8 +86,7 @@ class BodyStream:
             self.is_too_slow = True
             raise RequestTimeout from None
         finally:
-            if self._active_request is not None:
-                self._active_request.end_waiting()
+            self._waiting.discard(self._client)
         is_too_slow = self._credit.spend(time() - started, len(event.get("body", b"")))
         if is_too_slow and event.get("more_body"):
             self.is_too_slow = True

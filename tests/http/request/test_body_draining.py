@@ -286,7 +286,7 @@ def test_endless_body_is_cut_off(served: ServerProcess) -> None:
 
 def stream_of(receive: Receive, **headers: str) -> BodyStream:
     named = {name.replace("_", "-").encode(): value.encode() for name, value in headers.items()}
-    return BodyStream(receive, named, TransferCredit(0, 30))
+    return BodyStream(receive, named, TransferCredit(0, 30), ("127.0.0.1", "1"), set())
 
 
 def always(event: dict[str, Any]) -> Receive:
