@@ -53,6 +53,7 @@ from fieldgate.http.openapi.document import OpenAPIDocument
 from fieldgate.http.operations import Operation
 from fieldgate.http.request.body_draining import BodyDrainer
 from fieldgate.http.request.hosts import HostPolicy
+from fieldgate.http.request.request_body import BodyReader
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.imports import annotated_routes, warning_routes
@@ -178,6 +179,7 @@ def build_app(
         host_policy=HostPolicy(settings),
         cors=Cors(settings),
         body_drainer=BodyDrainer(settings.max_upload),
+        body_reader=BodyReader(settings),
         authenticator=authenticator,
         data_versions=data_versions,
         common_topics=(IDENTITY_TOPIC,),
