@@ -57,6 +57,7 @@ from fieldgate.http.request.arrival_table import ArrivalTable
 from fieldgate.http.request.body_draining import BodyDrainer
 from fieldgate.http.request.hosts import HostPolicy
 from fieldgate.http.request.rate_limits import RateLimiter
+from fieldgate.http.request.request_body import BodyReader
 from fieldgate.http.response.cors import Cors
 from fieldgate.http.response.response_cache import ResponseCache
 from fieldgate.http.response.responses import strict_transport_security
@@ -189,6 +190,7 @@ def build_app(
         https_headers=strict_transport_security(settings.hsts_max_age),
         body_drainer=BodyDrainer(settings.max_upload),
         active_requests=ActiveRequests(settings.max_requests_in_flight),
+        body_reader=BodyReader(settings),
         authenticator=authenticator,
         rate_limiter=RateLimiter(settings, ArrivalTable(metrics_folder()), request_metrics),
         data_versions=data_versions,

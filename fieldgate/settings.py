@@ -92,6 +92,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_upload: Annotated[int, Meta(description="Largest file that can be imported, for example `25MiB`.")] = (
         25 * MEBIBYTE
     )
+    upload_bytes_in_flight: Annotated[
+        int,
+        Meta(description="Bytes of uploads that one process receives at the same time, for example `64MiB`."),
+    ] = 64 * MEBIBYTE
+    spool: Annotated[str, Meta(description="Folder for uploads in progress; empty: the system's temporary folder.")] = (
+        ""
+    )
     import_hosts: Annotated[
         tuple[str, ...],
         Meta(
@@ -266,6 +273,12 @@ def _parse_exempt(text: str) -> tuple[Network, ...]:
     return () if text.lower() == "none" else _parse_networks(text)
 
 
+def _parse_folder(text: str) -> str:
+    if not Path(text).is_dir():
+        raise ValueError(f"there is no folder {text!r}.")
+    return text
+
+
 def _parse_url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
@@ -293,6 +306,8 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "response_cache_size": _parse_size,
     "record_cache_size": _parse_size,
     "max_upload": _parse_size,
+    "upload_bytes_in_flight": _parse_size,
+    "spool": _parse_folder,
     "import_hosts": _parse_import_hosts,
     "import_lease": parse_duration,
     "import_memory": _parse_size,

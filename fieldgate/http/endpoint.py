@@ -29,6 +29,7 @@ from fieldgate.http.request.body_draining import CONNECTION_CLOSE, BodyDrainer, 
 from fieldgate.http.request.cookies import read_cookie
 from fieldgate.http.request.hosts import BaseURL, HostPolicy
 from fieldgate.http.request.rate_limits import CONDITIONAL_SHARE, RateLimiter
+from fieldgate.http.request.request_body import BodyReader, IncomingBody
 from fieldgate.http.request.request_parsing import LANGUAGE_COOKIE, ParsedRequest, RequestHead, parse_request
 from fieldgate.http.request.validation import encoded_fields, field_names, parse_struct
 from fieldgate.http.response import responses
@@ -77,6 +78,7 @@ class AppContext(msgspec.Struct, frozen=True):
     https_headers: Sequence[Header]
     body_drainer: BodyDrainer
     active_requests: ActiveRequests
+    body_reader: BodyReader
     authenticator: Authenticator
     rate_limiter: RateLimiter
     data_versions: VersionSource
@@ -104,6 +106,8 @@ class Request(msgspec.Struct):
     caller: Caller = ANONYMOUS
     # About the rate limit; None before the request is counted.
     rate_headers: Sequence[Header] | None = None
+    fields: Mapping[str, str | body_parsing.UploadedFile] | None = None  # of an internal call, instead of a body
+    body: IncomingBody | None = None  # once it is needed
 
 
 class Endpoint:
@@ -161,6 +165,9 @@ class Endpoint:
             response = await self._respond(request, base_url)
         except Exception as error:
             response = await responses.encode(self._error_response(error, request, request_id, base_url), encoding="")
+        finally:
+            if request.body is not None:
+                await request.body.close()
         extra: list[Header] = [
             (b"x-request-id", request_id),
             _NO_SERVER_NAME,
@@ -170,8 +177,9 @@ class Endpoint:
             extra += app.https_headers
         if request.rate_headers:
             extra += request.rate_headers
-        if body is not None and not body.is_finished and not await app.body_drainer.drain(body):
-            extra.append(CONNECTION_CLOSE)
+        if body is not None and not body.is_finished and CONNECTION_CLOSE not in response.headers:  # noqa: SIM102
+            if not await app.body_drainer.drain(body):
+                extra.append(CONNECTION_CLOSE)
         status = response.status
         try:
             status = await responses.send_response(receive, send, response, extra, headers, request.method)
@@ -201,7 +209,7 @@ class Endpoint:
 
         request = Request(
             call.method, call.path.encode(), path_values, call.query_string, call.headers, context.client, receive,
-            context.caller,
+            context.caller, call.fields, IncomingBody(None, receive, call.headers, ""),
         )  # fmt: skip
         try:
             return await self._respond(request, context.request.base_url)
@@ -243,7 +251,7 @@ class Endpoint:
         parsed = self._parse(operation, page_request, base_url)
         await self._authenticate(request)
         context = HandlerContext("GET", parsed, request.caller, request.client, request.headers)
-        result = await self._app_context.page_forms.submit(FormPost(operation, name, context, request.receive))
+        result = await self._app_context.page_forms.submit(FormPost(operation, name, context, self._open_body(request)))
         if not isinstance(result, Response):
             context.form = result
             result = await self._call_handler(operation, context)
@@ -346,9 +354,10 @@ class Endpoint:
             await _check_ignored_body(operation, request)
             return
         file_limit = spec.file_limit(self._app_context.settings) if spec.file_limit else None
-        body = await body_parsing.read_body(request.receive, request.headers, file_limit, spec.max_bytes)
+        limit = body_parsing.BodyLimit(file_limit, spec.max_bytes)
+        body = self._open_body(request)
         if spec.kind is BodyKind.JSON_ARRAY:
-            context.body = await body_parsing.parse_array(request.headers, body)
+            context.body = await body_parsing.parse_array(request.headers, await body.read(limit))
             items = [item for item in context.body if isinstance(item, dict)]
             dry_run.check_body(operation, (pair for item in items for pair in item.items()))
             names = dict.fromkeys(name for item in items for name in item)
@@ -356,14 +365,24 @@ class Endpoint:
             return
         known = field_names(spec.type)
         if spec.kind is BodyKind.JSON_OBJECT:
-            values = await body_parsing.parse_object(request.headers, body)
+            values = await body_parsing.parse_object(request.headers, await body.read(limit))
             known |= field_names(operation.response.type)  # a client may send back the record that it read
         else:
             encoded = encoded_fields(spec.type) if spec.kind is BodyKind.STRUCT else frozenset[str]()
-            values = await body_parsing.parse_fields(request.headers, body, encoded)
+            if request.fields is None:
+                values = await body.read_fields(limit, encoded)
+            else:
+                values = body_parsing.keep_encoded(dict(request.fields), encoded)
         dry_run.check_body(operation, values.items())
         context.request = _add_unknown_fields(context.request, values, known)
         context.body = parse_struct(spec.type, values) if spec.kind is BodyKind.STRUCT else values
+
+    def _open_body(self, request: Request) -> IncomingBody:
+        caller = request.caller
+        client = request.client.address if caller.id is None else f"user {caller.id}"
+        if request.body is None:
+            request.body = self._app_context.body_reader.open(request.receive, request.headers, client)
+        return request.body
 
     async def _call_handler(self, operation: Operation, context: HandlerContext) -> Any:
         arguments = {name: resolve(context) for name, resolve in self._resolvers[operation.route.method].items()}
@@ -418,7 +437,7 @@ async def _check_ignored_body(operation: Operation, request: Request) -> None:
     values: dict[str, Any] = {}
     if request.headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in request.headers:
         with suppress(Problem):
-            body = await body_parsing.read_body(request.receive, request.headers, None)
+            body = await body_parsing.read_body(request.receive, request.headers, body_parsing.BodyLimit())
             values = await body_parsing.parse_fields(request.headers, body)
     dry_run.check_body(operation, values.items())
 

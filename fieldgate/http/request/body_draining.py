@@ -117,7 +117,8 @@ class BodyDrainer:
             return
         if body.waits_for_continue:
             await asyncio.sleep(SECONDS_TO_START_RESPONSE)
-        await self._discard(body, body.drain_deadline, MAX_IDLE_SECONDS_AFTER_RESPONSE)
+        deadline = body.drain_deadline or asyncio.get_running_loop().time() + MAX_SECONDS
+        await self._discard(body, deadline, MAX_IDLE_SECONDS_AFTER_RESPONSE)
 
     async def _discard(self, body: BodyStream, deadline: float, max_idle: float) -> bool:
         """Discard the body until a point in time, at most `max_bytes`; return whether it ended."""
