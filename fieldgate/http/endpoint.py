@@ -104,10 +104,10 @@ class Request(msgspec.Struct):
     client: ClientAddress
     receive: body_parsing.Receive
     caller: Caller = ANONYMOUS
-    # About the rate limit; None before the request is counted.
-    rate_headers: Sequence[Header] | None = None
     fields: Mapping[str, str | body_parsing.UploadedFile] | None = None  # of an internal call, instead of a body
     body: IncomingBody | None = None  # once it is needed
+    # About the rate limit; None before the request is counted.
+    rate_headers: Sequence[Header] | None = None
 
 
 class Endpoint:
