@@ -128,10 +128,10 @@ def test_no_connection_is_closed_early_or_kept_for_ever(
 ) -> None:
     """Whatever is observed: a reason holds, and who stops everything is closed in the end."""
     connection = TrackedConnection("a", NOTHING, 0, LIMITS)
-    now, totals, last_active = 0.0, [0, 0, 0], 0.0
+    now, totals, last_active = 0.0, (0, 0, 0), 0.0
     for (received, sent, acknowledged, pending, activity), pause in steps:
         now += pause
-        totals = [totals[0] + received, totals[1] + sent, totals[2] + acknowledged]
+        totals = (totals[0] + received, totals[1] + sent, totals[2] + acknowledged)
         reason = connection.update(Observation(*totals, pending, activity), now, LIMITS)
         if activity is not Activity.NONE:
             assert reason in (None, CloseReason.SLOW_READER)
