@@ -34,8 +34,8 @@ async def add_import(database: Database, minutes_ago: int, lease_until: str = "N
         await connection.execute(
             text(
                 "INSERT INTO imports (uid, user_id, status, filename, file_id, name, is_library, desired_type, "
-                f"messages, created_at, attempts, lease_until) VALUES ('a', -1, 'processing', 'a', 1, '', false, '', '{{}}', "
-                f"{created}, 0, {lease_until})"
+                "messages, created_at, attempts, lease_until) VALUES ('a', -1, 'processing', 'a', 1, '', false, '', "
+                f"'{{}}', {created}, 0, {lease_until})"
             )
         )
 
