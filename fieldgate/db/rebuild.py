@@ -106,7 +106,10 @@ class Rebuilder(Generic[Row]):
                 if not self._needs_work(await self.state()):
                     return
                 if await self._lease.acquire():
-                    await self._run_under_lease(is_forced=False, on_progress=_ignore_progress, pauses=True)
+                    if self._needs_work(await self.state()):  # not if another process was faster
+                        await self._run_under_lease(is_forced=False, on_progress=_ignore_progress, pauses=True)
+                    else:
+                        await self._lease.release()
                     return
             except LeaseExpired:
                 log.warning("the rebuild of %s was taken over by another process", self._stored.name)

@@ -4,7 +4,7 @@ from sqlalchemy import inspect, text
 
 from fieldgate.db.database import Database
 
-REQUIRED_REVISION = "0015"  # the newest revision in migrations/versions
+REQUIRED_REVISION = "0016"  # the newest revision in migrations/versions
 UNFINISHED_COPY = "unfinished copy"  # the revision of a database that `fieldgate db copy` is filling
 
 

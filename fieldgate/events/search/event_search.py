@@ -220,6 +220,7 @@ class EventSearch:
         self._record_cache_bytes = record_cache_bytes
         self._on_lag = on_lag
         self._snapshot: EventSnapshot | None = None
+        self._generation = 0
         self._refresh_lock = asyncio.Lock()
         self._rebuild_task: asyncio.Task[None] | None = None
         self._stale_since: float | None = None
@@ -247,6 +248,9 @@ class EventSearch:
         `known_versions` are those of events and reference data, if the caller has just asked for them.
         """
         version, reference_version = known_versions or await self._data_versions.versions((TOPIC, REFERENCE))
+        if self._generation != self._data_versions.generation:
+            # The database went back to an earlier state: the index may hold what no longer exists.
+            self._generation, self._snapshot = self._data_versions.generation, None
         view = self._snapshot
         if view is None or view.index_version.version < version:
             async with self._refresh_lock:

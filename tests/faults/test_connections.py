@@ -1,0 +1,283 @@
+"""Clients that hold connections: silent, idle, dripping, reading slowly, or very many. Others are still served."""
+
+import selectors
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from fieldgate.runtime.file_limits import raise_file_limit
+from tests.faults.trial_report import TrialReport, TrialResult
+from tests.processes import TIMEOUT_SECONDS, ServerProcess
+
+LIST = "/api/v2/permissions/"
+EXPORT = "/api/v2/event/export/?format=ndjson"
+HEAD = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+ATTACKER = "127.0.0.2"
+SHARE = 64
+SHORT = {
+    "FIELDGATE_HEADER_TIMEOUT": "1s",
+    "FIELDGATE_IDLE_TIMEOUT": "3s",
+    "FIELDGATE_MAX_CONNECTIONS_PER_ADDRESS": str(SHARE),
+    "FIELDGATE_ACCESS_LOG": "false",
+}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server with short times."""
+    raise_file_limit()
+    with ServerProcess(tmp_path_factory.mktemp("served"), "--demo", "--no-worker", environment=SHORT) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server with the times of an installation."""
+    raise_file_limit()
+    with ServerProcess(
+        tmp_path_factory.mktemp("patient"), "--no-worker", environment={"FIELDGATE_ACCESS_LOG": "false"}
+    ) as served:
+        yield served
+
+
+def connect(served: ServerProcess, source: str = ATTACKER) -> socket.socket:
+    """A connection from an address of this machine."""
+    return socket.create_connection(("127.0.0.1", served.port), TIMEOUT_SECONDS, (source, 0))
+
+
+@contextmanager
+def many_connections(served: ServerProcess, count: int, sources: list[str]) -> Iterator[list[socket.socket]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(connect(served, sources[number % len(sources)])) for number in range(count)]
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the server has closed it. Discards what was received."""
+    connection.setblocking(False)
+    try:
+        while connection.recv(65536):
+            pass
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def count_open(connections: list[socket.socket]) -> int:
+    return sum(not is_closed(connection) for connection in connections)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + TIMEOUT_SECONDS
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def assert_served(served: ServerProcess) -> dict[str, int]:
+    """New connections of others get responses, health checks too."""
+    statuses: dict[str, int] = {}
+    for path in (LIST, "/healthz", "/readyz"):
+        with served.client() as client:
+            status = client.get(path).status_code
+        statuses[str(status)] = statuses.get(str(status), 0) + 1
+    assert statuses == {"200": 3}
+    return statuses
+
+
+def read_response(connection: socket.socket) -> bytes:
+    """What the server sends, until the head and the body of `Content-Length` are complete, or the connection ends."""
+    connection.settimeout(TIMEOUT_SECONDS)
+    data = b""
+    while True:
+        head, end, body = data.partition(b"\r\n\r\n")
+        if end:
+            sizes = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+            if sizes and len(body) >= int(sizes[0].partition(b":")[2]):
+                return data
+        part = connection.recv(65536)
+        if not part:
+            return data
+        data += part
+
+
+def drip(connection: socket.socket, text: bytes, pause: float = 0.2) -> bytes:
+    """Send byte by byte until the server closes the connection; return its response."""
+    received = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection, selectors.EVENT_READ)
+        for position in range(len(text)):
+            try:
+                connection.sendall(text[position : position + 1])
+                if selector.select(pause):
+                    part = connection.recv(65536)
+                    if not part:
+                        return received
+                    received += part
+            except ConnectionError:
+                return received
+    pytest.fail("The connection was not closed.")
+
+
+def test_silent_connections_of_one_address(served: ServerProcess, trial_report: TrialReport) -> None:
+    started = time.monotonic()
+    with many_connections(served, 1_100, [ATTACKER]) as silent:
+        statuses = assert_served(served)
+        seconds = time.monotonic() - started
+        wait_until(lambda: count_open(silent) == 0)
+    result = TrialResult(
+        trial="1,100 silent connections", database="-", statuses=statuses, recovery_seconds=round(seconds, 1)
+    )
+    trial_report.add(result)
+
+
+def test_the_newest_connections_of_an_address_are_served(served: ServerProcess) -> None:
+    """An attacker cannot lock out others of the same address, for example behind a common router."""
+    with many_connections(served, 3 * SHARE, [ATTACKER]) as silent:
+        wait_until(lambda: count_open(silent) <= SHARE)
+        with connect(served) as late:
+            late.sendall(HEAD)
+            assert read_response(late).startswith(b"HTTP/1.1 200")
+
+
+def test_share_of_an_address(patient: ServerProcess) -> None:
+    with many_connections(patient, 300, [ATTACKER]) as mine, many_connections(patient, 100, ["127.0.0.3"]) as others:
+        wait_until(lambda: count_open(mine) == 256)
+        assert count_open(others) == 100
+
+
+def test_trusted_proxies_have_no_share(tmp_path: Path) -> None:
+    environment = {**SHORT, "FIELDGATE_TRUSTED_PROXIES": "127.0.0.9", "FIELDGATE_IDLE_TIMEOUT": "75s"}
+    with (
+        ServerProcess(tmp_path, "--no-worker", environment=environment) as served,
+        many_connections(served, 2 * SHARE, ["127.0.0.9"]) as proxied,
+        many_connections(served, 2 * SHARE, [ATTACKER]) as others,
+    ):
+        for connection in (*proxied, *others):
+            connection.sendall(HEAD)
+        wait_until(lambda: count_open(others) == SHARE)
+        assert count_open(proxied) == 2 * SHARE
+        assert_served(served)
+
+
+def test_idle_connections_are_closed(served: ServerProcess) -> None:
+    with connect(served) as connection:
+        started = time.monotonic()
+        connection.sendall(HEAD)
+        assert read_response(connection).startswith(b"HTTP/1.1 200")
+        wait_until(lambda: is_closed(connection))
+        assert time.monotonic() - started > 3, "but not before the idle timeout, which is longer than that of headers"
+
+
+def test_dripped_headers(served: ServerProcess) -> None:
+    with connect(served) as connection:
+        assert drip(connection, HEAD[:-2] + b"X: " + b"x" * 1000) == b""
+    with connect(served) as connection:
+        connection.sendall(HEAD)
+        read_response(connection)
+        assert drip(connection, HEAD[:-2] + b"X: " + b"x" * 1000) == b"", "the second request of a connection"
+
+
+def test_dripped_bodies(served: ServerProcess) -> None:
+    head = (
+        b"POST /get_auth_token HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        b"Accept-Language: fr\r\nContent-Length: 1000\r\n\r\n"
+    )
+    with connect(served) as connection:
+        connection.sendall(head)
+        response = drip(connection, b" " * 1000)
+    assert response.startswith(b"HTTP/1.1 408 ")
+    assert b"connection: close" in response.lower()
+    assert b"trop lentement" in response
+
+
+def test_dripped_bodies_that_are_discarded(served: ServerProcess) -> None:
+    with connect(served) as connection:
+        connection.sendall(b"POST /nothing/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n")
+        assert drip(connection, b" " * 1000).startswith(b"HTTP/1.1 404 ")
+
+
+def test_slow_readers(served: ServerProcess) -> None:
+    """A client that does not read its response is disconnected; one that reads slowly, but fast enough, is not."""
+    with connect(served) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.sendall(f"GET {EXPORT} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        wait_until(lambda: has_reset(connection))
+        assert_served(served)
+
+
+def has_reset(connection: socket.socket) -> bool:
+    """Whether the server broke the connection off, without reading from it."""
+    state = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+    return bool(state == 7)  # TCP_CLOSE
+
+
+def test_half_open_connections(served: ServerProcess) -> None:
+    """The client sends no more, but does not close: half of a request, and the end of its own side."""
+    with connect(served) as half, connect(served) as ended:
+        half.sendall(HEAD[:20])
+        ended.sendall(HEAD[:20])
+        ended.shutdown(socket.SHUT_WR)
+        wait_until(lambda: is_closed(half) and is_closed(ended))
+
+
+def test_flood_of_new_connections(served: ServerProcess) -> None:
+    """Connections that are opened faster than they can be looked at."""
+    flooders = [f"127.0.1.{number}" for number in range(1, 5)]
+    with ExitStack() as stack:
+        for _ in range(4):
+            for number in range(400):
+                stack.enter_context(connect(served, flooders[number % len(flooders)]))
+            assert_served(served)
+
+
+def test_idle_connections_of_many_addresses(patient: ServerProcess, trial_report: TrialReport) -> None:
+    hold_idle_connections(patient, 1_000, trial_report)
+
+
+@pytest.mark.long
+def test_5000_idle_connections_of_many_addresses(patient: ServerProcess, trial_report: TrialReport) -> None:
+    hold_idle_connections(patient, 5_000, trial_report)
+
+
+def hold_idle_connections(served: ServerProcess, count: int, trial_report: TrialReport) -> None:
+    sources = [f"127.0.2.{number}" for number in range(1, 21)]
+    started = time.monotonic()
+    with many_connections(served, count, sources) as idle:
+        for connection in idle:
+            connection.sendall(HEAD)
+        statuses = assert_served(served)
+        seconds = time.monotonic() - started
+        for connection in idle:
+            assert read_response(connection).startswith(b"HTTP/1.1 200")
+        for connection in idle:
+            connection.sendall(HEAD)
+        for connection in idle:
+            assert read_response(connection).startswith(b"HTTP/1.1 200"), "all are still open"
+        assert_served(served)
+    trial_report.add(
+        TrialResult(
+            trial=f"{count:,} idle connections from 20 addresses",
+            database="-",
+            statuses={**statuses, "200": statuses["200"] + 2 * count},
+            recovery_seconds=round(seconds, 1),
+        )
+    )
+
+
+@pytest.mark.long
+def test_5000_silent_connections_of_one_address(patient: ServerProcess, trial_report: TrialReport) -> None:
+    started = time.monotonic()
+    with many_connections(patient, 5_000, [ATTACKER]) as silent:
+        statuses = assert_served(patient)
+        seconds = time.monotonic() - started
+        wait_until(lambda: count_open(silent) == 0)
+    result = TrialResult(
+        trial="5,000 silent connections", database="-", statuses=statuses, recovery_seconds=round(seconds, 1)
+    )
+    trial_report.add(result)
