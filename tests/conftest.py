@@ -85,6 +85,7 @@ NOT_QUICK = frozenset(
         "test_corpus",
         "test_db_copy",
         "test_docs",
+        "test_doctor",
         "test_fetch",
         "test_generated_clients",
         "test_hostile",
