@@ -113,6 +113,7 @@ accessibility: $(DEV_READY)  ## axe and layout of every page in all languages, w
 deployment: $(DEV_READY)  ## the Containerfile in a bare Debian, the service in it as in a container and as under systemd (root): about 4 minutes
 	@scripts/need debootstrap debootstrap
 	@scripts/need systemd-analyze systemd
+	@scripts/need promtool prometheus
 	@$(BIN)/pytest -m 'long or not long' tests/deployment
 
 screenshots: $(DEV_READY)  ## screenshots of every page into the folder screenshots/ (ONLY=events,form; DOCS=yes for docs/images)

@@ -45,7 +45,7 @@ class BuildStage:
                 self.folder = os.path.join(self.folder, rest)  # noqa: PTH118  (a path inside of the root)
                 self._outside("").mkdir(parents=True, exist_ok=True)
             case "RUN":
-                self._run(rest)
+                self.run(rest)
             case "COPY":
                 self._copy(shlex.split(rest), stages)
             case "USER":
@@ -65,7 +65,8 @@ class BuildStage:
         """Where a path inside of the root is outside of it."""
         return self.root / os.path.join(self.folder, path).lstrip("/")  # noqa: PTH118
 
-    def _run(self, command: str) -> None:
+    def run(self, command: str) -> None:
+        """Run a shell command as root inside."""
         mounts = 'mount --bind /proc "$0/proc" && mount --bind /dev "$0/dev" && exec chroot "$0" "$@"'
         inside = ["/bin/sh", "-c", f"cd {shlex.quote(self.folder)} && {command}"]
         done = subprocess.run(

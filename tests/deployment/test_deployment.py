@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from fieldgate.imports.sandbox.confinement import landlock_abi
+from tests.client.document_blocks import read_blocks
 from tests.deployment.confined_root import ConfinedRoot
 from tests.deployment.containerfile import CONTAINERFILE, SOURCE, BuildStage, build_image, read_instructions
 from tests.deployment.systemd_unit import PACKAGING, allowed_calls, confining_wrapper, read_unit
@@ -59,17 +62,25 @@ def test_both_units_have_the_same_hardening() -> None:
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BuildStage]:
-    """The result of the Containerfile, on a bare Debian instead of the base image."""
+def bare_debian(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     assert os.geteuid() == 0, "debootstrap, chroot and mounts need root"
-    folder = tmp_path_factory.mktemp("image")
+    folder = tmp_path_factory.mktemp("bare")
     base = Path(BARE_DEBIAN) if BARE_DEBIAN else folder / "debian"
     if not (base / "usr/bin/python3").exists():
-        packages = "--include=ca-certificates,python3,python3-venv"
+        packages = "--include=ca-certificates,python3,python3-venv,systemd"
         subprocess.run(["debootstrap", "--variant=minbase", packages, "bookworm", base, MIRROR], check=True)
     for name in ("resolv.conf", "ssl/certs/ca-certificates.crt"):  # this machine may have its own
+        (base / "etc" / name).unlink(missing_ok=True)
         shutil.copyfile(Path("/etc", name), base / "etc" / name)
-    yield build_image(base, folder)
+    yield base
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def image(bare_debian: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BuildStage]:
+    """The result of the Containerfile, on a bare Debian instead of the base image."""
+    folder = tmp_path_factory.mktemp("image")
+    yield build_image(bare_debian, folder)
     shutil.rmtree(folder)
 
 
@@ -96,9 +107,38 @@ def test_service_works_with_the_restrictions_of_the_unit(image: BuildStage, tmp_
         image.root, tmp_path / "data", (999, 999), variables,
         wrapper=confining_wrapper(unit), proc_options="nosuid,nodev,noexec,hidepid=invisible,subset=pid",
     )  # fmt: skip
+    landlock = "from fieldgate.imports.sandbox.confinement import restrict_with_landlock as f; print(f())"
+    inside = root.run("/opt/fieldgate/bin/python", "-c", landlock).stdout
+    assert inside == f"{landlock_abi() > 0}\n", "the kernel confines the import sandbox as it does without the filters"
     program, *options = unit["ExecStart"][0].split()
     image.entrypoint, image.command = [program], options
     check_service(root, image, port, tmp_path / "log")
+
+
+@pytest.mark.long
+def test_installation_under_systemd(bare_debian: Path, tmp_path: Path) -> None:
+    """The commands of the guide, in a bare Debian. There systemctl enables the service, but cannot start it."""
+    stage = BuildStage(tmp_path / "root", bare_debian)
+    checkout = stage.root / "srv"
+    for name in ("requirements", "packaging"):
+        shutil.copytree(SOURCE / name, checkout / name)
+    subprocess.run([sys.executable, SOURCE / "scripts" / "build-packages", checkout / "dist"], check=True)
+    stage.folder = "/srv"
+    [block] = [each for each in read_blocks(SOURCE / "docs" / "running.md") if each.note == "as root"]
+    stage.run(f"set -eu\n{block.text}")
+    stage.run("/opt/fieldgate/bin/fieldgate --version && id fieldgate && systemctl is-enabled fieldgate")
+    security = "systemd-analyze security --offline=true --threshold=20 fieldgate.service fieldgate-worker.service"
+    stage.run(security)  # of 100: the guide says 1.4 of 10
+    shutil.rmtree(stage.root)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "words", [("check", "rules", "prometheus-alerts.yml"), ("test", "rules", "prometheus-alerts.test.yml")]
+)
+def test_alerts_with_promtool(words: tuple[str, ...]) -> None:
+    done = subprocess.run(["promtool", *words], cwd=PACKAGING, capture_output=True, text=True, check=False)
+    assert (done.returncode, "SUCCESS" in done.stdout) == (0, True), done.stdout + done.stderr
 
 
 def check_service(root: ConfinedRoot, image: BuildStage, port: int, log: Path) -> None:
