@@ -285,7 +285,7 @@ def with_section(page: str, report: ScalingReport) -> str:
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     idle = ", ".join(f"{rate:.1f} with {count}" for count, rate in report.idle_statements.items())
     index = "\n".join(
-        f"- One process with {each.events:,} events: {each.first_answer_seconds:.1f} s from its start to the first page,\n"
+        f"- One process with {each.events:,} events: {each.first_answer_seconds:.1f} s from start to first page,\n"
         f"  {each.resident_megabytes:.0f} MB, {each.connections} connections to PostgreSQL after the load."
         for each in report.indexes
     )
