@@ -18,7 +18,8 @@ from sqlalchemy.exc import ArgumentError
 
 from fieldgate.accounts.store import AccountStore
 from fieldgate.db import Database, DataVersions, sqlite_file
-from fieldgate.db.schema import REQUIRED_REVISION, current_revision, upgrade
+from fieldgate.db.postgres_url import PostgresURL
+from fieldgate.db.schema import SchemaStatus, UnsupportedSchema, read_state, upgrade
 from fieldgate.settings import BadSetting, Settings
 
 P = ParamSpec("P")
@@ -49,15 +50,15 @@ async def open_database(settings: Settings, *, creates: bool = False) -> AsyncIt
     """Open the database, with the schema of this release. With `creates`, an SQLite file need not exist yet."""
     database = connect(settings, creates=creates)
     try:
-        revision = await current_revision(database)
-        if revision is None and not (creates and database.is_sqlite):
-            raise _missing_database(settings, f"{_address(database)} has no tables of Fieldgate.")
-        if revision is None:
+        state = await read_state(database)
+        if state.status is SchemaStatus.EMPTY and not (creates and database.is_sqlite):
+            raise _missing_database(settings, f"{database.address} has no tables of Fieldgate.")
+        if state.status is SchemaStatus.EMPTY:
             announce_creation(database)
         if database.is_sqlite:
-            await upgrade(database)
-        elif revision != REQUIRED_REVISION:
-            raise click.ClickException("The database does not have the schema of this release. Run: fieldgate migrate")
+            await upgrade_schema(database)
+        elif not state.is_usable:
+            raise click.ClickException(state.message)
         yield database
     finally:
         await database.close()
@@ -69,6 +70,7 @@ def connect(settings: Settings, *, creates: bool) -> Database:
         file = sqlite_file(settings.database)
         if file is not None and not creates and not (file.is_file() and file.stat().st_size):
             raise _missing_database(settings, f"There is no database at {file.absolute()}.")
+        _check_replica(settings, is_sqlite=file is not None)
         return Database(settings.database)
     except (ValueError, ArgumentError) as error:
         raise click.ClickException(f"FIELDGATE_DATABASE_URL: {error}") from None
@@ -76,9 +78,28 @@ def connect(settings: Settings, *, creates: bool) -> Database:
         raise click.ClickException(f"The folder {settings.data} cannot be used: {error.strerror}.") from None
 
 
+def _check_replica(settings: Settings, *, is_sqlite: bool) -> None:
+    if not settings.replica_url:
+        return
+    if is_sqlite:
+        raise click.ClickException("FIELDGATE_REPLICA_URL: SQLite has no replicas. It needs FIELDGATE_DATABASE_URL.")
+    try:
+        PostgresURL.parse(settings.replica_url)
+    except ValueError as error:
+        raise click.ClickException(f"FIELDGATE_REPLICA_URL: {error}") from None
+
+
+async def upgrade_schema(database: Database) -> None:
+    """Upgrade the database to the schema of this release, unless it can be used as it is."""
+    try:
+        await upgrade(database)
+    except UnsupportedSchema as error:
+        raise click.ClickException(str(error)) from None
+
+
 def announce_creation(database: Database) -> None:
     """Say on standard error that a new database is created, and where."""
-    click.echo(f"Creating a new database: {_address(database)}", err=True)
+    click.echo(f"Creating a new database: {database.address}", err=True)
 
 
 def _missing_database(settings: Settings, what: str) -> click.ClickException:
@@ -88,13 +109,6 @@ def _missing_database(settings: Settings, what: str) -> click.ClickException:
     return click.ClickException(
         f"{what} Check {setting}. If it is right, create the database. Run: fieldgate migrate{option}"
     )
-
-
-def _address(database: Database) -> str:
-    """The path of an SQLite file, or the URL of a PostgreSQL database without its password."""
-    if database.is_sqlite:
-        return str(Path(str(database.url.database)).absolute())
-    return database.url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
 
 
 def with_account_store(
