@@ -37,6 +37,7 @@ from fieldgate.assets.version_restorer import VersionRestorer
 from fieldgate.assets.workbook_downloads import WorkbookWriter
 from fieldgate.db import IDENTITY_TOPIC, Database, DataVersions, is_unavailable
 from fieldgate.db.one_time_keys import OneTimeKeys
+from fieldgate.db.read_replica import ReadReplica
 from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.events import routes as event_routes
 from fieldgate.events.export.exporter import EventExporter
@@ -141,7 +142,8 @@ def build_app(
     templates = PageTemplates(files)
     internal_client = InternalClient()
     reference = ReferenceStore(database, data_versions)
-    event_store = EventStore(database, data_versions)
+    replica = ReadReplica(settings.replica_url, data_versions) if settings.replica_url else None
+    event_store = EventStore(database, data_versions, replica)
     events = EventSearch(
         event_store,
         reference,
@@ -189,6 +191,8 @@ def build_app(
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
         await data_versions.start()
+        if replica is not None:
+            await replica.start()
         background = [asyncio.create_task(events.warm()), asyncio.create_task(rebuilder.watch())]
         try:
             yield
@@ -199,6 +203,8 @@ def build_app(
             sandbox.close()
             await authenticator.close()
             await events.stop()
+            if replica is not None:
+                await replica.stop()
             await data_versions.stop()
             await database.close()
 
