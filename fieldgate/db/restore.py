@@ -26,7 +26,7 @@ from fieldgate.db.backup_files import (
     sync_to_disk,
     unpack,
 )
-from fieldgate.db.data_versions import IDENTITY_TOPIC
+from fieldgate.db.data_versions import FIXED_TOPICS
 from fieldgate.db.identity_marker import remove_marker, write_marker
 from fieldgate.db.migrations import known_revisions
 from fieldgate.db.table_digests import RowsCallback, database_digest
@@ -105,7 +105,8 @@ def _topics(database: Path) -> list[str]:
     with suppress(sqlite3.Error, OSError):
         if has_sqlite_header(database):
             with closing(sqlite3.connect(database, isolation_level=None)) as connection:
-                return [topic for (topic,) in connection.execute("SELECT topic FROM changes")]
+                topics = [topic for (topic,) in connection.execute("SELECT topic FROM changes")]
+                return [topic for topic in topics if topic not in FIXED_TOPICS]
     return []
 
 
@@ -118,7 +119,8 @@ def _raise_versions(unpacked: Path, topics: list[str]) -> None:
             "INSERT INTO changes (topic, version) VALUES (?, 0) ON CONFLICT DO NOTHING", [(topic,) for topic in topics]
         )
         connection.execute(
-            "UPDATE changes SET version = max(version + 1, ?) WHERE topic <> ?", (Timestamp.pack(now()), IDENTITY_TOPIC)
+            "UPDATE changes SET version = max(version + 1, ?) WHERE topic NOT IN (?, ?)",
+            (Timestamp.pack(now()), *FIXED_TOPICS),
         )
         connection.execute("COMMIT")
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, case, delete, inspect, select, text
 
+from fieldgate.db.data_versions import COMPATIBILITY_TOPIC
 from fieldgate.db.database import Database
 from fieldgate.db.tables import topic_versions
 from fieldgate.db.upsert import upsert
@@ -18,7 +19,6 @@ UNFINISHED_COPY = "unfinished copy"  # the revision of a database that `fieldgat
 # The oldest program that works on the schema of this release, by the revision that it requires: that of the release
 # before. CONTRIBUTING.md has the rules for migrations that make this true.
 COMPATIBLE_SINCE = "0015"
-COMPATIBILITY_TOPIC = "schema is compatible since"  # in the table of data versions, with the revision as its version
 
 
 class SchemaStatus(Enum):

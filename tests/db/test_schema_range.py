@@ -4,10 +4,11 @@ import pytest
 from sqlalchemy import text
 
 from fieldgate.db import Database
+from fieldgate.db.data_versions import COMPATIBILITY_TOPIC
 from fieldgate.db.migrations import revisions
+from fieldgate.db.outages import Outage
 from fieldgate.db.readiness import DatabaseReadiness
 from fieldgate.db.schema import (
-    COMPATIBILITY_TOPIC,
     COMPATIBLE_SINCE,
     REQUIRED_REVISION,
     SchemaStatus,
@@ -58,7 +59,7 @@ async def test_supported_range(
     state = await read_state(database)
     assert state == (status, revision)
     is_usable = status in {SchemaStatus.CURRENT, SchemaStatus.COMPATIBLE}
-    assert await DatabaseReadiness(database).is_ready() is is_usable
+    assert (await DatabaseReadiness(database).unready_reason() is None) is is_usable
     if status in {SchemaStatus.NEWER, SchemaStatus.UNKNOWN}:
         with pytest.raises(UnsupportedSchema) as caught:
             await upgrade(database)
@@ -70,7 +71,7 @@ async def test_supported_range(
 async def test_database_without_tables_is_empty(empty_database_url: str) -> None:
     database = Database(empty_database_url)
     assert await read_state(database) == (SchemaStatus.EMPTY, None)
-    assert not await DatabaseReadiness(database).is_ready()
+    assert await DatabaseReadiness(database).unready_reason() is Outage.SCHEMA
     await upgrade(database)
     async with database.read_transaction() as connection:
         query = text("SELECT version FROM changes WHERE topic = :topic")
