@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -115,27 +115,31 @@ class EventStore:
 
     # For the index
 
-    async def load_index(self) -> tuple[IndexVersion, Index]:
+    def open_state(self) -> AbstractAsyncContextManager[Snapshot]:
+        """One state of the database, for several of the following reads."""
+        return snapshot(self._database)
+
+    async def load_index(self, state: Snapshot) -> tuple[IndexVersion, Index]:
         """Build the index of all events in lists."""
         builder = IndexBuilder()
-        async with snapshot(self._database) as state:
-            standing = await _load_index_version(state)
-            async for some in state.batches(_SELECT_INDEX_ROWS.where(events.c.parent_event.is_(None))):
-                await asyncio.to_thread(builder.add, some)
+        standing = await _load_index_version(state)
+        async for some in state.batches(_SELECT_INDEX_ROWS.where(events.c.parent_event.is_(None))):
+            await asyncio.to_thread(builder.add, some)
         return standing, await asyncio.to_thread(builder.build)
 
-    async def load_changes(self, since: IndexVersion) -> tuple[IndexVersion, list[IndexRow], list[int]] | None:
+    async def load_changes(
+        self, state: Snapshot, since: IndexVersion
+    ) -> tuple[IndexVersion, list[IndexRow], list[int]] | None:
         """The new state, changed rows, and ids no longer in lists. None if the index must be rebuilt."""
-        async with snapshot(self._database) as state:
-            standing = await _load_index_version(state)
-            if standing.rebuild_version != since.rebuild_version:
-                return None
-            is_since = events.c.version > since.version
-            changed = await state.rows(
-                _SELECT_INDEX_ROWS.add_columns(events.c.parent_event).where(is_since).limit(MAX_INCREMENTAL_CHANGES)
-            )
-            is_gone = deleted.c.version > since.version, deleted.c.kept_visibility.is_(None)
-            gone = await state.rows(select(deleted.c.id).where(*is_gone).limit(MAX_INCREMENTAL_CHANGES))
+        standing = await _load_index_version(state)
+        if standing.rebuild_version != since.rebuild_version:
+            return None
+        is_since = events.c.version > since.version
+        changed = await state.rows(
+            _SELECT_INDEX_ROWS.add_columns(events.c.parent_event).where(is_since).limit(MAX_INCREMENTAL_CHANGES)
+        )
+        is_gone = deleted.c.version > since.version, deleted.c.kept_visibility.is_(None)
+        gone = await state.rows(select(deleted.c.id).where(*is_gone).limit(MAX_INCREMENTAL_CHANGES))
         if len(changed) == MAX_INCREMENTAL_CHANGES or len(gone) == MAX_INCREMENTAL_CHANGES:
             return None
         rows = [IndexRow(*row[:5]) for row in changed if row[5] is None]
@@ -186,16 +190,15 @@ class EventStore:
         async with self._database.read_transaction() as connection:
             return list((await connection.execute(query)).scalars())
 
-    async def stream_packed(self, version: int) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
+    async def stream_packed(self, state: Snapshot, version: int) -> AsyncIterator[Sequence[tuple[int, bytes]]]:
         """All packed events in batches, for orderings by fields that are not in the index.
 
         Earlier versions are not stored: a reader that lags behind gets `SnapshotExpired`.
         """
-        async with snapshot(self._database) as state:
-            if (await _load_index_version(state)).version != version:
-                raise SnapshotExpired
-            async for some in state.batches(select(events.c.id, events.c.packed)):
-                yield [(row[0], row[1]) for row in some]
+        if (await _load_index_version(state)).version != version:
+            raise SnapshotExpired
+        async for some in state.batches(select(events.c.id, events.c.packed)):
+            yield [(row[0], row[1]) for row in some]
 
     # One event
 

@@ -194,7 +194,7 @@ async def test_log_of_the_former_file_is_not_applied_to_its_copy(start: StartSer
     async with start() as service:
         caller = await new_caller(service)
         assert (await caller.put_event()).status_code == 201
-        copy = ["cp", file, tmp_path / "copy.db"]  # reading the file in this process would release its locks
+        copy = ["cp", str(file), str(tmp_path / "copy.db")]  # reading the file in this process would release its locks
         await asyncio.to_thread(subprocess.run, copy, check=True)
         (tmp_path / "copy.db").replace(file)
         assert (await caller.put_event()).status_code == 503
