@@ -80,6 +80,12 @@ class FaultCaller:
 
 
 async def new_caller(service: Service) -> FaultCaller:
+    """A caller of a service whose start is over: the format of events is noted in a new database."""
+
+    async def is_started() -> bool:
+        return "rebuilding" not in (await service.get("/readyz")).json()
+
+    await wait_until(is_started)
     return FaultCaller(service, await service.create_token(is_superuser=True))
 
 
